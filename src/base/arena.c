@@ -1,0 +1,181 @@
+/* A chain of blocks, each twice as large as the one before up to a ceiling; something larger than
+ * the ceiling gets a block of its own. The arena itself lives in its first block, so that a small
+ * request costs one malloc, and none when the arena is reset and used again.
+ *
+ * Under AddressSanitizer the unused rest of each block is poisoned, so that reading past an
+ * allocation is caught as it would be with malloc. */
+#include "base/arena.h"
+
+#include <stdarg.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ARENA_POISON 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ARENA_POISON 1
+#endif
+#endif
+#ifdef ARENA_POISON
+#include <sanitizer/asan_interface.h>
+#define POISON(p, n) __asan_poison_memory_region((p), (n))
+#define UNPOISON(p, n) __asan_unpoison_memory_region((p), (n))
+#define RED_ZONE 16
+#else
+#define POISON(p, n) ((void)0)
+#define UNPOISON(p, n) ((void)0)
+#define RED_ZONE 0
+#endif
+
+enum {
+    BLOCK_FIRST = 4096,
+    BLOCK_MAX = 256 * 1024,
+    ALIGNMENT = 16,
+};
+
+struct block {
+    struct block *previous;
+    size_t size; /* of bytes[] */
+    _Alignas(ALIGNMENT) uint8_t bytes[];
+};
+
+struct arena {
+    struct block *current;
+    size_t at;        /* first free byte of current */
+    size_t used;      /* handed out from the blocks before current */
+    size_t next_size; /* of the next ordinary block */
+};
+
+static size_t aligned(size_t size)
+{
+    return (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+}
+
+static struct block *block_new(size_t size, struct block *previous)
+{
+    struct block *block = memory_alloc(sizeof *block + size);
+
+    block->previous = previous;
+    block->size = size;
+    return block;
+}
+
+static size_t first_free(void)
+{
+    return aligned(sizeof(struct arena)) + RED_ZONE;
+}
+
+struct arena *arena_new(void)
+{
+    struct block *block = block_new(BLOCK_FIRST - sizeof(struct block), NULL);
+    struct arena *arena = (struct arena *)block->bytes;
+
+    *arena = (struct arena){.current = block, .at = first_free(), .next_size = 2 * BLOCK_FIRST};
+    POISON(block->bytes + arena->at, block->size - arena->at);
+    return arena;
+}
+
+/* Frees every block but the first, where the arena itself is. */
+static struct block *blocks_drop_later(struct arena *arena)
+{
+    struct block *block = arena->current;
+
+    while (block->previous) {
+        struct block *previous = block->previous;
+
+        UNPOISON(block->bytes, block->size);
+        memory_free(block);
+        block = previous;
+    }
+    return block;
+}
+
+void arena_free(struct arena *arena)
+{
+    struct block *first;
+
+    if (!arena)
+        return;
+    first = blocks_drop_later(arena);
+    UNPOISON(first->bytes, first->size);
+    memory_free(first);
+}
+
+void arena_reset(struct arena *arena)
+{
+    struct block *first = blocks_drop_later(arena);
+
+    *arena = (struct arena){.current = first, .at = first_free(), .next_size = 2 * BLOCK_FIRST};
+    POISON(first->bytes + arena->at, first->size - arena->at);
+}
+
+static void arena_grow(struct arena *arena, size_t size)
+{
+    size_t block_size = MAX(arena->next_size, size);
+
+    arena->used += arena->at;
+    arena->current = block_new(block_size, arena->current);
+    arena->at = 0;
+    arena->next_size = MIN(arena->next_size * 2, (size_t)BLOCK_MAX);
+    POISON(arena->current->bytes, block_size);
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+    size_t wanted = aligned(size) + RED_ZONE;
+    uint8_t *pointer;
+
+    if (UNLIKELY(wanted < size))
+        memory_exhausted(size);
+    if (UNLIKELY(arena->current->size - arena->at < wanted))
+        arena_grow(arena, wanted);
+    pointer = arena->current->bytes + arena->at;
+    arena->at += wanted;
+    UNPOISON(pointer, size);
+    return pointer;
+}
+
+void *arena_alloc_zero(struct arena *arena, size_t size)
+{
+    return memset(arena_alloc(arena, size), 0, size);
+}
+
+size_t arena_used(const struct arena *arena)
+{
+    return arena->used + arena->at;
+}
+
+struct slice arena_copy(struct arena *arena, struct slice s)
+{
+    uint8_t *copy = arena_alloc(arena, s.len);
+
+    if (s.len)
+        memcpy(copy, s.data, s.len);
+    return slice_of(copy, s.len);
+}
+
+char *arena_text(struct arena *arena, struct slice s)
+{
+    char *text = arena_alloc(arena, s.len + 1);
+
+    if (s.len)
+        memcpy(text, s.data, s.len);
+    text[s.len] = '\0';
+    return text;
+}
+
+struct slice arena_printf(struct arena *arena, const char *format, ...)
+{
+    va_list args, again;
+    int length;
+    char *text;
+
+    va_start(args, format);
+    va_copy(again, args);
+    length = vsnprintf(NULL, 0, format, args);
+    assert(length >= 0);
+    text = arena_alloc(arena, (size_t)length + 1);
+    vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    va_end(args);
+    return slice_of(text, (size_t)length);
+}

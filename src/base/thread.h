@@ -1,0 +1,53 @@
+/* Threads, locks and conditions, thin over pthreads: misuse ends the process, as our own bug.
+ *
+ * A lock protects what the structure lists under it; each folder's README says who may hold which
+ * lock. Condition waits take an absolute monotonic time, so that a changed wall clock is harmless.
+ */
+#pragma once
+
+#include "base/attrs.h"
+
+#include <pthread.h>
+
+struct mutex {
+    pthread_mutex_t native;
+};
+
+struct condition {
+    pthread_cond_t native;
+};
+
+void mutex_init(struct mutex *mutex);
+void mutex_done(struct mutex *mutex);
+void mutex_lock(struct mutex *mutex);
+void mutex_unlock(struct mutex *mutex);
+
+/* WITH_LOCK(&thing->lock) { ... } — do not break or goto out; return is fine. */
+static inline void mutex_unlock_scope_(struct mutex **mutex)
+{
+    if (*mutex)
+        mutex_unlock(*mutex);
+}
+#define WITH_LOCK(mutex_)                                                                          \
+    for (__attribute__((cleanup(mutex_unlock_scope_))) struct mutex *with_lock_ =                  \
+             (mutex_lock(mutex_), (mutex_));                                                       \
+         with_lock_; mutex_unlock(with_lock_), with_lock_ = NULL)
+
+void condition_init(struct condition *condition);
+void condition_done(struct condition *condition);
+void condition_signal(struct condition *condition);
+void condition_broadcast(struct condition *condition);
+void condition_wait(struct condition *condition, struct mutex *mutex);
+
+/* False when the time passed first. deadline_ms is of clock_monotonic_ms. */
+bool condition_wait_until(struct condition *condition, struct mutex *mutex, int64_t deadline_ms);
+
+struct thread {
+    pthread_t native;
+};
+
+/* Starts a thread with all signals blocked (the main thread handles them) and a name of at most 15
+ * bytes, as debuggers and top show it. */
+void thread_start(struct thread *thread, const char *name, void (*run)(void *context),
+                  void *context);
+void thread_join(struct thread *thread);

@@ -1,0 +1,76 @@
+/* What a driver implements. engine.c checks arguments, picks the driver by the scheme of the URL
+ * and calls through this table; engine.h says what each function promises.
+ *
+ * A driver's structures begin with the ones here, so that a pointer to one is a pointer to the
+ * other. */
+#pragma once
+
+#include "engine/engine.h"
+
+struct engine_driver {
+    const char *scheme; /* "rocksdb" of rocksdb:... */
+
+    bool (*open)(struct slice url, const struct engine_options *options, struct engine **ret_engine,
+                 struct error *err);
+    void (*close)(struct engine *engine);
+
+    bool (*cluster_join)(struct engine *engine, struct slice cluster_id, struct error *err);
+    bool (*cluster_id)(struct engine *engine, struct arena *arena, struct slice *ret_id,
+                       struct error *err);
+
+    bool (*partition_create)(struct engine *engine, uint32_t id, uint64_t epoch, struct error *err);
+    bool (*partition_fence)(struct engine *engine, uint32_t id, uint64_t epoch, struct error *err);
+    bool (*partition_drop)(struct engine *engine, uint32_t id, struct error *err);
+    bool (*partition_list)(struct engine *engine, struct arena *arena,
+                           struct engine_partition **ret_partitions, size_t *ret_count,
+                           struct error *err);
+
+    bool (*snapshot_new)(struct engine *engine, struct engine_snapshot **ret_snapshot,
+                         struct error *err);
+    void (*snapshot_free)(struct engine_snapshot *snapshot);
+
+    bool (*get)(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
+                struct slice key, enum engine_reach reach, struct arena *arena,
+                struct engine_value *ret_value, struct error *err);
+    bool (*multi_get)(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
+                      const struct slice *keys, size_t count, enum engine_reach reach,
+                      struct arena *arena, struct engine_value *ret_values, struct error *err);
+
+    bool (*iterator_new)(struct engine *engine, struct engine_snapshot *snapshot,
+                         uint32_t partition, struct engine_range range, bool backwards,
+                         enum engine_reach reach, struct engine_iterator **ret_iterator,
+                         struct error *err);
+    void (*iterator_free)(struct engine_iterator *iterator);
+    bool (*iterator_next)(struct engine_iterator *iterator, struct engine_entry *ret_entry,
+                          struct error *err);
+    bool (*iterator_seek)(struct engine_iterator *iterator, struct slice key, struct error *err);
+
+    bool (*write)(struct engine *engine, struct engine_section *sections, size_t count,
+                  struct error *err);
+    bool (*range_drop)(struct engine *engine, uint32_t partition, uint64_t epoch,
+                       struct engine_range range, struct error *err);
+
+    bool (*range_size)(struct engine *engine, uint32_t partition, struct engine_range range,
+                       uint64_t *ret_bytes, struct error *err);
+    bool (*backup)(struct engine *engine, struct slice directory, struct error *err);
+    bool (*statistics)(struct engine *engine, struct engine_statistics *ret_statistics,
+                       struct error *err);
+};
+
+struct engine {
+    const struct engine_driver *driver;
+    struct slice name; /* owned by the driver */
+    char node_id[37];
+};
+
+struct engine_snapshot {
+    struct engine *engine;
+};
+
+struct engine_iterator {
+    struct engine *engine;
+};
+
+extern const struct engine_driver engine_driver_rocksdb;
+extern const struct engine_driver engine_driver_memory;
+extern const struct engine_driver engine_driver_postgresql;

@@ -1,0 +1,207 @@
+/* The door to the drivers: picks one by the scheme of the URL and checks what no driver should have
+ * to check again. */
+#include "engine/driver.h"
+
+static const struct engine_driver *const drivers[] = {
+    &engine_driver_rocksdb,
+    &engine_driver_memory,
+    &engine_driver_postgresql,
+};
+
+/* "postgres://" is what many tools print; libpq reads both. */
+static const struct engine_driver *driver_find(struct slice scheme)
+{
+    if (slice_equal(scheme, SLICE("postgres")))
+        return &engine_driver_postgresql;
+    for (size_t i = 0; i < ARRAY_LEN(drivers); i++)
+        if (slice_equal(scheme, slice_of_text(drivers[i]->scheme)))
+            return drivers[i];
+    return NULL;
+}
+
+bool engine_open(struct slice url, const struct engine_options *options, struct engine **ret_engine,
+                 struct error *err)
+{
+    static const char known[] = "rocksdb:DIRECTORY, memory: or postgresql://HOST/DATABASE";
+    const struct engine_driver *driver;
+    struct slice scheme, rest;
+
+    if (!slice_split(url, ':', &scheme, &rest))
+        return error_set(err, ERROR_STORE_URL, "node url \"%.*s\" has no scheme: write it as %s",
+                         SLICE_ARG(url), known);
+    driver = driver_find(scheme);
+    if (!driver)
+        return error_set(err, ERROR_STORE_URL,
+                         "node url has the unknown scheme \"%.*s\": write it as %s",
+                         SLICE_ARG(scheme), known);
+    return driver->open(url, options, ret_engine, err);
+}
+
+void engine_close(struct engine *engine)
+{
+    if (engine)
+        engine->driver->close(engine);
+}
+
+struct slice engine_name(const struct engine *engine)
+{
+    return engine->name;
+}
+
+const char *engine_node_id(const struct engine *engine)
+{
+    return engine->node_id;
+}
+
+bool engine_cluster_join(struct engine *engine, struct slice cluster_id, struct error *err)
+{
+    assert(cluster_id.len > 0);
+    return engine->driver->cluster_join(engine, cluster_id, err);
+}
+
+bool engine_cluster_id(struct engine *engine, struct arena *arena, struct slice *ret_id,
+                       struct error *err)
+{
+    return engine->driver->cluster_id(engine, arena, ret_id, err);
+}
+
+bool engine_partition_create(struct engine *engine, uint32_t id, uint64_t epoch, struct error *err)
+{
+    assert(id > 0 && epoch > 0);
+    return engine->driver->partition_create(engine, id, epoch, err);
+}
+
+bool engine_partition_fence(struct engine *engine, uint32_t id, uint64_t epoch, struct error *err)
+{
+    assert(id > 0 && epoch > 0);
+    return engine->driver->partition_fence(engine, id, epoch, err);
+}
+
+bool engine_partition_drop(struct engine *engine, uint32_t id, struct error *err)
+{
+    assert(id > 0);
+    return engine->driver->partition_drop(engine, id, err);
+}
+
+bool engine_partition_list(struct engine *engine, struct arena *arena,
+                           struct engine_partition **ret_partitions, size_t *ret_count,
+                           struct error *err)
+{
+    return engine->driver->partition_list(engine, arena, ret_partitions, ret_count, err);
+}
+
+bool engine_snapshot_new(struct engine *engine, struct engine_snapshot **ret_snapshot,
+                         struct error *err)
+{
+    return engine->driver->snapshot_new(engine, ret_snapshot, err);
+}
+
+void engine_snapshot_free(struct engine_snapshot *snapshot)
+{
+    if (snapshot)
+        snapshot->engine->driver->snapshot_free(snapshot);
+}
+
+bool engine_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
+                struct slice key, enum engine_reach reach, struct arena *arena,
+                struct engine_value *ret_value, struct error *err)
+{
+    assert(partition > 0 && key.len > 0 && (!snapshot || snapshot->engine == engine));
+    return engine->driver->get(engine, snapshot, partition, key, reach, arena, ret_value, err);
+}
+
+bool engine_multi_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
+                      const struct slice *keys, size_t count, enum engine_reach reach,
+                      struct arena *arena, struct engine_value *ret_values, struct error *err)
+{
+    assert(partition > 0 && (!snapshot || snapshot->engine == engine));
+    if (count == 0)
+        return true;
+    return engine->driver->multi_get(engine, snapshot, partition, keys, count, reach, arena,
+                                     ret_values, err);
+}
+
+bool engine_iterator_new(struct engine *engine, struct engine_snapshot *snapshot,
+                         uint32_t partition, struct engine_range range, bool backwards,
+                         enum engine_reach reach, struct engine_iterator **ret_iterator,
+                         struct error *err)
+{
+    assert(partition > 0 && (!snapshot || snapshot->engine == engine));
+    return engine->driver->iterator_new(engine, snapshot, partition, range, backwards, reach,
+                                        ret_iterator, err);
+}
+
+void engine_iterator_free(struct engine_iterator *iterator)
+{
+    if (iterator)
+        iterator->engine->driver->iterator_free(iterator);
+}
+
+bool engine_iterator_next(struct engine_iterator *iterator, struct engine_entry *ret_entry,
+                          struct error *err)
+{
+    return iterator->engine->driver->iterator_next(iterator, ret_entry, err);
+}
+
+bool engine_iterator_seek(struct engine_iterator *iterator, struct slice key, struct error *err)
+{
+    return iterator->engine->driver->iterator_seek(iterator, key, err);
+}
+
+/* Order and uniqueness are the caller's duty; checking every key would cost what sorting saves. */
+static bool section_is_sane(const struct engine_section *section,
+                            const struct engine_section *before, struct error *err)
+{
+    assert(section->partition > 0);
+    assert(!before || before->partition < section->partition);
+    for (size_t i = 0; i < section->count; i++) {
+        const struct engine_op *op = &section->ops[i];
+
+        assert(op->key.len > 0);
+        if (op->key.len > ENGINE_KEY_MAX)
+            return error_set(err, ERROR_TOO_LARGE, "a key of %zu bytes is over the limit of %d",
+                             op->key.len, ENGINE_KEY_MAX);
+        if (op->kind == ENGINE_PUT && op->value.len > ENGINE_VALUE_MAX)
+            return error_set(err, ERROR_TOO_LARGE, "a value of %zu bytes is over the limit of %d",
+                             op->value.len, ENGINE_VALUE_MAX);
+    }
+    return true;
+}
+
+bool engine_write(struct engine *engine, struct engine_section *sections, size_t count,
+                  struct error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        sections[i].fenced = false;
+        if (!section_is_sane(&sections[i], i ? &sections[i - 1] : NULL, err))
+            return false;
+    }
+    if (count == 0)
+        return true;
+    return engine->driver->write(engine, sections, count, err);
+}
+
+bool engine_range_drop(struct engine *engine, uint32_t partition, uint64_t epoch,
+                       struct engine_range range, struct error *err)
+{
+    assert(partition > 0);
+    return engine->driver->range_drop(engine, partition, epoch, range, err);
+}
+
+bool engine_range_size(struct engine *engine, uint32_t partition, struct engine_range range,
+                       uint64_t *ret_bytes, struct error *err)
+{
+    assert(partition > 0);
+    return engine->driver->range_size(engine, partition, range, ret_bytes, err);
+}
+
+bool engine_backup(struct engine *engine, struct slice directory, struct error *err)
+{
+    return engine->driver->backup(engine, directory, err);
+}
+
+bool engine_statistics(struct engine *engine, struct engine_statistics *ret_statistics,
+                       struct error *err)
+{
+    return engine->driver->statistics(engine, ret_statistics, err);
+}

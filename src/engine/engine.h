@@ -1,0 +1,219 @@
+/* Engine: one node's store of ordered bytes, whatever keeps them.
+ *
+ * A node holds partitions, each a key space of its own with an epoch. All bytes below are relative
+ * to a partition; drivers decide how partitions share files or tables. Keys sort bytewise.
+ *
+ * Reads see committed writes only. A write is one atomic, durable batch made of sections, one per
+ * partition; a section whose epoch is not the partition's current one is dropped ("fenced") and the
+ * others are written all the same. When engine_write returns true the batch survives kill -9 and
+ * power loss (memory: nodes survive nothing and say so in their statistics).
+ *
+ * Every function may be called from any thread, except that one snapshot or iterator is used by
+ * one thread at a time. Slices returned live in the arena handed in, or as the comment says. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/slice.h"
+
+struct engine;          /* opaque, owned by its opener */
+struct engine_snapshot; /* opaque, owned by its taker */
+struct engine_iterator; /* opaque, owned by its maker */
+
+/* Partitions are numbered by the catalogue, never twice; 0 is the engine's own. */
+
+enum {
+    ENGINE_KEY_MAX = 16 * 1024,          /* bytes */
+    ENGINE_VALUE_MAX = 64 * 1024 * 1024, /* bytes */
+};
+
+struct engine_options {
+    struct log *log;           /* borrowed; NULL: silent */
+    const struct clock *clock; /* borrowed; NULL: the system's */
+    size_t cache_bytes;        /* block cache; 0: the driver's default */
+    size_t memory_bytes_max;   /* memory: refuses writes above this; 0: 1 GB */
+    size_t write_buffer_bytes; /* memtable; 0: the driver's default */
+    int64_t snapshot_ms_max;   /* postgresql: a snapshot older than this is let go; 0: 30 s */
+    int64_t connect_ms_max;   /* postgresql: connecting, and reconnecting, gives up after; 0: 5 s */
+    uint32_t connections_max; /* postgresql: pool size; 0: 8 */
+};
+
+/* Opens the node a URL names, making an empty one where there is none yet:
+ *
+ *     rocksdb:/var/lib/orrery     an absolute or relative directory
+ *     memory:                     gone when closed
+ *     postgresql://host/database  as libpq reads it
+ *
+ * ERROR_STORE_URL, _IN_USE, _FOREIGN, _VERSION, _CORRUPT, _UNAVAILABLE, _IO. */
+NODISCARD bool engine_open(struct slice url, const struct engine_options *options,
+                           struct engine **ret_engine, struct error *err);
+
+/* Waits for running calls of the engine's own threads; the caller has none of his own running. */
+void engine_close(struct engine *engine); /* NULL is fine */
+CLEANUP_FN(struct engine *, engine_close)
+
+/* The URL with a password replaced by ***: fit for logs. Lives as long as the engine. */
+struct slice engine_name(const struct engine *engine);
+
+/* The node's identity: made at random when the node is, and kept. 36 characters and a NUL. */
+const char *engine_node_id(const struct engine *engine);
+
+/* The cluster the node belongs to; empty until set, then never changed. ERROR_STORE_FOREIGN:
+ * it belongs to another. */
+NODISCARD bool engine_cluster_join(struct engine *engine, struct slice cluster_id,
+                                   struct error *err);
+NODISCARD bool engine_cluster_id(struct engine *engine, struct arena *arena, struct slice *ret_id,
+                                 struct error *err);
+
+/* --- Partitions ------------------------------------------------------------------------------ */
+
+struct engine_partition {
+    uint32_t id;
+    uint64_t epoch;
+};
+
+/* ERROR_PARTITION_EXISTS. The epoch must be above 0. */
+NODISCARD bool engine_partition_create(struct engine *engine, uint32_t id, uint64_t epoch,
+                                       struct error *err);
+
+/* Raises the epoch: when this returns, no write under a lower one can succeed any more, and every
+ * write that did succeed is visible. ERROR_PARTITION_UNKNOWN; ERROR_FENCED when epoch is not above
+ * the present one. */
+NODISCARD bool engine_partition_fence(struct engine *engine, uint32_t id, uint64_t epoch,
+                                      struct error *err);
+
+/* Removes the partition and all its keys, in time that does not grow with them. Snapshots taken
+ * before may or may not still see its keys. Dropping what is not there succeeds. */
+NODISCARD bool engine_partition_drop(struct engine *engine, uint32_t id, struct error *err);
+
+/* All partitions, by id; the array lives in the arena. */
+NODISCARD bool engine_partition_list(struct engine *engine, struct arena *arena,
+                                     struct engine_partition **ret_partitions, size_t *ret_count,
+                                     struct error *err);
+
+/* --- Reading --------------------------------------------------------------------------------- */
+
+/* How far a read may go. */
+enum engine_reach {
+    ENGINE_READ_ANY,    /* to the disk or the server, blocking */
+    ENGINE_READ_CACHED, /* memory only: says ENGINE_COLD rather than block */
+};
+
+enum engine_found {
+    ENGINE_ABSENT,
+    ENGINE_FOUND,
+    ENGINE_COLD, /* not known without blocking; only with ENGINE_READ_CACHED */
+};
+
+struct engine_value {
+    enum engine_found found;
+    struct slice bytes; /* in the arena when found */
+};
+
+/* A view of the whole node at this moment. Writers are not held up by it. On postgresql: it holds
+ * a connection and expires (ERROR_STORE_SNAPSHOT_EXPIRED on use) after snapshot_ms_max. */
+NODISCARD bool engine_snapshot_new(struct engine *engine, struct engine_snapshot **ret_snapshot,
+                                   struct error *err);
+void engine_snapshot_free(struct engine_snapshot *snapshot); /* NULL is fine */
+CLEANUP_FN(struct engine_snapshot *, engine_snapshot_free)
+
+/* Reads one key, in a snapshot or (NULL) as of now. Reading a partition that does not exist is
+ * ERROR_PARTITION_UNKNOWN where the driver can tell for free, else an absent key. */
+NODISCARD bool engine_get(struct engine *engine, struct engine_snapshot *snapshot,
+                          uint32_t partition, struct slice key, enum engine_reach reach,
+                          struct arena *arena, struct engine_value *ret_value, struct error *err);
+
+/* Reads many keys of one partition, cheapest when they come sorted; ret_values has count places.
+ * Without a snapshot all are still read as of one moment. */
+NODISCARD bool engine_multi_get(struct engine *engine, struct engine_snapshot *snapshot,
+                                uint32_t partition, const struct slice *keys, size_t count,
+                                enum engine_reach reach, struct arena *arena,
+                                struct engine_value *ret_values, struct error *err);
+
+struct engine_range {
+    struct slice min; /* inclusive; data NULL: from the first key */
+    struct slice max; /* exclusive; data NULL: to the last key */
+};
+
+/* Walks a range of one partition, forwards or backwards, in a snapshot or (NULL) as of now. The
+ * bounds are copied. The iterator stands before the first entry. A snapshot must outlive it. */
+NODISCARD bool engine_iterator_new(struct engine *engine, struct engine_snapshot *snapshot,
+                                   uint32_t partition, struct engine_range range, bool backwards,
+                                   enum engine_reach reach, struct engine_iterator **ret_iterator,
+                                   struct error *err);
+void engine_iterator_free(struct engine_iterator *iterator); /* NULL is fine */
+CLEANUP_FN(struct engine_iterator *, engine_iterator_free)
+
+struct engine_entry {
+    enum engine_found found; /* ENGINE_ABSENT: the end; ENGINE_COLD: give up and come back */
+    struct slice key, value; /* valid until the next call on the iterator */
+};
+
+NODISCARD bool engine_iterator_next(struct engine_iterator *iterator,
+                                    struct engine_entry *ret_entry, struct error *err);
+
+/* The next entry will be the first at or after key (backwards: at or before it) within the
+ * bounds. */
+NODISCARD bool engine_iterator_seek(struct engine_iterator *iterator, struct slice key,
+                                    struct error *err);
+
+/* --- Writing --------------------------------------------------------------------------------- */
+
+enum engine_op_kind { ENGINE_PUT, ENGINE_DELETE };
+
+struct engine_op {
+    enum engine_op_kind kind;
+    struct slice key;
+    struct slice value; /* of a put */
+};
+
+/* What a batch does to one partition. A key occurs at most once, and ops are sorted by key: that
+ * is where the engines are fastest, and the caller (group commit) has to merge anyway. */
+struct engine_section {
+    uint32_t partition;
+    uint64_t epoch;        /* must be the partition's */
+    struct engine_op *ops; /* borrowed */
+    size_t count;
+    bool fenced; /* out: dropped, because the epoch was another or the partition is gone */
+};
+
+/* Writes every section that is not fenced, as one atomic and durable batch; a partition occurs in
+ * one section at most, and sections are sorted by partition.
+ *
+ * ERROR_STORE_FULL: nothing was written, later writes may succeed. Any other failure: it is not
+ * known whether the batch is there, and the engine refuses further writes (ERROR_STORE_POISONED)
+ * until it is closed and opened again; except that postgresql: finds out by itself and fails only
+ * with ERROR_STORE_UNAVAILABLE when it is known that nothing was written. */
+NODISCARD bool engine_write(struct engine *engine, struct engine_section *sections, size_t count,
+                            struct error *err);
+
+/* Removes every key of the range under the fence of epoch (ERROR_FENCED), in time that does not
+ * grow with it where the driver can. Durable on return. */
+NODISCARD bool engine_range_drop(struct engine *engine, uint32_t partition, uint64_t epoch,
+                                 struct engine_range range, struct error *err);
+
+/* --- Care ------------------------------------------------------------------------------------ */
+
+/* An estimate of the stored bytes of a range, cheap enough to ask once a second. */
+NODISCARD bool engine_range_size(struct engine *engine, uint32_t partition,
+                                 struct engine_range range, uint64_t *ret_bytes, struct error *err);
+
+/* Copies the node as of one moment into a new directory that a rocksdb: URL can open, while writes
+ * go on. ERROR_NOT_SUPPORTED on postgresql:, which has its own tools for that. */
+NODISCARD bool engine_backup(struct engine *engine, struct slice directory, struct error *err);
+
+struct engine_statistics {
+    bool durable;            /* false: memory: */
+    bool poisoned;           /* refuses writes until reopened */
+    uint64_t bytes_stored;   /* on disk, in memory or in the server */
+    uint64_t bytes_free;     /* what is left of the disk or the cap; UINT64_MAX: not known */
+    uint64_t bytes_resident; /* caches and write buffers of this process */
+    uint64_t reads, writes;  /* calls */
+    uint64_t bytes_written;  /* keys and values handed to engine_write */
+    uint64_t reconnects;     /* postgresql: */
+};
+
+NODISCARD bool engine_statistics(struct engine *engine, struct engine_statistics *ret_statistics,
+                                 struct error *err);
