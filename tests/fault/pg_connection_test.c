@@ -59,7 +59,7 @@ static int setup_impatient(void **state)
 {
     struct store *store = MEMORY_NEW(struct store);
 
-    store_make(store, 150);
+    store_make(store, 400);
     *state = store;
     return 0;
 }
@@ -188,7 +188,7 @@ static void node_settle(struct store *store)
 /* The server stays away after the cut: now the driver cannot find out in time. */
 static void what_is_said_about_a_write_cut_off_for_good_is_true(void **state)
 {
-    enum { ROUNDS = 24 };
+    enum { ROUNDS = 12 };
     struct store *store = *state;
     unsigned there = 0, absent = 0;
     struct random random;
