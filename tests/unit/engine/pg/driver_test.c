@@ -201,6 +201,22 @@ static void an_unknown_partition_does_not_spoil_a_snapshot(void **state)
     assert_ok(get(store, snapshot, 1, SLICE("a"), &value, &err), &err);
 }
 
+static void a_snapshot_whose_session_ended_says_so_and_frees_its_place(void **state)
+{
+    struct store *store = *state;
+    CLEANUP(engine_snapshot_free) struct engine_snapshot *first = snapshot_of(store);
+    CLEANUP(engine_snapshot_free) struct engine_snapshot *second = snapshot_of(store);
+    struct engine_value value;
+    struct error err;
+
+    postgres_query(server, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                           " WHERE datname = current_database() AND pid <> pg_backend_pid()");
+    assert_fails(get(store, first, 1, SLICE("a"), &value, &err), &err, ERROR_STORE_UNAVAILABLE);
+    assert_fails(get(store, first, 1, SLICE("a"), &value, &err), &err, ERROR_STORE_UNAVAILABLE);
+    assert_ok(get(store, NULL, 1, SLICE("a"), &value, &err), &err);
+    assert_fails(get(store, second, 1, SLICE("a"), &value, &err), &err, ERROR_STORE_UNAVAILABLE);
+}
+
 static void dropping_a_partition_does_not_wait_for_its_readers(void **state)
 {
     struct store *store = *state;
@@ -506,7 +522,7 @@ static void an_empty_schema_made_for_us_is_used(void **state UNUSED)
     snprintf(url, sizeof url, "%s", postgres_fresh_url(server));
     postgres_query(server, "CREATE SCHEMA orrery");
     assert_ok(engine_open(slice_of_text(url), NULL, &engine, &err), &err);
-    assert_null(strstr((const char *)engine_name(engine).data, "secret"));
+    assert_null(memmem(engine_name(engine).data, engine_name(engine).len, "secret", 6));
     engine_close(engine);
 }
 
@@ -541,6 +557,7 @@ int main(void)
         WITH_STORE(expired_snapshots_make_room_for_others),
         WITH_STORE(a_short_iterator_holds_no_connection),
         WITH_STORE(an_unknown_partition_does_not_spoil_a_snapshot),
+        WITH_STORE(a_snapshot_whose_session_ended_says_so_and_frees_its_place),
         WITH_STORE(dropping_a_partition_does_not_wait_for_its_readers),
         WITH_STORE(a_drop_begun_is_remembered_over_a_reopening),
         WITH_STORE(keys_of_any_length_are_walked_in_order),
