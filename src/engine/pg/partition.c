@@ -18,8 +18,8 @@ enum {
     DROP_WAIT_MS = 10, /* writers wait meanwhile, and new readers of the table */
     SWEEP_WAIT_MS = 1,
     SWEEP_MAX = 16,         /* tables per sweep */
-    SIZE_ROWS_EXACT = 2000, /* a range of no more rows is added up */
-    SIZE_PAGES_SAMPLED = 64,
+    SIZE_ROWS_EXACT = 500, /* a range of no more rows is added up */
+    SIZE_PAGES_SAMPLED = 32,
 };
 
 /* --- Doomed ones ----------------------------------------------------------------------------- */
