@@ -7,8 +7,7 @@
  *     struct rounds_candidate candidates[] = {{"ours", run_ours, context}, {"theirs", ...}};
  *     rounds_run(candidates, 2, ROUNDS_DEFAULT);
  *     rounds_print("json read 1 KB", &candidates[0]);
- *     rounds_ratio("json read 1 KB MB/s", rounds_per_cpu_s(&candidates[0], megabytes), ..., "vs
- * theirs");
+ *     rounds_ratio("json read 1 KB MB/s", ours_mb_per_s, theirs_mb_per_s, "vs theirs");
  *
  * Every comparison ends in one line of the form `name: ours / theirs = ratio`; lines of detail
  * come before it and begin with two blanks. */
