@@ -8,12 +8,13 @@
 struct parser {
     struct slice text;
     size_t at;
-    bool index; /* for an indexing policy */
+    bool index;    /* for an indexing policy */
+    bool in_tuple; /* tuples do not nest, and hold properties alone */
     struct arena *arena;
     struct error *err;
 };
 
-static bool parse_relative(struct parser *p, bool member, struct document_path *ret_path);
+static bool parse_relative(struct parser *p, struct document_path *ret_path);
 static bool parse_segment(struct parser *p, struct document_segment *ret_segment);
 static bool parse_quoted(struct parser *p, struct slice *ret_name);
 static bool parse_tuple(struct parser *p, struct document_segment *ret_segment);
@@ -52,7 +53,8 @@ static bool is_name_byte(uint8_t c)
 bool document_path_parse(struct slice text, enum document_path_use use, struct arena *arena,
                          struct document_path *ret_path, struct error *err)
 {
-    struct parser p = {text, 0, use == DOCUMENT_PATH_INDEX, arena, err};
+    struct parser p = {
+        .text = text, .index = use == DOCUMENT_PATH_INDEX, .arena = arena, .err = err};
     struct document_path path;
 
     if (text.len > DOCUMENT_PATH_BYTES_MAX)
@@ -68,7 +70,7 @@ bool document_path_parse(struct slice text, enum document_path_use use, struct a
         *ret_path = (struct document_path){.end = DOCUMENT_PATH_END_ALL};
         return true;
     }
-    if (!parse_relative(&p, false, &path))
+    if (!parse_relative(&p, &path))
         return false;
     if (!at_end(&p))
         return fail(&p, "nothing may follow here");
@@ -77,16 +79,17 @@ bool document_path_parse(struct slice text, enum document_path_use use, struct a
 }
 
 /* Segments between slashes, as far as they go. */
-static bool parse_relative(struct parser *p, bool member, struct document_path *ret_path)
+static bool parse_relative(struct parser *p, struct document_path *ret_path)
 {
     struct document_segment segments[DOCUMENT_PATH_SEGMENTS_MAX], *kept;
     size_t count = 0;
     enum document_path_end end = DOCUMENT_PATH_END_NONE;
+    bool special = p->index && !p->in_tuple;
 
     do {
-        if (p->index && !member && accept(p, '?'))
+        if (special && accept(p, '?'))
             end = DOCUMENT_PATH_END_SCALAR;
-        else if (p->index && !member && accept(p, '*'))
+        else if (special && accept(p, '*'))
             end = DOCUMENT_PATH_END_ALL;
         if (end != DOCUMENT_PATH_END_NONE)
             break;
@@ -94,8 +97,6 @@ static bool parse_relative(struct parser *p, bool member, struct document_path *
             return fail(p, "too many segments");
         if (!parse_segment(p, &segments[count]))
             return false;
-        if (member && segments[count].kind != DOCUMENT_SEGMENT_PROPERTY)
-            return fail(p, "a tuple is made of properties");
         if (count && segments[count - 1].kind == DOCUMENT_SEGMENT_TUPLE)
             return fail(p, "only ? may follow a tuple");
         count++;
@@ -112,15 +113,16 @@ static bool parse_relative(struct parser *p, bool member, struct document_path *
 static bool parse_segment(struct parser *p, struct document_segment *ret_segment)
 {
     size_t begin = p->at;
+    bool special = p->index && !p->in_tuple;
 
     *ret_segment = (struct document_segment){.kind = DOCUMENT_SEGMENT_PROPERTY};
     if (accept(p, '"'))
         return parse_quoted(p, &ret_segment->name);
-    if (p->index && accept(p, '[')) {
+    if (special && accept(p, '[')) {
         ret_segment->kind = DOCUMENT_SEGMENT_ELEMENTS;
         return accept(p, ']') || fail(p, "expected ]");
     }
-    if (p->index && accept(p, '{'))
+    if (special && accept(p, '{'))
         return parse_tuple(p, ret_segment);
     while (!at_end(p) && is_name_byte(p->text.data[p->at]))
         p->at++;
@@ -156,18 +158,20 @@ static bool parse_tuple(struct parser *p, struct document_segment *ret_segment)
     struct document_path members[DOCUMENT_PATH_SEGMENTS_MAX], *kept;
     size_t count = 0;
 
+    p->in_tuple = true;
     do {
         while (accept(p, ' '))
             continue;
         if (count == DOCUMENT_PATH_SEGMENTS_MAX)
             return fail(p, "too many members");
-        if (!parse_relative(p, true, &members[count++]))
+        if (!parse_relative(p, &members[count++]))
             return false;
         while (accept(p, ' '))
             continue;
     } while (accept(p, ','));
     if (!accept(p, '}'))
         return fail(p, "expected }");
+    p->in_tuple = false;
     kept = ARENA_ARRAY(p->arena, struct document_path, count);
     memcpy(kept, members, count * sizeof *members);
     *ret_segment = (struct document_segment){
