@@ -172,6 +172,8 @@ static int compare_text_utf16(struct slice a, struct slice b)
 {
     size_t shorter = MIN(a.len, b.len), at = 0;
 
+    if (shorter == 0)
+        return (a.len > 0) - (b.len > 0);
     while (at < shorter && a.data[at] == b.data[at])
         at++;
     if (at == a.len && at == b.len)

@@ -155,11 +155,11 @@ static void reader_init(struct reader *r, struct slice text, const struct docume
                         struct buf *buf, struct error *err)
 {
     r->begin = text.data;
-    r->end = text.data + text.len;
+    r->end = text.len ? text.data + text.len : text.data;
     r->buf = buf;
     r->base = buf->len;
-    r->out = buf->data + buf->len;
-    r->out_end = buf->data + buf->capacity;
+    r->out = buf->data ? buf->data + buf->len : NULL;
+    r->out_end = buf->data ? buf->data + buf->capacity : NULL;
     r->bytes_max = limits && limits->bytes_max ? limits->bytes_max : DOCUMENT_BYTES_DEFAULT;
     r->depth_max = limits && limits->depth_max ? limits->depth_max : DOCUMENT_DEPTH_DEFAULT;
     r->nul_escaped = false;

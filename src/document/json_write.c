@@ -26,6 +26,8 @@ static void write_double(struct writer *w, double number);
 
 static struct writer writer_at(struct buf *buf)
 {
+    if (!buf->data) /* no arithmetic on NULL */
+        return (struct writer){.buf = buf};
     return (struct writer){buf, buf->data + buf->len, buf->data + buf->capacity};
 }
 
@@ -248,7 +250,7 @@ static const uint8_t *write_character(struct writer *w, const uint8_t *at, const
 
 static void write_string(struct writer *w, struct slice text)
 {
-    const uint8_t *at = text.data, *end = text.data + text.len;
+    const uint8_t *at = text.data, *end = text.len ? text.data + text.len : at;
 
     put(w, '"');
     while (at < end) {

@@ -101,7 +101,7 @@ static size_t plain_length(enum document_order order, const uint8_t *at, const u
 
 static void put_text(struct key_writer *w, struct slice text)
 {
-    const uint8_t *at = text.data, *end = text.data + text.len;
+    const uint8_t *at = text.data, *end = text.len ? text.data + text.len : at;
 
     while (at < end && !stopped(w)) {
         size_t plain = plain_length(w->order, at, end);

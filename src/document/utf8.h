@@ -45,7 +45,7 @@ static inline bool utf8_is_low_surrogate(const uint8_t *at, const uint8_t *end)
 /* The bytes before the first that is out of place; text.len if all are well. */
 static inline size_t utf8_valid_length(struct slice text)
 {
-    const uint8_t *at = text.data, *end = text.data + text.len;
+    const uint8_t *at = text.data, *end = text.len ? text.data + text.len : at;
 
     while (at < end) {
         uint64_t eight;
