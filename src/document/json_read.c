@@ -14,8 +14,9 @@
 #include "document/utf8.h"
 
 enum {
-    SLACK = 32,        /* what may be written past the limit before the last check sees it */
-    DIGITS_EXACT = 19, /* any number of so many digits fits into 64 bits */
+    RUN = 64,   /* bytes that a run of escapes or characters may write before it asks again */
+    SLACK = 96, /* what may be written past the limit before the last check sees it */
+    DIGITS_EXACT = 19,          /* any number of so many digits fits into 64 bits */
     EXPONENT_CLAMP = INT32_MAX, /* more than the digits of any text can make up for */
     NAME_SHOWN_MAX = 100,       /* bytes of a property name in a message */
 };
@@ -481,10 +482,10 @@ static const uint8_t *read_last(struct reader *r, const uint8_t *in)
     return in + length;
 }
 
-/* Escapes in a row, from the first backslash. There is room for SCAN_STEP bytes. */
+/* Escapes in a row, from the first backslash. There is room for RUN bytes. */
 static inline const uint8_t *read_escapes(struct reader *r, const uint8_t *in)
 {
-    const uint8_t *out_last = r->out + SCAN_STEP - 4;
+    const uint8_t *out_last = r->out + RUN - 4;
 
     do {
         in = read_escape(r, in + 1);
@@ -493,10 +494,11 @@ static inline const uint8_t *read_escapes(struct reader *r, const uint8_t *in)
 }
 
 /* Characters outside ASCII in a row, at least four bytes before the end of the text. There is room
- * for SCAN_STEP bytes. */
+ * for RUN bytes. */
 static inline const uint8_t *read_characters(struct reader *r, const uint8_t *in)
 {
-    uint8_t *out = r->out, *out_last = out + SCAN_STEP - 4;
+    const uint8_t *const end = r->end - 4;
+    uint8_t *out = r->out, *out_last = out + RUN - 4;
 
     do {
         uint32_t four = bytes_get_le32(in);
@@ -507,12 +509,12 @@ static inline const uint8_t *read_characters(struct reader *r, const uint8_t *in
         memcpy(out, in, 4);
         out += length;
         in += length;
-    } while (r->end - in >= 4 && *in >= 0x80 && out <= out_last);
+    } while (in <= end && *in >= 0x80 && out <= out_last);
     r->out = out;
     return in;
 }
 
-/* What is neither plain nor the end. There is room for SCAN_STEP bytes. */
+/* What is neither plain nor the end. There is room for RUN bytes. */
 static inline const uint8_t *read_special(struct reader *r, const uint8_t *in)
 {
     if (UNLIKELY(in >= r->end))
@@ -530,10 +532,12 @@ static inline const uint8_t *read_special(struct reader *r, const uint8_t *in)
 /* After the opening quote; writes the content without terminator. */
 static const uint8_t *read_string(struct reader *r, const uint8_t *in)
 {
+    const uint8_t *const end = r->end;
+
     for (;;) {
         uint8_t *out = r->out;
 
-        while (LIKELY(r->end - in >= SCAN_STEP)) {
+        while (LIKELY(end - in >= SCAN_STEP)) {
             unsigned plain;
 
             if (UNLIKELY(r->out_end - out < 2 * SCAN_STEP)) {
@@ -550,9 +554,9 @@ static const uint8_t *read_string(struct reader *r, const uint8_t *in)
                 break;
         }
         r->out = out;
-        if (next_is(r, in, '"'))
+        if (LIKELY(in < end) && *in == '"')
             return in + 1;
-        if (!room(r, SCAN_STEP))
+        if (!room(r, RUN))
             return NULL;
         in = read_special(r, in);
         if (UNLIKELY(!in))
