@@ -5,14 +5,10 @@
 static const struct engine_driver *const drivers[] = {
     &engine_driver_rocksdb,
     &engine_driver_memory,
-    &engine_driver_postgresql,
 };
 
-/* "postgres://" is what many tools print; libpq reads both. */
 static const struct engine_driver *driver_find(struct slice scheme)
 {
-    if (slice_equal(scheme, SLICE("postgres")))
-        return &engine_driver_postgresql;
     for (size_t i = 0; i < ARRAY_LEN(drivers); i++)
         if (slice_equal(scheme, slice_of_text(drivers[i]->scheme)))
             return drivers[i];
@@ -67,7 +63,7 @@ bool engine_cluster_id(struct engine *engine, struct arena *arena, struct slice 
 
 bool engine_partition_create(struct engine *engine, uint32_t id, uint64_t epoch, struct error *err)
 {
-    assert(id > 0 && epoch > 0);
+    assert(id > 0 && id <= ENGINE_PARTITION_MAX && epoch > 0);
     return engine->driver->partition_create(engine, id, epoch, err);
 }
 

@@ -23,6 +23,7 @@ struct engine_snapshot; /* opaque, owned by its taker */
 struct engine_iterator; /* opaque, owned by its maker */
 
 /* Partitions are numbered by the catalogue, never twice; 0 is the engine's own. */
+#define ENGINE_PARTITION_MAX (UINT32_MAX - 1)
 
 enum {
     ENGINE_KEY_MAX = 16 * 1024,          /* bytes */
