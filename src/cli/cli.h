@@ -12,7 +12,7 @@ enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
 struct cli_command {
     const char *name;
-    const char *summary; /* one line of `orrery help` */
+    const char *summary;               /* one line of `orrery help` */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
     void (*help)(void);                /* prints what --help shows */
 };

@@ -55,12 +55,14 @@ static void settings_page(struct buf *out)
         "Made by `orrery help settings --markdown` from `src/server/settings.def`; a test keeps it "
         "true.\n"
         "\n"
-        "A setting `section.name` is given in a configuration file (`orrery serve --config FILE`),\n"
+        "A setting `section.name` is given in a configuration file (`orrery serve --config "
+        "FILE`),\n"
         "\n"
         "    [section]\n"
         "    name = value\n"
         "\n"
-        "as the environment variable `ORRERY_SECTION_NAME`, or as `--set section.name=value` on the\n"
+        "as the environment variable `ORRERY_SECTION_NAME`, or as `--set section.name=value` on "
+        "the\n"
         "command line. The command line wins over the environment, the environment over the file, "
         "the\n"
         "file over the default. A name that does not exist and a value out of range are errors.\n"
@@ -90,15 +92,15 @@ static void errors_text(struct buf *out)
 
 static void errors_page(struct buf *out)
 {
-    BUF_APPEND(out,
-               "# Errors\n"
-               "\n"
-               "Made by `orrery help errors --markdown` from `src/base/errors.def`; a test keeps it "
-               "true. A status\n"
-               "with a slash carries a substatus.\n"
-               "\n"
-               "| error | REST | MongoDB | Gremlin | Table | meaning |\n"
-               "|---|---|---|---|---|---|\n");
+    BUF_APPEND(
+        out, "# Errors\n"
+             "\n"
+             "Made by `orrery help errors --markdown` from `src/base/errors.def`; a test keeps it "
+             "true. A status\n"
+             "with a slash carries a substatus.\n"
+             "\n"
+             "| error | REST | MongoDB | Gremlin | Table | meaning |\n"
+             "|---|---|---|---|---|---|\n");
     for (int code = ERROR_NONE + 1; code < ERROR_CODE_COUNT; code++) {
         const struct error_face *face = error_face((enum error_code)code);
 
@@ -135,8 +137,8 @@ static int topic_print(const char *topic, bool markdown)
             return CLI_OK;
         }
     if (!command)
-        return cli_fail(CLI_USAGE, "there is no help on \"%s\": `orrery help --help` lists the topics",
-                        topic);
+        return cli_fail(CLI_USAGE,
+                        "there is no help on \"%s\": `orrery help --help` lists the topics", topic);
     if (markdown)
         return cli_fail(CLI_USAGE, "--markdown is for the topics settings and errors");
     command->help();

@@ -70,8 +70,8 @@ static bool names_add(X509 *x509)
     }
     return X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
                                       (const unsigned char *)"localhost", -1, -1, 0) == 1 &&
-           X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_ASC,
-                                      (const unsigned char *)"Orrery", -1, -1, 0) == 1 &&
+           X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_ASC, (const unsigned char *)"Orrery",
+                                      -1, -1, 0) == 1 &&
            X509_set_issuer_name(x509, subject) == 1 &&
            extension_add(x509, NID_subject_alt_name, names);
 }

@@ -11,7 +11,7 @@
 
 struct certificate_source {
     const char *certificate_path, *key_path; /* the operator's; empty: none */
-    const char *directory;                   /* of the node the server's own is kept with, or NULL */
+    const char *directory; /* of the node the server's own is kept with, or NULL */
 };
 
 enum { CERTIFICATE_PEM_MAX = 256 * 1024 }; /* bytes */

@@ -45,8 +45,7 @@ static bool file_parse(struct slice text, struct keys *keys, struct error *err)
         !slice_starts_with(line, slice_of_text(line_name)) ||
         !key_valid(slice_skip(line, strlen(line_name))))
         return error_set(err, ERROR_CONFIGURATION,
-                         "file \"%s\" holds no key: remove it to have a new one made",
-                         keys->path);
+                         "file \"%s\" holds no key: remove it to have a new one made", keys->path);
     line = slice_skip(line, strlen(line_name));
     memcpy(keys->primary, line.data, line.len);
     keys->primary[line.len] = '\0';

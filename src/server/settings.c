@@ -325,10 +325,9 @@ static bool value_set(struct settings *settings, struct slice name, struct slice
     int64_t number;
 
     if (value.len > SETTINGS_VALUE_MAX || (value.len && memchr(value.data, '\0', value.len)))
-        return error_set(err, ERROR_CONFIGURATION,
-                         "the value of \"%.*s\" holds a NUL or more than %d bytes",
-                         (int)MIN(name.len, (size_t)80), (const char *)name.data,
-                         SETTINGS_VALUE_MAX);
+        return error_set(
+            err, ERROR_CONFIGURATION, "the value of \"%.*s\" holds a NUL or more than %d bytes",
+            (int)MIN(name.len, (size_t)80), (const char *)name.data, SETTINGS_VALUE_MAX);
     if (slice_starts_with(name, SLICE("node.")))
         return node_set(settings, slice_skip(name, 5), value, layer, err);
     if (!row)
@@ -406,7 +405,8 @@ static bool variable_set(struct settings *settings, struct slice variable, struc
 {
     char lower[NEAREST_NAME_MAX + 1], place[80];
     const struct settings_source source = {SETTINGS_ENVIRONMENT, place, 0};
-    struct slice name = folded(slice_skip(variable, VARIABLE_PREFIX_LEN), false, lower, sizeof lower);
+    struct slice name =
+        folded(slice_skip(variable, VARIABLE_PREFIX_LEN), false, lower, sizeof lower);
     struct nearest nearest = nearest_to(name);
 
     snprintf(place, sizeof place, "%.*s", SLICE_ARG(variable));
@@ -429,8 +429,7 @@ bool settings_read_environment(struct settings *settings, char *const *environme
         struct slice name, value;
 
         if (slice_split(slice_of_text(*environment), '=', &name, &value) &&
-            slice_starts_with(name, SLICE("ORRERY_")) &&
-            !variable_set(settings, name, value, err))
+            slice_starts_with(name, SLICE("ORRERY_")) && !variable_set(settings, name, value, err))
             return false;
     }
     return true;
@@ -484,7 +483,8 @@ void settings_describe_markdown(struct buf *out)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (strcmp(section, rows[i].section) != 0) {
             section = rows[i].section;
-            buf_printf(out, "\n## %s\n\n| setting | default | takes | meaning |\n|---|---|---|---|\n",
+            buf_printf(out,
+                       "\n## %s\n\n| setting | default | takes | meaning |\n|---|---|---|---|\n",
                        section);
         }
         buf_printf(out, "| `%s` | ", rows[i].name);

@@ -12,9 +12,9 @@
 
 enum {
     SETTINGS_NODES_MAX = 64,
-    SETTINGS_VALUE_MAX = 4096,            /* bytes */
-    SETTINGS_FILE_MAX = 1024 * 1024,      /* bytes */
-    SETTINGS_NODE_NAME_MAX = 32,          /* bytes */
+    SETTINGS_VALUE_MAX = 4096,       /* bytes */
+    SETTINGS_FILE_MAX = 1024 * 1024, /* bytes */
+    SETTINGS_NODE_NAME_MAX = 32,     /* bytes */
 };
 
 enum settings_layer {
