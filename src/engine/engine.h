@@ -4,8 +4,8 @@
  * to a partition; drivers decide how partitions share files or tables. Keys sort bytewise.
  *
  * Reads see committed writes only. A write is one atomic, durable batch made of sections, one per
- * partition; a section whose epoch is not the partition's current one is dropped ("fenced") and the
- * others are written all the same. When engine_write returns true the batch survives kill -9 and
+ * partition, each under the epoch its writer believes in; if one of them is not the partition's
+ * ("fenced"), nothing is written. When engine_write returns true the batch survives kill -9 and
  * power loss (memory: nodes survive nothing and say so in their statistics).
  *
  * Every function may be called from any thread, except that one snapshot or iterator is used by
@@ -177,16 +177,17 @@ struct engine_section {
     uint64_t epoch;        /* must be the partition's */
     struct engine_op *ops; /* borrowed */
     size_t count;
-    bool fenced; /* out: dropped, because the epoch was another or the partition is gone */
+    bool fenced; /* out, with ERROR_FENCED: its epoch is another, or the partition is gone */
 };
 
-/* Writes every section that is not fenced, as one atomic and durable batch; a partition occurs in
- * one section at most, and sections are sorted by partition.
+/* Writes all sections as one atomic and durable batch; a partition occurs in one section at most,
+ * and sections are sorted by partition.
  *
- * ERROR_STORE_FULL: nothing was written, later writes may succeed. Any other failure: it is not
- * known whether the batch is there, and the engine refuses further writes (ERROR_STORE_POISONED)
- * until it is closed and opened again; except that postgresql: finds out by itself and fails only
- * with ERROR_STORE_UNAVAILABLE when it is known that nothing was written. */
+ * ERROR_FENCED: nothing was written; the sections that were shut out say so, and the caller may
+ * write the others again without them. ERROR_STORE_FULL, ERROR_STORE_UNAVAILABLE: nothing was
+ * written, later writes may succeed. Any other failure: it is not known whether the batch is
+ * there, and the engine refuses further writes (ERROR_STORE_POISONED) until it is closed and
+ * opened again. postgresql: finds out by itself where it can. */
 NODISCARD bool engine_write(struct engine *engine, struct engine_section *sections, size_t count,
                             struct error *err);
 

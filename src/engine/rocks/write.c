@@ -143,22 +143,35 @@ static void section_append(rocksdb_writebatch_t *batch, const struct engine_sect
     }
 }
 
-static bool write_under_fence(struct rocks_engine *rocks, struct engine_section *sections,
-                              size_t count, struct error *err)
+static bool sections_check(struct rocks_engine *rocks, struct engine_section *sections,
+                           size_t count, struct error *err)
 {
-    rocksdb_writebatch_t *batch = batch_take(rocks);
-    bool done = true;
+    bool open = true;
 
     for (size_t i = 0; i < count; i++) {
         const struct engine_partition *partition =
             rocks_epochs_find(&rocks->epochs, sections[i].partition);
 
         sections[i].fenced = !partition || partition->epoch != sections[i].epoch;
-        if (!sections[i].fenced)
-            section_append(batch, &sections[i]);
+        if (sections[i].fenced)
+            open = error_set(err, ERROR_FENCED, "partition %u is no longer at epoch %llu",
+                             sections[i].partition, (unsigned long long)sections[i].epoch);
     }
-    if (rocksdb_writebatch_count(batch) > 0)
-        done = rocks_batch_commit(rocks, batch, err);
+    return open;
+}
+
+static bool write_under_fence(struct rocks_engine *rocks, struct engine_section *sections,
+                              size_t count, struct error *err)
+{
+    rocksdb_writebatch_t *batch;
+    bool done;
+
+    if (!sections_check(rocks, sections, count, err))
+        return false;
+    batch = batch_take(rocks);
+    for (size_t i = 0; i < count; i++)
+        section_append(batch, &sections[i]);
+    done = rocks_batch_commit(rocks, batch, err);
     batch_give(rocks, batch);
     return done;
 }
