@@ -1,8 +1,6 @@
 #include "server/nodes.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <sys/stat.h>
 
 struct nodes {
     struct arena *arena; /* owns this structure and its texts */
@@ -10,23 +8,6 @@ struct nodes {
     const char *directory;
     struct nodes_member members[SETTINGS_NODES_MAX];
 };
-
-/* Makes the folders above a default directory; the engine makes the last one itself. */
-static bool parents_make(char *path, struct error *err)
-{
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        bool made;
-
-        *slash = '\0';
-        made = mkdir(path, 0700) == 0 || errno == EEXIST;
-        if (!made)
-            error_set_errno(err, ERROR_CONFIGURATION, "directory \"%s\"", path);
-        *slash = '/';
-        if (!made)
-            return false;
-    }
-    return true;
-}
 
 /* Where data goes when nobody said: server.directory, else what the XDG base directories say. */
 static bool default_url(const struct settings *settings, struct arena *arena, const char **ret_url,
@@ -47,8 +28,6 @@ static bool default_url(const struct settings *settings, struct arena *arena, co
                          "there is no place for data: HOME is not set, and no --node is given");
     if (length < 0 || (size_t)length >= sizeof path)
         return error_set(err, ERROR_CONFIGURATION, "the path of the data directory is too long");
-    if (!parents_make(path, err))
-        return false;
     *ret_url = arena_text(arena, arena_printf(arena, "rocksdb:%s", path));
     return true;
 }
