@@ -79,6 +79,12 @@ test('the log of a server without a terminal is JSON, one object a line', async 
   assert.ok(lines.every((line) => line.time && line.level && line.event));
 });
 
+test('log.format=human is for people wherever it goes', async (t) => {
+  const server = await Server.start(t, ['--set', 'log.format=human']);
+  await server.stop();
+  assert.match(server.err, /^\d\d:\d\d:\d\d\.\d{3} listening front=rest /m);
+});
+
 test('/ready and /metrics can only be read', async (t) => {
   const server = await Server.start(t);
   for (const path of ['/ready', '/metrics']) {

@@ -57,7 +57,7 @@ export class Server {
     server.ended = once(server.process, 'close').then(([code, signal]) => ({ code, signal }));
     t.after(() => server.process.kill('SIGKILL'));
     await server.until(() => server.out.includes('is ready.'));
-    server.port = server.events().find((event) => event.event === 'listening').port;
+    server.port = Number(/REST +https?:\/\/\S+:(\d+)\//.exec(server.out)[1]);
     server.url = `http://127.0.0.1:${server.port}`;
     return server;
   }
