@@ -42,16 +42,16 @@ struct net_protocol {
     struct slice refusal;
 };
 
-/* From within a callback of the protocol none of these calls another one: the connection is
- * flushed, and closed if it must be, after the callback returns. Outside one (in a task), append
- * and then call net_connection_flush, which may close: the connection is not touched after it. */
+/* Within a callback of the protocol none of these calls another one: the connection is flushed,
+ * and closed if it must be, after the callback returns. Outside one (in a task) end with
+ * net_connection_flush, which may close: the connection is not touched after it. */
 
 /* Where to append: net_output_append and so on. */
 struct net_output *net_connection_output(struct net_connection *connection);
 void net_connection_flush(struct net_connection *connection);
 
 /* More waits to be written than the mark allows; the protocol should stop taking requests. */
-bool net_connection_is_full(const struct net_connection *connection);
+bool net_connection_is_full(struct net_connection *connection);
 
 /* The protocol can take bytes again that it left. */
 void net_connection_resume(struct net_connection *connection);
@@ -59,8 +59,10 @@ void net_connection_resume(struct net_connection *connection);
 /* Calls `deadline` at that time of clock_monotonic_ms unless set anew; NET_TIMER_NEVER: never. */
 void net_connection_deadline(struct net_connection *connection, int64_t at_ms);
 
-/* Reads nothing more, writes what is queued, then closes, giving the peer time to read it. */
-void net_connection_finish(struct net_connection *connection);
+/* Reads nothing more, writes what is queued, then closes. When the peer may still be sending, a
+ * close at once would reach it as a reset before it has read its answer: linger keeps the socket
+ * until the peer closes too, or a moment has passed. */
+void net_connection_finish(struct net_connection *connection, bool linger);
 
 /* Closes at once; queued output is lost. */
 void net_connection_abort(struct net_connection *connection);

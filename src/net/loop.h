@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/slice.h"
 
-struct event_base;
 struct net_loop;  /* opaque; lives as long as its loops */
 struct net_loops; /* opaque, owned by the server */
 
@@ -56,6 +55,3 @@ void net_timer_free(struct net_timer *timer); /* NULL is fine */
 
 enum { NET_TIMER_NEVER = 0 };
 void net_timer_set(struct net_timer *timer, int64_t at_ms); /* NET_TIMER_NEVER: off */
-
-/* For net/ itself. */
-struct event_base *net_loop_base(struct net_loop *loop);

@@ -117,6 +117,8 @@ static struct net_listener_settings listener_settings(const struct settings *set
     struct net_listener_settings listener = net_listener_settings_default();
 
     listener.connections_max = (uint32_t)settings->net_connections_max;
+    /* a whole head must fit, and the beginning of what follows it */
+    listener.input_max = MAX(listener.input_max, 2 * (size_t)settings->net_head_bytes_max);
     listener.output_high = (size_t)settings->net_output_bytes_high;
     listener.write_stall_ms = settings->net_write_stall_ms_max;
     listener.handshake_ms = settings->net_handshake_ms_max;
