@@ -57,7 +57,9 @@ static void rest_print(const struct server *server, struct buf *out)
 
     host_print(address, host, sizeof host);
     buf_printf(out, "  REST     %s://%s:%u/  (/ready, /metrics)\n", scheme, host, port);
-    buf_printf(out, "           https://%s:%u/  (", host, port);
+    if (!server->settings->tls_required)
+        buf_printf(out, "           https://%s:%u/\n", host, port);
+    BUF_APPEND(out, "           (");
     certificate_print(server, out);
     BUF_APPEND(out, ")\n");
     key_print(server, out);

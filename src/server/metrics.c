@@ -192,9 +192,11 @@ static void nodes_print(const struct nodes *nodes, struct buf *out)
 
 void metrics_print(const struct metrics_sources *sources, struct buf *out)
 {
+    const struct net_listener *rest = atomic_load(&sources->rest);
+
     process_print(sources, out);
-    if (sources->rest)
-        connections_print(sources->rest, out);
+    if (rest)
+        connections_print(rest, out);
     requests_print(sources->http, out);
     workers_print(sources->workers, out);
     nodes_print(sources->nodes, out);

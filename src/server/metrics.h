@@ -8,9 +8,12 @@
 #include "net/workers.h"
 #include "server/nodes.h"
 
+#include <stdatomic.h>
+
 /* Where the figures are; all borrowed. */
 struct metrics_sources {
-    const struct net_listener *rest; /* NULL: does not listen */
+    /* NULL: does not listen. Set when it already does, so requests may look before. */
+    _Atomic(const struct net_listener *) rest;
     const struct net_http *http;
     struct net_workers *workers;
     const struct nodes *nodes;

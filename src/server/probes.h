@@ -10,7 +10,7 @@
 #include "server/metrics.h"
 
 struct probes {
-    struct metrics_sources sources; /* complete before the first request comes */
+    struct metrics_sources sources; /* complete, but for rest, before the first request */
 };
 
 /* The handler for net_http_new; context is a struct probes. */

@@ -131,6 +131,7 @@ static bool threads_start(struct server *server, struct error *err)
     const struct settings *settings = server->settings;
     const struct net_http_settings http = http_settings(settings);
     struct net_workers_settings workers = net_workers_settings_default();
+    struct metrics_sources *sources = &server->probes.sources;
 
     workers.threads_max = (size_t)settings->net_workers_max;
     workers.queue_max = (size_t)settings->net_work_queue_max;
@@ -138,13 +139,11 @@ static bool threads_start(struct server *server, struct error *err)
         return false;
     server->workers = net_workers_new(&workers);
     server->http = net_http_new(server->loops, &http, probes_handle, &server->probes);
-    server->probes.sources = (struct metrics_sources){
-        .http = server->http,
-        .workers = server->workers,
-        .nodes = server->nodes,
-        .log = server->log,
-        .started_ms = clock_wall_ms(),
-    };
+    sources->http = server->http;
+    sources->workers = server->workers;
+    sources->nodes = server->nodes;
+    sources->log = server->log;
+    sources->started_ms = clock_wall_ms();
     return true;
 }
 
@@ -161,6 +160,7 @@ static bool rest_listen(struct server *server, const struct net_address *address
         return error_set(err, cause.code, "%s: choose another with --rest ADDRESS:PORT",
                          cause.message);
     }
+    atomic_store(&server->probes.sources.rest, server->rest);
     net_address_text(net_listener_address(server->rest), where);
     log_event(server->log, LOG_INFO, "listening", LOG_TEXT("front", "rest"),
               LOG_TEXT("address", where),
