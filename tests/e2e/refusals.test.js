@@ -57,7 +57,7 @@ test('a directory in use by another process is refused by its number', async (t)
 test('a place that cannot hold a directory is refused with the reason', async (t) => {
   const file = join(scratch(t), 'file');
   writeFileSync(file, 'content');
-  await refused(['--node', `a=rocksdb:${file}`, '--rest', '127.0.0.1:0'], 1, /^orrery: node "a": .*file"/);
+  await refused(['--node', `a=rocksdb:${file}`, '--rest', '127.0.0.1:0'], 1, /^orrery: node "a": .*file.*Not a directory/);
   await refused(['--node', 'a=rocksdb:/proc/orrery', '--rest', '127.0.0.1:0'], 1,
     /^orrery: node "a": .*\/proc\/orrery/);
   assert.equal(readFileSync(file, 'utf8'), 'content');
