@@ -36,7 +36,7 @@ static struct net_chunk *chunk_new(struct net_chunk_pool *pool, size_t capacity)
 {
     struct net_chunk *chunk = pool->free;
 
-    if (capacity <= CHUNK_SIZE && chunk) {
+    if (capacity && capacity <= CHUNK_SIZE && chunk) {
         pool->free = chunk->next;
         pool->count--;
         capacity = CHUNK_SIZE;

@@ -166,7 +166,7 @@ test('SIGTERM answers every request that was taken, whole, and exits with 0', as
   socket.on('data', (bytes) => (text += bytes));
   socket.resume();
   await once(socket, 'close');
-  assert.deepEqual(await server.ended, { code: 0, signal: null });
+  assert.deepEqual(await server.ended, { code: 0, signal: null }, server.err);
   assert.ok(server.events().some((event) => event.event === 'stopped' && event.drained));
   let count = 0;
   while (text.length > 0) {
