@@ -16,7 +16,8 @@
 #define NODISCARD __attribute__((warn_unused_result))
 #define UNUSED __attribute__((unused))
 #define NORETURN __attribute__((noreturn))
-#define PRINTF_LIKE(format_arg, first_arg) __attribute__((format(printf, format_arg, first_arg)))
+#define PRINTF_LIKE(format_arg, first_arg)                                                         \
+    __attribute__((format(printf, format_arg, first_arg), nonnull(format_arg)))
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 

@@ -1,0 +1,124 @@
+/* Group commit: one committer per node makes the batches of all clients durable together.
+ *
+ * A client builds a batch from what it read: operations, the keys and ranges it relied on, and the
+ * moment it read them at. The committer takes whatever has queued up, lets each batch pass unless
+ * something it relied on was written since (first committer wins), numbers them, and writes all
+ * that passed as one durable engine batch. Nobody is told of success before that.
+ *
+ *     uint64_t moment = commit_moment(commit);       before taking the snapshot
+ *     ... engine_snapshot_new, reads ...
+ *     batch.moment = moment;
+ *     commit_submit(commit, &batch, &err);           done() is called, once, on another thread
+ *
+ * One thread does all that needs an order; submitting takes no lock. */
+#pragma once
+
+#include "base/clock.h"
+#include "engine/engine.h"
+#include "partition/counters.h"
+
+struct commit; /* opaque, owned */
+
+struct commit_options {
+    struct engine *engine;     /* borrowed; outlives the committer */
+    const struct clock *clock; /* borrowed; NULL: the system's */
+    struct log *log;           /* borrowed; NULL: silent */
+    size_t queue_max;          /* batches waiting; above it ERROR_BUSY; 0: 65536 */
+    size_t group_bytes_max;    /* of one engine batch; 0: 8 MB */
+    size_t recent_keys_max;    /* remembered for validation; 0: 65536 */
+    size_t counters_max;       /* kept in memory; 0: 65536 */
+    bool validation_off;       /* for the test that shows that validation matters; never else */
+};
+
+struct commit *commit_new(const struct commit_options *options);
+
+/* Finishes what is queued, then stops. NULL is fine. */
+void commit_free(struct commit *commit);
+CLEANUP_FN(struct commit *, commit_free)
+
+/* What the committer decides for one part of a batch. */
+struct commit_stamp {
+    uint64_t lsn;          /* of the partition: 1, 2, 3, ... one per transaction */
+    uint64_t first_number; /* of the item numbers asked for */
+    int64_t wall_ms;       /* never decreasing in a partition */
+};
+
+/* A sum to keep, in the same commit. */
+struct commit_delta {
+    struct slice key; /* begins with PARTITION_FAMILY_COUNTER */
+    int64_t amounts[COUNTER_NUMBERS];
+    int64_t first_max; /* refuse (ERROR_LOGICAL_PARTITION_FULL) if a growing amounts[0] would pass
+                          it; 0: no limit */
+};
+
+/* What a batch does to one partition. All memory is the client's and stays until done(). */
+struct commit_part {
+    uint32_t partition;
+    uint64_t epoch;
+
+    struct engine_op *ops; /* any order; a key at most once */
+    size_t op_count;
+    struct slice *relied; /* keys whose last write must not be after the moment */
+    size_t relied_count;
+    struct engine_range *scanned; /* ranges of keys, likewise */
+    size_t scanned_count;
+    struct slice *touched; /* keys that others may rely on and this part writes */
+    size_t touched_count;
+    struct commit_delta *deltas;
+    size_t delta_count;
+    uint32_t number_count; /* item numbers wanted */
+
+    struct commit_stamp stamp; /* out, before stamp() is called */
+};
+
+/* The moment of a batch that relied on nothing. */
+#define COMMIT_NOTHING_RELIED_ON UINT64_MAX
+
+struct commit_batch {
+    struct commit_part *parts; /* each for another partition of this node; all or nothing */
+    size_t part_count;
+    uint64_t moment;
+
+    /* Writes the stamps into keys and values of the ops. On the committer's thread: must be quick
+     * and must not block. May be called again with other stamps before done(). NULL: nothing. */
+    void (*stamp)(struct commit_batch *batch);
+
+    /* err NULL: durable and visible. Else nothing of it was written, except ERROR_STORE_IO and
+     * ERROR_STORE_POISONED, after which only reopening the node tells. On the committer's thread:
+     * must be quick. The batch is the client's again. */
+    void (*done)(struct commit_batch *batch, const struct error *err);
+
+    uint64_t sequence;         /* out: place in the node's order of commits */
+    struct commit_batch *next; /* the committer's */
+    struct error err;          /* the committer's: why it was refused */
+};
+
+/* The last commit that every read from now on will see. */
+uint64_t commit_moment(const struct commit *commit);
+
+/* Queues a batch. ERROR_BUSY: the queue is full; ERROR_TOO_LARGE: a key or value is over the
+ * engine's limit; done() is not called then. */
+NODISCARD bool commit_submit(struct commit *commit, struct commit_batch *batch, struct error *err);
+
+/* Submits and waits. For threads that may block; done of the batch is taken by this call. */
+NODISCARD bool commit_run(struct commit *commit, struct commit_batch *batch, struct error *err);
+
+/* Makes the committer take batches for a partition under an epoch, reading where its numbering
+ * stands. The engine must be at that epoch. Opening it again under a higher one replaces the old.
+ * Opening and closing wait for the group in flight if the partition is in it. */
+NODISCARD bool commit_partition_open(struct commit *commit, uint32_t partition, uint64_t epoch,
+                                     struct error *err);
+void commit_partition_close(struct commit *commit, uint32_t partition);
+
+/* The last durable LSN of an open partition. ERROR_PARTITION_UNKNOWN. */
+NODISCARD bool commit_partition_lsn(struct commit *commit, uint32_t partition, uint64_t *ret_lsn,
+                                    struct error *err);
+
+struct commit_statistics {
+    uint64_t batches, groups;    /* made durable */
+    uint64_t conflicts, too_old; /* refused */
+    uint64_t queued;             /* waiting now */
+    bool poisoned;
+};
+
+struct commit_statistics commit_statistics(const struct commit *commit);

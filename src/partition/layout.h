@@ -1,0 +1,35 @@
+/* How the keys of one physical partition are laid out: the first byte names the family.
+ *
+ *     'c'  counters   c | name                        -> up to 4 numbers, 8 bytes big-endian each
+ *     'd'  items      d | routing key | pk | id       -> header and BSON
+ *     'f'  feed       f | lsn | origin | ordinal      -> change feed
+ *     'i'  index      i | path | value | routing key | number
+ *     'm'  meta       m                               -> what group commit must remember (commit.c)
+ *     'r'  numbers    r | number                      -> the item's key
+ *     't'  expiry     t | expiry | routing key | number
+ *     'u'  unique     u | ...
+ *
+ * Group commit owns 'c' and 'm'; container/ owns the others and writes down their layouts. */
+#pragma once
+
+#include "base/attrs.h"
+
+enum partition_family {
+    PARTITION_FAMILY_COUNTER = 'c',
+    PARTITION_FAMILY_ITEM = 'd',
+    PARTITION_FAMILY_FEED = 'f',
+    PARTITION_FAMILY_INDEX = 'i',
+    PARTITION_FAMILY_META = 'm',
+    PARTITION_FAMILY_NUMBER = 'r',
+    PARTITION_FAMILY_EXPIRY = 't',
+    PARTITION_FAMILY_UNIQUE = 'u',
+};
+
+/* An item's number: the physical partition that created it, 28 bits, and a counter, 32 bits. It
+ * fits the 60 bits that _rid leaves beside the kind, and grows with creation order. */
+enum { PARTITION_NUMBER_COUNTER_BITS = 32, PARTITION_NUMBER_SOURCE_BITS = 28 };
+
+static inline uint64_t partition_number(uint32_t source, uint64_t counter)
+{
+    return (uint64_t)source << PARTITION_NUMBER_COUNTER_BITS | counter;
+}

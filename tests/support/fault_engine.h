@@ -1,0 +1,47 @@
+/* Fault engine: an engine that hands everything to another one, except what a test told it to
+ * spoil. It stands between group commit (or container/) and a real store.
+ *
+ * Faults that only a disk can have (torn pages, unsynced bytes lost) are made one level lower, by
+ * disk_faults.c under a real RocksDB. */
+#pragma once
+
+#include "engine/engine.h"
+
+/* Takes the inner engine over: closing this one closes it. */
+struct engine *fault_engine_new(struct engine *inner);
+
+/* Which calls count. */
+enum fault_calls {
+    FAULT_READS = 1,  /* get, multi_get, snapshot_new, iterator_new, iterator_next */
+    FAULT_WRITES = 2, /* write, range_drop, partition_create, _fence, _drop */
+    FAULT_ALL = 3,
+};
+
+/* What becomes of a write that is told to have failed. */
+enum fault_outcome {
+    FAULT_NOT_WRITTEN,
+    FAULT_WRITTEN, /* the answer got lost */
+    FAULT_TORN,    /* half of it: what no engine may do, for tests of the tests */
+};
+
+/* The nth such call from now (1: the next) fails with this code. */
+void fault_engine_fail_nth(struct engine *engine, enum fault_calls calls, unsigned nth,
+                           enum error_code code, enum fault_outcome outcome);
+
+/* From now on writes fail with ERROR_STORE_FULL, or no longer. */
+void fault_engine_fill(struct engine *engine, bool full);
+
+/* Writes wait at a gate until it is opened again. */
+void fault_engine_hold_writes(struct engine *engine);
+void fault_engine_release_writes(struct engine *engine);
+
+/* Waits until a write stands at the gate. */
+void fault_engine_wait_held(struct engine *engine);
+
+/* The power goes: a write at the gate is lost or kept, as said, but never answered well; every
+ * call fails with ERROR_STORE_IO until the power comes back. What was acknowledged stays. */
+void fault_engine_cut_power(struct engine *engine, enum fault_outcome in_flight);
+void fault_engine_restore_power(struct engine *engine);
+
+/* Calls of this kind so far, to choose nth from. */
+unsigned fault_engine_count(const struct engine *engine, enum fault_calls calls);

@@ -1,0 +1,617 @@
+#include "partition/commit.h"
+
+#include "base/bytes.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "partition/layout.h"
+#include "support/check.h"
+#include "support/fault_engine.h"
+
+#include <stdatomic.h>
+
+/* A memory node behind the fault engine, with partitions 1 and 2 open. */
+struct bench {
+    struct engine *engine;
+    struct commit *commit;
+    struct arena *arena;
+    int64_t wall_ms;
+    struct clock clock;
+};
+
+static int64_t bench_wall_ms(void *context)
+{
+    return ((struct bench *)context)->wall_ms;
+}
+
+static void bench_start(struct bench *bench, struct commit_options options)
+{
+    struct error err;
+
+    options.engine = bench->engine;
+    options.clock = &bench->clock;
+    bench->commit = commit_new(&options);
+    assert_ok(commit_partition_open(bench->commit, 1, 1, &err), &err);
+    assert_ok(commit_partition_open(bench->commit, 2, 1, &err), &err);
+}
+
+static int setup(void **state)
+{
+    struct bench *bench = MEMORY_NEW(struct bench);
+    struct engine *inner;
+    struct error err;
+
+    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &inner, &err), &err);
+    bench->engine = fault_engine_new(inner);
+    bench->arena = arena_new();
+    bench->wall_ms = 1000;
+    bench->clock = (struct clock){
+        .wall_ms = bench_wall_ms, .monotonic_ms = clock_system.monotonic_ms, .context = bench};
+    assert_ok(engine_partition_create(bench->engine, 1, 1, &err), &err);
+    assert_ok(engine_partition_create(bench->engine, 2, 1, &err), &err);
+    bench_start(bench, (struct commit_options){0});
+    *state = bench;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct bench *bench = *state;
+
+    commit_free(bench->commit);
+    engine_close(bench->engine);
+    arena_free(bench->arena);
+    memory_free(bench);
+    return 0;
+}
+
+/* A transaction that puts one key of a partition and relies on it. */
+struct one_put {
+    struct engine_op op;
+    struct slice key;
+    struct commit_part part;
+    struct commit_batch batch;
+};
+
+static struct commit_batch *one_put(struct one_put *tx, uint32_t partition, const char *key,
+                                    const char *value, uint64_t moment)
+{
+    *tx = (struct one_put){.key = slice_of_text(key)};
+    tx->op = (struct engine_op){ENGINE_PUT, tx->key, slice_of_text(value)};
+    tx->part = (struct commit_part){.partition = partition,
+                                    .epoch = 1,
+                                    .ops = &tx->op,
+                                    .op_count = 1,
+                                    .relied = &tx->key,
+                                    .relied_count = 1,
+                                    .touched = &tx->key,
+                                    .touched_count = 1};
+    tx->batch = (struct commit_batch){.parts = &tx->part, .part_count = 1, .moment = moment};
+    return &tx->batch;
+}
+
+static struct engine_value stored(struct bench *bench, uint32_t partition, const char *key)
+{
+    struct engine_value value;
+    struct error err;
+
+    assert_ok(engine_get(bench->engine, NULL, partition, slice_of_text(key), ENGINE_READ_ANY,
+                         bench->arena, &value, &err),
+              &err);
+    return value;
+}
+
+static void a_batch_is_stored_and_numbered(void **state)
+{
+    struct bench *bench = *state;
+    struct one_put tx;
+    struct error err;
+
+    one_put(&tx, 1, "a", "1", commit_moment(bench->commit));
+    tx.part.number_count = 3;
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+    assert_slice_equal(stored(bench, 1, "a").bytes, SLICE("1"));
+    assert_int_equal(tx.part.stamp.lsn, 1);
+    assert_int_equal(tx.part.stamp.first_number, (uint64_t)1 << 32);
+    assert_int_equal(tx.part.stamp.wall_ms, 1000);
+
+    one_put(&tx, 1, "b", "2", commit_moment(bench->commit));
+    tx.part.number_count = 1;
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+    assert_int_equal(tx.part.stamp.lsn, 2);
+    assert_int_equal(tx.part.stamp.first_number, ((uint64_t)1 << 32) + 3);
+}
+
+static void first_committer_wins(void **state)
+{
+    struct bench *bench = *state;
+    struct one_put first, second;
+    uint64_t moment = commit_moment(bench->commit);
+    struct error err;
+
+    assert_ok(commit_run(bench->commit, one_put(&first, 1, "a", "first", moment), &err), &err);
+    assert_fails(commit_run(bench->commit, one_put(&second, 1, "a", "second", moment), &err), &err,
+                 ERROR_CONFLICT);
+    assert_slice_equal(stored(bench, 1, "a").bytes, SLICE("first"));
+    one_put(&second, 1, "a", "second", commit_moment(bench->commit));
+    assert_ok(commit_run(bench->commit, &second.batch, &err), &err);
+    assert_slice_equal(stored(bench, 1, "a").bytes, SLICE("second"));
+}
+
+static void keys_of_other_partitions_do_not_conflict(void **state)
+{
+    struct bench *bench = *state;
+    struct one_put first, second;
+    uint64_t moment = commit_moment(bench->commit);
+    struct error err;
+
+    assert_ok(commit_run(bench->commit, one_put(&first, 1, "a", "1", moment), &err), &err);
+    assert_ok(commit_run(bench->commit, one_put(&second, 2, "a", "2", moment), &err), &err);
+}
+
+static void a_scanned_range_conflicts_with_a_write_into_it(void **state)
+{
+    struct bench *bench = *state;
+    struct one_put writer, scanner;
+    uint64_t moment = commit_moment(bench->commit);
+    struct engine_range range = {.min = SLICE("k"), .max = SLICE("l")};
+    struct error err;
+
+    assert_ok(commit_run(bench->commit, one_put(&writer, 1, "k5", "new", moment), &err), &err);
+    one_put(&scanner, 1, "total", "0", moment);
+    scanner.part.scanned = &range;
+    scanner.part.scanned_count = 1;
+    assert_fails(commit_run(bench->commit, &scanner.batch, &err), &err, ERROR_CONFLICT);
+    range = (struct engine_range){.min = SLICE("m"), .max = SLICE("n")};
+    assert_ok(commit_run(bench->commit, &scanner.batch, &err), &err);
+}
+
+static void a_moment_out_of_reach_is_told_to_run_again(void **state)
+{
+    struct bench *bench = *state;
+    struct one_put tx;
+    struct error err;
+
+    commit_free(TAKE(bench->commit));
+    bench_start(bench, (struct commit_options){.recent_keys_max = 4});
+    for (int i = 0; i < 10; i++)
+        assert_ok(commit_run(bench->commit,
+                             one_put(&tx, 1, "other", "x", commit_moment(bench->commit)), &err),
+                  &err);
+    assert_fails(commit_run(bench->commit, one_put(&tx, 1, "a", "1", 0), &err), &err,
+                 ERROR_SNAPSHOT_TOO_OLD);
+    one_put(&tx, 1, "a", "1", COMMIT_NOTHING_RELIED_ON);
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+}
+
+/* A client that does not wait. */
+struct async_put {
+    struct one_put tx;
+    atomic_int done; /* 0 not yet, 1 durable, -1 refused */
+    enum error_code code;
+};
+
+static void async_done(struct commit_batch *batch, const struct error *err)
+{
+    struct async_put *put = CONTAINER_OF(batch, struct async_put, tx.batch);
+
+    put->code = err ? err->code : ERROR_NONE;
+    atomic_store(&put->done, err ? -1 : 1);
+}
+
+static void async_submit(struct bench *bench, struct async_put *put, uint32_t partition,
+                         const char *key, const char *value, uint64_t moment)
+{
+    struct error err;
+
+    memset(put, 0, sizeof *put);
+    one_put(&put->tx, partition, key, value, moment);
+    put->tx.batch.done = async_done;
+    assert_ok(commit_submit(bench->commit, &put->tx.batch, &err), &err);
+}
+
+static int async_wait(struct async_put *put)
+{
+    while (!atomic_load(&put->done))
+        sched_yield();
+    return atomic_load(&put->done);
+}
+
+/* Everything submitted while a write stands at the gate becomes one group. */
+static void what_queues_up_during_a_write_is_one_group(void **state)
+{
+    struct bench *bench = *state;
+    struct async_put first, others[10];
+    uint64_t moment = commit_moment(bench->commit);
+    unsigned writes;
+
+    fault_engine_hold_writes(bench->engine);
+    async_submit(bench, &first, 1, "first", "x", moment);
+    fault_engine_wait_held(bench->engine);
+    writes = fault_engine_count(bench->engine, FAULT_WRITES);
+    for (int i = 0; i < 10; i++)
+        async_submit(bench, &others[i], 1 + i % 2,
+                     arena_text(bench->arena, arena_printf(bench->arena, "k%d", i)), "x", moment);
+    assert_int_equal(atomic_load(&first.done), 0);
+    fault_engine_release_writes(bench->engine);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(async_wait(&others[i]), 1);
+    assert_int_equal(async_wait(&first), 1);
+    assert_int_equal(fault_engine_count(bench->engine, FAULT_WRITES), writes + 1);
+    assert_int_equal(commit_statistics(bench->commit).groups, 2);
+    assert_int_equal(commit_statistics(bench->commit).batches, 11);
+}
+
+static void batches_of_one_group_are_judged_against_each_other(void **state)
+{
+    struct bench *bench = *state;
+    struct async_put gate, a, b;
+    uint64_t moment = commit_moment(bench->commit);
+
+    fault_engine_hold_writes(bench->engine);
+    async_submit(bench, &gate, 1, "gate", "x", moment);
+    fault_engine_wait_held(bench->engine);
+    async_submit(bench, &a, 1, "k", "a", moment);
+    async_submit(bench, &b, 1, "k", "b", moment);
+    fault_engine_release_writes(bench->engine);
+    assert_int_equal(async_wait(&a), 1);
+    assert_int_equal(async_wait(&b), -1);
+    assert_int_equal(b.code, ERROR_CONFLICT);
+    assert_slice_equal(stored(bench, 1, "k").bytes, SLICE("a"));
+    async_wait(&gate);
+}
+
+/* The group in flight counts as committed for those that come after. */
+static void a_write_in_flight_wins_against_later_ones(void **state)
+{
+    struct bench *bench = *state;
+    struct async_put flying, later;
+    uint64_t moment = commit_moment(bench->commit);
+
+    fault_engine_hold_writes(bench->engine);
+    async_submit(bench, &flying, 1, "k", "flying", moment);
+    fault_engine_wait_held(bench->engine);
+    assert_int_equal(commit_moment(bench->commit), moment);
+    async_submit(bench, &later, 1, "k", "later", moment);
+    fault_engine_release_writes(bench->engine);
+    assert_int_equal(async_wait(&flying), 1);
+    assert_int_equal(async_wait(&later), -1);
+}
+
+static void blind_writes_of_one_key_keep_their_order(void **state)
+{
+    struct bench *bench = *state;
+    struct async_put gate, puts[20];
+    static char values[20][8];
+
+    fault_engine_hold_writes(bench->engine);
+    async_submit(bench, &gate, 1, "gate", "x", 0);
+    fault_engine_wait_held(bench->engine);
+    for (int i = 0; i < 20; i++) {
+        snprintf(values[i], sizeof values[i], "%d", i);
+        async_submit(bench, &puts[i], 1, "k", values[i], COMMIT_NOTHING_RELIED_ON);
+    }
+    fault_engine_release_writes(bench->engine);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(async_wait(&puts[i]), 1);
+    assert_slice_equal(stored(bench, 1, "k").bytes, SLICE("19"));
+    async_wait(&gate);
+}
+
+static void a_fenced_partition_goes_on_under_its_new_epoch(void **state)
+{
+    struct bench *bench = *state;
+    struct one_put tx;
+    uint64_t lsn;
+    struct error err;
+
+    assert_ok(commit_run(bench->commit, one_put(&tx, 2, "k", "1", 0), &err), &err);
+    assert_ok(engine_partition_fence(bench->engine, 2, 2, &err), &err);
+    one_put(&tx, 2, "k", "late", commit_moment(bench->commit));
+    assert_fails(commit_run(bench->commit, &tx.batch, &err), &err, ERROR_FENCED);
+    assert_slice_equal(stored(bench, 2, "k").bytes, SLICE("1"));
+    assert_ok(commit_partition_lsn(bench->commit, 2, &lsn, &err), &err);
+    assert_int_equal(lsn, 1);
+    assert_ok(commit_partition_open(bench->commit, 2, 2, &err), &err);
+    one_put(&tx, 2, "k", "new", commit_moment(bench->commit));
+    tx.part.epoch = 2;
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+    assert_int_equal(tx.part.stamp.lsn, 2);
+    commit_partition_close(bench->commit, 2);
+    assert_fails(commit_run(bench->commit, &tx.batch, &err), &err, ERROR_PARTITION_UNKNOWN);
+}
+
+static void a_group_with_a_fenced_batch_keeps_the_rest(void **state)
+{
+    struct bench *bench = *state;
+    struct async_put gate, in, out;
+    uint64_t moment = commit_moment(bench->commit);
+    struct error err;
+
+    assert_ok(engine_partition_fence(bench->engine, 2, 2, &err), &err);
+    fault_engine_hold_writes(bench->engine);
+    async_submit(bench, &gate, 1, "gate", "x", moment);
+    fault_engine_wait_held(bench->engine);
+    async_submit(bench, &out, 2, "k", "out", moment);
+    async_submit(bench, &in, 1, "k", "in", moment);
+    fault_engine_release_writes(bench->engine);
+    assert_int_equal(async_wait(&in), 1);
+    assert_int_equal(async_wait(&out), -1);
+    assert_int_equal(out.code, ERROR_FENCED);
+    assert_slice_equal(stored(bench, 1, "k").bytes, SLICE("in"));
+    assert_int_equal(in.tx.part.stamp.lsn, 2);
+    async_wait(&gate);
+}
+
+static void a_batch_over_two_partitions_is_all_or_nothing(void **state)
+{
+    struct bench *bench = *state;
+    struct engine_op ops[] = {{ENGINE_PUT, SLICE("k"), SLICE("one")},
+                              {ENGINE_PUT, SLICE("k"), SLICE("two")}};
+    struct commit_part parts[] = {{.partition = 1, .epoch = 1, .ops = &ops[0], .op_count = 1},
+                                  {.partition = 2, .epoch = 1, .ops = &ops[1], .op_count = 1}};
+    struct commit_batch batch = {
+        .parts = parts, .part_count = 2, .moment = COMMIT_NOTHING_RELIED_ON};
+    struct error err;
+
+    assert_ok(commit_run(bench->commit, &batch, &err), &err);
+    assert_slice_equal(stored(bench, 1, "k").bytes, SLICE("one"));
+    assert_slice_equal(stored(bench, 2, "k").bytes, SLICE("two"));
+    assert_ok(engine_partition_fence(bench->engine, 2, 2, &err), &err);
+    ops[0].value = SLICE("changed");
+    assert_fails(commit_run(bench->commit, &batch, &err), &err, ERROR_FENCED);
+    assert_slice_equal(stored(bench, 1, "k").bytes, SLICE("one"));
+}
+
+static void a_full_store_refuses_and_recovers(void **state)
+{
+    struct bench *bench = *state;
+    struct one_put tx;
+    struct error err;
+
+    fault_engine_fill(bench->engine, true);
+    for (int i = 0; i < 3; i++)
+        assert_fails(commit_run(bench->commit,
+                                one_put(&tx, 1, "a", "1", commit_moment(bench->commit)), &err),
+                     &err, ERROR_STORE_FULL);
+    fault_engine_fill(bench->engine, false);
+    one_put(&tx, 1, "a", "1", commit_moment(bench->commit));
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+    assert_int_equal(tx.part.stamp.lsn, 1);
+}
+
+static void a_write_of_unknown_outcome_poisons_until_reopened(void **state)
+{
+    struct bench *bench = *state;
+    struct one_put tx;
+    struct error err;
+
+    assert_ok(commit_run(bench->commit, one_put(&tx, 1, "a", "1", 0), &err), &err);
+    fault_engine_fail_nth(bench->engine, FAULT_WRITES, 1, ERROR_STORE_IO, FAULT_WRITTEN);
+    assert_fails(
+        commit_run(bench->commit, one_put(&tx, 1, "b", "2", commit_moment(bench->commit)), &err),
+        &err, ERROR_STORE_IO);
+    assert_fails(
+        commit_run(bench->commit, one_put(&tx, 1, "c", "3", commit_moment(bench->commit)), &err),
+        &err, ERROR_STORE_POISONED);
+    assert_true(commit_statistics(bench->commit).poisoned);
+    /* A new committer finds what is really there and numbers on from it. */
+    commit_free(TAKE(bench->commit));
+    bench_start(bench, (struct commit_options){0});
+    one_put(&tx, 1, "c", "3", commit_moment(bench->commit));
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+    assert_int_equal(tx.part.stamp.lsn, 3);
+}
+
+static void time_never_runs_backwards_in_a_partition(void **state)
+{
+    struct bench *bench = *state;
+    struct one_put tx;
+    struct error err;
+
+    assert_ok(commit_run(bench->commit, one_put(&tx, 1, "a", "1", 0), &err), &err);
+    bench->wall_ms = 500;
+    one_put(&tx, 1, "a", "2", commit_moment(bench->commit));
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+    assert_int_equal(tx.part.stamp.wall_ms, 1000);
+    /* Not even over a restart. */
+    commit_free(TAKE(bench->commit));
+    bench_start(bench, (struct commit_options){0});
+    one_put(&tx, 1, "a", "3", commit_moment(bench->commit));
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+    assert_int_equal(tx.part.stamp.wall_ms, 1000);
+}
+
+static const struct slice counter_key = {(const uint8_t *)"ccount", 6};
+
+static int64_t counter_stored(struct bench *bench, uint32_t partition)
+{
+    struct engine_value value = stored(bench, partition, "ccount");
+    int64_t numbers[COUNTER_NUMBERS];
+    struct error err;
+
+    if (value.found == ENGINE_ABSENT)
+        return 0;
+    assert_ok(counter_decode(value.bytes, numbers, &err), &err);
+    return numbers[0];
+}
+
+static void counters_add_up_without_conflict_and_keep_their_limit(void **state)
+{
+    struct bench *bench = *state;
+    struct commit_delta delta = {.key = counter_key, .amounts = {10, 1}, .first_max = 35};
+    struct one_put tx;
+    struct error err;
+
+    for (int i = 0; i < 3; i++) {
+        one_put(&tx, 1, arena_text(bench->arena, arena_printf(bench->arena, "k%d", i)), "x", 0);
+        tx.part.deltas = &delta;
+        tx.part.delta_count = 1;
+        assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+    }
+    one_put(&tx, 1, "k9", "x", 0);
+    tx.part.deltas = &delta;
+    tx.part.delta_count = 1;
+    assert_fails(commit_run(bench->commit, &tx.batch, &err), &err, ERROR_LOGICAL_PARTITION_FULL);
+    assert_int_equal(counter_stored(bench, 1), 30);
+    delta.amounts[0] = -10;
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+    assert_int_equal(counter_stored(bench, 1), 20);
+    /* A refused group leaves the sum alone. */
+    fault_engine_fail_nth(bench->engine, FAULT_WRITES, 1, ERROR_STORE_FULL, FAULT_NOT_WRITTEN);
+    tx.batch.moment = COMMIT_NOTHING_RELIED_ON;
+    assert_fails(commit_run(bench->commit, &tx.batch, &err), &err, ERROR_STORE_FULL);
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+    assert_int_equal(counter_stored(bench, 1), 10);
+}
+
+static void stamp_into_op(struct commit_batch *batch)
+{
+    struct one_put *tx = CONTAINER_OF(batch, struct one_put, batch);
+
+    bytes_put_be64((uint8_t *)tx->op.key.data + 1, tx->part.stamp.lsn);
+}
+
+static void stamps_reach_the_keys(void **state)
+{
+    struct bench *bench = *state;
+    uint8_t key[9] = {'f'};
+    struct one_put tx;
+    struct engine_value value;
+    struct error err;
+
+    one_put(&tx, 1, "ignored", "fed", COMMIT_NOTHING_RELIED_ON);
+    tx.op.key = slice_of(key, sizeof key);
+    tx.batch.stamp = stamp_into_op;
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+    assert_ok(engine_get(bench->engine, NULL, 1, SLICE("f\0\0\0\0\0\0\0\1"), ENGINE_READ_ANY,
+                         bench->arena, &value, &err),
+              &err);
+    assert_int_equal(value.found, ENGINE_FOUND);
+}
+
+static void a_full_queue_answers_busy(void **state)
+{
+    struct bench *bench = *state;
+    struct async_put puts[3];
+    struct one_put extra;
+    struct error err;
+
+    commit_free(TAKE(bench->commit));
+    bench_start(bench, (struct commit_options){.queue_max = 3});
+    fault_engine_hold_writes(bench->engine);
+    for (int i = 0; i < 3; i++)
+        async_submit(bench, &puts[i], 1, "k", "x", COMMIT_NOTHING_RELIED_ON);
+    one_put(&extra, 1, "k", "x", 0);
+    assert_fails(commit_submit(bench->commit, &extra.batch, &err), &err, ERROR_BUSY);
+    fault_engine_release_writes(bench->engine);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(async_wait(&puts[i]), 1);
+}
+
+static void freeing_finishes_what_is_queued(void **state)
+{
+    struct bench *bench = *state;
+    struct async_put puts[50];
+
+    for (int i = 0; i < 50; i++)
+        async_submit(bench, &puts[i], 1, "k", "x", COMMIT_NOTHING_RELIED_ON);
+    commit_free(TAKE(bench->commit));
+    for (int i = 0; i < 50; i++)
+        assert_int_equal(atomic_load(&puts[i].done), 1);
+}
+
+/* Transactions that read a number, add one and write it back: none may be lost. */
+struct incrementer {
+    struct bench *bench;
+    unsigned rounds, retries;
+};
+
+static void increment(void *context)
+{
+    struct incrementer *own = context;
+    struct bench *bench = own->bench;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+
+    for (unsigned i = 0; i < own->rounds;) {
+        uint64_t moment = commit_moment(bench->commit);
+        struct engine_value value;
+        struct one_put tx;
+        uint8_t number[8] = {0};
+        struct error err;
+
+        arena_reset(arena);
+        assert_ok(
+            engine_get(bench->engine, NULL, 1, SLICE("sum"), ENGINE_READ_ANY, arena, &value, &err),
+            &err);
+        bytes_put_be64(number,
+                       (value.found == ENGINE_FOUND ? bytes_get_be64(value.bytes.data) : 0) + 1);
+        one_put(&tx, 1, "sum", "", moment);
+        tx.op.value = slice_of(number, sizeof number);
+        if (commit_run(bench->commit, &tx.batch, &err)) {
+            i++;
+        } else {
+            assert_int_equal(err.code, ERROR_CONFLICT);
+            own->retries++;
+        }
+    }
+}
+
+static uint64_t sum_after_increments(struct bench *bench, unsigned threads, unsigned rounds)
+{
+    struct incrementer own[8];
+    struct thread handles[8];
+
+    for (unsigned i = 0; i < threads; i++) {
+        own[i] = (struct incrementer){.bench = bench, .rounds = rounds};
+        thread_start(&handles[i], "increment", increment, &own[i]);
+    }
+    for (unsigned i = 0; i < threads; i++)
+        thread_join(&handles[i]);
+    return bytes_get_be64(stored(bench, 1, "sum").bytes.data);
+}
+
+static void no_increment_is_lost_between_threads(void **state)
+{
+    struct bench *bench = *state;
+
+    assert_int_equal(sum_after_increments(bench, 8, 200), 8 * 200);
+}
+
+static void without_validation_increments_are_lost(void **state)
+{
+    struct bench *bench = *state;
+
+    commit_free(TAKE(bench->commit));
+    bench_start(bench, (struct commit_options){.validation_off = true});
+    assert_true(sum_after_increments(bench, 8, 200) < 8 * 200);
+}
+
+#define COMMIT_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        COMMIT_TEST(a_batch_is_stored_and_numbered),
+        COMMIT_TEST(first_committer_wins),
+        COMMIT_TEST(keys_of_other_partitions_do_not_conflict),
+        COMMIT_TEST(a_scanned_range_conflicts_with_a_write_into_it),
+        COMMIT_TEST(a_moment_out_of_reach_is_told_to_run_again),
+        COMMIT_TEST(what_queues_up_during_a_write_is_one_group),
+        COMMIT_TEST(batches_of_one_group_are_judged_against_each_other),
+        COMMIT_TEST(a_write_in_flight_wins_against_later_ones),
+        COMMIT_TEST(blind_writes_of_one_key_keep_their_order),
+        COMMIT_TEST(a_fenced_partition_goes_on_under_its_new_epoch),
+        COMMIT_TEST(a_group_with_a_fenced_batch_keeps_the_rest),
+        COMMIT_TEST(a_batch_over_two_partitions_is_all_or_nothing),
+        COMMIT_TEST(a_full_store_refuses_and_recovers),
+        COMMIT_TEST(a_write_of_unknown_outcome_poisons_until_reopened),
+        COMMIT_TEST(time_never_runs_backwards_in_a_partition),
+        COMMIT_TEST(counters_add_up_without_conflict_and_keep_their_limit),
+        COMMIT_TEST(stamps_reach_the_keys),
+        COMMIT_TEST(a_full_queue_answers_busy),
+        COMMIT_TEST(freeing_finishes_what_is_queued),
+        COMMIT_TEST(no_increment_is_lost_between_threads),
+        COMMIT_TEST(without_validation_increments_are_lost),
+    };
+    return cmocka_run_group_tests_name("partition/commit", tests, NULL, NULL);
+}
