@@ -5,10 +5,14 @@
 static const struct engine_driver *const drivers[] = {
     &engine_driver_rocksdb,
     &engine_driver_memory,
+    &engine_driver_postgresql,
 };
 
+/* "postgres://" is what many tools print; libpq reads both. */
 static const struct engine_driver *driver_find(struct slice scheme)
 {
+    if (slice_equal(scheme, SLICE("postgres")))
+        return &engine_driver_postgresql;
     for (size_t i = 0; i < ARRAY_LEN(drivers); i++)
         if (slice_equal(scheme, slice_of_text(drivers[i]->scheme)))
             return drivers[i];

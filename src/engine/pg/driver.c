@@ -1,0 +1,185 @@
+/* The table of the driver, opening and closing, and what does not belong to one partition. */
+#include "engine/pg/pg_private.h"
+
+enum {
+    SNAPSHOT_MS = 30 * 1000,
+    CONNECT_MS = 5 * 1000,
+    CONNECTIONS = 8,
+    CONNECTIONS_LIMIT = 1024,
+    SIZE_FRESH_MS = 1000,
+};
+
+static void settings_init(struct pg_settings *settings, struct slice url,
+                          const struct engine_options *options)
+{
+    struct buf name;
+    size_t len;
+
+    buf_init(&name, BUF_DEFAULT_MAX);
+    pg_url_mask(url, &name);
+    settings->name.data = buf_take(&name, &len);
+    settings->name.len = len;
+    settings->url = slice_to_text(url);
+    settings->log = options->log;
+    settings->clock = options->clock ? options->clock : &clock_system;
+    settings->connect_ms_max = options->connect_ms_max ? options->connect_ms_max : CONNECT_MS;
+    settings->snapshot_ms_max = options->snapshot_ms_max ? options->snapshot_ms_max : SNAPSHOT_MS;
+    /* No statement may take longer than a snapshot may live: one limit bounds both, and so how
+     * long vacuum can be held back. But a short one for snapshots is no wish for failing writes. */
+    settings->statement_ms_max = MAX(settings->snapshot_ms_max, (int64_t)SNAPSHOT_MS);
+    settings->connections_max = options->connections_max ? options->connections_max : CONNECTIONS;
+    settings->connections_max = MIN(settings->connections_max, (uint32_t)CONNECTIONS_LIMIT);
+}
+
+static void settings_done(struct pg_settings *settings)
+{
+    memory_free((void *)settings->name.data);
+    /* Not to lie about in freed memory. */
+    explicit_bzero(settings->url, strlen(settings->url));
+    memory_free(settings->url);
+}
+
+static void driver_close(struct engine *base)
+{
+    struct pg_engine *engine = pg_engine(base);
+
+    pg_pool_done(&engine->pool);
+    pg_owner_done(&engine->owner);
+    mutex_done(&engine->doomed_lock);
+    mutex_done(&engine->size_lock);
+    memory_free(engine->doomed);
+    settings_done(&engine->settings);
+    memory_free(engine);
+}
+
+/* One attempt: a node that cannot be reached at the start is reported at the start. */
+static bool node_open(const struct pg_settings *settings, struct pg_connection **ret_connection,
+                      struct pg_node *ret_node, struct error *err)
+{
+    CLEANUP(pg_connection_close) struct pg_connection *connection = NULL;
+
+    if (!pg_connection_open(settings, clock_monotonic_ms() + settings->connect_ms_max, &connection,
+                            err) ||
+        !pg_schema_open(connection, settings, ret_node, err))
+        return false;
+    *ret_connection = TAKE(connection);
+    return true;
+}
+
+static bool driver_open(struct slice url, const struct engine_options *options,
+                        struct engine **ret_engine, struct error *err)
+{
+    static const struct engine_options defaults = {0};
+    struct pg_engine *engine = MEMORY_NEW(struct pg_engine);
+    struct pg_connection *connection;
+    struct pg_node node;
+
+    settings_init(&engine->settings, url, options ? options : &defaults);
+    if (!node_open(&engine->settings, &connection, &node, err)) {
+        settings_done(&engine->settings);
+        memory_free(engine);
+        return false;
+    }
+    engine->base.driver = &engine_driver_postgresql;
+    engine->base.name = engine->settings.name;
+    memcpy(engine->base.node_id, node.id, sizeof node.id);
+    engine->fsync = node.fsync;
+    mutex_init(&engine->doomed_lock);
+    mutex_init(&engine->size_lock);
+    pg_pool_init(&engine->pool, &engine->settings);
+    pg_owner_init(&engine->owner, &engine->settings, connection, node.epoch, node.sequence);
+    if (!pg_partition_doomed_load(engine, err)) {
+        driver_close(&engine->base);
+        return false;
+    }
+    if (!node.fsync)
+        log_event(engine->settings.log, LOG_WARNING,
+                  "node is not durable: its server has fsync off",
+                  LOG_SLICE("node", engine->settings.name));
+    *ret_engine = &engine->base;
+    return true;
+}
+
+static bool driver_backup(struct engine *engine UNUSED, struct slice directory UNUSED,
+                          struct error *err)
+{
+    return error_set(err, ERROR_NOT_SUPPORTED,
+                     "a postgresql: node is backed up by PostgreSQL's own tools (pg_dump, "
+                     "pg_basebackup), not by Orrery");
+}
+
+/* --- Statistics ------------------------------------------------------------------------------ */
+
+/* What all tables take, asked at most once a second. A server that does not answer leaves the last
+ * figure standing: the other statistics matter most just then. */
+static uint64_t bytes_stored(struct pg_engine *engine)
+{
+    CLEANUP(pg_answer_done) struct pg_answer answer = {0};
+    int64_t now_ms = clock_read_monotonic_ms(engine->settings.clock);
+    uint64_t bytes;
+    struct error ignored;
+
+    WITH_LOCK (&engine->size_lock) {
+        bytes = engine->bytes_stored;
+        if (now_ms < engine->size_until_ms)
+            return bytes;
+        engine->size_until_ms = now_ms + SIZE_FRESH_MS; /* nobody else asks meanwhile */
+    }
+    if (pg_pool_query(&engine->pool,
+                      "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint"
+                      " FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+                      " WHERE n.nspname = 'orrery' AND c.relkind = 'r'",
+                      NULL, 0, &answer, &ignored)) {
+        bytes = pg_field_uint64(answer.results[0], 0, 0);
+        WITH_LOCK (&engine->size_lock) {
+            engine->bytes_stored = bytes;
+        }
+    }
+    return bytes;
+}
+
+static bool driver_statistics(struct engine *base, struct engine_statistics *ret_statistics,
+                              struct error *err UNUSED)
+{
+    struct pg_engine *engine = pg_engine(base);
+
+    pg_owner_heal(&engine->owner);
+    pg_partition_sweep(engine);
+    *ret_statistics = (struct engine_statistics){
+        .durable = engine->fsync,
+        .poisoned = engine->owner.poisoned,
+        .bytes_stored = bytes_stored(engine),
+        .bytes_free = UINT64_MAX,
+        .bytes_resident = 0,
+        .reads = engine->reads,
+        .writes = engine->writes,
+        .bytes_written = engine->bytes_written,
+        .reconnects = engine->owner.reconnects + engine->pool.reconnects,
+    };
+    return true;
+}
+
+const struct engine_driver engine_driver_postgresql = {
+    .scheme = "postgresql",
+    .open = driver_open,
+    .close = driver_close,
+    .cluster_join = pg_cluster_join,
+    .cluster_id = pg_cluster_id,
+    .partition_create = pg_partition_create,
+    .partition_fence = pg_partition_fence,
+    .partition_drop = pg_partition_drop,
+    .partition_list = pg_partition_list,
+    .snapshot_new = pg_snapshot_new,
+    .snapshot_free = pg_snapshot_free,
+    .get = pg_get,
+    .multi_get = pg_multi_get,
+    .iterator_new = pg_iterator_new,
+    .iterator_free = pg_iterator_free,
+    .iterator_next = pg_iterator_next,
+    .iterator_seek = pg_iterator_seek,
+    .write = pg_write,
+    .range_drop = pg_range_drop,
+    .range_size = pg_range_size,
+    .backup = driver_backup,
+    .statistics = driver_statistics,
+};

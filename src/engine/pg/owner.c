@@ -1,0 +1,274 @@
+/* The session that writes. Each change of the node is one transaction sent in one round trip:
+ *
+ *     BEGIN
+ *     advance the owner row from (epoch, sequence) to (epoch, sequence + 1), or raise OR001
+ *     ... the change ...
+ *     COMMIT
+ *
+ * The row lock on the owner row makes changes strictly one after the other, and the sequence tells
+ * after a lost connection what became of the last one. There is at most one in doubt, and four
+ * things to know about it:
+ *
+ *     COMMIT was answered              committed, whatever happened to the connection afterwards
+ *     an error was answered, and the   not committed: a failed pipeline skips the COMMIT
+ *     session lives
+ *     not all of it was sent           not committed: the COMMIT was the end of it
+ *     else                             in doubt: connect again, take the lock again (then the old
+ *                                      session has ended), read the sequence
+ *
+ * A change found not to be committed after a lost connection is sent again. When the server cannot
+ * be reached in time the caller is told ERROR_STORE_POISONED, and the doubt is resolved by whoever
+ * comes next: pg_owner_commit before its own change, or pg_owner_heal.
+ *
+ * Two findings end the ownership for good, until the node is opened again: the epoch is another (a
+ * second process took the node while we were cut off), and the sequence is below what the server
+ * has acknowledged (it was restored or failed over to a standby that lagged: writes we have
+ * confirmed are gone, and what the layers above remember is not what is stored). */
+#include "engine/pg/pg_private.h"
+
+enum {
+    ATTEMPTS_MAX = 3, /* of one change, each ended by a lost connection */
+    BACKOFF_FIRST_MS = 10,
+    BACKOFF_MAX_MS = 250,
+    DOWN_MS = 250, /* after reconnecting failed others do not try */
+};
+
+void pg_owner_init(struct pg_owner *owner, const struct pg_settings *settings,
+                   struct pg_connection *connection, uint64_t epoch, uint64_t sequence)
+{
+    *owner = (struct pg_owner){
+        .settings = settings, .connection = connection, .epoch = epoch, .sequence = sequence};
+    mutex_init(&owner->lock);
+}
+
+void pg_owner_done(struct pg_owner *owner)
+{
+    pg_connection_close(TAKE(owner->connection));
+    mutex_done(&owner->lock);
+}
+
+static void sleep_ms(int64_t ms)
+{
+    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+
+    nanosleep(&time, NULL);
+}
+
+/* --- Finding out ----------------------------------------------------------------------------- */
+
+static bool ownership_end(struct pg_owner *owner, const struct error *err)
+{
+    owner->lost = *err;
+    owner->poisoned = true;
+    pg_connection_close(TAKE(owner->connection));
+    log_error(owner->settings->log, "node lost", err);
+    return false;
+}
+
+/* What the sequence in the server says about the change in doubt. */
+static bool doubt_resolve(struct pg_owner *owner, uint64_t sequence, struct error *err)
+{
+    uint64_t expected_max = owner->sequence + (owner->in_doubt ? 1 : 0);
+
+    if (sequence < owner->sequence || sequence > expected_max) {
+        error_set(err, ERROR_STORE_POISONED,
+                  "the node is at transaction %llu where this process left it at %llu: writes were "
+                  "lost or made by others",
+                  (unsigned long long)sequence, (unsigned long long)owner->sequence);
+        return ownership_end(owner, err);
+    }
+    owner->sequence = sequence;
+    owner->in_doubt = false;
+    owner->poisoned = false;
+    return true;
+}
+
+/* One attempt at a session that owns the node again. */
+static bool reconnect_once(struct pg_owner *owner, int64_t deadline_ms, struct error *err)
+{
+    CLEANUP(pg_connection_close) struct pg_connection *connection = NULL;
+    uint64_t sequence;
+
+    owner->reconnects++;
+    if (!pg_connection_open(owner->settings, deadline_ms, &connection, err))
+        return false;
+    if (!pg_schema_reclaim(connection, owner->epoch, deadline_ms, &sequence, err)) {
+        if (err->code == ERROR_STORE_IN_USE)
+            return ownership_end(owner, err);
+        return false;
+    }
+    if (!doubt_resolve(owner, sequence, err))
+        return false;
+    owner->connection = TAKE(connection);
+    log_event(owner->settings->log, LOG_INFO, "node reconnected",
+              LOG_SLICE("node", owner->settings->name));
+    return true;
+}
+
+/* A live session, reconnecting until the deadline if there is none. On failure the doubt stays. */
+static bool session_ensure(struct pg_owner *owner, int64_t deadline_ms, struct error *err)
+{
+    int64_t pause_ms = BACKOFF_FIRST_MS;
+
+    if (owner->lost.code != ERROR_NONE) {
+        *err = owner->lost;
+        return false;
+    }
+    if (owner->connection)
+        return true;
+    while (!reconnect_once(owner, deadline_ms, err)) {
+        if (owner->lost.code != ERROR_NONE)
+            return false;
+        if (clock_monotonic_ms() + pause_ms >= deadline_ms) {
+            owner->down_until_ms = clock_monotonic_ms() + DOWN_MS;
+            return false;
+        }
+        sleep_ms(pause_ms);
+        pause_ms = MIN(pause_ms * 2, (int64_t)BACKOFF_MAX_MS);
+    }
+    return true;
+}
+
+/* --- Committing ------------------------------------------------------------------------------ */
+
+enum outcome { COMMITTED, REFUSED, LOST_UNSENT, LOST };
+
+static void transaction_send(struct pg_owner *owner, const struct pg_change *change)
+{
+    struct pg_number epoch, sequence;
+    struct pg_param params[] = {pg_number(&epoch, owner->epoch),
+                                pg_number(&sequence, owner->sequence)};
+
+    pg_send(owner->connection, "BEGIN", NULL, 0);
+    pg_send(owner->connection,
+            "WITH moved AS (UPDATE orrery.owner SET sequence = sequence + 1"
+            " WHERE epoch = $1::bigint AND sequence = $2::bigint RETURNING 1)"
+            " SELECT orrery.require(EXISTS (SELECT FROM moved), '" PG_STATE_OWNER
+            "', 'another process has taken the node')",
+            params, ARRAY_LEN(params));
+    change->send(owner->connection, change->context);
+    pg_send(owner->connection, "COMMIT", NULL, 0);
+}
+
+/* BEGIN and the owner row are answered first: the change's own results follow. */
+static void answer_trim(struct pg_answer *answer)
+{
+    enum { BEFORE = 2 };
+
+    for (size_t i = 0; i < MIN(answer->count, (size_t)BEFORE); i++)
+        PQclear(answer->results[i]);
+    if (answer->count <= BEFORE) {
+        answer->count = 0;
+        return;
+    }
+    answer->count -= BEFORE;
+    memmove(answer->results, answer->results + BEFORE, answer->count * sizeof(PGresult *));
+}
+
+/* A transaction that had failed would answer its COMMIT with ROLLBACK. */
+static bool answer_has_commit(const struct pg_answer *answer, size_t sent)
+{
+    return answer->count == sent && strcmp(PQcmdStatus(answer->results[sent - 1]), "COMMIT") == 0;
+}
+
+static enum outcome transaction_run(struct pg_owner *owner, const struct pg_change *change,
+                                    struct pg_answer *ret_answer, struct error *err)
+{
+    const struct pg_settings *settings = owner->settings;
+    struct pg_connection *connection = owner->connection;
+    enum outcome outcome;
+    size_t sent;
+    bool good;
+
+    transaction_send(owner, change);
+    sent = pg_queued(connection);
+    good =
+        pg_run(connection, settings->statement_ms_max + settings->connect_ms_max, ret_answer, err);
+    if (answer_has_commit(ret_answer, sent))
+        outcome = COMMITTED;
+    else if (!pg_connection_is_broken(connection) && !good && pg_rollback(connection))
+        outcome = REFUSED;
+    else
+        outcome = ret_answer->unsent ? LOST_UNSENT : LOST;
+    if (pg_connection_is_broken(connection))
+        pg_connection_close(TAKE(owner->connection));
+    answer_trim(ret_answer);
+    return outcome;
+}
+
+/* The server refused. That the epoch is another is known here for the first time when somebody
+ * took the node while our session lived on (an administrator released the lock). */
+static bool refused(struct pg_owner *owner, const struct pg_answer *answer, struct error *err)
+{
+    if (strcmp(answer->state, PG_STATE_OWNER) == 0)
+        return ownership_end(owner, err);
+    return false;
+}
+
+static bool unknown(struct pg_owner *owner, struct error *err)
+{
+    struct error reason = *err;
+
+    owner->poisoned = true;
+    return error_set(err, ERROR_STORE_POISONED,
+                     "it is not known whether the last write was committed: %s", reason.message);
+}
+
+/* An earlier doubt is resolved first; a server that was just found down is not tried again. */
+static bool commit_prepare(struct pg_owner *owner, struct error *err)
+{
+    int64_t now_ms = clock_monotonic_ms();
+
+    if (!owner->connection && owner->lost.code == ERROR_NONE && now_ms < owner->down_until_ms)
+        error_set(err, ERROR_STORE_UNAVAILABLE, "the server could not be reached a moment ago");
+    else if (session_ensure(owner, now_ms + owner->settings->connect_ms_max, err))
+        return true;
+    return owner->in_doubt && owner->lost.code == ERROR_NONE ? unknown(owner, err) : false;
+}
+
+bool pg_owner_commit(struct pg_owner *owner, const struct pg_change *change,
+                     struct pg_answer *ret_answer, struct error *err)
+{
+    int64_t deadline_ms = 0;
+    uint64_t target;
+
+    if (!commit_prepare(owner, err))
+        return false;
+    target = owner->sequence + 1;
+    for (int attempt = 1;; attempt++) {
+        enum outcome outcome = transaction_run(owner, change, ret_answer, err);
+
+        if (outcome == COMMITTED) {
+            owner->sequence = target;
+            return true;
+        }
+        if (outcome == REFUSED)
+            return refused(owner, ret_answer, err);
+
+        pg_answer_done(ret_answer);
+        owner->in_doubt = outcome == LOST;
+        if (attempt == 1)
+            deadline_ms = clock_monotonic_ms() + owner->settings->connect_ms_max;
+        if (!session_ensure(owner, deadline_ms, err))
+            return owner->in_doubt && owner->lost.code == ERROR_NONE ? unknown(owner, err) : false;
+        if (owner->sequence == target)
+            return true;
+        if (attempt == ATTEMPTS_MAX)
+            return error_set(err, ERROR_STORE_UNAVAILABLE,
+                             "the connection was lost %d times while writing", attempt);
+    }
+}
+
+void pg_owner_heal(struct pg_owner *owner)
+{
+    struct error ignored;
+
+    if (!owner->poisoned)
+        return;
+    WITH_LOCK (&owner->lock) {
+        if (owner->in_doubt && clock_monotonic_ms() >= owner->down_until_ms &&
+            !reconnect_once(owner, clock_monotonic_ms() + owner->settings->connect_ms_max,
+                            &ignored))
+            owner->down_until_ms = clock_monotonic_ms() + DOWN_MS;
+    }
+}

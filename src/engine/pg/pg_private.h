@@ -1,0 +1,388 @@
+/* The nouns of the postgresql: driver, for this folder only.
+ *
+ *     url         the node's address: what to show of it, what to hide
+ *     key         how a key of ours is stored as a key PostgreSQL can index
+ *     connection  one session: a pipeline of queries, a deadline, prepared statements
+ *     pool        the sessions that read, and the leases (transactions) open on them
+ *     owner       the one session that writes, and who may: finds out after a loss
+ *     schema      the tables, their format version, taking the ownership
+ *
+ * README.md tells how they work together and which lock is taken when. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "engine/driver.h"
+
+#include <libpq-fe.h>
+#include <stdatomic.h>
+
+enum {
+    PG_FORMAT = 1,                  /* of the tables; node.format */
+    PG_SERVER_MIN = 130000,         /* as PQserverVersion counts */
+    PG_HEAD = 2048,                 /* longest piece of a key in one index entry */
+    PG_STATEMENTS_MAX = 128,        /* prepared per connection */
+    PG_PARAMS_MAX = 4,              /* of one query */
+    PG_ARRAY_MAX = 16 * 1024 * 1024 /* bytes of one array parameter, give or take one value */
+};
+
+/* Ours among the SQLSTATEs: raised by orrery.require, so that a transaction whose premise fails
+ * aborts in the same round trip. */
+#define PG_STATE_OWNER "OR001"   /* the owner row is not as we left it */
+#define PG_STATE_UNKNOWN "OR002" /* no such partition */
+#define PG_STATE_FENCED "OR003"  /* the epoch is another */
+#define PG_STATE_FOREIGN "OR004" /* the node belongs to another cluster */
+
+struct pg_settings {
+    char *url;         /* owned; with the password */
+    struct slice name; /* owned; without */
+    int64_t connect_ms_max, snapshot_ms_max, statement_ms_max;
+    uint32_t connections_max;
+    const struct clock *clock;
+    struct log *log;
+};
+
+/* --- url.c ----------------------------------------------------------------------------------- */
+
+/* Appends the URL with each password (user:THIS@host, ?password=THIS) shown as ***. */
+void pg_url_mask(struct slice url, struct buf *to);
+
+/* Rewrites libpq's text for one line of ours: no line breaks, no trailing blanks or full stop, and
+ * nothing that is a password of the URL, which libpq quotes when it cannot parse it (absent: its
+ * other messages never hold one). The result is cut to fit. */
+void pg_url_scrub(struct slice url, const char *text, char *ret_line, size_t size);
+
+/* --- key.c ----------------------------------------------------------------------------------- */
+
+/* Appends the stored form of a key. */
+void pg_key_store(struct slice key, struct buf *to);
+
+/* How many marks a stored key needs beside it (0 for any key up to PG_HEAD bytes), and the mark of
+ * each level from 0. */
+size_t pg_key_marks(struct slice key);
+void pg_key_mark(struct slice key, size_t level, struct buf *to);
+
+/* The stored keys of the tree node at path (a multiple of PG_HEAD bytes; empty: the root) that lie
+ * in [min, max), as stored bounds [low, high). Absent min or max: unbounded. */
+void pg_key_low(struct slice path, struct slice min, struct buf *to);
+void pg_key_high(struct slice path, struct slice max, struct buf *to);
+
+/* Where the walk of the node at path goes on after the mark of head (its last PG_HEAD bytes):
+ * forwards from the bound after it, backwards to the bound before it. */
+void pg_key_beside_mark(struct slice path, struct slice head, bool backwards, struct buf *to);
+
+/* What is left of a stored key behind the prefix of its node; a mark's piece is its head. */
+bool pg_key_is_mark(struct slice path, struct slice stored);
+size_t pg_key_mark_len(struct slice path);
+struct slice pg_key_piece(struct slice path, struct slice stored);
+
+/* --- connection.c ---------------------------------------------------------------------------- */
+
+enum pg_statement {
+    PG_GET,       /* $1 key -> v */
+    PG_MULTI_GET, /* $1 keys -> ordinal, v */
+    PG_PAGE_UP,   /* $1 low, $2 high, $3 rows, $4 bytes -> k, v */
+    PG_PAGE_DOWN, /* the same, backwards */
+    PG_PUT,       /* $1 keys, $2 values */
+    PG_MARK,      /* $1 keys */
+    PG_DELETE,    /* $1 keys */
+    PG_STEP,      /* $1 low, $2 high, $3 count -> the k after so many */
+    PG_NEXT_MARK, /* $1 low, $2 high, $3 length of a mark -> k */
+    PG_CLEAR,     /* $1 low, $2 high, $3 length of a mark, which stays (0: none does) */
+    PG_STATEMENT_COUNT
+};
+
+struct pg_param {
+    const void *data; /* text parameters end in a NUL */
+    size_t len;
+    bool binary;
+};
+
+static inline struct pg_param pg_text(const char *text)
+{
+    return (struct pg_param){text, strlen(text), false};
+}
+
+static inline struct pg_param pg_bytes(struct slice bytes)
+{
+    return (struct pg_param){bytes.data ? bytes.data : (const uint8_t *)"", bytes.len, true};
+}
+
+/* A number as a text parameter; the digits live in the caller's variable. */
+struct pg_number {
+    char digits[24];
+};
+struct pg_param pg_number(struct pg_number *number, uint64_t value);
+
+struct pg_connection; /* opaque, used by one thread at a time */
+
+/* What came back from one pg_run: a result per query sent, NULL from the failed one on. */
+struct pg_answer {
+    PGresult **results; /* owned */
+    size_t count;
+    char state[6]; /* SQLSTATE of what failed; empty when nothing did or no server said so */
+    bool unsent;   /* the connection failed before the last query can have arrived */
+};
+void pg_answer_done(struct pg_answer *answer);
+CLEANUP_VALUE_FN(struct pg_answer, pg_answer_done)
+
+/* Connects, checks the version and settles the session. deadline_ms is of clock_monotonic_ms.
+ * ERROR_STORE_UNAVAILABLE, ERROR_STORE_URL, ERROR_STORE_VERSION. */
+NODISCARD bool pg_connection_open(const struct pg_settings *settings, int64_t deadline_ms,
+                                  struct pg_connection **ret_connection, struct error *err);
+void pg_connection_close(struct pg_connection *connection); /* NULL is fine */
+CLEANUP_FN(struct pg_connection *, pg_connection_close)
+
+/* ERROR_STORE_VERSION below PG_SERVER_MIN, naming both. */
+NODISCARD bool pg_server_version_check(int version, struct error *err);
+
+bool pg_connection_is_broken(const struct pg_connection *connection);
+int pg_connection_backend(const struct pg_connection *connection); /* process id in the server */
+
+/* Queue one query for the next pg_run. Text results; nothing is sent for sure before pg_run. */
+void pg_send(struct pg_connection *connection, const char *sql, const struct pg_param *params,
+             size_t count);
+/* The same by a prepared statement of a partition, prepared on the way if need be; binary results.
+ */
+void pg_send_statement(struct pg_connection *connection, enum pg_statement statement,
+                       uint32_t partition, const struct pg_param *params, size_t count);
+
+/* Sends what was queued and waits for all answers, in one round trip. False: the first failure is
+ * in err (see pg_error_set) and the queries after it did not run; the results before it are there.
+ * A server that does not answer for timeout_ms breaks the connection. */
+NODISCARD bool pg_run(struct pg_connection *connection, int64_t timeout_ms,
+                      struct pg_answer *ret_answer, struct error *err);
+
+/* How many queries of the caller wait for pg_run. */
+size_t pg_queued(const struct pg_connection *connection);
+
+/* Leaves a failed or finished transaction. False breaks the connection. */
+bool pg_rollback(struct pg_connection *connection);
+
+/* Queues and runs one query without parameters to keep. */
+NODISCARD bool pg_query(struct pg_connection *connection, const char *sql,
+                        const struct pg_param *params, size_t count, struct pg_answer *ret_answer,
+                        struct error *err);
+
+/* Fields of a result. */
+struct slice pg_field(const PGresult *result, int row, int column);
+uint64_t pg_field_uint64(const PGresult *result, int row, int column); /* text; 0 if it is none */
+
+/* Turns a SQLSTATE and its message into an error of ours. Returns false. */
+bool pg_error_set(struct error *err, const char *state, const char *message);
+
+/* The head of a binary bytea[] of count elements; each element follows as pg_array_add writes. */
+void pg_array_begin(struct buf *array, size_t count);
+void pg_array_add(struct buf *array, struct slice element);
+void pg_array_add_key(struct buf *array, struct slice key); /* as stored */
+/* Corrects the count of an array begun before it was known. */
+void pg_array_end(struct buf *array, size_t count);
+
+/* --- pool.c ---------------------------------------------------------------------------------- */
+
+struct pg_lease; /* opaque: a read-only transaction on a pooled connection, with a deadline */
+
+struct pg_pool {
+    const struct pg_settings *settings;
+    struct mutex lock;
+    struct condition returned;
+    struct pg_connection **idle; /* a stack of connections_max places */
+    uint32_t idle_count, open_count;
+    struct pg_lease *leases; /* all live ones that hold a connection */
+    int64_t down_until_ms;   /* connecting failed a moment ago: fail at once until then */
+    struct error down_error; /* what it said */
+    atomic_uint_fast64_t reconnects;
+};
+
+void pg_pool_init(struct pg_pool *pool, const struct pg_settings *settings);
+void pg_pool_done(struct pg_pool *pool);
+
+/* Lends a connection; fresh: not one that has been idle. Waits while all are lent, reclaiming
+ * expired leases, at most connect_ms_max. ERROR_BUSY, ERROR_STORE_UNAVAILABLE. */
+NODISCARD bool pg_pool_take(struct pg_pool *pool, bool fresh, struct pg_connection **ret_connection,
+                            struct error *err);
+/* Takes it back, outside any transaction; a broken one is closed. */
+void pg_pool_give(struct pg_pool *pool, struct pg_connection *connection);
+
+/* One query of a prepared statement; NULL in place of a statement's parameters: only the
+ * snapshot is taken. */
+struct pg_ask {
+    enum pg_statement statement;
+    uint32_t partition;
+    const struct pg_param *params;
+    size_t count;
+};
+
+/* Begins a transaction whose snapshot is taken now, answering ask (may be NULL) in the same round
+ * trip. A pooled connection found broken is replaced once. */
+NODISCARD bool pg_lease_open(struct pg_pool *pool, const struct pg_ask *ask,
+                             struct pg_lease **ret_lease, struct pg_answer *ret_answer,
+                             struct error *err);
+void pg_lease_close(struct pg_lease *lease); /* NULL is fine */
+CLEANUP_FN(struct pg_lease *, pg_lease_close)
+
+/* Asks in the lease's snapshot. ERROR_STORE_SNAPSHOT_EXPIRED past the deadline; a partition that
+ * is not there is ERROR_PARTITION_UNKNOWN and leaves the lease usable. The result is the last of
+ * ret_answer. */
+NODISCARD bool pg_lease_ask(struct pg_lease *lease, const struct pg_ask *ask,
+                            struct pg_answer *ret_answer, struct error *err);
+
+/* Asks as of now. A pooled connection found broken is replaced and the question asked again,
+ * once. */
+NODISCARD bool pg_pool_ask(struct pg_pool *pool, const struct pg_ask *ask,
+                           struct pg_answer *ret_answer, struct error *err);
+/* The same for plain SQL. */
+NODISCARD bool pg_pool_query(struct pg_pool *pool, const char *sql, const struct pg_param *params,
+                             size_t count, struct pg_answer *ret_answer, struct error *err);
+
+static inline const PGresult *pg_answer_last(const struct pg_answer *answer)
+{
+    return answer->results[answer->count - 1];
+}
+
+/* --- owner.c --------------------------------------------------------------------------------- */
+
+struct pg_owner {
+    const struct pg_settings *settings;
+    struct mutex lock;
+    struct pg_connection *connection; /* NULL: lost */
+    uint64_t epoch;                   /* of this process on this node */
+    uint64_t sequence;                /* of the last transaction known to be committed */
+    bool in_doubt;                    /* sequence + 1 was sent and may be committed */
+    struct error lost;                /* code set: ownership is gone for good */
+    int64_t down_until_ms;            /* reconnecting failed a moment ago */
+    atomic_bool poisoned;             /* in_doubt or lost, for statistics */
+    atomic_uint_fast64_t reconnects;
+};
+
+/* Takes an open connection that already holds the ownership. */
+void pg_owner_init(struct pg_owner *owner, const struct pg_settings *settings,
+                   struct pg_connection *connection, uint64_t epoch, uint64_t sequence);
+void pg_owner_done(struct pg_owner *owner);
+
+/* A change to the node: what to send between BEGIN and COMMIT. Everything that must hold for it is
+ * checked by the statements themselves (orrery.require), so that "committed" means "done" even
+ * when the answers were lost. send may be called several times. */
+struct pg_change {
+    void (*send)(struct pg_connection *connection, void *context);
+    void *context;
+};
+
+/* Commits the change: true when it is committed, durably. ret_answer has the results of the
+ * change's own statements, or none at all when the commit was found out after a lost connection.
+ * On failure nothing was committed, and ret_answer->state says what the server refused, except
+ * ERROR_STORE_POISONED: not known, until a later call finds out. ERROR_STORE_IN_USE: another
+ * process owns the node now. Hold owner->lock. */
+NODISCARD bool pg_owner_commit(struct pg_owner *owner, const struct pg_change *change,
+                               struct pg_answer *ret_answer, struct error *err);
+
+/* Finds out about a transaction in doubt, if there is one and the server answers. */
+void pg_owner_heal(struct pg_owner *owner);
+
+/* --- schema.c -------------------------------------------------------------------------------- */
+
+/* What opening finds out. */
+struct pg_node {
+    char id[37];
+    uint64_t epoch, sequence;
+    bool fsync; /* off: the server promises nothing over a power failure */
+};
+
+/* Locks the node, makes its tables where there are none, checks them where there are, and takes
+ * the ownership. ERROR_STORE_IN_USE, _FOREIGN, _VERSION. */
+NODISCARD bool pg_schema_open(struct pg_connection *connection, const struct pg_settings *settings,
+                              struct pg_node *ret_node, struct error *err);
+
+/* The ownership of this process's epoch again, on a new connection: waits for the lock up to
+ * deadline_ms, ending the session that was ours before. ret_sequence is what is committed.
+ * ERROR_STORE_IN_USE: the epoch is another. */
+NODISCARD bool pg_schema_reclaim(struct pg_connection *connection, uint64_t epoch,
+                                 int64_t deadline_ms, uint64_t *ret_sequence, struct error *err);
+
+/* --- driver.c and the operations ------------------------------------------------------------- */
+
+struct pg_engine {
+    struct engine base; /* must be first */
+    struct pg_settings settings;
+    struct pg_pool pool;
+    struct pg_owner owner;
+    bool fsync;
+
+    /* Dropped partitions whose table is still there because a snapshot reads it. */
+    struct mutex doomed_lock;
+    uint32_t *doomed; /* owned */
+    size_t doomed_capacity;
+    atomic_size_t doomed_count;
+
+    atomic_uint_fast64_t reads, writes, bytes_written;
+    struct mutex size_lock;
+    int64_t size_until_ms; /* on the engine's clock: until then bytes_stored is fresh enough */
+    uint64_t bytes_stored;
+};
+
+struct pg_snapshot {
+    struct engine_snapshot base; /* must be first */
+    struct pg_lease *lease;
+};
+
+static inline struct pg_engine *pg_engine(struct engine *engine)
+{
+    return (struct pg_engine *)engine;
+}
+
+static inline struct pg_lease *pg_snapshot_lease(struct engine_snapshot *snapshot)
+{
+    return snapshot ? ((struct pg_snapshot *)snapshot)->lease : NULL;
+}
+
+/* read.c */
+bool pg_snapshot_new(struct engine *engine, struct engine_snapshot **ret_snapshot,
+                     struct error *err);
+void pg_snapshot_free(struct engine_snapshot *snapshot);
+bool pg_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
+            struct slice key, enum engine_reach reach, struct arena *arena,
+            struct engine_value *ret_value, struct error *err);
+bool pg_multi_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
+                  const struct slice *keys, size_t count, enum engine_reach reach,
+                  struct arena *arena, struct engine_value *ret_values, struct error *err);
+
+/* iterator.c */
+bool pg_iterator_new(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
+                     struct engine_range range, bool backwards, enum engine_reach reach,
+                     struct engine_iterator **ret_iterator, struct error *err);
+void pg_iterator_free(struct engine_iterator *iterator);
+bool pg_iterator_next(struct engine_iterator *iterator, struct engine_entry *ret_entry,
+                      struct error *err);
+bool pg_iterator_seek(struct engine_iterator *iterator, struct slice key, struct error *err);
+
+/* write.c */
+bool pg_write(struct engine *engine, struct engine_section *sections, size_t count,
+              struct error *err);
+bool pg_range_drop(struct engine *engine, uint32_t partition, uint64_t epoch,
+                   struct engine_range range, struct error *err);
+
+/* partition.c */
+bool pg_partition_create(struct engine *engine, uint32_t id, uint64_t epoch, struct error *err);
+bool pg_partition_fence(struct engine *engine, uint32_t id, uint64_t epoch, struct error *err);
+bool pg_partition_drop(struct engine *engine, uint32_t id, struct error *err);
+bool pg_partition_list(struct engine *engine, struct arena *arena,
+                       struct engine_partition **ret_partitions, size_t *ret_count,
+                       struct error *err);
+bool pg_range_size(struct engine *engine, uint32_t partition, struct engine_range range,
+                   uint64_t *ret_bytes, struct error *err);
+bool pg_cluster_join(struct engine *engine, struct slice cluster_id, struct error *err);
+bool pg_cluster_id(struct engine *engine, struct arena *arena, struct slice *ret_id,
+                   struct error *err);
+
+/* The fence of an epoch, for a change: raises OR002 or OR003. */
+void pg_fence_send(struct pg_connection *connection, uint32_t id, uint64_t epoch);
+
+/* Dropped, though its table may still be there: reads as of now are refused. */
+bool pg_partition_is_doomed(struct pg_engine *engine, uint32_t id);
+/* Reads the doomed ones from the node, at opening. */
+NODISCARD bool pg_partition_doomed_load(struct pg_engine *engine, struct error *err);
+/* Tries again to drop their tables; never waits long. */
+void pg_partition_sweep(struct pg_engine *engine);

@@ -1,0 +1,300 @@
+/* The server runs as another user when we are root, which it refuses to run as. A watchdog process
+ * waits on a pipe that only this program holds open: when it closes, by postgres_free or by any
+ * kind of death, the watchdog ends the server and removes the directory. */
+#include "support/postgres.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "support/scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <libpq-fe.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { START_MS_MAX = 30000, STOP_MS_MAX = 10000, POLL_MS = 10 };
+
+struct postgres {
+    struct scratch scratch;
+    bool fsync;
+    uid_t user;
+    gid_t group;
+    pid_t server; /* 0: stopped */
+    pid_t watchdog;
+    int watchdog_pipe; /* write end: the pids of the servers */
+    unsigned databases;
+    char database[32], url[200], socket[128], answer[256];
+};
+
+static void sleep_ms(long ms)
+{
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+static NORETURN void give_up(const struct postgres *postgres, const char *what)
+{
+    char command[160];
+
+    fprintf(stderr, "test server: %s\n", what);
+    snprintf(command, sizeof command, "tail -n 20 %s/log >&2", postgres->scratch.path);
+    if (system(command) != 0)
+        fprintf(stderr, "test server: no log\n");
+    abort();
+}
+
+/* --- The watchdog ---------------------------------------------------------------------------- */
+
+static void server_end(pid_t server)
+{
+    if (server <= 0 || kill(server, SIGQUIT) != 0)
+        return;
+    for (int waited = 0; waited < STOP_MS_MAX && kill(server, 0) == 0; waited += POLL_MS)
+        sleep_ms(POLL_MS);
+    kill(server, SIGKILL);
+}
+
+static NORETURN void watchdog_run(int pipe_end, const char *directory)
+{
+    pid_t server = 0, told;
+
+    setsid();
+    for (int signal_number = 1; signal_number < 32; signal_number++)
+        signal(signal_number, SIG_IGN);
+    /* A pipe of the test runner must not stay open for our sake. */
+    for (int fd = 0; fd < 64; fd++)
+        if (fd != pipe_end)
+            close(fd);
+    while (read(pipe_end, &told, sizeof told) == sizeof told)
+        server = told;
+    server_end(server);
+    scratch_remove(directory);
+    _exit(0);
+}
+
+static void watchdog_start(struct postgres *postgres)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        give_up(postgres, "no pipe");
+    postgres->watchdog = fork();
+    if (postgres->watchdog == 0) {
+        close(ends[1]);
+        watchdog_run(ends[0], postgres->scratch.path);
+    }
+    close(ends[0]);
+    postgres->watchdog_pipe = ends[1];
+}
+
+static void watchdog_tell(struct postgres *postgres, pid_t server)
+{
+    if (write(postgres->watchdog_pipe, &server, sizeof server) != sizeof server)
+        give_up(postgres, "the watchdog is gone");
+}
+
+/* --- Processes ------------------------------------------------------------------------------- */
+
+/* Becomes the server's user and the program; its output goes to the log. */
+static NORETURN void child_exec(const struct postgres *postgres, const char *const *arguments)
+{
+    char path[200];
+    int log = open(scratch_path(&postgres->scratch, "log"), O_WRONLY | O_CREAT | O_APPEND, 0666);
+
+    dup2(log, STDOUT_FILENO);
+    dup2(log, STDERR_FILENO);
+    if (getuid() == 0 &&
+        (setgroups(0, NULL) != 0 || setgid(postgres->group) != 0 || setuid(postgres->user) != 0))
+        _exit(126);
+    prctl(PR_SET_PDEATHSIG, SIGQUIT); /* the watchdog would do it too, but later */
+    if (chdir(postgres->scratch.path) != 0)
+        _exit(126);
+    snprintf(path, sizeof path, "%s/%s", POSTGRES_BIN, arguments[0]);
+    execv(path, (char *const *)arguments);
+    _exit(127);
+}
+
+static pid_t child_start(const struct postgres *postgres, const char *const *arguments)
+{
+    pid_t child = fork();
+
+    if (child == 0)
+        child_exec(postgres, arguments);
+    return child;
+}
+
+static void user_find(struct postgres *postgres)
+{
+    static const char *const names[] = {"postgres", "nobody"};
+
+    if (getuid() != 0)
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const struct passwd *entry = getpwnam(names[i]);
+
+        if (!entry)
+            continue;
+        postgres->user = entry->pw_uid;
+        postgres->group = entry->pw_gid;
+        if (chown(postgres->scratch.path, entry->pw_uid, entry->pw_gid) == 0)
+            return;
+    }
+    give_up(postgres, "no user to run the server as");
+}
+
+static void cluster_make(const struct postgres *postgres)
+{
+    const char *arguments[] = {"initdb", "-D",         "data",      "-U",
+                               "orrery", "-A",         "trust",     "-E",
+                               "UTF8",   "--locale=C", "--no-sync", "--no-instructions",
+                               NULL};
+    pid_t child = child_start(postgres, arguments);
+    int status;
+
+    if (waitpid(child, &status, 0) != child || status != 0)
+        give_up(postgres, "initdb failed");
+}
+
+/* --- Starting and stopping ------------------------------------------------------------------- */
+
+static bool server_answers(const struct postgres *postgres)
+{
+    const char *names[] = {"host", "user", "dbname", NULL};
+    const char *values[] = {postgres->scratch.path, "orrery", "postgres", NULL};
+
+    return PQpingParams(names, values, 0) == PQPING_OK;
+}
+
+static bool server_has_exited(struct postgres *postgres)
+{
+    if (waitpid(postgres->server, NULL, WNOHANG) != postgres->server)
+        return false;
+    postgres->server = 0;
+    return true;
+}
+
+/* After a kill -9 the remaining processes of the old server keep the new one from starting for a
+ * moment: then it is tried again. */
+void postgres_restart(struct postgres *postgres)
+{
+    char sockets[160];
+    const char *arguments[] = {"postgres",
+                               "-D",
+                               "data",
+                               "-c",
+                               "listen_addresses=",
+                               "-c",
+                               sockets,
+                               "-c",
+                               postgres->fsync ? "fsync=on" : "fsync=off",
+                               "-c",
+                               "shared_buffers=32MB",
+                               "-c",
+                               "max_connections=60",
+                               "-c",
+                               "log_min_messages=error",
+                               NULL};
+    int64_t deadline_ms = clock_monotonic_ms() + START_MS_MAX;
+
+    assert(postgres->server == 0);
+    snprintf(sockets, sizeof sockets, "unix_socket_directories=%s", postgres->scratch.path);
+    while (!postgres->server || !server_answers(postgres)) {
+        if (clock_monotonic_ms() > deadline_ms)
+            give_up(postgres, "it does not start");
+        if (!postgres->server || server_has_exited(postgres)) {
+            postgres->server = child_start(postgres, arguments);
+            watchdog_tell(postgres, postgres->server);
+        }
+        sleep_ms(POLL_MS);
+    }
+}
+
+struct postgres *postgres_start(bool fsync)
+{
+    struct postgres *postgres = MEMORY_NEW(struct postgres);
+
+    postgres->fsync = fsync;
+    scratch_init(&postgres->scratch);
+    snprintf(postgres->socket, sizeof postgres->socket, "%s/.s.PGSQL.5432", postgres->scratch.path);
+    watchdog_start(postgres);
+    user_find(postgres);
+    cluster_make(postgres);
+    postgres_restart(postgres);
+    return postgres;
+}
+
+void postgres_stop(struct postgres *postgres, enum postgres_stop how)
+{
+    static const int signals[] = {[POSTGRES_STOP_FAST] = SIGINT,
+                                  [POSTGRES_STOP_IMMEDIATE] = SIGQUIT,
+                                  [POSTGRES_STOP_KILL] = SIGKILL};
+
+    if (!postgres->server)
+        return;
+    kill(postgres->server, signals[how]);
+    waitpid(postgres->server, NULL, 0);
+    postgres->server = 0;
+    watchdog_tell(postgres, 0);
+}
+
+void postgres_free(struct postgres *postgres)
+{
+    if (!postgres)
+        return;
+    postgres_stop(postgres, POSTGRES_STOP_IMMEDIATE);
+    close(postgres->watchdog_pipe);
+    waitpid(postgres->watchdog, NULL, 0);
+    memory_free(postgres);
+}
+
+/* --- Databases ------------------------------------------------------------------------------- */
+
+static void query_run(struct postgres *postgres, const char *database, const char *sql)
+{
+    const char *names[] = {"host", "user", "dbname", NULL};
+    const char *values[] = {postgres->scratch.path, "orrery", database, NULL};
+    PGconn *connection = PQconnectdbParams(names, values, 0);
+    PGresult *result = PQexec(connection, sql);
+    ExecStatusType status = PQresultStatus(result);
+
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+        fprintf(stderr, "%s: %s", sql, PQerrorMessage(connection));
+        give_up(postgres, "a query of the test failed");
+    }
+    snprintf(postgres->answer, sizeof postgres->answer, "%s",
+             PQntuples(result) > 0 ? PQgetvalue(result, 0, 0) : "");
+    PQclear(result);
+    PQfinish(connection);
+}
+
+const char *postgres_query(struct postgres *postgres, const char *sql)
+{
+    query_run(postgres, postgres->database, sql);
+    return postgres->answer;
+}
+
+const char *postgres_fresh_url(struct postgres *postgres)
+{
+    char sql[64];
+
+    snprintf(postgres->database, sizeof postgres->database, "t%u", ++postgres->databases);
+    snprintf(sql, sizeof sql, "CREATE DATABASE %s", postgres->database);
+    query_run(postgres, "postgres", sql);
+    snprintf(postgres->url, sizeof postgres->url, "postgresql://orrery:secret@/%s?host=%s",
+             postgres->database, postgres->scratch.path);
+    return postgres->url;
+}
+
+const char *postgres_database(const struct postgres *postgres)
+{
+    return postgres->database;
+}
+
+const char *postgres_socket(const struct postgres *postgres)
+{
+    return postgres->socket;
+}
