@@ -29,15 +29,14 @@ function makeCertificate(directory, name) {
 test('an idle server on the embedded engine is small and quiet', async (t) => {
   const server = await Server.start(t, ['--node', `local=rocksdb:${join(scratch(t), 'data')}`]);
   assert.equal((await server.get('/ready')).status, 200);
-  const readyMs = performance.now() - server.begunMs;
   const cpuBefore = server.cpuSeconds();
   await pause(2000);
   const cpu = server.cpuSeconds() - cpuBefore;
   const megabytes = server.residentBytes() / 1024 / 1024;
-  t.diagnostic(`figure: ready ${readyMs.toFixed(0)} ms after exec, first start`);
+  t.diagnostic(`figure: ready ${server.readyMs.toFixed(0)} ms after exec, first start`);
   t.diagnostic(`figure: ${megabytes.toFixed(1)} MB resident, ${(cpu * 1000).toFixed(0)} ms CPU in 2 s idle`);
   if (sanitized) return;
-  assert.ok(readyMs < 5000, 'a busy machine may be slow, but not like this');
+  assert.ok(server.readyMs < 5000, 'a busy machine may be slow, but not like this');
   assert.ok(megabytes < 48, `${megabytes} MB resident`);
   assert.ok(cpu <= 0.05, `${cpu} s of CPU while idle`);
 });
@@ -52,7 +51,7 @@ test('a second start of the same directory keeps key and certificate', async (t)
   const second = await Server.start(t, node);
   assert.equal((await certificate(second.port)).fingerprint256, shown.fingerprint256);
   assert.equal(readFileSync(join(directory, 'keys'), 'utf8'), key);
-  t.diagnostic(`figure: ready ${(performance.now() - second.begunMs).toFixed(0)} ms after exec, second start`);
+  t.diagnostic(`figure: ready ${second.readyMs.toFixed(0)} ms after exec, second start`);
 });
 
 test('secrets are readable by their owner only, and not printed', async (t) => {
@@ -260,6 +259,10 @@ test('tls.required closes plain connections', async (t) => {
 test('a front that is off does not listen', async (t) => {
   const server = await Server.start(t, ['--mongo', 'off', '--table', 'off', '--gremlin', 'off']);
   assert.equal((await server.get('/ready')).status, 200);
+  const closed = await Server.start(t, ['--rest', 'off']);
+  assert.match(closed.out, /REST +off/);
+  assert.ok(!closed.events().some((event) => event.event === 'listening'));
+  assert.deepEqual(await closed.stop(), { code: 0, signal: null });
 });
 
 test('a service manager is told when the server is ready', async (t) => {

@@ -57,7 +57,8 @@ export class Server {
     server.ended = once(server.process, 'close').then(([code, signal]) => ({ code, signal }));
     t.after(() => server.process.kill('SIGKILL'));
     await server.until(() => server.out.includes('is ready.'));
-    server.port = Number(/REST +https?:\/\/\S+:(\d+)\//.exec(server.out)[1]);
+    server.readyMs = performance.now() - server.begunMs; // it listens before it says so
+    server.port = Number(/REST +https?:\/\/\S+:(\d+)\//.exec(server.out)?.[1]); // NaN: off
     server.url = `http://127.0.0.1:${server.port}`;
     return server;
   }
