@@ -62,7 +62,8 @@ struct net_connection {
     struct net_output output;
     struct event read_event, write_event;
     struct net_timer *timer;
-    int64_t now_ms;
+    uint64_t now_ns;
+    int64_t now_ms;               /* the same */
     int64_t protocol_deadline_ms; /* NET_TIMER_NEVER: none */
     int64_t layer_deadline_ms;    /* handshake, write stall or linger; then it is destroyed */
     struct net_address peer;
@@ -81,6 +82,12 @@ static void connection_settle(struct net_connection *connection);
 static void connection_destroy(struct net_connection *connection);
 static void events_arm(struct net_connection *connection);
 static void timer_arm(struct net_connection *connection);
+
+static void connection_clock(struct net_connection *connection)
+{
+    connection->now_ns = clock_monotonic_ns();
+    connection->now_ms = (int64_t)(connection->now_ns / 1000000);
+}
 
 /* Beginning */
 
@@ -119,7 +126,7 @@ static void start(struct net_task *task, struct net_loop *loop)
     event_assign(&connection->write_event, net_loop_base(loop), connection->fd,
                  EV_WRITE | EV_PERSIST, writable, connection);
     connection->timer = net_timer_new(loop, timer_fired, connection);
-    connection->now_ms = clock_monotonic_ms();
+    connection_clock(connection);
     connection->layer_deadline_ms =
         connection->now_ms +
         (connection->refused ? shard->settings->linger_ms : shard->settings->handshake_ms);
@@ -166,7 +173,7 @@ static void readable(evutil_socket_t fd UNUSED, short what UNUSED, void *context
 {
     struct net_connection *connection = context;
 
-    connection->now_ms = clock_monotonic_ms();
+    connection_clock(connection);
     connection->depth++;
     if (connection->write_wants_read)
         connection->write_blocked = connection->write_wants_read = false;
@@ -183,7 +190,7 @@ static void writable(evutil_socket_t fd UNUSED, short what UNUSED, void *context
 {
     struct net_connection *connection = context;
 
-    connection->now_ms = clock_monotonic_ms();
+    connection_clock(connection);
     connection->write_blocked = false;
     if (connection->tls && connection->state == STATE_OPEN &&
         !net_tls_is_established(connection->tls)) {
@@ -198,7 +205,7 @@ static void timer_fired(void *context)
 {
     struct net_connection *connection = context;
 
-    connection->now_ms = clock_monotonic_ms();
+    connection_clock(connection);
     if (connection->layer_deadline_ms != NET_TIMER_NEVER &&
         connection->layer_deadline_ms <= connection->now_ms) {
         connection->aborted = true;
@@ -541,7 +548,7 @@ void net_shard_drain(struct net_shard *shard)
     shard->draining = true;
     for (struct net_connection *connection = shard->connections; connection; connection = next) {
         next = connection->next;
-        connection->now_ms = clock_monotonic_ms();
+        connection_clock(connection);
         if (connection->state == STATE_NEW) {
             connection->aborted = true;
         } else if (connection->state == STATE_OPEN) {
@@ -571,7 +578,7 @@ void net_connection_flush(struct net_connection *connection)
 {
     if (connection->depth)
         return;
-    connection->now_ms = clock_monotonic_ms();
+    connection_clock(connection);
     connection_settle(connection);
 }
 
@@ -612,6 +619,11 @@ void net_connection_become(struct net_connection *connection, const struct net_p
     connection->protocol_deadline_ms = NET_TIMER_NEVER;
     connection->protocol_state = protocol->open(connection, context);
     connection->give_again = true;
+}
+
+uint64_t net_connection_now_ns(const struct net_connection *connection)
+{
+    return connection->now_ns;
 }
 
 int64_t net_connection_now_ms(const struct net_connection *connection)

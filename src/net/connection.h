@@ -72,7 +72,8 @@ void net_connection_abort(struct net_connection *connection);
 void net_connection_become(struct net_connection *connection, const struct net_protocol *protocol,
                            void *context);
 
-/* Time as of the event being handled, of clock_monotonic_ms. */
+/* Time as of the event being handled, of clock_monotonic_ms and _ns. */
+uint64_t net_connection_now_ns(const struct net_connection *connection);
 int64_t net_connection_now_ms(const struct net_connection *connection);
 struct net_loop *net_connection_loop(const struct net_connection *connection);
 bool net_connection_is_tls(const struct net_connection *connection);

@@ -36,7 +36,6 @@ struct net_http_connection {
     struct net_http_exchange *first, *last; /* handed to the handler, not written yet */
     struct net_http_exchange *handling;     /* in the handler now, neither answered nor deferred */
     uint32_t in_flight;
-    uint64_t now_ns;    /* when the bytes at hand came */
     bool closing;       /* takes no more requests */
     bool finished;      /* writes no more answers: the last one said so */
     bool continue_owed; /* 100 Continue, once the answers before it are written */
@@ -187,7 +186,6 @@ static void refuse(struct net_http_connection *http, uint16_t status, const char
 {
     struct net_http_exchange *exchange = TAKE(http->reading);
 
-    http->now_ns = clock_monotonic_ns();
     exchange->close = exchange->linger = true;
     exchange_dispatch(http, exchange);
     net_http_respond(&exchange->request,
@@ -236,7 +234,6 @@ static size_t http_bytes(struct net_connection *connection, void *state, struct 
     struct net_http_connection *http = state;
     size_t taken = 0;
 
-    http->now_ns = clock_monotonic_ns();
     while (taken < bytes.len && can_take(http)) {
         size_t count;
 
@@ -350,7 +347,7 @@ static void exchange_dispatch(struct net_http_connection *http, struct net_http_
     request->tls = net_connection_is_tls(http->connection);
     request->local_port = net_connection_local_port(http->connection);
     request->peer = *net_connection_peer(http->connection);
-    request->started_ns = http->now_ns;
+    request->started_ns = net_connection_now_ns(http->connection);
     request->loop = net_connection_loop(http->connection);
     request->user = NULL;
     exchange->close |= !net_http_reader_keeps_alive(&exchange->reader);

@@ -289,16 +289,6 @@ static bool read_request_line(struct net_http_reader *reader, struct slice line)
     return true;
 }
 
-/* Eight bytes at a time: is one of them below 0x20, or 0x7f? (May say yes wrongly only where a byte
- * before one that is; the caller looks again byte by byte.) */
-static bool word_has_control(uint64_t word)
-{
-    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
-    uint64_t deletes = word ^ (ones * 0x7f);
-
-    return (((word - ones * 0x20) & ~word) | ((deletes - ones) & ~deletes)) & tops;
-}
-
 static bool value_is_clean(struct slice value)
 {
     size_t i = 0;
@@ -307,7 +297,7 @@ static bool value_is_clean(struct slice value)
         uint64_t word;
 
         memcpy(&word, value.data + i, sizeof word);
-        if (UNLIKELY(word_has_control(word)))
+        if (UNLIKELY(net_http_word_has_control(word)))
             break;
     }
     for (; i < value.len; i++)

@@ -60,3 +60,13 @@ void net_http_reader_keep(struct net_http_reader *reader);
 
 /* Whether the connection may carry another request after this one. */
 bool net_http_reader_keeps_alive(const struct net_http_reader *reader);
+
+/* Eight bytes at once: may one of them be a control byte, below 0x20 or 0x7f? Never says no
+ * wrongly; on a yes the caller looks byte by byte. */
+static inline bool net_http_word_has_control(uint64_t word)
+{
+    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+    uint64_t deletes = word ^ (ones * 0x7f);
+
+    return (((word - ones * 0x20) & ~word) | ((deletes - ones) & ~deletes)) & tops;
+}

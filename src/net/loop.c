@@ -5,9 +5,13 @@
  * The eventfd is watched edge-triggered and never read: each write is a new edge, and its counter
  * would need five hundred years of writes to fill.
  *
- * A timer keeps the wanted time apart from the time it is armed for in libevent. Most deadlines are
- * renewed long before they come; that costs a store, and at the armed time the timer looks how much
- * is left. */
+ * Timers are ours as well: a heap of them and one timerfd, set to the earliest. With timers of
+ * libevent every epoll_wait would carry a timeout, and the kernel would set up and cancel a timer
+ * of its own around each sleep, which costs 8 % of a request on a lone connection.
+ *
+ * A timer keeps the wanted time apart from the time it is queued for. Most deadlines are renewed
+ * long before they come; that costs a store, and at the queued time the timer looks how much is
+ * left. In the same way the timerfd is never set later, only earlier. */
 #include "net/loop_private.h"
 
 #include "base/clock.h"
@@ -18,6 +22,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 struct net_loop {
@@ -34,6 +39,12 @@ struct net_loop {
     struct event wake_event;
     struct net_task stop_task;
 
+    int timer_fd;
+    struct event timer_event;
+    int64_t timer_fd_ms;       /* what timer_fd is set to; NET_TIMER_NEVER: nothing */
+    struct net_timer **timers; /* a heap by queued_ms, the earliest first */
+    size_t timer_count, timer_capacity;
+
     struct net_chunk_pool chunks;
     uint8_t *scratch;
     time_t date_second;
@@ -46,10 +57,10 @@ struct net_loops {
 };
 
 struct net_timer {
-    struct event event;
     struct net_loop *loop;
-    int64_t at_ms;    /* wanted; NET_TIMER_NEVER: off */
-    int64_t armed_ms; /* of event; NET_TIMER_NEVER: not armed */
+    int64_t at_ms;     /* wanted; NET_TIMER_NEVER: off */
+    int64_t queued_ms; /* NET_TIMER_NEVER: not in the heap */
+    size_t place;      /* in the heap */
     void (*fire)(void *context);
     void *context;
 };
@@ -60,8 +71,7 @@ static void loop_run(void *context);
 static void tasks_run(struct net_loop *loop);
 static void woken(evutil_socket_t fd, short what, void *context);
 static void stop(struct net_task *task, struct net_loop *loop);
-static void timer_due(evutil_socket_t fd, short what, void *context);
-static void timer_arm(struct net_timer *timer);
+static void timers_due(evutil_socket_t fd, short what, void *context);
 
 static size_t cores_usable(void)
 {
@@ -83,7 +93,7 @@ bool net_loops_new(size_t count, struct net_loops **ret_loops, struct error *err
     for (size_t i = 0; i < count; i++) {
         loops->loops[i].loops = loops;
         loops->loops[i].index = i;
-        loops->loops[i].wake_fd = -1;
+        loops->loops[i].wake_fd = loops->loops[i].timer_fd = -1;
     }
     for (size_t i = 0; i < count; i++)
         if (!loop_init(&loops->loops[i], err))
@@ -110,10 +120,15 @@ static bool loop_init(struct net_loop *loop, struct error *err)
     loop->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (loop->wake_fd < 0)
         return error_set_errno(err, ERROR_SYSTEM, "cannot make an eventfd");
+    loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (loop->timer_fd < 0)
+        return error_set_errno(err, ERROR_SYSTEM, "cannot make a timerfd");
     loop->scratch = memory_alloc(NET_SCRATCH_SIZE);
     event_assign(&loop->wake_event, loop->base, loop->wake_fd, EV_READ | EV_PERSIST | EV_ET, woken,
                  loop);
-    if (event_add(&loop->wake_event, NULL) != 0)
+    event_assign(&loop->timer_event, loop->base, loop->timer_fd, EV_READ | EV_PERSIST | EV_ET,
+                 timers_due, loop);
+    if (event_add(&loop->wake_event, NULL) != 0 || event_add(&loop->timer_event, NULL) != 0)
         return error_set_errno(err, ERROR_SYSTEM, "cannot watch an eventfd");
     return true;
 }
@@ -140,13 +155,13 @@ void net_loops_free(struct net_loops *loops)
 
 static void loop_done(struct net_loop *loop)
 {
-    if (loop->base) {
-        if (event_initialized(&loop->wake_event))
-            event_del(&loop->wake_event);
+    if (loop->base)
         event_base_free(loop->base);
-    }
     if (loop->wake_fd >= 0)
         close(loop->wake_fd);
+    if (loop->timer_fd >= 0)
+        close(loop->timer_fd);
+    memory_free(loop->timers);
     net_chunk_pool_done(&loop->chunks);
     memory_free(loop->scratch);
 }
@@ -282,6 +297,80 @@ struct slice net_loop_date(struct net_loop *loop)
     return slice_of(loop->date, sizeof loop->date);
 }
 
+/* Timers: a binary heap; every timer knows its place in it. */
+
+static void timer_place(struct net_loop *loop, struct net_timer *timer, size_t place)
+{
+    loop->timers[place] = timer;
+    timer->place = place;
+}
+
+/* Moves the timer from a free place to where it belongs. */
+static void timer_sift(struct net_loop *loop, struct net_timer *timer, size_t place)
+{
+    while (place > 0 && loop->timers[(place - 1) / 2]->queued_ms > timer->queued_ms) {
+        timer_place(loop, loop->timers[(place - 1) / 2], place);
+        place = (place - 1) / 2;
+    }
+    for (;;) {
+        size_t child = 2 * place + 1;
+
+        if (child + 1 < loop->timer_count &&
+            loop->timers[child + 1]->queued_ms < loop->timers[child]->queued_ms)
+            child++;
+        if (child >= loop->timer_count || loop->timers[child]->queued_ms >= timer->queued_ms)
+            break;
+        timer_place(loop, loop->timers[child], place);
+        place = child;
+    }
+    timer_place(loop, timer, place);
+}
+
+static void timer_unqueue(struct net_timer *timer)
+{
+    struct net_loop *loop = timer->loop;
+    struct net_timer *last;
+
+    if (timer->queued_ms == NET_TIMER_NEVER)
+        return;
+    timer->queued_ms = NET_TIMER_NEVER;
+    last = loop->timers[--loop->timer_count];
+    if (last != timer)
+        timer_sift(loop, last, timer->place);
+}
+
+static void timer_queue(struct net_timer *timer)
+{
+    struct net_loop *loop = timer->loop;
+
+    timer_unqueue(timer);
+    if (loop->timer_count == loop->timer_capacity) {
+        loop->timer_capacity = MAX(2 * loop->timer_capacity, (size_t)16);
+        loop->timers = memory_realloc(
+            loop->timers, memory_array_size(loop->timer_capacity, sizeof *loop->timers));
+    }
+    timer->queued_ms = timer->at_ms;
+    loop->timer_count++;
+    timer_sift(loop, timer, loop->timer_count - 1);
+}
+
+/* Sets the timerfd to the earliest timer, unless it comes before that anyway. */
+static void timer_fd_set(struct net_loop *loop)
+{
+    struct itimerspec at = {0};
+    int64_t first_ms;
+
+    if (loop->timer_count == 0)
+        return;
+    first_ms = loop->timers[0]->queued_ms;
+    if (loop->timer_fd_ms != NET_TIMER_NEVER && loop->timer_fd_ms <= first_ms)
+        return;
+    loop->timer_fd_ms = first_ms;
+    at.it_value.tv_sec = first_ms / 1000;
+    at.it_value.tv_nsec = first_ms % 1000 * 1000000;
+    timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
 struct net_timer *net_timer_new(struct net_loop *loop, void (*fire)(void *context), void *context)
 {
     struct net_timer *timer = MEMORY_NEW(struct net_timer);
@@ -289,7 +378,6 @@ struct net_timer *net_timer_new(struct net_loop *loop, void (*fire)(void *contex
     timer->loop = loop;
     timer->fire = fire;
     timer->context = context;
-    evtimer_assign(&timer->event, loop->base, timer_due, timer);
     return timer;
 }
 
@@ -297,41 +385,42 @@ void net_timer_free(struct net_timer *timer)
 {
     if (!timer)
         return;
-    event_del(&timer->event);
+    timer_unqueue(timer);
     memory_free(timer);
 }
 
 void net_timer_set(struct net_timer *timer, int64_t at_ms)
 {
     timer->at_ms = at_ms;
-    if (at_ms == NET_TIMER_NEVER)
+    if (at_ms == NET_TIMER_NEVER ||
+        (timer->queued_ms != NET_TIMER_NEVER && timer->queued_ms <= at_ms))
         return;
-    if (timer->armed_ms == NET_TIMER_NEVER || at_ms < timer->armed_ms)
-        timer_arm(timer);
+    timer_queue(timer);
+    timer_fd_set(timer->loop);
 }
 
-static void timer_arm(struct net_timer *timer)
+/* Only those due when we begin: a timer that sets itself to now waits for the next round. */
+static void timers_due(evutil_socket_t fd UNUSED, short what UNUSED, void *context)
 {
-    int64_t left_ms = MAX(timer->at_ms - clock_monotonic_ms(), (int64_t)0);
-    struct timeval delay = {.tv_sec = left_ms / 1000, .tv_usec = left_ms % 1000 * 1000};
+    struct net_loop *loop = context;
+    int64_t now_ms = clock_monotonic_ms();
+    size_t budget = loop->timer_count;
 
-    timer->armed_ms = timer->at_ms;
-    event_add(&timer->event, &delay);
-}
+    loop->timer_fd_ms = NET_TIMER_NEVER;
+    while (budget-- > 0 && loop->timer_count && loop->timers[0]->queued_ms <= now_ms) {
+        struct net_timer *timer = loop->timers[0];
 
-static void timer_due(evutil_socket_t fd UNUSED, short what UNUSED, void *context)
-{
-    struct net_timer *timer = context;
-
-    timer->armed_ms = NET_TIMER_NEVER;
-    if (timer->at_ms == NET_TIMER_NEVER)
-        return;
-    if (clock_monotonic_ms() < timer->at_ms) {
-        timer_arm(timer);
-        return;
+        if (timer->at_ms == NET_TIMER_NEVER) {
+            timer_unqueue(timer);
+        } else if (timer->at_ms > now_ms) {
+            timer_queue(timer);
+        } else {
+            timer_unqueue(timer);
+            timer->at_ms = NET_TIMER_NEVER;
+            timer->fire(timer->context); /* which may free the timer */
+        }
     }
-    timer->at_ms = NET_TIMER_NEVER;
-    timer->fire(timer->context); /* which may free the timer */
+    timer_fd_set(loop);
 }
 
 struct event_base *net_loop_base(struct net_loop *loop)
