@@ -71,7 +71,7 @@ static void page_settle(struct pg_iterator *iterator)
         if (!iterator->backwards)
             buf_append_byte(bound, 0x00); /* just after it */
     }
-    iterator->page_rows = MIN(iterator->page_rows * 4, (uint64_t)PAGE_ROWS_MAX);
+    iterator->page_rows = MIN(iterator->page_rows * 2, (uint64_t)PAGE_ROWS_MAX);
 }
 
 /* Fetches what begins at the bounds, opening the iterator's own snapshot on the way. */

@@ -61,7 +61,6 @@ static bool ownership_end(struct pg_owner *owner, const struct error *err)
     owner->lost = *err;
     owner->poisoned = true;
     pg_connection_close(TAKE(owner->connection));
-    log_error(owner->settings->log, "node lost", err);
     return false;
 }
 
@@ -77,6 +76,10 @@ static bool doubt_resolve(struct pg_owner *owner, uint64_t sequence, struct erro
                   (unsigned long long)sequence, (unsigned long long)owner->sequence);
         return ownership_end(owner, err);
     }
+    if (owner->poisoned) /* somebody was told that it is not known */
+        log_event(owner->settings->log, LOG_WARNING, "a write in doubt was found out about",
+                  LOG_SLICE("node", owner->settings->name),
+                  LOG_BOOL("committed", sequence == expected_max));
     owner->sequence = sequence;
     owner->in_doubt = false;
     owner->poisoned = false;

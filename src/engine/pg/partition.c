@@ -15,9 +15,11 @@
 #include "engine/pg/pg_private.h"
 
 enum {
-    DROP_WAIT_MS = 50,
-    SIZE_ROWS_EXACT = 2000, /* a range of no more rows is added up */
-    SIZE_PAGES_SAMPLED = 64,
+    DROP_WAIT_MS = 10, /* writers wait meanwhile, and new readers of the table */
+    SWEEP_WAIT_MS = 1,
+    SWEEP_MAX = 16,         /* tables per sweep */
+    SIZE_ROWS_EXACT = 500, /* a range of no more rows is added up */
+    SIZE_PAGES_SAMPLED = 32,
 };
 
 /* --- Doomed ones ----------------------------------------------------------------------------- */
@@ -140,6 +142,12 @@ static void drop_send(struct pg_connection *connection, void *context)
     struct pg_number wait;
     struct pg_param param = pg_number(&wait, (uint64_t)change->wait_ms);
 
+    /* Without a marked row there is nothing of ours to drop; the table may be of a new partition
+     * under the old number. */
+    id_send(connection,
+            "SELECT orrery.require(EXISTS (SELECT FROM orrery.partition WHERE id = $1::bigint"
+            " AND dropped), '" PG_STATE_UNKNOWN "', 'it is dropped already')",
+            change->id);
     pg_send(connection, "SELECT set_config('lock_timeout', $1, true)", &param, 1);
     table_send(connection, "DROP TABLE IF EXISTS", change->id, "");
     id_send(connection, "DELETE FROM orrery.partition WHERE id = $1::bigint AND dropped",
@@ -152,7 +160,8 @@ static bool doomed_drop(struct pg_engine *engine, uint32_t id, int64_t wait_ms, 
     CLEANUP(pg_answer_done) struct pg_answer answer = {0};
     struct partition_change change = {.id = id, .wait_ms = wait_ms};
 
-    if (!change_commit(engine, drop_send, &change, &answer, err))
+    if (!change_commit(engine, drop_send, &change, &answer, err) &&
+        err->code != ERROR_PARTITION_UNKNOWN)
         return false;
     doomed_remove(engine, id);
     return true;
@@ -160,7 +169,7 @@ static bool doomed_drop(struct pg_engine *engine, uint32_t id, int64_t wait_ms, 
 
 void pg_partition_sweep(struct pg_engine *engine)
 {
-    size_t count = atomic_load(&engine->doomed_count);
+    size_t count = MIN(atomic_load(&engine->doomed_count), (size_t)SWEEP_MAX);
     struct error ignored;
 
     /* Each once, from the back: those that go are replaced by the last. */
@@ -171,7 +180,7 @@ void pg_partition_sweep(struct pg_engine *engine)
             if (i < engine->doomed_count)
                 id = engine->doomed[i];
         }
-        if (id && !doomed_drop(engine, id, DROP_WAIT_MS, &ignored) &&
+        if (id && !doomed_drop(engine, id, SWEEP_WAIT_MS, &ignored) &&
             ignored.code != ERROR_TIMED_OUT)
             return;
     }

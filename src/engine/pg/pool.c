@@ -342,28 +342,30 @@ static bool lease_enter(struct pg_lease *lease, struct error *err)
     return true;
 }
 
-/* A lost connection takes its snapshot with it: there is no asking again. */
-static void lease_leave(struct pg_lease *lease, const struct error *err)
+/* A transaction that is over takes its snapshot with it: there is no asking again. */
+static void lease_leave(struct pg_lease *lease, bool over, const struct error *err)
 {
-    struct pg_connection *lost = NULL;
+    struct pg_connection *connection = NULL;
 
     WITH_LOCK (&lease->pool->lock) {
         lease->busy = false;
-        if (pg_connection_is_broken(lease->connection)) {
-            lost = TAKE(lease->connection);
+        if (over) {
+            connection = TAKE(lease->connection);
             lease->lost = *err;
             lease_unlink(lease);
         }
     }
-    if (lost)
-        pg_pool_give(lease->pool, lost);
+    if (connection) {
+        pg_rollback(connection);
+        pg_pool_give(lease->pool, connection);
+    }
 }
 
 /* An error inside a transaction ends it, unless a savepoint was set before. Only a missing table
  * can be asked for by mistake, and once the transaction has read a table, it has it locked: so the
  * savepoint is needed the first time only. */
 static bool lease_run(struct pg_lease *lease, const struct pg_ask *ask,
-                      struct pg_answer *ret_answer, struct error *err)
+                      struct pg_answer *ret_answer, bool *ret_over, struct error *err)
 {
     struct pg_connection *connection = lease->connection;
     bool guarded = !lease_has_touched(lease, ask->partition);
@@ -376,21 +378,22 @@ static bool lease_run(struct pg_lease *lease, const struct pg_ask *ask,
     if (pg_run(connection, answer_ms_max(lease->pool), ret_answer, err)) {
         if (guarded)
             lease_touch(lease, ask->partition);
+        *ret_over = false;
         return true;
     }
-    if (guarded && !pg_connection_is_broken(connection))
-        (void)!pg_query(connection, "ROLLBACK TO touch", NULL, 0, &ignored, &ignored_error);
+    *ret_over = !guarded || pg_connection_is_broken(connection) ||
+                !pg_query(connection, "ROLLBACK TO touch", NULL, 0, &ignored, &ignored_error);
     return false;
 }
 
 bool pg_lease_ask(struct pg_lease *lease, const struct pg_ask *ask, struct pg_answer *ret_answer,
                   struct error *err)
 {
-    bool good;
+    bool good, over;
 
     if (!lease_enter(lease, err))
         return false;
-    good = lease_run(lease, ask, ret_answer, err);
-    lease_leave(lease, err);
+    good = lease_run(lease, ask, ret_answer, &over, err);
+    lease_leave(lease, over, err);
     return good;
 }
