@@ -8,7 +8,6 @@
  * document would make repeated lookups faster, but most documents are looked into once or twice. */
 #include "document/bson.h"
 
-#include "base/bytes.h"
 #include "document/bson_private.h"
 
 enum { DOCUMENT_SIZE_MIN = 5 };
@@ -216,15 +215,11 @@ void document_iter_init(struct document_iter *iter, struct slice document)
 static inline bool element_head(struct document_iter *iter, const uint8_t **ret_value,
                                 size_t *ret_size)
 {
-    const uint8_t *key = iter->at + 1, *nul;
+    const uint8_t *key = iter->at + 1, *nul = bson_key_end(key, iter->end);
 
-    nul = memchr(key, 0, (size_t)(iter->end - key));
     if (UNLIKELY(!nul) ||
-        UNLIKELY(!bson_value_size(iter->at[0], nul + 1, (size_t)(iter->end - nul - 1), ret_size))) {
-        iter->broken = true;
-        iter->at = iter->end;
-        return false;
-    }
+        UNLIKELY(!bson_value_size(iter->at[0], nul + 1, (size_t)(iter->end - nul - 1), ret_size)))
+        return bson_broken(iter);
     iter->element = iter->at;
     iter->key = slice_of(key, (size_t)(nul - key));
     *ret_value = nul + 1;
@@ -234,13 +229,7 @@ static inline bool element_head(struct document_iter *iter, const uint8_t **ret_
 
 bool document_iter_next(struct document_iter *iter)
 {
-    const uint8_t *value;
-    size_t size;
-
-    if (iter->at >= iter->end || !element_head(iter, &value, &size))
-        return false;
-    bson_value_decode(iter->element[0], value, size, &iter->value);
-    return true;
+    return bson_iter_step(iter);
 }
 
 bool document_find(struct slice document, struct slice key, struct document_value *ret_value)

@@ -6,6 +6,7 @@
 #include "document/json.h"
 
 #include "base/bytes.h"
+#include "document/bson_private.h"
 #include "document/decimal.h"
 #include "document/double.h"
 #include "document/scan.h"
@@ -16,6 +17,7 @@
 struct writer {
     struct buf *buf;
     uint8_t *out, *out_end;
+    const uint8_t *in_end; /* up to here may be read, so that scanning need not stop short */
 };
 
 static void write_document(struct writer *w, struct slice document, bool array, uint32_t depth);
@@ -24,11 +26,11 @@ static void write_extended(struct writer *w, const struct document_value *value,
 static void write_string(struct writer *w, struct slice text);
 static void write_double(struct writer *w, double number);
 
-static struct writer writer_at(struct buf *buf)
+static struct writer writer_at(struct buf *buf, const uint8_t *in_end)
 {
     if (!buf->data) /* no arithmetic on NULL */
-        return (struct writer){.buf = buf};
-    return (struct writer){buf, buf->data + buf->len, buf->data + buf->capacity};
+        return (struct writer){.buf = buf, .in_end = in_end};
+    return (struct writer){buf, buf->data + buf->len, buf->data + buf->capacity, in_end};
 }
 
 static void writer_finish(struct writer *w)
@@ -42,7 +44,7 @@ static bool grow(struct writer *w, size_t count)
     writer_finish(w);
     if (buf_overflowed(w->buf) || !buf_reserve(w->buf, count))
         return false;
-    *w = writer_at(w->buf);
+    *w = writer_at(w->buf, w->in_end);
     return true;
 }
 
@@ -69,7 +71,7 @@ static inline void put_bytes(struct writer *w, const void *bytes, size_t len)
 
 void document_json_write(struct slice document, struct buf *buf)
 {
-    struct writer w = writer_at(buf);
+    struct writer w = writer_at(buf, document.data + document.len);
 
     if (document.len < buf->max - buf->len)
         (void)room(&w, document.len); /* a fair guess, to grow less often */
@@ -79,7 +81,7 @@ void document_json_write(struct slice document, struct buf *buf)
 
 void document_json_write_value(const struct document_value *value, struct buf *buf)
 {
-    struct writer w = writer_at(buf);
+    struct writer w = writer_at(buf, NULL);
 
     write_value(&w, value, 0);
     writer_finish(&w);
@@ -87,7 +89,7 @@ void document_json_write_value(const struct document_value *value, struct buf *b
 
 void document_json_write_string(struct slice text, struct buf *buf)
 {
-    struct writer w = writer_at(buf);
+    struct writer w = writer_at(buf, NULL);
 
     write_string(&w, text);
     writer_finish(&w);
@@ -101,7 +103,7 @@ static void write_document(struct writer *w, struct slice document, bool array, 
     assert(depth <= DOCUMENT_DEPTH_MAX + 1); /* one more: a wrapped value */
     put(w, array ? '[' : '{');
     document_iter_init(&iter, document);
-    while (document_iter_next(&iter)) {
+    while (bson_iter_step(&iter)) {
         if (!first)
             put(w, ',');
         first = false;
@@ -121,72 +123,147 @@ static const char two_digits[] = "0001020304050607080910111213141516171819202122
                                  "50515253545556575859606162636465666768697071727374"
                                  "75767778798081828384858687888990919293949596979899";
 
-enum { INTEGER_TEXT_MAX = 24 };
+enum {
+    NUMBER_TEXT_MAX = 40, /* more than any number takes, signs included */
+    TEN_THOUSAND = 10000,
+    HUNDRED_MILLION = 100000000,
+};
+
+static inline uint8_t *put_four(uint8_t *out, uint32_t number)
+{
+    memcpy(out, two_digits + number / 100 * 2, 2);
+    memcpy(out + 2, two_digits + number % 100 * 2, 2);
+    return out + 4;
+}
+
+/* Digits from the front, by halves: the first part is short, the rest of known length. */
+static uint8_t *put_digits(uint8_t *out, uint64_t number)
+{
+    if (number < 10) {
+        *out = (uint8_t)('0' + number);
+        return out + 1;
+    }
+    if (number < 100) {
+        memcpy(out, two_digits + number * 2, 2);
+        return out + 2;
+    }
+    if (number < TEN_THOUSAND) {
+        out = put_digits(out, number / 100);
+        memcpy(out, two_digits + number % 100 * 2, 2);
+        return out + 2;
+    }
+    if (number < HUNDRED_MILLION) {
+        out = put_digits(out, number / TEN_THOUSAND);
+        return put_four(out, (uint32_t)(number % TEN_THOUSAND));
+    }
+    out = put_digits(out, number / HUNDRED_MILLION);
+    number %= HUNDRED_MILLION;
+    out = put_four(out, (uint32_t)(number / TEN_THOUSAND));
+    return put_four(out, (uint32_t)(number % TEN_THOUSAND));
+}
 
 static void write_unsigned(struct writer *w, uint64_t number)
 {
-    uint8_t digits[INTEGER_TEXT_MAX], *at = digits + sizeof digits;
-
-    for (; number >= 100; number /= 100) {
-        at -= 2;
-        memcpy(at, two_digits + number % 100 * 2, 2);
-    }
-    at -= 2;
-    memcpy(at, two_digits + number * 2, 2);
-    at += number < 10;
-    put_bytes(w, at, (size_t)(digits + sizeof digits - at));
+    if (room(w, NUMBER_TEXT_MAX))
+        w->out = put_digits(w->out, number);
 }
 
 static void write_integer(struct writer *w, int64_t number)
 {
+    if (!room(w, NUMBER_TEXT_MAX))
+        return;
     if (number < 0)
-        put(w, '-');
-    write_unsigned(w, number < 0 ? -(uint64_t)number : (uint64_t)number);
+        *w->out++ = '-';
+    w->out = put_digits(w->out, number < 0 ? -(uint64_t)number : (uint64_t)number);
 }
 
-/* Whole numbers up to 1e21 as their digits, as JavaScript shows them; the rest in the shortest
- * form, with an exponent in as few digits as it has. */
-static void write_double(struct writer *w, double number)
+static void write_not_finite(struct writer *w, double number)
+{
+    if (isnan(number))
+        PUT(w, "{\"$numberDouble\":\"NaN\"}");
+    else if (number > 0)
+        PUT(w, "{\"$numberDouble\":\"Infinity\"}");
+    else
+        PUT(w, "{\"$numberDouble\":\"-Infinity\"}");
+}
+
+/* A whole number below 1e21. */
+static uint8_t *put_whole(uint8_t *out, double number)
+{
+    unsigned __int128 whole;
+
+    if (LIKELY(number < 1e19))
+        return put_digits(out, (uint64_t)number);
+    whole = (unsigned __int128)number;
+    out = put_digits(out, (uint64_t)(whole / HUNDRED_MILLION));
+    whole %= HUNDRED_MILLION;
+    out = put_four(out, (uint32_t)(whole / TEN_THOUSAND));
+    return put_four(out, (uint32_t)(whole % TEN_THOUSAND));
+}
+
+/* Most fractions in documents have few decimals. If number is n / 10^decimals for a whole n below
+ * 10^15, that division rounds to just this double, and no other decimal of so few digits does: so
+ * n is its shortest form. NULL if it is not so. */
+static uint8_t *put_decimals(uint8_t *out, double number, double power, unsigned decimals)
+{
+    double scaled = nearbyint(number * power);
+    uint8_t *last;
+    uint64_t whole, rest;
+
+    if (scaled >= 1e15 || scaled / power != number)
+        return NULL;
+    whole = (uint64_t)scaled / (uint64_t)power;
+    rest = (uint64_t)scaled % (uint64_t)power;
+    out = put_digits(out, whole);
+    *out++ = '.';
+    last = out + decimals;
+    for (uint8_t *at = last; at > out; at -= 2) {
+        memcpy(at - 2, two_digits + rest % 100 * 2, 2);
+        rest /= 100;
+    }
+    while (last[-1] == '0')
+        last--;
+    return last;
+}
+
+/* The shortest form, with an exponent in as few digits as it has. */
+static uint8_t *put_shortest(uint8_t *out, double number)
 {
     char text[DOUBLE_TEXT_MAX];
-    size_t len, exponent;
+    size_t len = double_to_text(number, text);
 
-    if (UNLIKELY(!isfinite(number))) {
-        if (isnan(number))
-            PUT(w, "{\"$numberDouble\":\"NaN\"}");
-        else if (number > 0)
-            PUT(w, "{\"$numberDouble\":\"Infinity\"}");
-        else
-            PUT(w, "{\"$numberDouble\":\"-Infinity\"}");
-        return;
-    }
-    if (fabs(number) < 1e21 && number == trunc(number)) {
-        unsigned __int128 whole = (unsigned __int128)fabs(number);
-        const uint64_t billion = 1000000000;
-
-        if (signbit(number))
-            put(w, '-');
-        if (whole > UINT64_MAX) {
-            write_unsigned(w, (uint64_t)(whole / billion));
-            /* Nine digits with their zeros: those of a number one digit longer, but the first. */
-            whole = whole % billion + billion;
-            write_unsigned(w, (uint64_t)whole);
-            if (!buf_overflowed(w->buf)) {
-                memmove(w->out - 10, w->out - 9, 9);
-                w->out--;
-            }
-            return;
-        }
-        write_unsigned(w, (uint64_t)whole);
-        return;
-    }
-    len = double_to_text(number, text);
-    exponent = len >= 4 && text[len - 4] == 'e' ? len - 4 : len;
-    if (exponent < len && text[exponent + 2] == '0') {
-        text[exponent + 2] = text[exponent + 3];
+    if (len >= 4 && text[len - 4] == 'e' && text[len - 2] == '0') {
+        text[len - 2] = text[len - 1];
         len--;
     }
-    put_bytes(w, text, len);
+    memcpy(out, text, len);
+    return out + len;
+}
+
+/* Whole numbers up to 1e21 as their digits, as JavaScript shows them. */
+static void write_double(struct writer *w, double number)
+{
+    uint8_t *out;
+
+    if (UNLIKELY(!isfinite(number))) {
+        write_not_finite(w, number);
+        return;
+    }
+    if (!room(w, NUMBER_TEXT_MAX))
+        return;
+    if (signbit(number))
+        *w->out++ = '-';
+    number = fabs(number);
+    if (number < 1e21 && number == trunc(number)) {
+        w->out = put_whole(w->out, number);
+        return;
+    }
+    out = NULL;
+    if (number >= 1e-6)
+        out = put_decimals(w->out, number, 1e4, 4);
+    if (!out && number >= 1e-6)
+        out = put_decimals(w->out, number, 1e10, 10);
+    w->out = out ? out : put_shortest(w->out, number);
 }
 
 /* --- Strings --------------------------------------------------------------------------------- */
@@ -248,26 +325,33 @@ static const uint8_t *write_character(struct writer *w, const uint8_t *at, const
     return at + 1;
 }
 
+/* Bytes after the text may be scanned and copied along, as far as in_end and the room go; they
+ * are not counted. So a short text takes one step, and only the last of a document goes by bytes.
+ */
 static void write_string(struct writer *w, struct slice text)
 {
     const uint8_t *at = text.data, *end = text.len ? text.data + text.len : at;
+    const uint8_t *in_end = MAX(w->in_end, end);
 
     put(w, '"');
     while (at < end) {
-        while (end - at >= SCAN_STEP) {
-            unsigned plain;
+        while (in_end - at >= SCAN_STEP) {
+            size_t plain;
 
-            if (!room(w, SCAN_STEP))
+            if (!room(w, SCAN_STEP + 1))
                 return;
-            plain = scan_write(at);
+            plain = MIN((size_t)scan_write(at), (size_t)(end - at));
             memcpy(w->out, at, SCAN_STEP);
             w->out += plain;
             at += plain;
+            if (at == end) {
+                *w->out++ = '"';
+                return;
+            }
             if (plain < SCAN_STEP)
                 break;
         }
-        if (at < end)
-            at = write_character(w, at, end);
+        at = write_character(w, at, end);
     }
     put(w, '"');
 }
