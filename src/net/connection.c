@@ -20,6 +20,9 @@
 #include "net/tls_private.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -66,6 +69,7 @@ struct net_connection {
     int64_t now_ms;               /* the same */
     int64_t protocol_deadline_ms; /* NET_TIMER_NEVER: none */
     int64_t layer_deadline_ms;    /* handshake, write stall or linger; then it is destroyed */
+    int stall_unsent;             /* what the kernel had not sent at the last look */
     struct net_address peer;
 };
 
@@ -201,6 +205,21 @@ static void writable(evutil_socket_t fd UNUSED, short what UNUSED, void *context
     connection_settle(connection);
 }
 
+/* The socket took nothing for a while; yet its buffer is large, and a slow client may still be
+ * emptying it. */
+static bool write_stalled(struct net_connection *connection)
+{
+    int unsent = 0;
+
+    if (connection->output.len == 0 || ioctl(connection->fd, SIOCOUTQ, &unsent) != 0 ||
+        unsent >= connection->stall_unsent)
+        return true;
+    connection->stall_unsent = unsent;
+    connection->layer_deadline_ms =
+        connection->now_ms + connection->shard->settings->write_stall_ms;
+    return false;
+}
+
 static void timer_fired(void *context)
 {
     struct net_connection *connection = context;
@@ -208,7 +227,7 @@ static void timer_fired(void *context)
     connection_clock(connection);
     if (connection->layer_deadline_ms != NET_TIMER_NEVER &&
         connection->layer_deadline_ms <= connection->now_ms) {
-        connection->aborted = true;
+        connection->aborted = write_stalled(connection);
     } else if (connection->state == STATE_OPEN &&
                connection->protocol_deadline_ms != NET_TIMER_NEVER &&
                connection->protocol_deadline_ms <= connection->now_ms) {
@@ -429,9 +448,12 @@ static void connection_send(struct net_connection *connection)
     /* The stall is counted from the last byte that moved. */
     if (connection->output.len == 0 && moved)
         connection->layer_deadline_ms = NET_TIMER_NEVER;
-    else if (connection->output.len && (moved || connection->layer_deadline_ms == NET_TIMER_NEVER))
+    else if (connection->output.len &&
+             (moved || connection->layer_deadline_ms == NET_TIMER_NEVER)) {
         connection->layer_deadline_ms =
             connection->now_ms + connection->shard->settings->write_stall_ms;
+        connection->stall_unsent = INT_MAX;
+    }
 }
 
 /* Settling */

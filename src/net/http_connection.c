@@ -278,11 +278,25 @@ static void deadline_choose(struct net_http_connection *http)
     net_connection_deadline(http->connection, until_ms);
 }
 
+static void exchange_deadlines_renew(struct net_http_connection *http,
+                                     struct net_http_exchange *exchange)
+{
+    int64_t now_ms = net_connection_now_ms(http->connection);
+
+    exchange->head_until_ms = now_ms + http->http->settings.head_ms;
+    if (exchange->body_until_ms)
+        exchange->body_until_ms = now_ms + http->http->settings.body_ms;
+}
+
 static void http_deadline(struct net_connection *connection, void *state)
 {
     struct net_http_connection *http = state;
 
-    if (http->reading) {
+    if (http->reading && !can_take(http)) {
+        /* It is we who do not read; the client gets its time anew. */
+        exchange_deadlines_renew(http, http->reading);
+        deadline_choose(http);
+    } else if (http->reading) {
         refuse(http, 408, "the request did not arrive in time");
     } else if (net_connection_output(connection)->len) {
         deadline_choose(http); /* still writing: the layer watches over that */

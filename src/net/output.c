@@ -32,17 +32,18 @@ void net_chunk_pool_done(struct net_chunk_pool *pool)
     pool->count = 0;
 }
 
+/* One for bytes behind it, at least capacity of them, or with capacity 0 for bytes handed over. */
 static struct net_chunk *chunk_new(struct net_chunk_pool *pool, size_t capacity)
 {
-    struct net_chunk *chunk = pool->free;
+    struct net_chunk *chunk;
 
-    if (capacity && capacity <= CHUNK_SIZE && chunk) {
+    if (capacity)
+        capacity = MAX(capacity, (size_t)CHUNK_SIZE);
+    if (capacity == CHUNK_SIZE && pool->free) {
+        chunk = pool->free;
         pool->free = chunk->next;
         pool->count--;
-        capacity = CHUNK_SIZE;
     } else {
-        if (capacity)
-            capacity = MAX(capacity, (size_t)CHUNK_SIZE);
         chunk = memory_alloc(sizeof *chunk + capacity);
     }
     *chunk = (struct net_chunk){.capacity = capacity, .data = chunk->bytes};
