@@ -203,8 +203,16 @@ static bool call_pass(struct engine *engine, enum fault_calls kind, enum fault_o
     struct fault_engine *fault = fault_of(engine);
     bool pass = false;
 
-    WITH_LOCK (&fault->lock)
-        pass = call_decide(fault, kind, ret_outcome, err);
+    WITH_LOCK (&fault->lock) {
+        if (kind == FAULT_WRITES && fault->poisoned && !fault->dark) {
+            *ret_outcome = FAULT_NOT_WRITTEN;
+            error_set(err, ERROR_STORE_POISONED, "an earlier write failed, as the test wanted");
+        } else {
+            pass = call_decide(fault, kind, ret_outcome, err);
+            if (!pass && kind == FAULT_WRITES && !outcome_is_known(err->code))
+                fault->poisoned = true;
+        }
+    }
     return pass;
 }
 
