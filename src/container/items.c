@@ -1,0 +1,338 @@
+#include "container/items.h"
+
+#include "base/bytes.h"
+#include "base/thread.h"
+#include "document/order.h"
+#include "partition/layout.h"
+
+#include <xxhash.h>
+
+enum {
+    GATES = 1024,
+    ATTEMPTS_MAX =
+        1000, /* each loses only to one that won, so this many means something is wrong */
+};
+
+struct item_gates {
+    struct mutex locks[GATES];
+};
+
+struct item_gates *item_gates_new(void)
+{
+    struct item_gates *gates = MEMORY_NEW(struct item_gates);
+
+    for (size_t i = 0; i < GATES; i++)
+        mutex_init(&gates->locks[i]);
+    return gates;
+}
+
+void item_gates_free(struct item_gates *gates)
+{
+    if (!gates)
+        return;
+    for (size_t i = 0; i < GATES; i++)
+        mutex_done(&gates->locks[i]);
+    memory_free(gates);
+}
+
+static struct mutex *gate_of(const struct item_space *space, struct slice logical,
+                             const struct document_value *id)
+{
+    CLEANUP(buf_done) struct buf key;
+
+    if (!space->gates)
+        return NULL;
+    buf_init(&key, BUF_DEFAULT_MAX);
+    buf_append_slice(&key, logical);
+    document_key_append(DOCUMENT_ORDER_SQL, id, &key);
+    return &space->gates->locks[XXH3_64bits(key.data, key.len) % GATES];
+}
+
+/* --- Finding the place ----------------------------------------------------------------------- */
+
+static struct item_scope scope_of(const struct item_space *space, const struct partition_span *span)
+{
+    return (struct item_scope){
+        .engine = space->engine(space->nodes, span->node),
+        .commit = space->commit(space->nodes, span->node),
+        .partition = span->id,
+        .epoch = span->epoch,
+        .definition = space->definition,
+        .policy = space->definition->policy,
+        .policy_version = space->policy_version,
+        .policy_before = space->policy_before,
+        .logical_bytes_max = space->logical_bytes_max,
+        .item_bytes_max = space->item_bytes_max,
+        .clock = space->clock,
+    };
+}
+
+struct item_scope item_space_scope(const struct item_space *space, struct slice logical)
+{
+    /* A stored key lies between the same bounds as its routing key alone. */
+    return scope_of(space, partition_map_find(space->map, logical));
+}
+
+/* --- Reading --------------------------------------------------------------------------------- */
+
+static bool missing(struct error *err)
+{
+    return error_set(err, ERROR_ITEM_MISSING,
+                     "entity with the specified id does not exist in the system");
+}
+
+static struct slice key_of(struct slice logical, const struct document_value *id,
+                           struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf key;
+
+    buf_init(&key, BUF_DEFAULT_MAX);
+    buf_append_slice(&key, logical);
+    document_key_append(DOCUMENT_ORDER_SQL, id, &key);
+    return arena_copy(arena, buf_slice(&key));
+}
+
+bool items_read(const struct item_space *space, const struct partition_key *key,
+                const struct document_value *id, struct arena *arena, struct item *ret_item,
+                struct error *err)
+{
+    struct slice logical = item_logical(&space->definition->key, key, arena);
+    struct item_scope scope = item_space_scope(space, logical);
+    struct slice item_key = key_of(logical, id, arena);
+    struct item item;
+
+    if (!scan_fetch(&scope, &item_key, 1, arena, &item, err))
+        return false;
+    if (!item.document.data)
+        return missing(err);
+    *ret_item = item;
+    return true;
+}
+
+bool items_read_number(const struct item_space *space, uint64_t number, struct arena *arena,
+                       struct item *ret_item, struct error *err)
+{
+    uint8_t key[9] = {PARTITION_FAMILY_NUMBER};
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(space->map, &count);
+
+    bytes_put_be64(key + 1, number);
+    for (size_t i = 0; i < count; i++) {
+        struct item_scope scope = scope_of(space, &spans[i]);
+        struct engine_value value;
+        struct item item;
+
+        if (!engine_get(scope.engine, NULL, scope.partition, slice_of(key, sizeof key),
+                        ENGINE_READ_ANY, arena, &value, err))
+            return false;
+        if (value.found != ENGINE_FOUND)
+            continue;
+        if (!scan_fetch(&scope, &value.bytes, 1, arena, &item, err))
+            return false;
+        if (!item.document.data || item.header.number != number)
+            break;
+        *ret_item = item;
+        return true;
+    }
+    return missing(err);
+}
+
+/* A reference on its way to its partition. */
+struct wanted {
+    struct slice key;
+    const struct partition_span *span;
+    size_t place; /* in the caller's order */
+};
+
+static int wanted_compare(const void *left, const void *right)
+{
+    const struct wanted *a = left, *b = right;
+
+    if (a->span != b->span)
+        return a->span < b->span ? -1 : 1;
+    return slice_compare(a->key, b->key);
+}
+
+static bool wanted_fetch(const struct item_space *space, const struct wanted *wanted, size_t count,
+                         struct arena *arena, struct item *ret_items, struct error *err)
+{
+    struct item_scope scope = scope_of(space, wanted->span);
+    struct slice *keys = ARENA_ARRAY(arena, struct slice, count);
+    struct item *items = ARENA_ARRAY(arena, struct item, count);
+
+    for (size_t i = 0; i < count; i++)
+        keys[i] = wanted[i].key;
+    if (!scan_fetch(&scope, keys, count, arena, items, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        ret_items[wanted[i].place] = items[i];
+    return true;
+}
+
+bool items_read_many(const struct item_space *space, const struct items_reference *references,
+                     size_t count, struct arena *arena, struct item *ret_items, struct error *err)
+{
+    struct wanted *wanted = ARENA_ARRAY(arena, struct wanted, count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct slice logical = item_logical(&space->definition->key, &references[i].key, arena);
+
+        wanted[i] = (struct wanted){.key = key_of(logical, &references[i].id, arena),
+                                    .span = partition_map_find(space->map, logical),
+                                    .place = i};
+    }
+    qsort(wanted, count, sizeof *wanted, wanted_compare);
+    for (size_t begin = 0, end; begin < count; begin = end) {
+        for (end = begin + 1; end < count && wanted[end].span == wanted[begin].span;)
+            end++;
+        if (!wanted_fetch(space, &wanted[begin], end - begin, arena, ret_items, err))
+            return false;
+    }
+    return true;
+}
+
+/* --- Writing --------------------------------------------------------------------------------- */
+
+/* What one attempt of a write does within its transaction. */
+struct attempt {
+    const struct document_value *id;
+    enum transaction_verb verb;
+    struct slice document;
+    const struct patch *patch; /* NULL: the document is given */
+    const struct transaction_options *options;
+};
+
+static bool patched(struct transaction *transaction, const struct attempt *attempt,
+                    struct arena *arena, struct slice *ret_document, struct error *err)
+{
+    CLEANUP(buf_done) struct buf after;
+    const struct item *item;
+
+    buf_init(&after, BUF_DEFAULT_MAX);
+    if (!transaction_read(transaction, attempt->id, &item, err))
+        return false;
+    if (!item)
+        return missing(err);
+    if (!patch_apply(attempt->patch, item->document, &after, err))
+        return false;
+    *ret_document = arena_copy(arena, buf_slice(&after));
+    return true;
+}
+
+static bool attempt_run(const struct item_scope *scope, struct slice logical,
+                        const struct attempt *attempt, struct arena *arena,
+                        struct transaction_result *ret_result, struct transaction_work *ret_work,
+                        struct error *err)
+{
+    CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct slice document = attempt->document;
+
+    if (!transaction_begin(scope, logical, arena, &transaction, err) ||
+        (attempt->patch && !patched(transaction, attempt, arena, &document, err)) ||
+        !transaction_write(transaction, attempt->id, attempt->verb, document, attempt->options,
+                           err) ||
+        !transaction_commit(transaction, err))
+        return false;
+    *ret_result = transaction_result(transaction, 0);
+    if (ret_work)
+        *ret_work = transaction_work(transaction);
+    return true;
+}
+
+static bool attempts_run(const struct item_space *space, struct slice logical,
+                         const struct attempt *attempt, struct arena *arena,
+                         struct transaction_result *ret_result, struct transaction_work *ret_work,
+                         struct error *err)
+{
+    struct item_scope scope = item_space_scope(space, logical);
+
+    for (int i = 0; i < ATTEMPTS_MAX; i++) {
+        if (attempt_run(&scope, logical, attempt, arena, ret_result, ret_work, err))
+            return true;
+        if (err->code != ERROR_CONFLICT && err->code != ERROR_SNAPSHOT_TOO_OLD)
+            return false;
+    }
+    return false;
+}
+
+static bool write_at_gate(const struct item_space *space, const struct partition_key *key,
+                          const struct attempt *attempt, struct arena *arena,
+                          struct transaction_result *ret_result, struct transaction_work *ret_work,
+                          struct error *err)
+{
+    struct slice logical = item_logical(&space->definition->key, key, arena);
+    struct mutex *gate = gate_of(space, logical, attempt->id);
+    bool done;
+
+    if (gate)
+        mutex_lock(gate);
+    done = attempts_run(space, logical, attempt, arena, ret_result, ret_work, err);
+    if (gate)
+        mutex_unlock(gate);
+    return done;
+}
+
+bool items_write(const struct item_space *space, const struct partition_key *key,
+                 const struct document_value *id, enum transaction_verb verb, struct slice document,
+                 const struct transaction_options *options, struct arena *arena,
+                 struct transaction_result *ret_result, struct transaction_work *ret_work,
+                 struct error *err)
+{
+    struct attempt attempt = {.id = id, .verb = verb, .document = document, .options = options};
+
+    return write_at_gate(space, key, &attempt, arena, ret_result, ret_work, err);
+}
+
+bool items_patch(const struct item_space *space, const struct partition_key *key,
+                 const struct document_value *id, const struct patch *patch,
+                 const struct transaction_options *options, struct arena *arena,
+                 struct transaction_result *ret_result, struct transaction_work *ret_work,
+                 struct error *err)
+{
+    struct attempt attempt = {
+        .id = id, .verb = TRANSACTION_REPLACE, .patch = patch, .options = options};
+
+    return write_at_gate(space, key, &attempt, arena, ret_result, ret_work, err);
+}
+
+/* --- Moving ---------------------------------------------------------------------------------- */
+
+static bool move_run(const struct item_space *space, struct slice from, struct slice to,
+                     const struct attempt *attempt, struct arena *arena, struct item *ret_item,
+                     struct error *err)
+{
+    CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct item_scope source = item_space_scope(space, from);
+    struct item_scope target = item_space_scope(space, to);
+
+    if (!transaction_begin(&source, from, arena, &transaction, err) ||
+        !transaction_write(transaction, attempt->id, TRANSACTION_DELETE, SLICE_NONE,
+                           attempt->options, err) ||
+        !transaction_enter(transaction, &target, to, err) ||
+        !transaction_write(transaction, attempt->id, TRANSACTION_CREATE, attempt->document, NULL,
+                           err) ||
+        !transaction_commit(transaction, err))
+        return false;
+    *ret_item = transaction_result(transaction, 1).item;
+    return true;
+}
+
+bool items_move(const struct item_space *space, const struct partition_key *from,
+                const struct document_value *id, const struct partition_key *to,
+                struct slice document, const struct transaction_options *options,
+                struct arena *arena, struct item *ret_item, struct error *err)
+{
+    struct slice source = item_logical(&space->definition->key, from, arena);
+    struct slice target = item_logical(&space->definition->key, to, arena);
+    struct attempt attempt = {.id = id, .document = document, .options = options};
+
+    if (slice_equal(source, target))
+        return error_set(err, ERROR_BAD_REQUEST, "the item has that partition key already");
+    for (int i = 0; i < ATTEMPTS_MAX; i++) {
+        if (move_run(space, source, target, &attempt, arena, ret_item, err))
+            return true;
+        if (err->code != ERROR_CONFLICT && err->code != ERROR_SNAPSHOT_TOO_OLD)
+            return false;
+    }
+    return false;
+}

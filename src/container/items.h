@@ -1,0 +1,82 @@
+/* Items: the operations of all APIs on single items, each a transaction of its own.
+ *
+ * A call finds the physical partition by the container's map, runs, and on ERROR_CONFLICT runs
+ * again: clients never see a retry of a plain operation. Calls on one key take turns at a gate, so
+ * that a hot item costs each of them one commit and not many attempts.
+ *
+ * Blocking; from any thread. What is handed out lives in the arena. */
+#pragma once
+
+#include "container/patch.h"
+#include "container/scan.h"
+#include "container/transaction.h"
+#include "partition/map.h"
+
+/* Gates by key: a fixed number of locks. Owned by whoever owns the nodes. */
+struct item_gates; /* opaque */
+struct item_gates *item_gates_new(void);
+void item_gates_free(struct item_gates *gates); /* NULL is fine */
+CLEANUP_FN(struct item_gates *, item_gates_free)
+
+/* One container as items see it: the map and how to get at the nodes it names. A plain value;
+ * everything is borrowed. */
+struct item_space {
+    struct partition_map *map;
+    const struct definition_fields *definition;
+    const struct index_policy *policy_before; /* while the index is remade; NULL: none */
+    uint32_t policy_version;
+    int64_t logical_bytes_max;
+    size_t item_bytes_max;
+    const struct clock *clock;
+    struct item_gates *gates;
+
+    /* The node of a range of the map. */
+    void *nodes;
+    struct engine *(*engine)(void *nodes, uint32_t node);
+    struct commit *(*commit)(void *nodes, uint32_t node);
+};
+
+/* The scope of the physical partition that holds a logical one. */
+struct item_scope item_space_scope(const struct item_space *space, struct slice logical);
+
+/* ERROR_ITEM_MISSING. */
+NODISCARD bool items_read(const struct item_space *space, const struct partition_key *key,
+                          const struct document_value *id, struct arena *arena,
+                          struct item *ret_item, struct error *err);
+
+/* By number, wherever it is: one look per physical partition until it is found. */
+NODISCARD bool items_read_number(const struct item_space *space, uint64_t number,
+                                 struct arena *arena, struct item *ret_item, struct error *err);
+
+struct items_reference {
+    struct partition_key key;
+    struct document_value id;
+};
+
+/* Several at once, grouped by physical partition; what is missing has document.data NULL. */
+NODISCARD bool items_read_many(const struct item_space *space,
+                               const struct items_reference *references, size_t count,
+                               struct arena *arena, struct item *ret_items, struct error *err);
+
+/* Create, replace, upsert or delete. The document's partition key must be the given one: the
+ * caller has extracted or compared it. */
+NODISCARD bool items_write(const struct item_space *space, const struct partition_key *key,
+                           const struct document_value *id, enum transaction_verb verb,
+                           struct slice document, const struct transaction_options *options,
+                           struct arena *arena, struct transaction_result *ret_result,
+                           struct transaction_work *ret_work, struct error *err);
+
+/* ERROR_ITEM_MISSING, ERROR_BAD_REQUEST. The patch has been checked against the key's paths. */
+NODISCARD bool items_patch(const struct item_space *space, const struct partition_key *key,
+                           const struct document_value *id, const struct patch *patch,
+                           const struct transaction_options *options, struct arena *arena,
+                           struct transaction_result *ret_result, struct transaction_work *ret_work,
+                           struct error *err);
+
+/* Moves an item to another partition key value, atomically: document is the item as it shall be
+ * under the new key. It is a new item there, with a number of its own. ERROR_NOT_SUPPORTED: the two
+ * values are on different nodes. */
+NODISCARD bool items_move(const struct item_space *space, const struct partition_key *from,
+                          const struct document_value *id, const struct partition_key *to,
+                          struct slice document, const struct transaction_options *options,
+                          struct arena *arena, struct item *ret_item, struct error *err);

@@ -1,0 +1,22 @@
+/* Scope: one physical partition of one container, and all that reading and writing its items needs
+ * to know. A plain value made by whoever has routed a request; everything in it is borrowed. */
+#pragma once
+
+#include "base/clock.h"
+#include "container/definition.h"
+#include "engine/engine.h"
+#include "partition/commit.h"
+
+struct item_scope {
+    struct engine *engine;
+    struct commit *commit;
+    uint32_t partition;
+    uint64_t epoch;
+    const struct definition_fields *definition;
+    const struct index_policy *policy; /* current */
+    uint32_t policy_version;
+    const struct index_policy *policy_before; /* while entries are being remade; NULL: none */
+    int64_t logical_bytes_max;                /* 0: no limit */
+    size_t item_bytes_max;                    /* of the BSON; 0: no limit */
+    const struct clock *clock;
+};

@@ -1,0 +1,563 @@
+/* Planned writes are kept per item, in the order of their first mention; a second write of an item
+ * changes the plan for it. Only the plan's beginning (as stored) and end matter to the write set.
+ */
+#include "container/transaction.h"
+
+#include "base/bytes.h"
+#include "document/bson.h"
+#include "document/order.h"
+#include "partition/layout.h"
+
+enum { WRITES_MAX = 65536 };
+
+/* One item the transaction has looked at or wants to write. */
+struct seen {
+    struct slice key;   /* item key */
+    struct item stored; /* as of the snapshot, if any */
+    bool is_stored;     /* physically there */
+    bool is_over;       /* but expired */
+    bool is_written;    /* planned */
+    bool is_relied;     /* must not change meanwhile */
+    struct slice after; /* data NULL: deleted */
+    uint8_t flags;
+    int32_t ttl;
+    bool expired;
+    struct item view;      /* what the transaction sees now, when written */
+    struct change *change; /* at commit */
+};
+
+struct planned {
+    size_t seen;
+    bool created;
+};
+
+struct transaction {
+    const struct place *first, *place; /* where it began, and where it is */
+    struct arena *arena;
+    struct engine_snapshot *snapshot; /* of the whole node */
+    uint64_t moment;
+    int64_t now_ms;
+
+    struct seen **seen;
+    size_t seen_count, seen_capacity;
+    struct planned *planned;
+    size_t planned_count, planned_capacity;
+    struct transaction_work work;
+
+    struct section *sections; /* one for each part */
+    struct commit_part *parts;
+    size_t part_count;
+    struct commit_batch batch;
+    void (*done)(struct transaction *transaction, const struct error *err, void *context);
+    void *context;
+};
+
+static const struct place *place_new(struct arena *arena, const struct item_scope *scope,
+                                     struct slice logical)
+{
+    struct place *place = ARENA_NEW(arena, struct place);
+
+    place->scope = *scope;
+    place->logical = arena_copy(arena, logical);
+    return place;
+}
+
+bool transaction_begin(const struct item_scope *scope, struct slice logical, struct arena *arena,
+                       struct transaction **ret_transaction, struct error *err)
+{
+    struct transaction *transaction = MEMORY_NEW(struct transaction);
+
+    transaction->arena = arena;
+    transaction->first = transaction->place = place_new(arena, scope, logical);
+    transaction->now_ms = clock_read_wall_ms(scope->clock);
+    transaction->moment = commit_moment(scope->commit);
+    if (!engine_snapshot_new(scope->engine, &transaction->snapshot, err)) {
+        memory_free(transaction);
+        return false;
+    }
+    *ret_transaction = transaction;
+    return true;
+}
+
+void transaction_free(struct transaction *transaction)
+{
+    if (!transaction)
+        return;
+    engine_snapshot_free(transaction->snapshot);
+    memory_free(transaction->seen);
+    memory_free(transaction->planned);
+    memory_free(transaction);
+}
+
+bool transaction_enter(struct transaction *transaction, const struct item_scope *scope,
+                       struct slice logical, struct error *err)
+{
+    if (scope->commit != transaction->first->scope.commit)
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "a transaction cannot span partitions on different nodes");
+    transaction->place = place_new(transaction->arena, scope, logical);
+    return true;
+}
+
+int64_t transaction_now_ms(const struct transaction *transaction)
+{
+    return transaction->now_ms;
+}
+
+/* --- Seeing ---------------------------------------------------------------------------------- */
+
+static struct slice key_of(struct transaction *transaction, const struct document_value *id)
+{
+    CLEANUP(buf_done) struct buf key;
+
+    buf_init(&key, BUF_DEFAULT_MAX);
+    buf_append_slice(&key, transaction->place->logical);
+    document_key_append(DOCUMENT_ORDER_SQL, id, &key);
+    return arena_copy(transaction->arena, buf_slice(&key));
+}
+
+/* Of the place the transaction is in; containers may have equal keys. */
+static struct seen *seen_find(struct transaction *transaction, struct slice key)
+{
+    uint32_t partition = transaction->place->scope.partition;
+
+    for (size_t i = 0; i < transaction->seen_count; i++)
+        if (transaction->seen[i]->place->scope.partition == partition &&
+            slice_equal(transaction->seen[i]->key, key))
+            return transaction->seen[i];
+    return NULL;
+}
+
+static bool seen_load(struct transaction *transaction, struct seen *seen, struct error *err)
+{
+    const struct item_scope *scope = &seen->place->scope;
+    struct slice key = item_family_key(transaction->arena, PARTITION_FAMILY_ITEM, seen->key);
+    struct engine_value value;
+
+    if (!engine_get(scope->engine, transaction->snapshot, scope->partition, key, ENGINE_READ_ANY,
+                    transaction->arena, &value, err))
+        return false;
+    transaction->work.reads++;
+    if (value.found != ENGINE_FOUND)
+        return true;
+    if (!item_decode(seen->key, value.bytes, &seen->stored, err))
+        return false;
+    transaction->work.read_bytes += seen->stored.document.len;
+    seen->is_stored = true;
+    seen->is_over =
+        item_expiry_s(&seen->stored.header, transaction->scope.definition->default_ttl) <=
+        transaction->now_ms / 1000;
+    return true;
+}
+
+static bool seen_get(struct transaction *transaction, const struct document_value *id,
+                     struct seen **ret_seen, struct error *err)
+{
+    struct slice key = key_of(transaction, id);
+    struct seen *seen = seen_find(transaction, key);
+
+    if (!seen) {
+        if (transaction->seen_count == WRITES_MAX)
+            return error_set(err, ERROR_TOO_LARGE, "a transaction touches more than %d items",
+                             WRITES_MAX);
+        seen = ARENA_NEW(transaction->arena, struct seen);
+        seen->key = key;
+        seen->place = transaction->place;
+        if (!seen_load(transaction, seen, err))
+            return false;
+        if (transaction->seen_count == transaction->seen_capacity) {
+            transaction->seen_capacity =
+                transaction->seen_capacity ? transaction->seen_capacity * 2 : 8;
+            transaction->seen =
+                memory_realloc(transaction->seen, memory_array_size(transaction->seen_capacity,
+                                                                    sizeof(struct seen *)));
+        }
+        transaction->seen[transaction->seen_count++] = seen;
+    }
+    *ret_seen = seen;
+    return true;
+}
+
+/* NULL: there is none, as far as this transaction can see. */
+static const struct item *seen_item(const struct seen *seen)
+{
+    if (seen->is_written)
+        return seen->after.data ? &seen->view : NULL;
+    return seen->is_stored && !seen->is_over ? &seen->stored : NULL;
+}
+
+bool transaction_read(struct transaction *transaction, const struct document_value *id,
+                      const struct item **ret_item, struct error *err)
+{
+    struct seen *seen;
+
+    if (!seen_get(transaction, id, &seen, err))
+        return false;
+    *ret_item = seen_item(seen);
+    return true;
+}
+
+void transaction_rely(struct transaction *transaction, const struct document_value *id)
+{
+    struct seen *seen = seen_find(transaction, key_of(transaction, id));
+
+    assert(seen);
+    seen->is_relied = true;
+}
+
+/* --- Planning -------------------------------------------------------------------------------- */
+
+static bool etag_fits(const struct item *item, struct slice etag)
+{
+    char text[ITEM_ETAG_LEN];
+
+    if (slice_equal(etag, SLICE("*")))
+        return item != NULL;
+    if (!item)
+        return false;
+    item_etag(&item->header, text);
+    return slice_equal(etag, slice_of(text, sizeof text));
+}
+
+static bool precondition_check(const struct item *item, const struct transaction_options *options,
+                               bool missing_is_fine, struct error *err)
+{
+    if (options->if_match.len && !(missing_is_fine && !item) && !etag_fits(item, options->if_match))
+        return error_set(err, ERROR_PRECONDITION,
+                         "the item has changed: its etag is not the one of if-match");
+    if (options->if_none_match.len && etag_fits(item, options->if_none_match))
+        return error_set(err, ERROR_PRECONDITION, "the item exists with the etag of if-none-match");
+    return true;
+}
+
+/* -1 or a positive number of seconds; anything else is refused. */
+static bool ttl_of(struct slice document, int32_t *ret_ttl, struct error *err)
+{
+    struct document_value value;
+    int64_t ttl;
+
+    *ret_ttl = 0;
+    if (!document_find(document, SLICE("ttl"), &value))
+        return true;
+    if (!document_to_int64(&value, &ttl) || (ttl != -1 && (ttl < 1 || ttl > INT32_MAX)))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "the ttl of an item must be -1 or a positive whole number of seconds");
+    *ret_ttl = (int32_t)ttl;
+    return true;
+}
+
+static bool verb_check(enum transaction_verb verb, const struct item *item, struct error *err)
+{
+    if (verb == TRANSACTION_CREATE && item)
+        return error_set(err, ERROR_ITEM_EXISTS,
+                         "entity with the specified id already exists in the system");
+    if ((verb == TRANSACTION_REPLACE || verb == TRANSACTION_DELETE) && !item)
+        return error_set(err, ERROR_ITEM_MISSING,
+                         "entity with the specified id does not exist in the system");
+    return true;
+}
+
+static void plan_note(struct transaction *transaction, struct seen *seen, bool created)
+{
+    size_t at = 0;
+
+    while (transaction->seen[at] != seen)
+        at++;
+    if (transaction->planned_count == transaction->planned_capacity) {
+        transaction->planned_capacity =
+            transaction->planned_capacity ? transaction->planned_capacity * 2 : 8;
+        transaction->planned =
+            memory_realloc(transaction->planned, memory_array_size(transaction->planned_capacity,
+                                                                   sizeof *transaction->planned));
+    }
+    transaction->planned[transaction->planned_count++] =
+        (struct planned){.seen = at, .created = created};
+}
+
+bool transaction_write(struct transaction *transaction, const struct document_value *id,
+                       enum transaction_verb verb, struct slice document,
+                       const struct transaction_options *options, struct error *err)
+{
+    static const struct transaction_options none;
+    const struct item *item;
+    struct seen *seen;
+    int32_t ttl = 0;
+
+    if (!options)
+        options = &none;
+    if (!seen_get(transaction, id, &seen, err))
+        return false;
+    item = seen_item(seen);
+    if (!verb_check(verb, item, err) ||
+        !precondition_check(item, options, verb == TRANSACTION_UPSERT, err) ||
+        (verb != TRANSACTION_DELETE && !ttl_of(document, &ttl, err)))
+        return false;
+    seen->view = (struct item){.key = seen->key, .document = document};
+    if (item)
+        seen->view.header = item->header;
+    seen->is_written = true;
+    seen->after = verb == TRANSACTION_DELETE ? SLICE_NONE : document;
+    seen->ttl = ttl;
+    seen->flags = options->not_indexed ? ITEM_NOT_INDEXED : 0;
+    seen->expired = false;
+    transaction->work.writes++;
+    transaction->work.write_bytes += document.len;
+    plan_note(transaction, seen, !item);
+    return true;
+}
+
+bool transaction_remove_expired(struct transaction *transaction, const struct document_value *id,
+                                struct error *err)
+{
+    struct seen *seen;
+
+    if (!seen_get(transaction, id, &seen, err))
+        return false;
+    if (!seen->is_stored || !seen->is_over || seen->is_written)
+        return true;
+    seen->is_written = true;
+    seen->after = SLICE_NONE;
+    seen->expired = true;
+    transaction->work.writes++;
+    plan_note(transaction, seen, false);
+    return true;
+}
+
+/* --- Committing ------------------------------------------------------------------------------ */
+
+static bool is_changed(const struct seen *seen)
+{
+    /* Made and unmade again: nothing to do. */
+    return seen->is_written && (seen->is_stored || seen->after.data);
+}
+
+static struct section *section_of(struct transaction *transaction, const struct item_scope *scope)
+{
+    for (size_t i = 0; i < transaction->part_count; i++)
+        if (transaction->sections[i].scope->partition == scope->partition)
+            return &transaction->sections[i];
+    transaction->sections[transaction->part_count] = (struct section){
+        .scope = scope,
+        .changes = ARENA_ARRAY(transaction->arena, struct change, transaction->seen_count),
+    };
+    return &transaction->sections[transaction->part_count++];
+}
+
+static void changes_collect(struct transaction *transaction)
+{
+    transaction->sections =
+        ARENA_ARRAY(transaction->arena, struct section, transaction->seen_count);
+    for (size_t i = 0; i < transaction->seen_count; i++) {
+        struct seen *seen = transaction->seen[i];
+        struct section *section;
+
+        if (!is_changed(seen))
+            continue;
+        section = section_of(transaction, &seen->place->scope);
+        seen->change = &section->changes[section->change_count++];
+        *seen->change = (struct change){
+            .key = seen->key,
+            .before = seen->is_stored ? &seen->stored : NULL,
+            .before_is_over = seen->is_over,
+            .after = seen->after,
+            .ttl = seen->ttl,
+            .flags = seen->flags,
+            .expired = seen->expired,
+        };
+    }
+}
+
+/* What was read with transaction_rely goes to the part of its partition; if nothing is written
+ * there, to a part of its own without operations. */
+static void relied_add(struct transaction *transaction, const struct seen *seen)
+{
+    struct commit_part *part = NULL;
+    struct slice *relied;
+
+    for (size_t i = 0; i < transaction->part_count; i++)
+        if (transaction->parts[i].partition == seen->place->scope.partition)
+            part = &transaction->parts[i];
+    if (!part) {
+        part = &transaction->parts[transaction->part_count];
+        transaction->sections[transaction->part_count++] = (struct section){0};
+        *part = (struct commit_part){.partition = seen->place->scope.partition,
+                                     .epoch = seen->place->scope.epoch};
+    }
+    relied = ARENA_ARRAY(transaction->arena, struct slice, part->relied_count + 1);
+    if (part->relied_count)
+        memcpy(relied, part->relied, part->relied_count * sizeof *relied);
+    relied[part->relied_count++] =
+        item_family_key(transaction->arena, PARTITION_FAMILY_ITEM, seen->key);
+    part->relied = relied;
+}
+
+/* The owner of a unique key, by number: still there, and not over? */
+static bool owner_lives(struct transaction *transaction, const struct item_scope *scope,
+                        uint64_t number, bool *ret_lives, struct error *err)
+{
+    uint8_t key[9] = {PARTITION_FAMILY_NUMBER};
+    struct engine_value value;
+    struct item item;
+
+    *ret_lives = false;
+    bytes_put_be64(key + 1, number);
+    if (!engine_get(scope->engine, transaction->snapshot, scope->partition,
+                    slice_of(key, sizeof key), ENGINE_READ_ANY, transaction->arena, &value, err))
+        return false;
+    if (value.found != ENGINE_FOUND)
+        return true;
+    if (!engine_get(scope->engine, transaction->snapshot, scope->partition,
+                    item_family_key(transaction->arena, PARTITION_FAMILY_ITEM, value.bytes),
+                    ENGINE_READ_ANY, transaction->arena, &value, err))
+        return false;
+    if (value.found != ENGINE_FOUND)
+        return true;
+    if (!item_decode(SLICE_NONE, value.bytes, &item, err))
+        return false;
+    *ret_lives =
+        item_expiry_s(&item.header, scope->definition->default_ttl) > transaction->now_ms / 1000;
+    return true;
+}
+
+static bool claim_check(struct transaction *transaction, const struct section *section,
+                        const struct write_set_claim *claim, struct error *err)
+{
+    const struct item_scope *scope = section->scope;
+    struct engine_value value;
+    uint64_t owner;
+    bool lives;
+
+    if (!engine_get(scope->engine, transaction->snapshot, scope->partition, claim->key,
+                    ENGINE_READ_ANY, transaction->arena, &value, err))
+        return false;
+    if (value.found != ENGINE_FOUND)
+        return true;
+    if (value.bytes.len != 8)
+        return error_set(err, ERROR_STORE_CORRUPT, "a unique key has no owner");
+    owner = bytes_get_be64(value.bytes.data);
+    if (write_set_releases(section->set, owner))
+        return true;
+    if (!owner_lives(transaction, scope, owner, &lives, err))
+        return false;
+    if (lives)
+        return error_set(err, ERROR_UNIQUE_KEY, "unique index constraint violation");
+    return true;
+}
+
+static bool claims_check(struct transaction *transaction, const struct section *section,
+                         struct error *err)
+{
+    size_t count;
+    const struct write_set_claim *claims = write_set_claims(section->set, &count);
+
+    for (size_t i = 0; i < count; i++)
+        if (!claim_check(transaction, section, &claims[i], err))
+            return false;
+    return true;
+}
+
+static void transaction_stamp(struct commit_batch *batch)
+{
+    struct transaction *transaction = CONTAINER_OF(batch, struct transaction, batch);
+
+    for (size_t i = 0; i < transaction->part_count; i++)
+        if (transaction->sections[i].set)
+            write_set_stamp(transaction->sections[i].set, &transaction->parts[i].stamp);
+}
+
+static bool section_build(struct transaction *transaction, size_t index, struct error *err)
+{
+    struct section *section = &transaction->sections[index];
+    struct commit_part *part = &transaction->parts[index];
+
+    if (!write_set_build(section->scope, section->changes, section->change_count,
+                         transaction->arena, &section->set, part, err) ||
+        !claims_check(transaction, section, err))
+        return false;
+    for (size_t i = 0; i < part->op_count; i++)
+        transaction->work.index_entries += part->ops[i].key.data[0] == PARTITION_FAMILY_INDEX;
+    return true;
+}
+
+static bool commit_prepare(struct transaction *transaction, struct error *err)
+{
+    changes_collect(transaction);
+    transaction->parts =
+        ARENA_ARRAY(transaction->arena, struct commit_part, transaction->seen_count);
+    for (size_t i = 0; i < transaction->part_count; i++)
+        if (!section_build(transaction, i, err))
+            return false;
+    for (size_t i = 0; transaction->part_count && i < transaction->seen_count; i++)
+        if (transaction->seen[i]->is_relied)
+            relied_add(transaction, transaction->seen[i]);
+    transaction->batch = (struct commit_batch){
+        .parts = transaction->parts,
+        .part_count = transaction->part_count,
+        .moment = transaction->moment,
+        .stamp = transaction_stamp,
+    };
+    /* A postgresql: snapshot holds a connection: let go before waiting for the commit. */
+    engine_snapshot_free(TAKE(transaction->snapshot));
+    return true;
+}
+
+bool transaction_commit(struct transaction *transaction, struct error *err)
+{
+    if (transaction->planned_count == 0)
+        return true;
+    return commit_prepare(transaction, err) &&
+           (transaction->part_count == 0 ||
+            commit_run(transaction->first->scope.commit, &transaction->batch, err));
+}
+
+static void commit_done(struct commit_batch *batch, const struct error *err)
+{
+    struct transaction *transaction = CONTAINER_OF(batch, struct transaction, batch);
+
+    transaction->done(transaction, err, transaction->context);
+}
+
+bool transaction_commit_start(struct transaction *transaction,
+                              void (*done)(struct transaction *transaction, const struct error *err,
+                                           void *context),
+                              void *context, struct error *err)
+{
+    if (transaction->planned_count && !commit_prepare(transaction, err))
+        return false;
+    if (transaction->part_count == 0) {
+        done(transaction, NULL, context);
+        return true;
+    }
+    transaction->done = done;
+    transaction->context = context;
+    transaction->batch.done = commit_done;
+    return commit_submit(transaction->first->scope.commit, &transaction->batch, err);
+}
+
+uint64_t transaction_lsn(const struct transaction *transaction)
+{
+    for (size_t i = 0; i < transaction->part_count; i++)
+        if (transaction->parts[i].partition == transaction->first->scope.partition)
+            return transaction->parts[i].stamp.lsn;
+    return 0;
+}
+
+struct transaction_work transaction_work(const struct transaction *transaction)
+{
+    return transaction->work;
+}
+
+struct transaction_result transaction_result(const struct transaction *transaction, size_t nth)
+{
+    const struct planned *planned = &transaction->planned[nth];
+    const struct seen *seen = transaction->seen[planned->seen];
+    struct transaction_result result = {.created = planned->created};
+
+    assert(nth < transaction->planned_count);
+    if (seen->after.data)
+        result.item = (struct item){
+            .header = seen->change->header, .key = seen->key, .document = seen->after};
+    else
+        result.item = seen->stored;
+    return result;
+}

@@ -1,0 +1,99 @@
+/* Transaction: reads and writes on the items of one logical partition, all or nothing.
+ *
+ * It reads a snapshot taken when it begins, sees its own writes, and commits through group commit:
+ * the first committer wins, the other gets ERROR_CONFLICT and may run again. Reads do not
+ * conflict (snapshot isolation), unless transaction_rely says so.
+ *
+ *     transaction_begin(&scope, logical, arena, &tx, &err)
+ *     transaction_read(tx, id, &item, &err)
+ *     transaction_write(tx, id, TRANSACTION_REPLACE, document, options, &err)
+ *     transaction_commit(tx, &err)
+ *
+ * It may go on to another logical partition of the same node with transaction_enter; all of it
+ * commits together.
+ *
+ * One thread at a time. Everything it hands out lives in the arena. */
+#pragma once
+
+#include "container/item.h"
+#include "container/scope.h"
+#include "container/write_set.h"
+
+struct transaction; /* opaque; freed with transaction_free, committed or not */
+
+/* logical: item_logical of the partition key; copied. */
+NODISCARD bool transaction_begin(const struct item_scope *scope, struct slice logical,
+                                 struct arena *arena, struct transaction **ret_transaction,
+                                 struct error *err);
+void transaction_free(struct transaction *transaction); /* NULL is fine */
+CLEANUP_FN(struct transaction *, transaction_free)
+
+/* Reads and writes that follow are on another logical partition, perhaps of another physical
+ * partition or container. ERROR_NOT_SUPPORTED: it is on another node. */
+NODISCARD bool transaction_enter(struct transaction *transaction, const struct item_scope *scope,
+                                 struct slice logical, struct error *err);
+
+/* The time the transaction takes for now: what has expired by then is not there. */
+int64_t transaction_now_ms(const struct transaction *transaction);
+
+/* The item as this transaction sees it. *ret_item NULL: there is none. */
+NODISCARD bool transaction_read(struct transaction *transaction, const struct document_value *id,
+                                const struct item **ret_item, struct error *err);
+
+/* Makes the commit fail with ERROR_CONFLICT if this item is written by another one meanwhile. */
+void transaction_rely(struct transaction *transaction, const struct document_value *id);
+
+enum transaction_verb {
+    TRANSACTION_CREATE,  /* ERROR_ITEM_EXISTS */
+    TRANSACTION_REPLACE, /* ERROR_ITEM_MISSING */
+    TRANSACTION_UPSERT,
+    TRANSACTION_DELETE, /* ERROR_ITEM_MISSING; no document */
+};
+
+struct transaction_options {
+    struct slice if_match;      /* etag without quotes, or "*"; empty: none */
+    struct slice if_none_match; /* likewise */
+    bool not_indexed;
+};
+
+/* Plans a write. ERROR_PRECONDITION: the etag is another. The document is BSON without system
+ * properties, borrowed until the commit; its ttl property is looked at. ERROR_BAD_REQUEST. */
+NODISCARD bool transaction_write(struct transaction *transaction, const struct document_value *id,
+                                 enum transaction_verb verb, struct slice document,
+                                 const struct transaction_options *options, struct error *err);
+
+/* Plans the removal of an item whose time is over; nothing if it is not, or gone already. */
+NODISCARD bool transaction_remove_expired(struct transaction *transaction,
+                                          const struct document_value *id, struct error *err);
+
+/* What became of a planned write, after the commit. */
+struct transaction_result {
+    struct item item; /* after; of a delete: before */
+    bool created;     /* there was none */
+};
+
+/* The result of the nth planned write (from 0), after a successful commit. A later write of the
+ * same item shows its final form. */
+struct transaction_result transaction_result(const struct transaction *transaction, size_t nth);
+
+/* The charge's ingredients, known before the commit is sent. */
+struct transaction_work {
+    size_t reads, read_bytes;
+    size_t writes, write_bytes;
+    size_t index_entries; /* put or deleted */
+};
+struct transaction_work transaction_work(const struct transaction *transaction);
+
+/* Checks unique keys, builds the operations and commits; blocks. ERROR_CONFLICT, ERROR_UNIQUE_KEY,
+ * ERROR_LOGICAL_PARTITION_FULL and what group commit may answer. Without writes it succeeds. */
+NODISCARD bool transaction_commit(struct transaction *transaction, struct error *err);
+
+/* The same without waiting: done is called once, on the committer's thread, unless this returns
+ * false. */
+NODISCARD bool transaction_commit_start(struct transaction *transaction,
+                                        void (*done)(struct transaction *transaction,
+                                                     const struct error *err, void *context),
+                                        void *context, struct error *err);
+
+/* LSN of the commit in the physical partition it began in; 0 if it wrote nothing there. */
+uint64_t transaction_lsn(const struct transaction *transaction);

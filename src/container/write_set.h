@@ -1,0 +1,48 @@
+/* Write set: the engine operations that turn the items of one physical partition from what they
+ * were into what they shall be: item, number, index, feed, expiry, unique keys and counters, and
+ * of the index only what changed.
+ *
+ * What only the commit knows (LSN, time, numbers of new items) is left open and filled in by
+ * write_set_stamp, on the committer's thread. */
+#pragma once
+
+#include "container/feed.h"
+#include "container/index_policy.h"
+#include "container/item.h"
+#include "container/scope.h"
+#include "partition/commit.h"
+
+/* One item of a transaction. */
+struct change {
+    struct slice key;          /* item key */
+    const struct item *before; /* as stored; NULL: not there */
+    bool before_is_over;       /* it had expired: gone, though still stored */
+    struct slice after;        /* BSON without system properties; data NULL: deleted */
+    int32_t ttl;               /* own ttl of after; 0: none */
+    uint8_t flags;             /* enum item_flags of after */
+    bool expired;              /* deleted because its time was over */
+
+    struct item_header header; /* out, after the commit: of after */
+};
+
+struct write_set; /* opaque, in the arena */
+
+/* Builds the operations of the changes (borrowed until the commit is done), each of another item of
+ * the scope's partition. part gets everything but relied and scanned keys beyond the changed items
+ * and their unique keys. ERROR_TOO_LARGE, ERROR_UNIQUE_KEY: two of the changes clash. */
+NODISCARD bool write_set_build(const struct item_scope *scope, struct change *changes, size_t count,
+                               struct arena *arena, struct write_set **ret_set,
+                               struct commit_part *ret_part, struct error *err);
+
+/* Fills in what the commit decided. May be called again with another stamp. */
+void write_set_stamp(struct write_set *set, const struct commit_stamp *stamp);
+
+/* The unique keys the changes want to own and did not own before: engine keys with their family. */
+struct write_set_claim {
+    struct slice key;
+    const struct change *change;
+};
+const struct write_set_claim *write_set_claims(const struct write_set *set, size_t *ret_count);
+
+/* Does one of the changes let go of the unique key that the item of this number owns? */
+bool write_set_releases(const struct write_set *set, uint64_t number);
