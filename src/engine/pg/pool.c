@@ -375,9 +375,13 @@ static bool lease_run(struct pg_lease *lease, const struct pg_ask *ask,
     if (guarded)
         pg_send(connection, "SAVEPOINT touch", NULL, 0);
     ask_send(connection, ask);
+    if (guarded)
+        pg_send(connection, "RELEASE touch", NULL, 0);
     if (pg_run(connection, answer_ms_max(lease->pool), ret_answer, err)) {
-        if (guarded)
+        if (guarded) {
             lease_touch(lease, ask->partition);
+            PQclear(ret_answer->results[--ret_answer->count]); /* of RELEASE */
+        }
         *ret_over = false;
         return true;
     }
