@@ -103,6 +103,7 @@ static void watchdog_tell(struct postgres *postgres, pid_t server)
 static NORETURN void child_exec(const struct postgres *postgres, const char *const *arguments)
 {
     char path[200];
+    const char *whole[32] = {path}; /* the programs find each other by the path of the first */
     int log = open(scratch_path(&postgres->scratch, "log"), O_WRONLY | O_CREAT | O_APPEND, 0666);
 
     dup2(log, STDOUT_FILENO);
@@ -114,7 +115,11 @@ static NORETURN void child_exec(const struct postgres *postgres, const char *con
     if (chdir(postgres->scratch.path) != 0)
         _exit(126);
     snprintf(path, sizeof path, "%s/%s", POSTGRES_BIN, arguments[0]);
-    execv(path, (char *const *)arguments);
+    for (size_t i = 1; arguments[i]; i++) {
+        assert(i + 1 < ARRAY_LEN(whole));
+        whole[i] = arguments[i];
+    }
+    execv(path, (char *const *)whole);
     _exit(127);
 }
 

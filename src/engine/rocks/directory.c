@@ -224,6 +224,14 @@ static bool marker_open(struct rocks_directory *directory, struct error *err)
     return true;
 }
 
+/* Looks before the lock file is made: somebody else's directory is left without a trace. */
+static bool directory_check_ours(const char *path, struct error *err)
+{
+    CLEANUP(memory_free) char *marker = path_join(path, "orrery.node");
+
+    return access(marker, F_OK) == 0 || directory_check_empty(path, err);
+}
+
 bool rocks_directory_open(struct slice path, struct rocks_directory **ret_directory,
                           struct error *err)
 {
@@ -234,8 +242,8 @@ bool rocks_directory_open(struct slice path, struct rocks_directory **ret_direct
     directory->path = slice_to_text(path);
     directory->store = path_join(directory->path, "store");
     directory->tombstone = path_join(directory->path, "tombstone.sst");
-    if (!directory_make(directory->path, err) || !directory_lock(directory, err) ||
-        !marker_open(directory, err))
+    if (!directory_make(directory->path, err) || !directory_check_ours(directory->path, err) ||
+        !directory_lock(directory, err) || !marker_open(directory, err))
         return false;
     *ret_directory = TAKE(directory);
     return true;

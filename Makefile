@@ -1,0 +1,42 @@
+# The everyday commands. The build itself is Meson's; this only names what we do with it.
+.PHONY: help run test check check-all format bench docs clean
+
+help:
+	@echo 'make check      the fast tests under ASan and UBSan, about a minute'
+	@echo 'make test       every test there is (./test)'
+	@echo 'make check-all  besides: TSan, end to end under ASan, fuzz targets for a minute each'
+	@echo 'make run        build and start the server (./run)'
+	@echo 'make format     clang-format on every source file'
+	@echo 'make bench      the comparisons of bench/, figures printed'
+	@echo 'make docs       make docs/settings.md and docs/errors.md again'
+	@echo 'make clean      remove every build directory'
+
+run:
+	@./run
+
+test:
+	@./test
+
+check:
+	@scripts/setup build test
+	@scripts/check fast
+
+check-all:
+	@scripts/setup build test
+	@scripts/check all
+
+format:
+	@scripts/setup test
+	@scripts/format
+
+bench:
+	@scripts/setup build bench
+	@scripts/bench
+
+docs:
+	@scripts/build release orrery
+	build/orrery help settings --markdown > docs/settings.md
+	build/orrery help errors --markdown > docs/errors.md
+
+clean:
+	rm -rf build build-*

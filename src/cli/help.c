@@ -1,0 +1,178 @@
+/* `orrery help TOPIC`. The pages docs/settings.md and docs/errors.md are its output with
+ * --markdown, so the manual cannot say anything the program does not. */
+#include "cli/cli.h"
+
+#include "server/settings.h"
+
+void cli_overview(void)
+{
+    printf("Orrery: a partitioned, multi-model database server\n"
+           "\n"
+           "Usage: orrery COMMAND [OPTIONS]\n"
+           "\n"
+           "Commands:\n");
+    for (const struct cli_command *command = cli_commands; command->name; command++)
+        printf("  %-9s %s\n", command->name, command->summary);
+    printf("\n"
+           "`orrery COMMAND --help` explains one of them. The shortest start:\n"
+           "\n"
+           "  orrery serve --dev\n");
+}
+
+void cli_help_help(void)
+{
+    printf("Usage: orrery help [TOPIC] [--markdown]\n"
+           "\n"
+           "Topics:\n"
+           "  COMMAND    as COMMAND --help\n"
+           "  settings   every setting with its default and meaning\n"
+           "  errors     every error with its face in each API\n"
+           "\n"
+           "Options:\n"
+           "  --markdown  settings or errors as a page of the manual\n"
+           "  -h, --help  this text\n");
+}
+
+static void settings_text(struct buf *out)
+{
+    BUF_APPEND(out, "Settings, as `name = default  (what it takes)`. Each is given as\n"
+                    "\n"
+                    "  name = value under [section] in a file read with --config FILE,\n"
+                    "  ORRERY_SECTION_NAME=value in the environment, or\n"
+                    "  --set section.name=value on the command line;\n"
+                    "\n"
+                    "a later one of these wins over an earlier one.\n"
+                    "\n");
+    settings_describe(out);
+}
+
+static void settings_page(struct buf *out)
+{
+    BUF_APPEND(
+        out,
+        "# Settings\n"
+        "\n"
+        "Made by `orrery help settings --markdown` from `src/server/settings.def`; a test keeps it "
+        "true.\n"
+        "\n"
+        "A setting `section.name` is given in a configuration file (`orrery serve --config "
+        "FILE`),\n"
+        "\n"
+        "    [section]\n"
+        "    name = value\n"
+        "\n"
+        "as the environment variable `ORRERY_SECTION_NAME`, or as `--set section.name=value` on "
+        "the\n"
+        "command line. The command line wins over the environment, the environment over the file, "
+        "the\n"
+        "file over the default. A name that does not exist and a value out of range are errors.\n"
+        "Sizes take the suffixes K, M and G (powers of 1024), durations need one of ms, s, m and "
+        "h.\n"
+        "\n"
+        "Storage nodes are given as `node.NAME = URL` (`[node]` in a file, `ORRERY_NODE_NAME`,\n"
+        "`--node NAME=URL`) with the URL `rocksdb:DIRECTORY`, `memory:` or "
+        "`postgresql://HOST/DATABASE`, once for\n"
+        "each name of small letters, digits and hyphens. Without any, the node `local` is kept in\n"
+        "`server.directory`.\n");
+    settings_describe_markdown(out);
+}
+
+static void errors_text(struct buf *out)
+{
+    for (int code = ERROR_NONE + 1; code < ERROR_CODE_COUNT; code++) {
+        const struct error_face *face = error_face((enum error_code)code);
+
+        buf_printf(out, "  %s  REST %u", face->name, face->rest_status);
+        if (face->rest_substatus)
+            buf_printf(out, "/%u", face->rest_substatus);
+        buf_printf(out, ", Mongo %d %s, Gremlin %u, Table %s\n      %s\n", face->mongo_code,
+                   face->mongo_name, face->gremlin_status, face->table_code, face->meaning);
+    }
+}
+
+static void errors_page(struct buf *out)
+{
+    BUF_APPEND(
+        out, "# Errors\n"
+             "\n"
+             "Made by `orrery help errors --markdown` from `src/base/errors.def`; a test keeps it "
+             "true. A status\n"
+             "with a slash carries a substatus.\n"
+             "\n"
+             "| error | REST | MongoDB | Gremlin | Table | meaning |\n"
+             "|---|---|---|---|---|---|\n");
+    for (int code = ERROR_NONE + 1; code < ERROR_CODE_COUNT; code++) {
+        const struct error_face *face = error_face((enum error_code)code);
+
+        buf_printf(out, "| `%s` | %u", face->name, face->rest_status);
+        if (face->rest_substatus)
+            buf_printf(out, "/%u", face->rest_substatus);
+        buf_printf(out, " | %d %s | %u | %s | %s |\n", face->mongo_code, face->mongo_name,
+                   face->gremlin_status, face->table_code, face->meaning);
+    }
+}
+
+struct page {
+    const char *topic;
+    void (*text)(struct buf *out);
+    void (*markdown)(struct buf *out);
+};
+
+static const struct page pages[] = {
+    {"settings", settings_text, settings_page},
+    {"errors", errors_text, errors_page},
+};
+
+static int topic_print(const char *topic, bool markdown)
+{
+    const struct cli_command *command = cli_command_find(topic);
+
+    for (size_t i = 0; i < ARRAY_LEN(pages); i++)
+        if (strcmp(topic, pages[i].topic) == 0) {
+            CLEANUP(buf_done) struct buf out;
+
+            buf_init(&out, BUF_DEFAULT_MAX);
+            (markdown ? pages[i].markdown : pages[i].text)(&out);
+            fwrite(out.data, 1, out.len, stdout);
+            return CLI_OK;
+        }
+    if (!command)
+        return cli_fail(CLI_USAGE,
+                        "there is no help on \"%s\": `orrery help --help` lists the topics", topic);
+    if (markdown)
+        return cli_fail(CLI_USAGE, "--markdown is for the topics settings and errors");
+    command->help();
+    return CLI_OK;
+}
+
+int cli_help(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"help", no_argument, NULL, 'h'}, {"markdown", no_argument, NULL, 'm'}, {NULL}};
+    const char *topic = NULL;
+    bool markdown = false;
+
+    /* options may stand before and after the topic */
+    for (;;) {
+        int option = cli_option_next(argc, argv, options);
+
+        if (option == '?')
+            return CLI_USAGE;
+        if (option == 'h') {
+            cli_help_help();
+            return CLI_OK;
+        }
+        if (option == 'm')
+            markdown = true;
+        else if (optind == argc)
+            break;
+        else if (topic)
+            return cli_fail(CLI_USAGE, "help takes one topic");
+        else
+            topic = argv[optind++];
+    }
+    if (topic)
+        return topic_print(topic, markdown);
+    cli_overview();
+    return CLI_OK;
+}

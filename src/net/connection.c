@@ -1,0 +1,679 @@
+/* A connection reads when its socket is readable, once, into the loop's scratch memory; the
+ * protocol takes what it can from there. Only what it leaves is copied into memory of the
+ * connection's own, so idle connections hold no buffers and whole requests are never copied.
+ *
+ * Whatever happens (bytes, deadline, drain, an answer from a worker) ends in connection_settle,
+ * the one place where output is written, the state moves on, events are armed and the connection is
+ * destroyed. Protocols therefore never find a connection gone under their feet: abort and finish
+ * only take note.
+ *
+ *     NEW --first byte--> OPEN --finish--> FINISHING --all written--> LINGERING --> gone
+ *
+ * Reading is level-triggered and needs no second call to find the socket empty; TLS may hold bytes
+ * that the socket no longer shows, so there reading goes on while it does. The write event is added
+ * only when the socket refuses bytes. In steady state a request costs one epoll_wait, one read and
+ * one write. */
+#include "net/connection_private.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "net/tls_private.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum state { STATE_NEW, STATE_OPEN, STATE_FINISHING, STATE_LINGERING };
+
+enum {
+    READ_ROOM = 16 * 1024, /* at least so much is read at once behind what is kept */
+    PIECES_MAX = 16,
+    TLS_FIRST_BYTE =
+        0x16, /* a handshake record; no text protocol and no MongoDB message begins so */
+};
+
+struct input {
+    uint8_t *data; /* owned; NULL while nothing is kept */
+    size_t at, len, capacity;
+};
+
+struct net_connection {
+    struct net_shard *shard;
+    struct net_loop *loop;
+    struct net_connection *next, **link; /* in shard->connections */
+    struct net_task start_task;
+    int fd;
+    enum state state;
+    bool refused;
+    bool aborted;     /* to be destroyed by settle */
+    bool linger;      /* when finished */
+    bool peer_closed; /* nothing more will come */
+    bool full;        /* output passed the mark and has not fallen to half of it yet */
+    bool give_again;  /* the protocol can take what it left */
+    bool write_blocked, write_wants_read;
+    bool read_armed, write_armed;
+    unsigned depth; /* inside callbacks; settle waits for the outermost */
+
+    const struct net_protocol *protocol;
+    void *protocol_state;
+    struct net_tls *tls;
+    bool tls_counted;
+    struct input input;
+    struct net_output output;
+    struct event read_event, write_event;
+    struct net_timer *timer;
+    uint64_t now_ns;
+    int64_t now_ms;               /* the same */
+    int64_t protocol_deadline_ms; /* NET_TIMER_NEVER: none */
+    int64_t layer_deadline_ms;    /* handshake, write stall or linger; then it is destroyed */
+    int stall_unsent;             /* what the kernel had not sent at the last look */
+    struct net_address peer;
+};
+
+static void start(struct net_task *task, struct net_loop *loop);
+static void readable(evutil_socket_t fd, short what, void *context);
+static void writable(evutil_socket_t fd, short what, void *context);
+static void timer_fired(void *context);
+static bool connection_open(struct net_connection *connection);
+static void connection_read(struct net_connection *connection);
+static void connection_discard(struct net_connection *connection);
+static void connection_give(struct net_connection *connection, struct slice bytes);
+static void connection_send(struct net_connection *connection);
+static void connection_settle(struct net_connection *connection);
+static void connection_destroy(struct net_connection *connection);
+static void events_arm(struct net_connection *connection);
+static void timer_arm(struct net_connection *connection);
+
+static void connection_clock(struct net_connection *connection)
+{
+    connection->now_ns = clock_monotonic_ns();
+    connection->now_ms = (int64_t)(connection->now_ns / 1000000);
+}
+
+/* Beginning */
+
+void net_connection_start(struct net_shard *shard, int fd, const struct net_address *peer,
+                          bool refused)
+{
+    struct net_connection *connection = MEMORY_NEW(struct net_connection);
+
+    connection->shard = shard;
+    connection->loop = shard->loop;
+    connection->fd = fd;
+    connection->refused = refused;
+    connection->peer = *peer;
+    connection->start_task.run = start;
+    net_loop_load_change(shard->loop, 1);
+    if (net_loop_is_current(shard->loop))
+        start(&connection->start_task, shard->loop);
+    else
+        net_loop_post(shard->loop, &connection->start_task);
+}
+
+static void start(struct net_task *task, struct net_loop *loop)
+{
+    struct net_connection *connection = CONTAINER_OF(task, struct net_connection, start_task);
+    struct net_shard *shard = connection->shard;
+
+    connection->link = &shard->connections;
+    connection->next = shard->connections;
+    if (connection->next)
+        connection->next->link = &connection->next;
+    shard->connections = connection;
+
+    net_output_init(&connection->output, net_loop_chunks(loop));
+    event_assign(&connection->read_event, net_loop_base(loop), connection->fd, EV_READ | EV_PERSIST,
+                 readable, connection);
+    event_assign(&connection->write_event, net_loop_base(loop), connection->fd,
+                 EV_WRITE | EV_PERSIST, writable, connection);
+    connection->timer = net_timer_new(loop, timer_fired, connection);
+    connection_clock(connection);
+    connection->layer_deadline_ms =
+        connection->now_ms +
+        (connection->refused ? shard->settings->linger_ms : shard->settings->handshake_ms);
+    connection->aborted = shard->draining;
+    connection_settle(connection);
+}
+
+/* The first byte tells TLS from anything else. False: there is no byte to see, or no place for it.
+ */
+static bool connection_open(struct net_connection *connection)
+{
+    struct net_shard *shard = connection->shard;
+    CLEANUP(net_tls_context_unref)
+    struct net_tls_context *context = net_listener_tls(shard->listener);
+    uint8_t first = 0;
+
+    if (context) {
+        ssize_t got = recv(connection->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+            return false;
+        connection->aborted = got <= 0 || (first == TLS_FIRST_BYTE ? connection->refused
+                                                                   : shard->settings->tls_required);
+        if (connection->aborted)
+            return false;
+    }
+    if (connection->refused) {
+        net_output_append(&connection->output, shard->protocol->refusal);
+        connection->state = STATE_FINISHING;
+        connection->linger = true;
+        return false;
+    }
+    if (context && first == TLS_FIRST_BYTE)
+        connection->tls = net_tls_new(context, connection->fd);
+    connection->state = STATE_OPEN;
+    connection->protocol = shard->protocol;
+    connection->protocol_state = connection->protocol->open(connection, shard->context);
+    return true;
+}
+
+/* What the loop calls */
+
+static void readable(evutil_socket_t fd UNUSED, short what UNUSED, void *context)
+{
+    struct net_connection *connection = context;
+
+    connection_clock(connection);
+    connection->depth++;
+    if (connection->write_wants_read)
+        connection->write_blocked = connection->write_wants_read = false;
+    if (connection->state == STATE_LINGERING)
+        connection_discard(connection);
+    else if (connection->state == STATE_OPEN ||
+             (connection->state == STATE_NEW && connection_open(connection)))
+        connection_read(connection);
+    connection->depth--;
+    connection_settle(connection);
+}
+
+static void writable(evutil_socket_t fd UNUSED, short what UNUSED, void *context)
+{
+    struct net_connection *connection = context;
+
+    connection_clock(connection);
+    connection->write_blocked = false;
+    if (connection->tls && connection->state == STATE_OPEN &&
+        !net_tls_is_established(connection->tls)) {
+        connection->depth++;
+        connection_read(connection); /* which goes on with the handshake */
+        connection->depth--;
+    }
+    connection_settle(connection);
+}
+
+/* The socket took nothing for a while; yet its buffer is large, and a slow client may still be
+ * emptying it. */
+static bool write_stalled(struct net_connection *connection)
+{
+    int unsent = 0;
+
+    if (connection->output.len == 0 || ioctl(connection->fd, SIOCOUTQ, &unsent) != 0 ||
+        unsent >= connection->stall_unsent)
+        return true;
+    connection->stall_unsent = unsent;
+    connection->layer_deadline_ms =
+        connection->now_ms + connection->shard->settings->write_stall_ms;
+    return false;
+}
+
+static void timer_fired(void *context)
+{
+    struct net_connection *connection = context;
+
+    connection_clock(connection);
+    if (connection->layer_deadline_ms != NET_TIMER_NEVER &&
+        connection->layer_deadline_ms <= connection->now_ms) {
+        connection->aborted = write_stalled(connection);
+    } else if (connection->state == STATE_OPEN &&
+               connection->protocol_deadline_ms != NET_TIMER_NEVER &&
+               connection->protocol_deadline_ms <= connection->now_ms) {
+        connection->protocol_deadline_ms = NET_TIMER_NEVER;
+        connection->depth++;
+        connection->protocol->deadline(connection, connection->protocol_state);
+        connection->depth--;
+    }
+    connection_settle(connection);
+}
+
+/* Reading */
+
+static enum net_io socket_read(struct net_connection *connection, void *to, size_t size,
+                               size_t *ret_count)
+{
+    ssize_t got = recv(connection->fd, to, size, 0);
+
+    if (got > 0) {
+        *ret_count = (size_t)got;
+        return NET_IO_DONE;
+    }
+    if (got == 0)
+        return NET_IO_CLOSED;
+    return errno == EAGAIN || errno == EINTR ? NET_IO_WANTS_READ : NET_IO_FAILED;
+}
+
+/* Room behind what is kept, moving it to the front where that is enough. Less than max is kept, so
+ * there is always room to be had. */
+static void input_reserve(struct input *input, size_t max)
+{
+    if (input->capacity - input->at - input->len >= READ_ROOM)
+        return;
+    if (input->at)
+        memmove(input->data, input->data + input->at, input->len);
+    input->at = 0;
+    if (input->capacity - input->len >= READ_ROOM)
+        return;
+    input->capacity = MIN(MAX(2 * input->capacity, input->len + READ_ROOM), max + READ_ROOM);
+    input->data = memory_realloc(input->data, input->capacity);
+}
+
+static void input_done(struct input *input)
+{
+    memory_free(input->data);
+    *input = (struct input){0};
+}
+
+static bool connection_can_read(const struct net_connection *connection)
+{
+    return connection->state == STATE_OPEN && !connection->aborted && !connection->peer_closed &&
+           !connection->full && connection->input.len < connection->shard->settings->input_max;
+}
+
+static void connection_count_handshake(struct net_connection *connection)
+{
+    if (connection->tls && !connection->tls_counted && net_tls_is_established(connection->tls)) {
+        connection->tls_counted = true;
+        net_counter_add(&connection->shard->tls_handshakes, 1);
+    }
+}
+
+/* Into the scratch memory, or behind what is kept. */
+static enum net_io connection_read_once(struct net_connection *connection)
+{
+    struct input *input = &connection->input;
+    uint8_t *to = net_loop_scratch(connection->loop);
+    size_t size = NET_SCRATCH_SIZE, count = 0;
+    bool kept = input->len > 0;
+    enum net_io io;
+
+    if (kept) {
+        input_reserve(input, connection->shard->settings->input_max);
+        to = input->data + input->at + input->len;
+        size = input->capacity - input->at - input->len;
+    }
+    io = connection->tls ? net_tls_read(connection->tls, to, size, &count)
+                         : socket_read(connection, to, size, &count);
+    if (io != NET_IO_DONE)
+        return io;
+    net_counter_add(&connection->shard->bytes_in, count);
+    if (!connection->write_blocked)
+        connection->layer_deadline_ms = NET_TIMER_NEVER; /* the first bytes have come */
+    if (kept) {
+        input->len += count;
+        connection_give(connection, slice_of(input->data + input->at, input->len));
+    } else {
+        connection_give(connection, slice_of(to, count));
+    }
+    return io;
+}
+
+static void connection_read(struct net_connection *connection)
+{
+    while (connection_can_read(connection)) {
+        enum net_io io = connection_read_once(connection);
+
+        connection_count_handshake(connection);
+        switch (io) {
+        case NET_IO_DONE:
+            break;
+        case NET_IO_WANTS_READ:
+            return;
+        case NET_IO_WANTS_WRITE: /* a handshake with more to say than the socket takes */
+            connection->write_blocked = true;
+            return;
+        case NET_IO_CLOSED:
+            connection->peer_closed = true;
+            return;
+        case NET_IO_FAILED:
+            if (connection->tls && !connection->tls_counted)
+                net_counter_add(&connection->shard->tls_failures, 1);
+            connection->aborted = true;
+            return;
+        }
+        if (!connection->tls || !net_tls_has_pending(connection->tls))
+            return;
+    }
+}
+
+/* Lets the protocol take from the front and keeps the rest. The bytes are the scratch memory or the
+ * connection's own. */
+static void connection_give(struct net_connection *connection, struct slice bytes)
+{
+    struct input *input = &connection->input;
+    bool own = input->data && bytes.data == input->data + input->at;
+    size_t taken;
+
+    connection->depth++;
+    taken = connection->protocol->bytes(connection, connection->protocol_state, bytes);
+    connection->depth--;
+    assert(taken <= bytes.len);
+    if (own) {
+        input->at += taken;
+        input->len -= taken;
+        if (input->len == 0)
+            input_done(input);
+    } else if (taken < bytes.len) {
+        assert(!input->data);
+        input->len = bytes.len - taken;
+        input->capacity = input->len + READ_ROOM;
+        input->data = memory_alloc(input->capacity);
+        memcpy(input->data, bytes.data + taken, input->len);
+    }
+}
+
+/* What still comes while lingering is thrown away. */
+static void connection_discard(struct net_connection *connection)
+{
+    ssize_t got = recv(connection->fd, net_loop_scratch(connection->loop), NET_SCRATCH_SIZE, 0);
+
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+        connection->aborted = true;
+}
+
+/* Writing */
+
+static enum net_io pieces_send(struct net_connection *connection, size_t *ret_count)
+{
+    struct iovec pieces[PIECES_MAX];
+    struct msghdr message = {.msg_iov = pieces};
+    ssize_t sent;
+
+    message.msg_iovlen = net_output_pieces(&connection->output, pieces, PIECES_MAX);
+    if (connection->tls)
+        return net_tls_write(connection->tls, pieces[0].iov_base, pieces[0].iov_len, ret_count);
+    if (message.msg_iovlen == 1)
+        sent = send(connection->fd, pieces[0].iov_base, pieces[0].iov_len, MSG_NOSIGNAL);
+    else
+        sent = sendmsg(connection->fd, &message, MSG_NOSIGNAL);
+    if (sent >= 0) {
+        *ret_count = (size_t)sent;
+        return NET_IO_DONE;
+    }
+    return errno == EAGAIN || errno == EINTR ? NET_IO_WANTS_WRITE : NET_IO_FAILED;
+}
+
+/* Full above the mark, and until half of it is written: so that reading does not start and stop
+ * with every byte. */
+static void connection_mark(struct net_connection *connection)
+{
+    size_t high = connection->shard->settings->output_high;
+
+    if (connection->output.len > high) {
+        connection->full = true;
+    } else if (connection->full && connection->output.len <= high / 2) {
+        connection->full = false;
+        connection->give_again = true;
+    }
+}
+
+static void connection_send(struct net_connection *connection)
+{
+    bool moved = false;
+
+    while (connection->output.len && !connection->write_blocked && !connection->aborted) {
+        size_t count = 0;
+
+        switch (pieces_send(connection, &count)) {
+        case NET_IO_DONE:
+            net_output_consume(&connection->output, count);
+            net_counter_add(&connection->shard->bytes_out, count);
+            moved = true;
+            break;
+        case NET_IO_WANTS_READ:
+            connection->write_blocked = connection->write_wants_read = true;
+            break;
+        case NET_IO_WANTS_WRITE:
+            connection->write_blocked = true;
+            break;
+        case NET_IO_CLOSED:
+        case NET_IO_FAILED:
+            connection->aborted = true;
+            break;
+        }
+    }
+    connection_mark(connection);
+    /* The stall is counted from the last byte that moved. */
+    if (connection->output.len == 0 && moved)
+        connection->layer_deadline_ms = NET_TIMER_NEVER;
+    else if (connection->output.len &&
+             (moved || connection->layer_deadline_ms == NET_TIMER_NEVER)) {
+        connection->layer_deadline_ms =
+            connection->now_ms + connection->shard->settings->write_stall_ms;
+        connection->stall_unsent = INT_MAX;
+    }
+}
+
+/* Settling */
+
+/* The output is written; the peer may still be sending. */
+static void connection_end(struct net_connection *connection)
+{
+    if (connection->tls)
+        net_tls_shutdown(connection->tls);
+    if (!connection->linger || connection->peer_closed || shutdown(connection->fd, SHUT_WR) != 0) {
+        connection->aborted = true;
+        return;
+    }
+    input_done(&connection->input);
+    connection->state = STATE_LINGERING;
+    connection->layer_deadline_ms = connection->now_ms + connection->shard->settings->linger_ms;
+}
+
+static void connection_settle(struct net_connection *connection)
+{
+    if (connection->depth)
+        return;
+    for (;;) {
+        connection_send(connection);
+        if (connection->state != STATE_OPEN || connection->aborted || !connection->give_again ||
+            connection->full)
+            break;
+        connection->give_again = false;
+        if (connection->input.len)
+            connection_give(connection, slice_of(connection->input.data + connection->input.at,
+                                                 connection->input.len));
+        /* TLS may hold more that the socket will not announce. */
+        if (connection->tls && net_tls_has_pending(connection->tls)) {
+            connection->depth++;
+            connection_read(connection);
+            connection->depth--;
+        }
+    }
+    if (connection->peer_closed &&
+        (connection->state == STATE_OPEN || connection->state == STATE_NEW))
+        connection->state = STATE_FINISHING;
+    if (connection->state == STATE_FINISHING && connection->output.len == 0)
+        connection_end(connection);
+    if (connection->aborted) {
+        connection_destroy(connection);
+        return;
+    }
+    events_arm(connection);
+    timer_arm(connection);
+}
+
+static void event_want(struct event *event, bool *armed, bool wanted)
+{
+    if (*armed == wanted)
+        return;
+    *armed = wanted;
+    if (wanted)
+        event_add(event, NULL);
+    else
+        event_del(event);
+}
+
+static void events_arm(struct net_connection *connection)
+{
+    bool wants_read = connection->state == STATE_NEW || connection->state == STATE_LINGERING ||
+                      connection->write_wants_read || connection_can_read(connection);
+
+    event_want(&connection->read_event, &connection->read_armed, wants_read);
+    event_want(&connection->write_event, &connection->write_armed,
+               connection->write_blocked && !connection->write_wants_read);
+}
+
+static void timer_arm(struct net_connection *connection)
+{
+    int64_t layer = connection->layer_deadline_ms;
+    int64_t protocol = connection->state == STATE_OPEN ? connection->protocol_deadline_ms
+                                                       : (int64_t)NET_TIMER_NEVER;
+
+    if (layer == NET_TIMER_NEVER || (protocol != NET_TIMER_NEVER && protocol < layer))
+        layer = protocol;
+    net_timer_set(connection->timer, layer);
+}
+
+static void connection_destroy(struct net_connection *connection)
+{
+    struct net_shard *shard = connection->shard;
+    bool refused = connection->refused;
+
+    event_del(&connection->read_event);
+    event_del(&connection->write_event);
+    net_timer_free(connection->timer);
+    *connection->link = connection->next;
+    if (connection->next)
+        connection->next->link = connection->link;
+    if (connection->protocol) {
+        connection->depth++;
+        connection->protocol->closed(connection, connection->protocol_state);
+    }
+    net_output_done(&connection->output);
+    input_done(&connection->input);
+    net_tls_free(connection->tls);
+    close(connection->fd);
+    net_loop_load_change(connection->loop, -1);
+    memory_free(connection);
+    net_listener_closed(shard->listener, refused);
+}
+
+/* The shard */
+
+void net_shard_drain(struct net_shard *shard)
+{
+    struct net_connection *next;
+
+    shard->draining = true;
+    for (struct net_connection *connection = shard->connections; connection; connection = next) {
+        next = connection->next;
+        connection_clock(connection);
+        if (connection->state == STATE_NEW) {
+            connection->aborted = true;
+        } else if (connection->state == STATE_OPEN) {
+            connection->depth++;
+            connection->protocol->drain(connection, connection->protocol_state);
+            connection->depth--;
+        }
+        connection_settle(connection);
+    }
+}
+
+void net_shard_abort(struct net_shard *shard)
+{
+    shard->draining = true;
+    while (shard->connections)
+        connection_destroy(shard->connections);
+}
+
+/* What protocols call */
+
+struct net_output *net_connection_output(struct net_connection *connection)
+{
+    return &connection->output;
+}
+
+void net_connection_flush(struct net_connection *connection)
+{
+    if (connection->depth)
+        return;
+    connection_clock(connection);
+    connection_settle(connection);
+}
+
+bool net_connection_is_full(struct net_connection *connection)
+{
+    connection_mark(connection);
+    return connection->full;
+}
+
+void net_connection_resume(struct net_connection *connection)
+{
+    connection->give_again = true;
+}
+
+void net_connection_deadline(struct net_connection *connection, int64_t at_ms)
+{
+    connection->protocol_deadline_ms = at_ms;
+}
+
+void net_connection_finish(struct net_connection *connection, bool linger)
+{
+    if (connection->state == STATE_OPEN)
+        connection->state = STATE_FINISHING;
+    connection->linger |= linger || connection->input.len > 0;
+}
+
+void net_connection_abort(struct net_connection *connection)
+{
+    connection->aborted = true;
+}
+
+void net_connection_become(struct net_connection *connection, const struct net_protocol *protocol,
+                           void *context)
+{
+    assert(connection->depth && connection->state == STATE_OPEN);
+    connection->protocol->closed(connection, connection->protocol_state);
+    connection->protocol = protocol;
+    connection->protocol_deadline_ms = NET_TIMER_NEVER;
+    connection->protocol_state = protocol->open(connection, context);
+    connection->give_again = true;
+}
+
+uint64_t net_connection_now_ns(const struct net_connection *connection)
+{
+    return connection->now_ns;
+}
+
+int64_t net_connection_now_ms(const struct net_connection *connection)
+{
+    return connection->now_ms;
+}
+
+struct net_loop *net_connection_loop(const struct net_connection *connection)
+{
+    return connection->loop;
+}
+
+bool net_connection_is_tls(const struct net_connection *connection)
+{
+    return connection->tls != NULL;
+}
+
+bool net_connection_is_draining(const struct net_connection *connection)
+{
+    return connection->shard->draining;
+}
+
+const struct net_address *net_connection_peer(const struct net_connection *connection)
+{
+    return &connection->peer;
+}
+
+uint16_t net_connection_local_port(const struct net_connection *connection)
+{
+    return connection->shard->port;
+}

@@ -1,0 +1,618 @@
+/* A connection under HTTP is a queue of exchanges in the order the requests came. Nearly always it
+ * holds one: the handler answers at once and the answer is written straight into the output. An
+ * answer that comes before its turn is kept in its exchange until those before it are there.
+ *
+ * Exchanges are pooled for each loop. One that a handler has deferred outlives its connection: it
+ * is cut loose (connection NULL, cancelled), and the answer, which must still come, only returns it
+ * to the pool. */
+#include "net/http_private.h"
+
+#include "base/clock.h"
+
+enum {
+    POOL_MAX = 64,
+    /* A body up to this long is copied behind its head, into one piece and one TLS record. */
+    BODY_COPY_MAX = 4 * 1024,
+};
+
+#define REFUSAL                                                                                    \
+    SLICE("HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"                              \
+          "Content-Type: application/json\r\nContent-Length: 75\r\n\r\n"                           \
+          "{\"code\":\"ServiceUnavailable\",\"message\":\"too many connections are open now\"}")
+
+struct net_http {
+    struct net_http_settings settings;
+    void (*handle)(struct net_http_request *request, void *context);
+    void *context;
+    size_t shard_count;
+    struct net_http_shard shards[];
+};
+
+struct net_http_connection {
+    struct net_connection *connection;
+    struct net_http *http;
+    struct net_http_shard *shard;
+    struct net_http_exchange *reading;      /* its request is being read; may be NULL */
+    struct net_http_exchange *first, *last; /* handed to the handler, not written yet */
+    struct net_http_exchange *handling;     /* in the handler now, neither answered nor deferred */
+    uint32_t in_flight;
+    bool closing;       /* takes no more requests */
+    bool finished;      /* writes no more answers: the last one said so */
+    bool continue_owed; /* 100 Continue, once the answers before it are written */
+    const struct net_protocol *upgrade;
+    void *upgrade_context;
+};
+
+static void exchange_dispatch(struct net_http_connection *http, struct net_http_exchange *exchange);
+static void exchange_write(struct net_http_connection *http, struct net_http_exchange *exchange,
+                           const struct net_http_response *response);
+static void exchange_store(struct net_http_exchange *exchange,
+                           const struct net_http_response *response);
+static void exchange_drop_body(struct net_http_exchange *exchange);
+static void answer_came(struct net_task *task, struct net_loop *loop);
+static void queue_advance(struct net_http_connection *http);
+static void deadline_choose(struct net_http_connection *http);
+
+struct net_http_settings net_http_settings_default(void)
+{
+    return (struct net_http_settings){
+        .request_line_max = 16 * 1024,
+        .head_max = 64 * 1024,
+        .header_count_max = 128,
+        .body_max = 4 * 1024 * 1024,
+        .in_flight_max = 16,
+        .head_ms = 15 * 1000,
+        .body_ms = 120 * 1000,
+        .idle_ms = 120 * 1000,
+    };
+}
+
+struct net_http *net_http_new(struct net_loops *loops, const struct net_http_settings *settings,
+                              void (*handle)(struct net_http_request *request, void *context),
+                              void *context)
+{
+    size_t count = net_loops_count(loops);
+    struct net_http *http =
+        memory_alloc_zero(sizeof *http + memory_array_size(count, sizeof(struct net_http_shard)));
+
+    assert(settings->in_flight_max > 0 && settings->header_count_max > 0);
+    http->settings = *settings;
+    http->handle = handle;
+    http->context = context;
+    http->shard_count = count;
+    for (size_t i = 0; i < count; i++)
+        http->shards[i].http = http;
+    return http;
+}
+
+static void exchange_free(struct net_http_exchange *exchange)
+{
+    net_http_reader_done(&exchange->reader);
+    arena_free(exchange->request.arena);
+    memory_free(exchange);
+}
+
+void net_http_free(struct net_http *http)
+{
+    if (!http)
+        return;
+    for (size_t i = 0; i < http->shard_count; i++) {
+        struct net_http_shard *shard = &http->shards[i];
+
+        assert(net_counter_read(&shard->in_flight) == 0);
+        while (shard->pool) {
+            struct net_http_exchange *exchange = shard->pool;
+
+            shard->pool = exchange->next;
+            exchange_free(exchange);
+        }
+    }
+    memory_free(http);
+}
+
+void net_http_metrics(const struct net_http *http, struct net_http_metrics *ret_metrics)
+{
+    memset(ret_metrics, 0, sizeof *ret_metrics);
+    for (size_t i = 0; i < http->shard_count; i++) {
+        const struct net_http_shard *shard = &http->shards[i];
+
+        for (size_t c = 0; c < ARRAY_LEN(shard->by_class); c++)
+            ret_metrics->by_class[c] += net_counter_read(&shard->by_class[c]);
+        ret_metrics->in_flight += net_counter_read(&shard->in_flight);
+        histogram_add(&ret_metrics->latency_us, &shard->latency_us);
+    }
+}
+
+/* Exchanges */
+
+static struct net_http_exchange *exchange_take(struct net_http_connection *http)
+{
+    struct net_http_shard *shard = http->shard;
+    const struct net_http_settings *settings = &http->http->settings;
+    struct net_http_exchange *exchange = shard->pool;
+
+    if (exchange) {
+        shard->pool = exchange->next;
+        shard->pool_count--;
+    } else {
+        exchange =
+            memory_alloc_zero(sizeof *exchange + memory_array_size(settings->header_count_max,
+                                                                   sizeof(struct net_http_header)));
+        exchange->request.arena = arena_new();
+    }
+    exchange->shard = shard;
+    exchange->next = NULL;
+    exchange->connection = http;
+    atomic_store_explicit(&exchange->cancelled, false, memory_order_relaxed);
+    exchange->deferred = exchange->answered = exchange->close = exchange->linger = false;
+    exchange->body_owned = false;
+    exchange->head_until_ms = net_connection_now_ms(http->connection) + settings->head_ms;
+    exchange->body_until_ms = 0;
+    net_http_reader_begin(&exchange->reader, settings, &exchange->request, exchange->headers);
+    return exchange;
+}
+
+/* Back to the pool. */
+static void exchange_release(void *context)
+{
+    struct net_http_exchange *exchange = context;
+    struct net_http_shard *shard = exchange->shard;
+
+    net_http_reader_done(&exchange->reader);
+    if (shard->pool_count >= POOL_MAX) {
+        exchange_free(exchange);
+        return;
+    }
+    arena_reset(exchange->request.arena);
+    exchange->next = shard->pool;
+    shard->pool = exchange;
+    shard->pool_count++;
+}
+
+/* The protocol's callbacks */
+
+static void *http_open(struct net_connection *connection, void *context)
+{
+    struct net_http_connection *http = MEMORY_NEW(struct net_http_connection);
+
+    http->connection = connection;
+    http->http = context;
+    http->shard = &http->http->shards[net_loop_index(net_connection_loop(connection))];
+    return http;
+}
+
+/* Answers for the handler, which never sees the request; nothing more is taken. */
+static void refuse(struct net_http_connection *http, uint16_t status, const char *reason)
+{
+    struct net_http_exchange *exchange = TAKE(http->reading);
+
+    exchange->close = exchange->linger = true;
+    exchange_dispatch(http, exchange);
+    net_http_respond(&exchange->request,
+                     &(struct net_http_response){
+                         .status = status,
+                         .lines = SLICE("Content-Type: application/json\r\n"),
+                         .body = net_http_error_body(exchange->request.arena, status, reason),
+                         .body_kind = NET_HTTP_BODY_IN_ARENA,
+                     });
+}
+
+static bool can_take(struct net_http_connection *http)
+{
+    return !http->closing && http->in_flight < http->http->settings.in_flight_max &&
+           !net_connection_is_full(http->connection);
+}
+
+/* The head is here and the body is not: it has its own deadline, and a client may wait for a sign
+ * to send it. */
+static void body_awaited(struct net_http_connection *http)
+{
+    struct net_http_exchange *exchange = http->reading;
+
+    if (exchange->reader.phase == NET_HTTP_PHASE_HEAD)
+        return;
+    if (!exchange->body_until_ms)
+        exchange->body_until_ms =
+            net_connection_now_ms(http->connection) + http->http->settings.body_ms;
+    if (exchange->reader.expects) {
+        exchange->reader.expects = false;
+        http->continue_owed = true;
+    }
+}
+
+static void continue_pay(struct net_http_connection *http)
+{
+    if (!http->continue_owed || http->first)
+        return;
+    http->continue_owed = false;
+    net_output_append(net_connection_output(http->connection),
+                      SLICE("HTTP/1.1 100 Continue\r\n\r\n"));
+}
+
+static size_t http_bytes(struct net_connection *connection, void *state, struct slice bytes)
+{
+    struct net_http_connection *http = state;
+    size_t taken = 0;
+
+    while (taken < bytes.len && can_take(http)) {
+        size_t count;
+
+        if (!http->reading)
+            http->reading = exchange_take(http);
+        switch (net_http_read(&http->reading->reader, slice_skip(bytes, taken), &count)) {
+        case NET_HTTP_MORE:
+            body_awaited(http);
+            continue_pay(http);
+            deadline_choose(http);
+            return taken + count;
+        case NET_HTTP_BAD:
+            refuse(http, http->reading->reader.status, http->reading->reader.reason);
+            return bytes.len; /* what follows has no meaning */
+        case NET_HTTP_DONE:
+            http->continue_owed = false;
+            taken += count;
+            exchange_dispatch(http, TAKE(http->reading));
+            http->http->handle(&http->handling->request, http->http->context);
+            assert(!http->handling); /* a handler answers or defers */
+            break;
+        }
+        if (UNLIKELY(http->upgrade)) {
+            net_connection_become(connection, http->upgrade, http->upgrade_context);
+            return taken;
+        }
+    }
+    deadline_choose(http);
+    return taken;
+}
+
+/* What the client must do next, and by when. While a handler works the client owes nothing. */
+static void deadline_choose(struct net_http_connection *http)
+{
+    const struct net_http_exchange *reading = http->reading;
+    int64_t until_ms = NET_TIMER_NEVER;
+
+    if (reading)
+        until_ms = reading->body_until_ms ? reading->body_until_ms : reading->head_until_ms;
+    else if (!http->first)
+        until_ms = net_connection_now_ms(http->connection) + http->http->settings.idle_ms;
+    net_connection_deadline(http->connection, until_ms);
+}
+
+static void exchange_deadlines_renew(struct net_http_connection *http,
+                                     struct net_http_exchange *exchange)
+{
+    int64_t now_ms = net_connection_now_ms(http->connection);
+
+    exchange->head_until_ms = now_ms + http->http->settings.head_ms;
+    if (exchange->body_until_ms)
+        exchange->body_until_ms = now_ms + http->http->settings.body_ms;
+}
+
+static void http_deadline(struct net_connection *connection, void *state)
+{
+    struct net_http_connection *http = state;
+
+    if (http->reading && !can_take(http)) {
+        /* It is we who do not read; the client gets its time anew. */
+        exchange_deadlines_renew(http, http->reading);
+        deadline_choose(http);
+    } else if (http->reading) {
+        refuse(http, 408, "the request did not arrive in time");
+    } else if (net_connection_output(connection)->len) {
+        deadline_choose(http); /* still writing: the layer watches over that */
+    } else {
+        http->closing = true;
+        net_connection_finish(connection, false);
+    }
+}
+
+static void http_drain(struct net_connection *connection, void *state)
+{
+    struct net_http_connection *http = state;
+
+    if (http->closing)
+        return;
+    http->closing = true;
+    if (http->reading)
+        refuse(http, 503, "the server is stopping");
+    else if (!http->first)
+        net_connection_finish(connection, false);
+}
+
+static void http_closed(struct net_connection *connection UNUSED, void *state)
+{
+    struct net_http_connection *http = state;
+    struct net_http_exchange *next;
+
+    for (struct net_http_exchange *exchange = http->first; exchange; exchange = next) {
+        next = exchange->next;
+        exchange->connection = NULL;
+        net_counter_add(&http->shard->by_class[0], 1);
+        if (exchange->answered) {
+            net_counter_add(&http->shard->in_flight, (uint64_t)-1);
+            exchange_drop_body(exchange);
+            exchange_release(exchange);
+        } else {
+            atomic_store_explicit(&exchange->cancelled, true, memory_order_relaxed);
+        }
+    }
+    if (http->reading)
+        exchange_release(http->reading);
+    memory_free(http);
+}
+
+const struct net_protocol net_http_protocol = {
+    .name = "http",
+    .open = http_open,
+    .bytes = http_bytes,
+    .deadline = http_deadline,
+    .drain = http_drain,
+    .closed = http_closed,
+    .refusal = REFUSAL,
+};
+
+/* Requests */
+
+/* Puts the exchange into the queue; the handler or refuse answers it. */
+static void exchange_dispatch(struct net_http_connection *http, struct net_http_exchange *exchange)
+{
+    struct net_http_request *request = &exchange->request;
+
+    request->tls = net_connection_is_tls(http->connection);
+    request->local_port = net_connection_local_port(http->connection);
+    request->peer = *net_connection_peer(http->connection);
+    request->started_ns = net_connection_now_ns(http->connection);
+    request->loop = net_connection_loop(http->connection);
+    request->user = NULL;
+    exchange->close |= !net_http_reader_keeps_alive(&exchange->reader);
+    http->closing |= exchange->close;
+
+    if (http->last)
+        http->last->next = exchange;
+    else
+        http->first = exchange;
+    http->last = exchange;
+    http->in_flight++;
+    http->handling = exchange;
+    net_counter_add(&http->shard->in_flight, 1);
+}
+
+void net_http_defer(struct net_http_request *request)
+{
+    struct net_http_exchange *exchange = CONTAINER_OF(request, struct net_http_exchange, request);
+
+    assert(exchange->connection->handling == exchange);
+    net_http_reader_keep(&exchange->reader);
+    exchange->deferred = true;
+    exchange->connection->handling = NULL;
+}
+
+bool net_http_cancelled(const struct net_http_request *request)
+{
+    struct net_http_exchange *exchange = CONTAINER_OF(request, struct net_http_exchange, request);
+
+    return atomic_load_explicit(&exchange->cancelled, memory_order_relaxed);
+}
+
+struct slice net_http_header(const struct net_http_request *request, struct slice name)
+{
+    for (size_t i = 0; i < request->header_count; i++) {
+        struct slice candidate = request->headers[i].name;
+
+        if (candidate.len == name.len && slice_equal_nocase(candidate, name))
+            return request->headers[i].value;
+    }
+    return SLICE_NONE;
+}
+
+/* Answers */
+
+void net_http_respond(struct net_http_request *request, const struct net_http_response *response)
+{
+    struct net_http_exchange *exchange = CONTAINER_OF(request, struct net_http_exchange, request);
+    struct net_http_connection *http;
+
+    assert(!exchange->answered);
+    if (exchange->deferred) {
+        exchange_store(exchange, response);
+        exchange->task.run = answer_came;
+        if (net_loop_is_current(request->loop))
+            answer_came(&exchange->task, request->loop);
+        else
+            net_loop_post(request->loop, &exchange->task);
+        return;
+    }
+    http = exchange->connection;
+    assert(http->handling == exchange);
+    http->handling = NULL;
+    if (http->first == exchange && !http->finished) {
+        exchange_write(http, exchange, response);
+    } else {
+        exchange_store(exchange, response);
+        exchange->answered = true;
+    }
+}
+
+static void answer_came(struct net_task *task, struct net_loop *loop UNUSED)
+{
+    struct net_http_exchange *exchange = CONTAINER_OF(task, struct net_http_exchange, task);
+    struct net_http_connection *http = exchange->connection;
+
+    if (!http) {
+        net_counter_add(&exchange->shard->in_flight, (uint64_t)-1);
+        exchange_drop_body(exchange);
+        exchange_release(exchange);
+        return;
+    }
+    exchange->answered = true;
+    if (http->first == exchange) {
+        queue_advance(http);
+        net_connection_flush(http->connection);
+    }
+}
+
+/* Keeps the answer in the exchange: on the thread that gives it, so that the loop need not. */
+static void exchange_store(struct net_http_exchange *exchange,
+                           const struct net_http_response *response)
+{
+    struct arena *arena = exchange->request.arena;
+    uint8_t *tail = arena_alloc(arena, net_http_tail_bound(response));
+
+    exchange->status = response->status;
+    exchange->close |= response->close;
+    exchange->tail = slice_of(tail, net_http_tail_write(tail, response));
+    exchange->body = response->body_kind == NET_HTTP_BODY_COPIED ? arena_copy(arena, response->body)
+                                                                 : response->body;
+    exchange->body_owned = response->body_kind == NET_HTTP_BODY_OWNED;
+    exchange->release = response->release;
+}
+
+static void body_release(struct slice body, struct net_release release)
+{
+    if (release.fn)
+        release.fn(release.context);
+    else
+        memory_free((void *)body.data);
+}
+
+static void exchange_drop_body(struct net_http_exchange *exchange)
+{
+    if (exchange->body_owned)
+        body_release(exchange->body, exchange->release);
+    exchange->body_owned = false;
+}
+
+static void exchange_count(struct net_http_exchange *exchange, uint16_t status)
+{
+    struct net_http_shard *shard = exchange->shard;
+    uint64_t took_ns = clock_monotonic_ns() - exchange->request.started_ns;
+
+    net_counter_add(&shard->in_flight, (uint64_t)-1);
+    net_counter_add(&shard->by_class[MIN(status / 100, 5)], 1);
+    histogram_record(&shard->latency_us, took_ns / 1000);
+}
+
+/* The exchange at the front of the queue has been written. */
+static void queue_pop(struct net_http_connection *http, struct net_http_exchange *exchange)
+{
+    assert(http->first == exchange);
+    http->first = exchange->next;
+    if (!http->first)
+        http->last = NULL;
+    if (http->in_flight-- == http->http->settings.in_flight_max)
+        net_connection_resume(http->connection);
+    if (exchange->close || (http->closing && !http->first)) {
+        http->closing = http->finished = true;
+        net_connection_finish(http->connection, exchange->linger);
+    }
+}
+
+/* Puts the body behind its head, copied or handed over. True: it was handed over together with the
+ * exchange, whose arena holds it. */
+static bool body_write(struct net_output *output, struct net_http_exchange *exchange,
+                       struct slice body, enum net_http_body kind, struct net_release release)
+{
+    switch (kind) {
+    case NET_HTTP_BODY_COPIED:
+        net_output_append(output, body);
+        return false;
+    case NET_HTTP_BODY_OWNED:
+        net_output_append_owned(output, body, release);
+        return false;
+    case NET_HTTP_BODY_IN_ARENA:
+        net_output_append_owned(output, body,
+                                (struct net_release){.fn = exchange_release, .context = exchange});
+        return true;
+    }
+    return false;
+}
+
+/* Front, tail and a short body in one piece. A tail of length 0 is made here, from the response. */
+static void exchange_put(struct net_http_connection *http, struct net_http_exchange *exchange,
+                         const struct net_http_response *response, struct slice tail)
+{
+    struct net_output *output = net_connection_output(http->connection);
+    bool has_body = net_http_status_has_body(response->status) &&
+                    !slice_equal(exchange->request.method, SLICE("HEAD"));
+    bool short_body = has_body && response->body.len <= BODY_COPY_MAX;
+    size_t tail_bound = tail.len ? tail.len : net_http_tail_bound(response);
+    uint8_t *to = net_output_reserve(output, NET_HTTP_FRONT_MAX + tail_bound +
+                                                 (short_body ? response->body.len : 0));
+    uint8_t *at = to;
+    bool close = exchange->close || (http->closing && !exchange->next);
+    bool released = false;
+
+    at += net_http_front_write(at, response->status,
+                               net_loop_date(net_connection_loop(http->connection)), close,
+                               exchange->request.http_10);
+    if (tail.len)
+        at = (uint8_t *)memcpy(at, tail.data, tail.len) + tail.len;
+    else
+        at += net_http_tail_write(at, response);
+    if (short_body && response->body.len)
+        at = (uint8_t *)memcpy(at, response->body.data, response->body.len) + response->body.len;
+    net_output_commit(output, (size_t)(at - to));
+
+    exchange_count(exchange, response->status);
+    queue_pop(http, exchange);
+    if (has_body && !short_body)
+        released =
+            body_write(output, exchange, response->body, response->body_kind, response->release);
+    else if (response->body_kind == NET_HTTP_BODY_OWNED)
+        body_release(response->body, response->release);
+    if (!released)
+        exchange_release(exchange);
+}
+
+/* Writes an answer given in its turn, and those behind it that waited for it. */
+static void exchange_write(struct net_http_connection *http, struct net_http_exchange *exchange,
+                           const struct net_http_response *response)
+{
+    exchange->close |= response->close;
+    exchange_put(http, exchange, response, SLICE_NONE);
+    if (http->first)
+        queue_advance(http);
+}
+
+/* Writes the answers at the front of the queue that are there. */
+static void queue_advance(struct net_http_connection *http)
+{
+    while (http->first && http->first->answered && !http->finished) {
+        struct net_http_exchange *exchange = http->first;
+        struct net_http_response response = {
+            .status = exchange->status,
+            .body = exchange->body,
+            .body_kind = exchange->body_owned ? NET_HTTP_BODY_OWNED : NET_HTTP_BODY_IN_ARENA,
+            .release = exchange->release,
+        };
+
+        exchange->body_owned = false;
+        exchange_put(http, exchange, &response, exchange->tail);
+    }
+    if (!http->first) {
+        continue_pay(http);
+        deadline_choose(http);
+    }
+}
+
+bool net_http_upgrade(struct net_http_request *request, struct slice lines,
+                      const struct net_protocol *protocol, void *context)
+{
+    struct net_http_exchange *exchange = CONTAINER_OF(request, struct net_http_exchange, request);
+    struct net_http_connection *http = exchange->connection;
+    struct net_output *output = net_connection_output(http->connection);
+
+    assert(http->handling == exchange);
+    if (http->first != exchange || http->closing)
+        return false;
+    http->handling = NULL;
+    http->upgrade = protocol;
+    http->upgrade_context = context;
+    net_output_append(output, SLICE("HTTP/1.1 101 Switching Protocols\r\n"));
+    net_output_append(output, lines);
+    net_output_append(output, SLICE("\r\n"));
+    exchange_count(exchange, 101);
+    queue_pop(http, exchange);
+    exchange_release(exchange);
+    return true;
+}

@@ -1,0 +1,58 @@
+/* What HTTP keeps around a request, for its own sources. */
+#pragma once
+
+#include "net/connection_private.h"
+#include "net/http_read.h"
+
+struct net_http_connection;
+struct net_http_shard;
+
+/* One request and its answer. Made by the loop, the handler's between call and answer, kept for the
+ * next request afterwards. */
+struct net_http_exchange {
+    struct net_http_request request;
+    struct net_http_reader reader;
+    struct net_http_shard *shard;
+    struct net_http_exchange *next;         /* in its connection's queue, or in the pool */
+    struct net_http_connection *connection; /* NULL once that has gone */
+    struct net_task task;                   /* brings the answer to the loop */
+    int64_t head_until_ms, body_until_ms;
+    atomic_bool cancelled;
+    bool deferred;
+    bool answered; /* the answer is kept below until its turn comes */
+    bool close;    /* the connection ends after this answer */
+    bool linger;   /* and the client may still be sending */
+
+    uint16_t status;
+    struct slice tail; /* of the head, in the arena */
+    struct slice body;
+    bool body_owned;
+    struct net_release release;
+
+    struct net_http_header headers[]; /* settings.header_count_max */
+};
+
+/* A loop's part: unused exchanges and counts. */
+struct net_http_shard {
+    struct net_http *http;
+    struct net_http_exchange *pool;
+    size_t pool_count;
+    _Atomic uint64_t by_class[6];
+    _Atomic uint64_t in_flight;
+    struct histogram latency_us;
+};
+
+/* http_write.c: the head of an answer in two parts. The first is made on the loop, which knows the
+ * date and whether the connection stays; the tail wherever the answer is given.
+ * Each returns how many bytes it wrote; the buffer must hold the bound. */
+enum { NET_HTTP_FRONT_MAX = 256 };
+size_t net_http_front_write(uint8_t *to, uint16_t status, struct slice date, bool close,
+                            bool http_10);
+size_t net_http_tail_bound(const struct net_http_response *response);
+size_t net_http_tail_write(uint8_t *to, const struct net_http_response *response);
+
+/* Whether an answer of that status has a body at all. */
+bool net_http_status_has_body(uint16_t status);
+
+/* {"code":"BadRequest","message":"..."} for what is refused before it reaches the handler. */
+struct slice net_http_error_body(struct arena *arena, uint16_t status, const char *reason);

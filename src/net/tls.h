@@ -1,0 +1,23 @@
+/* TLS: a server certificate with its key, ready for connections; OpenSSL behind it.
+ *
+ * A context never changes. A new certificate is a new context, handed to the listeners; the old one
+ * lives until its last connection has gone. TLS 1.2 and later, ALPN "http/1.1", session tickets. */
+#pragma once
+
+#include "base/error.h"
+#include "base/slice.h"
+
+struct net_tls_context; /* opaque, shared, reference-counted; any thread */
+
+/* From PEM files: a certificate with any chain behind it, and its private key.
+ * ERROR_CERTIFICATE: a file cannot be read or parsed, or the two do not belong together. */
+NODISCARD bool net_tls_context_new(const char *certificate_path, const char *key_path,
+                                   struct net_tls_context **ret_context, struct error *err);
+
+/* The same from PEM text in memory. */
+NODISCARD bool net_tls_context_new_pem(struct slice certificate, struct slice key,
+                                       struct net_tls_context **ret_context, struct error *err);
+
+struct net_tls_context *net_tls_context_ref(struct net_tls_context *context);
+struct net_tls_context *net_tls_context_unref(struct net_tls_context *context); /* NULL is fine */
+CLEANUP_FN(struct net_tls_context *, net_tls_context_unref)

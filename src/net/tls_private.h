@@ -1,0 +1,31 @@
+/* TLS on one connection, for connection.c. */
+#pragma once
+
+#include "net/tls.h"
+
+struct net_tls; /* opaque, owned by its connection */
+
+/* What became of reading or writing a descriptor, plain or TLS. */
+enum net_io {
+    NET_IO_DONE,
+    NET_IO_WANTS_READ, /* nothing moved: wait until it can be read */
+    NET_IO_WANTS_WRITE,
+    NET_IO_CLOSED, /* by the peer */
+    NET_IO_FAILED,
+};
+
+struct net_tls *net_tls_new(struct net_tls_context *context, int fd);
+void net_tls_free(struct net_tls *tls); /* NULL is fine */
+
+/* Both shake hands first where that is still to be done. */
+enum net_io net_tls_read(struct net_tls *tls, void *to, size_t size, size_t *ret_count);
+enum net_io net_tls_write(struct net_tls *tls, const void *from, size_t size, size_t *ret_count);
+
+bool net_tls_is_established(const struct net_tls *tls);
+
+/* Bytes have left the socket that were not given to the caller yet, so that waiting for the socket
+ * may wait for ever. */
+bool net_tls_has_pending(const struct net_tls *tls);
+
+/* Tells the peer that nothing follows, as far as that goes without waiting. */
+void net_tls_shutdown(struct net_tls *tls);

@@ -1,0 +1,47 @@
+/* Workers: threads for what blocks or runs long, so that no loop ever waits.
+ *
+ * Threads start when work waits for one and end after a while without any; the queue has a limit,
+ * over which work is refused at once rather than late. */
+#pragma once
+
+#include "net/loop.h"
+
+struct net_workers; /* opaque, owned; any thread */
+
+/* A piece of work, kept inside the structure it is about. run is called on a worker; then done, if
+ * there is one, on the loop. The structure must live until the last of the two; it may be freed
+ * there. */
+struct net_work {
+    void (*run)(struct net_work *work);
+    void (*done)(struct net_work *work, struct net_loop *loop); /* may be NULL */
+    struct net_loop *loop;                                      /* for done */
+    struct net_task task;                                       /* of net/ */
+    struct net_work *next;                                      /* of net/ */
+};
+
+struct net_workers_settings {
+    size_t threads_max;
+    size_t queue_max; /* work waiting, besides what runs */
+    int64_t idle_ms;  /* a thread without work for so long ends */
+};
+
+struct net_workers_settings net_workers_settings_default(void);
+
+struct net_workers_metrics {
+    uint64_t threads, running, queued; /* now */
+    uint64_t submitted, refused;       /* since the start */
+};
+
+struct net_workers *net_workers_new(const struct net_workers_settings *settings);
+
+/* Refuses new work, runs what was taken, and waits for it. The loops must still be there. NULL is
+ * fine. */
+void net_workers_free(struct net_workers *workers);
+CLEANUP_FN(struct net_workers *, net_workers_free)
+
+/* Takes the work, or refuses it: ERROR_BUSY when the queue is full, ERROR_SHUTTING_DOWN once
+ * net_workers_free has begun. */
+NODISCARD bool net_workers_submit(struct net_workers *workers, struct net_work *work,
+                                  struct error *err);
+
+void net_workers_metrics(struct net_workers *workers, struct net_workers_metrics *ret_metrics);

@@ -1,0 +1,85 @@
+/* The text a person sees at start. Only what is true: fronts that listen, and a key file rather
+ * than a key, since standard output may end in a log that others read. */
+#include "server/server_private.h"
+
+#include <unistd.h>
+
+/* The host part of a URL clients can use: an address that means "all" is none. */
+static void host_print(const struct net_address *address, char *ret_host, size_t size)
+{
+    char text[NET_ADDRESS_TEXT_SIZE];
+    bool every = address->any.sa_family == AF_INET
+                     ? address->v4.sin_addr.s_addr == INADDR_ANY
+                     : IN6_IS_ADDR_UNSPECIFIED(&address->v6.sin6_addr);
+
+    if (every && gethostname(ret_host, size) == 0) {
+        ret_host[size - 1] = '\0';
+        return;
+    }
+    net_address_host(address, text);
+    if (address->any.sa_family == AF_INET6 && text[0] != '[')
+        snprintf(ret_host, size, "[%s]", text);
+    else
+        snprintf(ret_host, size, "%s", text);
+}
+
+static void certificate_print(const struct server *server, struct buf *out)
+{
+    const struct certificate_source source = server_certificate_source(server);
+
+    if (source.certificate_path[0])
+        buf_printf(out, "certificate %s", source.certificate_path);
+    else if (source.directory)
+        buf_printf(out, "self-signed certificate %s/tls/certificate.pem", source.directory);
+    else
+        BUF_APPEND(out, "self-signed certificate of this run");
+}
+
+static void key_print(const struct server *server, struct buf *out)
+{
+    if (server->settings->server_dev)
+        buf_printf(out, "  key      %s\n           (the public emulator key, because of --dev)\n",
+                   server->keys.primary);
+    else if (server->keys.path[0])
+        buf_printf(out, "  key      in the file %s\n", server->keys.path);
+    else
+        buf_printf(out,
+                   "  key      %s\n           (of this run only: no rocksdb node to keep it in)\n",
+                   server->keys.primary);
+}
+
+static void rest_print(const struct server *server, struct buf *out)
+{
+    const struct net_address *address = net_listener_address(server->rest);
+    const char *scheme = server->settings->tls_required ? "https" : "http";
+    unsigned port = net_address_port(address);
+    char host[NET_ADDRESS_TEXT_SIZE + 8];
+
+    host_print(address, host, sizeof host);
+    buf_printf(out, "  REST     %s://%s:%u/  (/ready, /metrics)\n", scheme, host, port);
+    if (!server->settings->tls_required)
+        buf_printf(out, "           https://%s:%u/\n", host, port);
+    BUF_APPEND(out, "           (");
+    certificate_print(server, out);
+    BUF_APPEND(out, ")\n");
+    key_print(server, out);
+    buf_printf(out, "  NoSQL    AccountEndpoint=%s://%s:%u/;AccountKey=%s;\n", scheme, host, port,
+               server->keys.path[0] ? "<the key>" : server->keys.primary);
+    BUF_APPEND(out, "           (clients connect, but this version answers every request 501)\n");
+}
+
+void server_describe(const struct server *server, struct buf *out)
+{
+    BUF_APPEND(out, "Orrery " ORRERY_VERSION " is ready.\n\n");
+    if (server->rest)
+        rest_print(server, out);
+    else
+        BUF_APPEND(out, "  REST     off\n");
+    for (size_t i = 0; i < nodes_count(server->nodes); i++) {
+        const struct nodes_member *node = nodes_at(server->nodes, i);
+
+        buf_printf(out, "  %s %s = %.*s\n", i == 0 ? "data    " : "        ", node->name,
+                   SLICE_ARG(engine_name(node->engine)));
+    }
+    BUF_APPEND(out, "\nStop it with Ctrl-C or SIGTERM.\n");
+}

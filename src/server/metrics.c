@@ -1,0 +1,203 @@
+/* Counters live with whoever counts; here they are only read and named. Names follow Prometheus:
+ * base units (seconds, bytes), _total on counters, process_ for what every process has. */
+#include "server/metrics.h"
+
+#include "base/clock.h"
+
+#include <dirent.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static void family(struct buf *out, const char *name, const char *type, const char *help)
+{
+    buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void single(struct buf *out, const char *name, const char *type, const char *help,
+                   uint64_t value)
+{
+    family(out, name, type, help);
+    buf_printf(out, "%s %llu\n", name, (unsigned long long)value);
+}
+
+static uint64_t resident_bytes(void)
+{
+    unsigned long long size, resident;
+    FILE *file = fopen("/proc/self/statm", "re");
+    bool got = file && fscanf(file, "%llu %llu", &size, &resident) == 2;
+
+    if (file)
+        fclose(file);
+    return got ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+static uint64_t open_descriptors(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    uint64_t count = 0;
+
+    if (!directory)
+        return 0;
+    while (readdir(directory))
+        count++;
+    closedir(directory);
+    return count - MIN(count, (uint64_t)3); /* ".", ".." and the one doing the counting */
+}
+
+static void process_print(const struct metrics_sources *sources, struct buf *out)
+{
+    struct rusage usage;
+
+    family(out, "orrery_build_info", "gauge", "The version that runs.");
+    BUF_APPEND(out, "orrery_build_info{version=\"" ORRERY_VERSION "\"} 1\n");
+    family(out, "process_start_time_seconds", "gauge", "When the server started.");
+    buf_printf(out, "process_start_time_seconds %.3f\n", (double)sources->started_ms / 1000);
+    single(out, "process_resident_memory_bytes", "gauge", "Resident memory.", resident_bytes());
+    single(out, "process_open_fds", "gauge", "Open descriptors.", open_descriptors());
+    getrusage(RUSAGE_SELF, &usage);
+    family(out, "process_cpu_seconds_total", "counter", "Processor time in user and system mode.");
+    buf_printf(out, "process_cpu_seconds_total %.6f\n",
+               (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                   (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
+    single(out, "orrery_log_lines_lost_total", "counter", "Log lines nobody took.",
+           log_lost(sources->log));
+}
+
+static void connections_print(const struct net_listener *listener, struct buf *out)
+{
+    struct net_listener_metrics m;
+
+    net_listener_metrics(listener, &m);
+    family(out, "orrery_connections", "gauge", "Open connections.");
+    buf_printf(out, "orrery_connections{front=\"rest\"} %llu\n", (unsigned long long)m.open);
+
+    const struct {
+        const char *name, *help;
+        uint64_t value;
+    } counters[] = {
+        {"orrery_connections_accepted_total", "Connections accepted.", m.accepted},
+        {"orrery_connections_refused_total", "Connections over the limit.", m.refused},
+        {"orrery_tls_handshakes_total", "TLS handshakes completed.", m.tls_handshakes},
+        {"orrery_tls_failures_total", "TLS handshakes failed.", m.tls_failures},
+        {"orrery_received_bytes_total", "Bytes received.", m.bytes_in},
+        {"orrery_sent_bytes_total", "Bytes sent.", m.bytes_out},
+        {"orrery_accept_pauses_total", "Pauses of accepting for want of descriptors.",
+         m.accept_pauses},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
+        family(out, counters[i].name, "counter", counters[i].help);
+        buf_printf(out, "%s{front=\"rest\"} %llu\n", counters[i].name,
+                   (unsigned long long)counters[i].value);
+    }
+}
+
+static void requests_print(const struct net_http *http, struct buf *out)
+{
+    CLEANUP(memory_free) struct net_http_metrics *m = MEMORY_NEW(struct net_http_metrics);
+
+    net_http_metrics(http, m);
+    family(out, "orrery_requests_total", "counter", "Requests by the class of their answer.");
+    buf_printf(out, "orrery_requests_total{front=\"rest\",answer=\"gone\"} %llu\n",
+               (unsigned long long)m->by_class[0]);
+    for (size_t i = 1; i < ARRAY_LEN(m->by_class); i++)
+        buf_printf(out, "orrery_requests_total{front=\"rest\",answer=\"%zuxx\"} %llu\n", i,
+                   (unsigned long long)m->by_class[i]);
+    family(out, "orrery_requests_in_flight", "gauge", "Requests not answered yet.");
+    buf_printf(out, "orrery_requests_in_flight{front=\"rest\"} %llu\n",
+               (unsigned long long)m->in_flight);
+
+    family(out, "orrery_request_seconds", "histogram",
+           "From the last byte of a request to its answer.");
+    /* powers of two of microseconds, where the histogram is exact: 16 us to 67 s */
+    for (unsigned power = 4; power <= 26; power += 2)
+        buf_printf(out, "orrery_request_seconds_bucket{front=\"rest\",le=\"%.6f\"} %llu\n",
+                   (double)(1ULL << power) / 1e6,
+                   (unsigned long long)histogram_count_up_to(&m->latency_us, (1ULL << power) - 1));
+    buf_printf(out,
+               "orrery_request_seconds_bucket{front=\"rest\",le=\"+Inf\"} %llu\n"
+               "orrery_request_seconds_sum{front=\"rest\"} %.6f\n"
+               "orrery_request_seconds_count{front=\"rest\"} %llu\n",
+               (unsigned long long)histogram_count(&m->latency_us),
+               (double)histogram_sum(&m->latency_us) / 1e6,
+               (unsigned long long)histogram_count(&m->latency_us));
+}
+
+static void workers_print(struct net_workers *workers, struct buf *out)
+{
+    struct net_workers_metrics m;
+
+    net_workers_metrics(workers, &m);
+    single(out, "orrery_workers", "gauge", "Worker threads.", m.threads);
+    single(out, "orrery_workers_running", "gauge", "Worker threads at work.", m.running);
+    single(out, "orrery_work_queued", "gauge", "Work waiting for a worker.", m.queued);
+    single(out, "orrery_work_submitted_total", "counter", "Work handed to workers.", m.submitted);
+    single(out, "orrery_work_refused_total", "counter", "Work refused, the queue being full.",
+           m.refused);
+}
+
+struct node_sample {
+    const char *name;
+    bool up;
+    struct engine_statistics statistics;
+};
+
+static void nodes_family(struct buf *out, const struct node_sample *samples, size_t count,
+                         const char *name, const char *type, const char *help, size_t offset)
+{
+    family(out, name, type, help);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t value = *(const uint64_t *)((const char *)&samples[i].statistics + offset);
+
+        if (samples[i].up && value != UINT64_MAX) /* that is: not known */
+            buf_printf(out, "%s{node=\"%s\"} %llu\n", name, samples[i].name,
+                       (unsigned long long)value);
+    }
+}
+
+static void nodes_print(const struct nodes *nodes, struct buf *out)
+{
+#define MEMBER(name) offsetof(struct engine_statistics, name)
+    static const struct {
+        const char *name, *type, *help;
+        size_t offset;
+    } families[] = {
+        {"orrery_node_stored_bytes", "gauge", "Bytes stored.", MEMBER(bytes_stored)},
+        {"orrery_node_free_bytes", "gauge", "Bytes left.", MEMBER(bytes_free)},
+        {"orrery_node_resident_bytes", "gauge", "Caches and write buffers.",
+         MEMBER(bytes_resident)},
+        {"orrery_node_reads_total", "counter", "Read calls.", MEMBER(reads)},
+        {"orrery_node_writes_total", "counter", "Write calls.", MEMBER(writes)},
+        {"orrery_node_written_bytes_total", "counter", "Keys and values written.",
+         MEMBER(bytes_written)},
+        {"orrery_node_reconnects_total", "counter", "Connections made anew.", MEMBER(reconnects)},
+    };
+#undef MEMBER
+    struct node_sample samples[SETTINGS_NODES_MAX];
+    size_t count = nodes_count(nodes);
+
+    family(out, "orrery_node_up", "gauge", "1: the node answers and takes writes.");
+    for (size_t i = 0; i < count; i++) {
+        const struct nodes_member *node = nodes_at(nodes, i);
+        struct error err;
+
+        samples[i].name = node->name;
+        samples[i].up = engine_statistics(node->engine, &samples[i].statistics, &err);
+        buf_printf(out, "orrery_node_up{node=\"%s\"} %d\n", node->name,
+                   samples[i].up && !samples[i].statistics.poisoned);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(families); i++)
+        nodes_family(out, samples, count, families[i].name, families[i].type, families[i].help,
+                     families[i].offset);
+}
+
+void metrics_print(const struct metrics_sources *sources, struct buf *out)
+{
+    const struct net_listener *rest = atomic_load(&sources->rest);
+
+    process_print(sources, out);
+    if (rest)
+        connections_print(rest, out);
+    requests_print(sources->http, out);
+    workers_print(sources->workers, out);
+    nodes_print(sources->nodes, out);
+}

@@ -1,0 +1,28 @@
+/* Metrics: what the server counts, as Prometheus reads it. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "net/http.h"
+#include "net/listener.h"
+#include "net/workers.h"
+#include "server/nodes.h"
+
+#include <stdatomic.h>
+
+/* Where the figures are; all borrowed. */
+struct metrics_sources {
+    /* NULL: does not listen. Set when it already does, so requests may look before. */
+    _Atomic(const struct net_listener *) rest;
+    const struct net_http *http;
+    struct net_workers *workers;
+    const struct nodes *nodes;
+    const struct log *log;
+    int64_t started_ms; /* wall clock */
+};
+
+enum { METRICS_BYTES_MAX = 1024 * 1024 };
+
+/* The text exposition format, version 0.0.4. A node that cannot be asked is left out, and counts
+ * as down. Blocks as long as a node does. */
+void metrics_print(const struct metrics_sources *sources, struct buf *out);

@@ -1,0 +1,188 @@
+/* Asking the nodes may block (a PostgreSQL server that is slow to answer), so both probes are
+ * worked out by a worker; everything else is answered on the spot. */
+#include "server/probes.h"
+
+#include "base/random.h"
+
+enum probe_kind { PROBE_READY, PROBE_METRICS };
+
+/* One probe on its way through a worker and back. */
+struct probe {
+    struct net_work work;
+    struct net_http_request *request;
+    const struct metrics_sources *sources;
+    enum probe_kind kind;
+    uint16_t status;
+    const char *type;
+    struct buf body;
+};
+
+enum { BODY_MAX = 4096, QUOTED_MAX = 512 };
+
+static const char type_json[] = "application/json";
+static const char type_metrics[] = "text/plain; version=0.0.4";
+
+/* Quotes for JSON. Bytes that are not plain ASCII become '?': what is quoted here comes from a
+ * request line and need not be text at all. */
+static void quoted_append(struct buf *out, struct slice s)
+{
+    buf_append_byte(out, '"');
+    for (size_t i = 0; i < MIN(s.len, (size_t)QUOTED_MAX); i++) {
+        uint8_t c = s.data[i];
+
+        if (c == '"' || c == '\\')
+            buf_append_byte(out, '\\');
+        buf_append_byte(out, c < 0x20 || c >= 0x7F ? '?' : c);
+    }
+    buf_append_byte(out, '"');
+}
+
+/* The name of an error as the REST API spells it: "Not Found" without the blank. */
+static void error_body(struct buf *out, const struct error *err)
+{
+    BUF_APPEND(out, "{\"code\":\"");
+    for (const char *c = net_http_reason(err->status); *c; c++)
+        if (*c != ' ')
+            buf_append_byte(out, (uint8_t)*c);
+    BUF_APPEND(out, "\",\"message\":");
+    quoted_append(out, slice_of_text(err->message));
+    BUF_APPEND(out, "}\n");
+}
+
+/* The body goes to the connection, which frees it once sent. */
+static void respond(struct net_http_request *request, uint16_t status, const char *type,
+                    const char *allow, struct buf *body)
+{
+    char activity[RANDOM_UUID_SIZE];
+    const struct net_http_header headers[] = {
+        {SLICE("Content-Type"), slice_of_text(type)},
+        {SLICE("x-ms-activity-id"), slice_of(activity, RANDOM_UUID_SIZE - 1)},
+        {SLICE("Allow"), slice_of_text(allow ? allow : "")},
+    };
+    struct net_http_response response = {
+        .status = status,
+        .headers = headers,
+        .header_count = allow ? 3 : 2,
+        .body_kind = NET_HTTP_BODY_OWNED,
+    };
+
+    random_uuid(activity);
+    response.body.data = buf_take(body, &response.body.len);
+    net_http_respond(request, &response);
+}
+
+static void respond_error(struct net_http_request *request, const struct error *err,
+                          const char *allow)
+{
+    CLEANUP(buf_done) struct buf body;
+
+    buf_init(&body, BODY_MAX);
+    error_body(&body, err);
+    respond(request, err->status, type_json, allow, &body);
+}
+
+static void probe_run(struct net_work *work)
+{
+    struct probe *probe = CONTAINER_OF(work, struct probe, work);
+    struct error err;
+
+    probe->status = 200;
+    switch (probe->kind) {
+    case PROBE_METRICS:
+        probe->type = type_metrics;
+        metrics_print(probe->sources, &probe->body);
+        return;
+    case PROBE_READY:
+        probe->type = type_json;
+        if (nodes_ready(probe->sources->nodes, &err)) {
+            BUF_APPEND(&probe->body, "{\"status\":\"ready\"}\n");
+            return;
+        }
+        /* whatever the reason, a balancer looks for 503 */
+        err.status = 503;
+        probe->status = err.status;
+        error_body(&probe->body, &err);
+        return;
+    }
+}
+
+static void probe_done(struct net_work *work, struct net_loop *loop UNUSED)
+{
+    struct probe *probe = CONTAINER_OF(work, struct probe, work);
+
+    respond(probe->request, probe->status, probe->type, NULL, &probe->body);
+    buf_done(&probe->body);
+    memory_free(probe);
+}
+
+static void probe_start(struct net_http_request *request, const struct metrics_sources *sources,
+                        enum probe_kind kind)
+{
+    struct probe *probe = MEMORY_NEW(struct probe);
+    struct error err;
+
+    probe->work = (struct net_work){.run = probe_run, .done = probe_done, .loop = request->loop};
+    probe->request = request;
+    probe->sources = sources;
+    probe->kind = kind;
+    buf_init(&probe->body, METRICS_BYTES_MAX);
+    net_http_defer(request);
+    if (!net_workers_submit(sources->workers, &probe->work, &err)) {
+        respond_error(request, &err, NULL);
+        buf_done(&probe->body);
+        memory_free(probe);
+    }
+}
+
+/* Whether the path is one of the NoSQL API's: the account itself, or below one of its roots. */
+static bool path_is_resource(struct slice path)
+{
+    static const char *const roots[] = {"dbs", "offers", "media", "addresses"};
+    struct slice root, rest;
+
+    if (path.len == 0 || path.data[0] != '/')
+        return false;
+    path = slice_skip(path, 1);
+    if (path.len == 0)
+        return true;
+    root = slice_split(path, '/', &root, &rest) ? root : path;
+    for (size_t i = 0; i < ARRAY_LEN(roots); i++)
+        if (slice_equal(root, slice_of_text(roots[i])))
+            return true;
+    return false;
+}
+
+static void refuse(struct net_http_request *request)
+{
+    struct error err;
+
+    if (path_is_resource(request->path))
+        error_set(&err, ERROR_NOT_SUPPORTED,
+                  "this version of Orrery does not serve the NoSQL API yet: no account, databases "
+                  "or containers");
+    else
+        error_set(&err, ERROR_NOT_FOUND, "there is nothing at %.*s",
+                  (int)MIN(request->path.len, (size_t)100), (const char *)request->path.data);
+    respond_error(request, &err, NULL);
+}
+
+void probes_handle(struct net_http_request *request, void *context)
+{
+    const struct probes *probes = context;
+    bool reads =
+        slice_equal(request->method, SLICE("GET")) || slice_equal(request->method, SLICE("HEAD"));
+    bool ready = slice_equal(request->path, SLICE("/ready"));
+    bool metrics = slice_equal(request->path, SLICE("/metrics"));
+
+    if ((ready || metrics) && !reads) {
+        struct error err;
+
+        error_set(&err, ERROR_METHOD_NOT_ALLOWED, "%.*s can only be read",
+                  SLICE_ARG(request->path));
+        respond_error(request, &err, "GET, HEAD");
+    } else if (ready || metrics) {
+        probe_start(request, &probes->sources, ready ? PROBE_READY : PROBE_METRICS);
+    } else {
+        refuse(request);
+    }
+}

@@ -1,0 +1,271 @@
+/* Start-up goes from the inside out: stores, secrets, threads, and last the port, so that whoever
+ * can connect can be served. Stopping goes the other way round.
+ *
+ * The thread that calls server_run does nothing but wait for signals with sigwaitinfo, so there is
+ * no handler code and no tick. While it drains it cannot wait for signals as well; then, and only
+ * then, a handler is installed that ends the process at the second signal. */
+#include "server/server_private.h"
+
+#include "server/notify.h"
+
+#include <arpa/inet.h>
+#include <openssl/crypto.h>
+#include <signal.h>
+#include <unistd.h>
+
+static sigset_t stop_and_reload(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    return set;
+}
+
+void server_signals_block(void)
+{
+    sigset_t set = stop_and_reload();
+
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* --- Start ----------------------------------------------------------------------------------- */
+
+/* The fronts to come: an address given for one is refused rather than ignored. */
+static bool fronts_exist(const struct settings *settings, struct error *err)
+{
+    const struct {
+        const char *name, *listen;
+    } fronts[] = {
+        {"mongo", settings->mongo_listen},
+        {"table", settings->table_listen},
+        {"gremlin", settings->gremlin_listen},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(fronts); i++)
+        if (strcmp(fronts[i].listen, "off") != 0)
+            return error_set(err, ERROR_NOT_SUPPORTED,
+                             "the %s front does not exist yet: leave --%s out, or set it to off",
+                             fronts[i].name, fronts[i].name);
+    return true;
+}
+
+static bool address_is_loopback(const struct net_address *address)
+{
+    if (address->any.sa_family == AF_INET)
+        return ntohl(address->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
+}
+
+static bool rest_address(const struct settings *settings, struct net_address *ret_address,
+                         struct error *err)
+{
+    struct net_address address;
+
+    if (!net_address_parse(slice_of_text(settings->rest_listen), &address, err))
+        return error_prefix(err, "--rest");
+    if (settings->server_dev && !address_is_loopback(&address))
+        return error_set(
+            err, ERROR_CONFIGURATION,
+            "--dev accepts a key everybody knows, so the REST front may only listen on "
+            "a loopback address, not \"%s\": use --no-dev, or --rest 127.0.0.1:PORT",
+            settings->rest_listen);
+    *ret_address = address;
+    return true;
+}
+
+struct certificate_source server_certificate_source(const struct server *server)
+{
+    return (struct certificate_source){
+        .certificate_path = server->settings->tls_certificate,
+        .key_path = server->settings->tls_key,
+        .directory = nodes_directory(server->nodes),
+    };
+}
+
+static bool secrets_load(struct server *server, struct net_tls_context **ret_tls, struct error *err)
+{
+    const struct certificate_source source = server_certificate_source(server);
+
+    if (server->settings->server_dev)
+        memcpy(server->keys.primary, keys_emulator, sizeof keys_emulator);
+    else if (!keys_load(source.directory, &server->keys, err))
+        return false;
+    return certificate_load(&source, clock_wall_ms(), ret_tls, err);
+}
+
+static struct net_http_settings http_settings(const struct settings *settings)
+{
+    struct net_http_settings http = net_http_settings_default();
+
+    http.request_line_max = (size_t)settings->net_request_line_bytes_max;
+    http.head_max = (size_t)settings->net_head_bytes_max;
+    http.header_count_max = (size_t)settings->net_headers_max;
+    http.body_max = (size_t)settings->net_body_bytes_max;
+    http.in_flight_max = (uint32_t)settings->net_in_flight_max;
+    http.head_ms = settings->net_head_ms_max;
+    http.body_ms = settings->net_body_ms_max;
+    http.idle_ms = settings->net_idle_ms_max;
+    return http;
+}
+
+static struct net_listener_settings listener_settings(const struct settings *settings)
+{
+    struct net_listener_settings listener = net_listener_settings_default();
+
+    listener.connections_max = (uint32_t)settings->net_connections_max;
+    /* a whole head must fit, and the beginning of what follows it */
+    listener.input_max = MAX(listener.input_max, 2 * (size_t)settings->net_head_bytes_max);
+    listener.output_high = (size_t)settings->net_output_bytes_high;
+    listener.write_stall_ms = settings->net_write_stall_ms_max;
+    listener.handshake_ms = settings->net_handshake_ms_max;
+    listener.tls_required = settings->tls_required;
+    return listener;
+}
+
+static bool threads_start(struct server *server, struct error *err)
+{
+    const struct settings *settings = server->settings;
+    const struct net_http_settings http = http_settings(settings);
+    struct net_workers_settings workers = net_workers_settings_default();
+    struct metrics_sources *sources = &server->probes.sources;
+
+    workers.threads_max = (size_t)settings->net_workers_max;
+    workers.queue_max = (size_t)settings->net_work_queue_max;
+    if (!net_loops_new((size_t)settings->net_loops, &server->loops, err))
+        return false;
+    server->workers = net_workers_new(&workers);
+    server->http = net_http_new(server->loops, &http, probes_handle, &server->probes);
+    sources->http = server->http;
+    sources->workers = server->workers;
+    sources->nodes = server->nodes;
+    sources->log = server->log;
+    sources->started_ms = clock_wall_ms();
+    return true;
+}
+
+static bool rest_listen(struct server *server, const struct net_address *address,
+                        struct net_tls_context *tls, struct error *err)
+{
+    const struct net_listener_settings settings = listener_settings(server->settings);
+    char where[NET_ADDRESS_TEXT_SIZE];
+
+    if (!net_listener_new(server->loops, address, &settings, &net_http_protocol, server->http, tls,
+                          &server->rest, err)) {
+        struct error cause = *err;
+
+        return error_set(err, cause.code, "%s: choose another with --rest ADDRESS:PORT",
+                         cause.message);
+    }
+    atomic_store(&server->probes.sources.rest, server->rest);
+    net_address_text(net_listener_address(server->rest), where);
+    log_event(server->log, LOG_INFO, "listening", LOG_TEXT("front", "rest"),
+              LOG_TEXT("address", where),
+              LOG_INT("port", net_address_port(net_listener_address(server->rest))));
+    return true;
+}
+
+bool server_new(const struct settings *settings, struct log *log, struct server **ret_server,
+                struct error *err)
+{
+    CLEANUP(server_free) struct server *server = MEMORY_NEW(struct server);
+    CLEANUP(net_tls_context_unref) struct net_tls_context *tls = NULL;
+    bool rest = strcmp(settings->rest_listen, "off") != 0;
+    struct net_address address;
+
+    server->settings = settings;
+    server->log = log;
+    if (!fronts_exist(settings, err) || (rest && !rest_address(settings, &address, err)))
+        return false;
+    if (!nodes_open(settings, log, &server->nodes, err) || !secrets_load(server, &tls, err) ||
+        !threads_start(server, err) || (rest && !rest_listen(server, &address, tls, err)))
+        return false;
+    *ret_server = TAKE(server);
+    return true;
+}
+
+void server_free(struct server *server)
+{
+    if (!server)
+        return;
+    net_listener_free(server->rest);
+    net_workers_free(server->workers);
+    net_http_free(server->http);
+    net_loops_free(server->loops);
+    nodes_close(server->nodes);
+    OPENSSL_cleanse(&server->keys, sizeof server->keys);
+    memory_free(server);
+}
+
+/* --- Run ------------------------------------------------------------------------------------- */
+
+bool server_reload(struct server *server, struct error *err)
+{
+    const struct certificate_source source = server_certificate_source(server);
+    CLEANUP(net_tls_context_unref) struct net_tls_context *tls = NULL;
+
+    if (!certificate_load(&source, clock_wall_ms(), &tls, err))
+        return false;
+    if (server->rest)
+        net_listener_set_tls(server->rest, tls);
+    return true;
+}
+
+static void reload(struct server *server)
+{
+    struct error err;
+
+    notify_manager("RELOADING=1");
+    if (server_reload(server, &err))
+        log_event(server->log, LOG_INFO, "certificate read again");
+    else
+        log_error(server->log, "the certificate stays as it was", &err);
+    notify_manager("READY=1");
+}
+
+static void end_now(int number)
+{
+    static const char message[] = "orrery: second signal, ending at once\n";
+
+    (void)!write(STDERR_FILENO, message, sizeof message - 1);
+    _exit(128 + number);
+}
+
+/* From here on a second signal to stop is not waited for but ends the process. */
+static void second_signal_ends(void)
+{
+    struct sigaction action = {.sa_handler = end_now};
+    sigset_t set;
+
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+bool server_run(struct server *server)
+{
+    sigset_t set = stop_and_reload();
+    bool drained = true;
+    int number;
+
+    notify_manager("READY=1");
+    while ((number = sigwaitinfo(&set, NULL)) != SIGTERM && number != SIGINT)
+        if (number == SIGHUP)
+            reload(server);
+
+    notify_manager("STOPPING=1");
+    log_event(server->log, LOG_INFO, "stopping", LOG_TEXT("signal", sigabbrev_np(number)));
+    second_signal_ends();
+    if (server->rest)
+        drained = net_listener_drain(server->rest, server->settings->server_drain_ms);
+    if (!drained)
+        log_event(server->log, LOG_WARNING, "requests were cut off",
+                  LOG_INT("drain_ms", server->settings->server_drain_ms));
+    return drained;
+}

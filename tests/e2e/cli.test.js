@@ -1,0 +1,56 @@
+// The command line itself, and the pages of the manual made from it.
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { orrery, root } from './server.js';
+
+test('help texts go to standard output with exit code 0', async () => {
+  for (const args of [[], ['help'], ['--help'], ['-h'], ['serve', '--help'], ['serve', '-h'], ['version', '--help'],
+    ['help', '--help'], ['help', 'serve'], ['help', 'version'], ['help', 'settings'], ['help', 'errors']]) {
+    const result = await orrery(args);
+    assert.equal(result.code, 0, args.join(' '));
+    assert.ok(result.out.length > 50, args.join(' '));
+    assert.equal(result.err, '');
+  }
+});
+
+test('the help of serve lists every option and every setting', async () => {
+  const { out } = await orrery(['serve', '--help']);
+  for (const word of ['--node', '--rest', '--mongo', '--table', '--gremlin', '--dev', '--no-dev', '--config',
+    '--set', 'log.level', 'net.connections_max', 'engine.cache_bytes', 'tls.certificate'])
+    assert.ok(out.includes(word), word);
+});
+
+test('version says the same in both spellings', async () => {
+  const { out } = await orrery(['version']);
+  assert.match(out, /^orrery \d+\.\d+\.\d+\n$/);
+  assert.equal((await orrery(['--version'])).out, out);
+});
+
+test('wrong usage exits with 2 and a hint', async () => {
+  for (const [args, message] of [
+    [['help', 'nothing'], /no help on "nothing"/],
+    [['help', 'serve', 'version'], /one topic/],
+    [['help', 'serve', '--markdown'], /--markdown is for/],
+    [['version', 'extra'], /takes no arguments/],
+    [['serve', 'extra'], /takes options only, not "extra"/],
+    [['serve', '--set'], /option "--set" needs a value/],
+    [['serve', '--set', 'x'], /--set takes name=value/],
+    [['serve', '--node', 'x'], /--node takes NAME=URL/],
+    [['serve', '-x'], /no option "-x"/],
+    [['serve', '--config', '/nowhere.conf'], /nowhere\.conf": No such file/],
+    [['frobnicate'], /`orrery help` lists them/],
+  ]) {
+    const result = await orrery(args);
+    assert.equal(result.code, 2, args.join(' '));
+    assert.match(result.err, message);
+    assert.equal(result.out, '');
+  }
+});
+
+for (const topic of ['settings', 'errors'])
+  test(`docs/${topic}.md says what the program says (else: make docs)`, async () => {
+    const { out } = await orrery(['help', topic, '--markdown']);
+    assert.equal(readFileSync(join(root, 'docs', `${topic}.md`), 'utf8'), out);
+  });

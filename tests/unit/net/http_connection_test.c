@@ -1,0 +1,488 @@
+#include "unit/net/fixture.h"
+
+#define HOST "Host: a\r\n"
+#define GET(path) "GET " path " HTTP/1.1\r\n" HOST "\r\n"
+
+static void requests_on_one_connection_are_answered_one_after_another(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+    struct answer answer;
+
+    CLIENT_SEND(client, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello");
+    assert_true(client_read(client, &answer));
+    assert_slice_equal(answer.body, SLICE("hello"));
+    assert_contains(answer.head, "HTTP/1.1 200 OK\r\nDate: ");
+    assert_contains(answer.head, " GMT\r\nContent-Length: 5\r\n");
+    assert_null(strstr(answer.head, "Connection"));
+    CLIENT_SEND(client, "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n");
+    CLIENT_SEND(client, "3\r\nagain\r\n");
+    client_expect(client, 400,
+                  SLICE("{\"code\":\"BadRequest\",\"message\":\"a chunk does not end "
+                        "where its size says\"}"));
+    client_expect_closed(client);
+}
+
+static void a_body_in_pieces_arrives_whole(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+    CLEANUP(buf_done) struct buf body;
+
+    buf_init(&body, BUF_DEFAULT_MAX);
+    for (int i = 0; i < 300000; i++)
+        buf_append_byte(&body, (uint8_t)('a' + i % 26));
+    CLIENT_SEND(client, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 300000\r\n\r\n");
+    client_send(client, buf_slice(&body));
+    client_expect(client, 200, buf_slice(&body));
+    CLIENT_SEND(client,
+                "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n493E0\r\n");
+    client_send(client, buf_slice(&body));
+    CLIENT_SEND(client, "\r\n0\r\n\r\n");
+    client_expect(client, 200, buf_slice(&body));
+}
+
+static void answers_keep_the_order_of_their_requests(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+    struct net_http_request *first, *third;
+
+    CLIENT_SEND(client,
+                GET("/later/1") "POST /echo HTTP/1.1\r\n" HOST
+                                "Content-Length: 6\r\n\r\nsecond" GET("/later/3") GET("/size/3"));
+    first = fixture_parked(fixture);
+    third = fixture_parked(fixture);
+    assert_slice_equal(first->path, SLICE("/later/1"));
+    fixture_answer(third, "third");
+    fixture_answer(first, "first");
+    client_expect(client, 200, SLICE("first"));
+    client_expect(client, 200, SLICE("second"));
+    client_expect(client, 200, SLICE("third"));
+    client_expect(client, 200, SLICE("abc"));
+}
+
+static void a_deferred_request_stays_readable(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+    struct net_http_request *request;
+
+    CLIENT_SEND(client, "PUT /later?x=1 HTTP/1.1\r\n" HOST "X-Name: value\r\n"
+                        "Content-Length: 4\r\n\r\nbody");
+    request = fixture_parked(fixture);
+    /* More bytes pass through the loop's memory meanwhile. */
+    CLIENT_SEND(client, GET("/echo") GET("/echo"));
+    assert_slice_equal(request->method, SLICE("PUT"));
+    assert_slice_equal(request->query, SLICE("x=1"));
+    assert_slice_equal(net_http_header(request, SLICE("x-name")), SLICE("value"));
+    assert_null(net_http_header(request, SLICE("x-other")).data);
+    assert_slice_equal(request->body, SLICE("body"));
+    assert_false(request->tls);
+    assert_int_equal(request->local_port,
+                     net_address_port(net_listener_address(fixture->listener)));
+    assert_false(net_http_cancelled(request));
+    fixture_answer(request, "done");
+    client_expect(client, 200, SLICE("done"));
+}
+
+/* Waits for what another thread is about to do. */
+static void wait_until_cancelled(const struct net_http_request *request)
+{
+    for (int i = 0; i < 10000 && !net_http_cancelled(request); i++)
+        usleep(1000);
+    assert_true(net_http_cancelled(request));
+}
+
+static void a_client_that_leaves_cancels_what_it_asked(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    struct client *client = client_new(fixture);
+    struct net_http_request *first, *second;
+    struct net_http_metrics metrics;
+
+    CLIENT_SEND(client, GET("/later") GET("/size/100000") GET("/later"));
+    first = fixture_parked(fixture);
+    second = fixture_parked(fixture);
+    client_free(client);
+    wait_until_cancelled(first);
+    /* What stood answered between them is dropped; these two must still be answered. */
+    assert_int_equal(atomic_load(&fixture->released), 1);
+    fixture_answer(second, "to nobody");
+    fixture_answer(first, "to nobody");
+    net_listener_drain(fixture->listener, 10000);
+    net_http_metrics(fixture->http, &metrics);
+    assert_int_equal(metrics.by_class[0], 3);
+    assert_int_equal(metrics.by_class[2], 0);
+}
+
+static void a_client_that_never_reads_is_not_read_from(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    struct timeval short_patience = {.tv_usec = 300000};
+    struct slice request = SLICE(GET("/size/20000"));
+    struct net_listener_metrics metrics;
+    struct net_http_metrics http_metrics;
+    size_t asked = 0;
+
+    settings.listener.output_high = 64 * 1024;
+    settings.listener.input_max = 16 * 1024;
+    settings.http.head_max = 8 * 1024;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+
+    setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &short_patience, sizeof short_patience);
+    /* Asks until the server takes no more. */
+    while (send(client->fd, request.data, request.len, MSG_NOSIGNAL) == (ssize_t)request.len)
+        assert_true(++asked < 1000000);
+    net_listener_metrics(fixture->listener, &metrics);
+    net_http_metrics(fixture->http, &http_metrics);
+    /* Answered: what the kernel's buffers took, the mark, and one answer more. */
+    assert_true(http_metrics.by_class[2] * 20000 <=
+                metrics.bytes_out + settings.listener.output_high + 2 * 20400);
+    assert_true(http_metrics.by_class[2] < asked);
+    /* Once the client reads, more comes. */
+    for (size_t i = 0; i < http_metrics.by_class[2] + 5; i++) {
+        struct answer answer;
+
+        assert_true(client_read(client, &answer));
+        assert_int_equal(answer.body.len, 20000);
+    }
+}
+
+static void at_most_so_many_requests_are_in_flight(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    struct net_http_metrics metrics;
+
+    settings.http.in_flight_max = 2;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+    struct net_http_request *request, *next;
+
+    CLIENT_SEND(client, GET("/later/1") GET("/later/2") GET("/later/3") GET("/later/4"));
+    request = fixture_parked(fixture);
+    next = fixture_parked(fixture);
+    net_http_metrics(fixture->http, &metrics);
+    assert_int_equal(metrics.in_flight, 2);
+    fixture_answer(request, "1");
+    request = fixture_parked(fixture);
+    assert_slice_equal(request->path, SLICE("/later/3"));
+    fixture_answer(next, "2");
+    fixture_answer(request, "3");
+    fixture_answer(fixture_parked(fixture), "4");
+    client_expect(client, 200, SLICE("1"));
+    client_expect(client, 200, SLICE("2"));
+    client_expect(client, 200, SLICE("3"));
+    client_expect(client, 200, SLICE("4"));
+}
+
+static void long_answers_come_whole_and_are_given_back(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+    struct answer answer;
+
+    CLIENT_SEND(client, GET("/size/5000000") GET("/arena/100000") GET("/size/10"));
+    for (int i = 0; i < 2; i++) {
+        assert_true(client_read(client, &answer));
+        assert_int_equal(answer.body.len, i ? 100000 : 5000000);
+        for (size_t at = 0; at < answer.body.len; at++)
+            assert_int_equal(answer.body.data[at], 'a' + at % 26);
+    }
+    client_expect(client, 200, SLICE("abcdefghij"));
+    assert_int_equal(atomic_load(&fixture->released), 2);
+}
+
+static void head_gets_the_length_without_the_body(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+    char text[512];
+    ssize_t got;
+
+    CLIENT_SEND(client, "HEAD /size/70000 HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
+    got = recv(client->fd, text, sizeof text - 1, MSG_WAITALL);
+    assert_true(got > 0);
+    text[got] = '\0';
+    assert_contains(text, "\r\nContent-Length: 70000\r\n");
+    assert_string_equal(text + got - 4, "\r\n\r\n");
+    assert_int_equal(atomic_load(&fixture->released), 1);
+}
+
+static void connections_close_when_either_side_says_so(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    static const struct {
+        const char *request;
+        bool closes;
+    } cases[] = {
+        {"GET /echo HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n", true},
+        {"GET /bye HTTP/1.1\r\n" HOST "\r\n", true},
+        {"GET /echo HTTP/1.0\r\n\r\n", true},
+        {"GET /echo HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", false},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(client_free) struct client *client = client_new(fixture);
+        struct answer answer;
+
+        client_send(client, slice_of_text(cases[i].request));
+        assert_true(client_read(client, &answer));
+        assert_contains(answer.head,
+                        cases[i].closes ? "Connection: close\r\n" : "Connection: keep-alive\r\n");
+        if (cases[i].closes)
+            client_expect_closed(client);
+        else
+            client_send(client, slice_of_text(cases[i].request));
+    }
+}
+
+static void a_refused_request_is_answered_after_those_before_it(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+
+    CLIENT_SEND(client, GET("/later") "GET / HTTP/1.1\r\n\r\n" GET("/echo"));
+    fixture_answer(fixture_parked(fixture), "fine");
+    client_expect(client, 200, SLICE("fine"));
+    client_expect(client, 400, SLICE("{\"code\":\"BadRequest\",\"message\":\"Host is missing\"}"));
+    client_expect_closed(client);
+}
+
+static void a_body_over_the_limit_is_refused_while_it_is_sent(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(buf_done) struct buf body;
+
+    settings.http.body_max = 1000;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+    struct answer answer;
+
+    buf_init(&body, BUF_DEFAULT_MAX);
+    buf_reserve(&body, 500000);
+    memset(body.data, 'x', 500000);
+    body.len = 500000;
+    CLIENT_SEND(client, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 500000\r\n\r\n");
+    client_send(client, buf_slice(&body));
+    assert_true(client_read(client, &answer)); /* no reset came before it */
+    assert_int_equal(answer.status, 413);
+}
+
+static void continue_is_sent_when_it_is_waited_for(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+
+    CLIENT_SEND(client, GET("/later") "PUT /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\n"
+                                      "Content-Length: 2\r\n\r\n");
+    fixture_answer(fixture_parked(fixture), "before");
+    client_expect(client, 200, SLICE("before"));
+    client_expect(client, 100, SLICE(""));
+    CLIENT_SEND(client, "ok");
+    client_expect(client, 200, SLICE("ok"));
+}
+
+static void late_heads_and_bodies_time_out(void **state UNUSED)
+{
+    static const char *const beginnings[] = {
+        "GET / HTT",
+        "POST / HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhel",
+    };
+    struct fixture_settings settings = fixture_settings();
+
+    settings.http.head_ms = settings.http.body_ms = 20;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+
+    for (size_t i = 0; i < ARRAY_LEN(beginnings); i++) {
+        CLEANUP(client_free) struct client *client = client_new(fixture);
+        struct answer answer;
+
+        client_send(client, slice_of_text(beginnings[i]));
+        assert_true(client_read(client, &answer));
+        assert_int_equal(answer.status, 408);
+        client_expect_closed(client);
+    }
+}
+
+static void idle_and_silent_connections_are_closed(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+
+    settings.http.idle_ms = settings.listener.handshake_ms = 20;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *idle = client_new(fixture);
+    CLEANUP(client_free) struct client *silent = client_new(fixture);
+
+    CLIENT_SEND(idle, GET("/size/1"));
+    client_expect(idle, 200, SLICE("a"));
+    client_expect_closed(idle);
+    client_expect_closed(silent);
+}
+
+static void a_handler_may_take_longer_than_any_deadline(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+
+    settings.http.idle_ms = settings.http.head_ms = settings.http.body_ms = 10;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+    struct net_http_request *request;
+
+    CLIENT_SEND(client, GET("/later"));
+    request = fixture_parked(fixture);
+    usleep(50 * 1000);
+    assert_false(net_http_cancelled(request));
+    fixture_answer(request, "at last");
+    client_expect(client, 200, SLICE("at last"));
+}
+
+static void values_cannot_break_out_of_their_header(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+    struct net_http_header header = {SLICE("x-name"), SLICE("innocent\r\nSet-Cookie: a\0b")};
+    struct answer answer;
+
+    CLIENT_SEND(client, GET("/later"));
+    net_http_respond(
+        fixture_parked(fixture),
+        &(struct net_http_response){.status = 299, .headers = &header, .header_count = 1});
+    assert_true(client_read(client, &answer));
+    assert_contains(answer.head, "HTTP/1.1 299 Status\r\n");
+    assert_contains(answer.head, "\r\nx-name: innocent  Set-Cookie: a b\r\n");
+}
+
+static void answers_are_counted_by_class(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+    struct net_http_metrics metrics;
+
+    CLIENT_SEND(client, GET("/echo") GET("/echo") "bad\r\n");
+    client_expect(client, 200, SLICE(""));
+    client_expect(client, 200, SLICE(""));
+    while (client_receive(client))
+        ;
+    net_http_metrics(fixture->http, &metrics);
+    assert_int_equal(metrics.by_class[2], 2);
+    assert_int_equal(metrics.by_class[4], 1);
+    assert_int_equal(metrics.in_flight, 0);
+    assert_int_equal(histogram_count(&metrics.latency_us), 3);
+}
+
+/* Upgrading: a protocol that answers every byte with its successor. */
+
+static void *next_open(struct net_connection *connection UNUSED, void *context)
+{
+    return context;
+}
+
+static size_t next_bytes(struct net_connection *connection, void *state UNUSED, struct slice bytes)
+{
+    for (size_t i = 0; i < bytes.len; i++) {
+        uint8_t next = bytes.data[i] + 1;
+
+        net_output_append(net_connection_output(connection), slice_of(&next, 1));
+    }
+    return bytes.len;
+}
+
+static void next_finish(struct net_connection *connection, void *state UNUSED)
+{
+    net_connection_finish(connection, false);
+}
+
+static void next_closed(struct net_connection *connection UNUSED, void *state)
+{
+    atomic_fetch_add((atomic_size_t *)state, 1);
+}
+
+static const struct net_protocol next_protocol = {
+    .name = "next",
+    .open = next_open,
+    .bytes = next_bytes,
+    .deadline = next_finish,
+    .drain = next_finish,
+    .closed = next_closed,
+};
+
+static void upgrade_handle(struct net_http_request *request, void *context)
+{
+    if (!net_http_upgrade(request, SLICE("Upgrade: next\r\n"), &next_protocol, context))
+        net_http_respond(request, &(struct net_http_response){.status = 409});
+}
+
+static void an_upgraded_connection_speaks_the_other_protocol(void **state UNUSED)
+{
+    struct net_listener_settings listener_settings = net_listener_settings_default();
+    struct net_http_settings http_settings = net_http_settings_default();
+    struct fixture fixture = {0};
+    struct net_address address;
+    atomic_size_t closed = 0;
+    struct error err;
+
+    assert_ok(net_loops_new(1, &fixture.loops, &err), &err);
+    assert_ok(net_address_parse(SLICE("127.0.0.1:0"), &address, &err), &err);
+    fixture.http = net_http_new(fixture.loops, &http_settings, upgrade_handle, &closed);
+    assert_ok(net_listener_new(fixture.loops, &address, &listener_settings, &net_http_protocol,
+                               fixture.http, NULL, &fixture.listener, &err),
+              &err);
+    {
+        CLEANUP(client_free) struct client *client = client_new(&fixture);
+        struct answer answer;
+
+        CLIENT_SEND(client, GET("/chat") "abc");
+        assert_true(client_read(client, &answer));
+        assert_int_equal(answer.status, 101);
+        assert_contains(answer.head, "Upgrade: next\r\n\r\n");
+        CLIENT_SEND(client, "x");
+        while (client->input.len < 4)
+            assert_true(client_receive(client));
+        assert_slice_equal(buf_slice(&client->input), SLICE("bcdy"));
+        assert_true(net_listener_drain(fixture.listener, 10000));
+        assert_int_equal(atomic_load(&closed), 1);
+    }
+    net_listener_free(fixture.listener);
+    net_loops_free(fixture.loops);
+    net_http_free(fixture.http);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_on_one_connection_are_answered_one_after_another),
+        cmocka_unit_test(a_body_in_pieces_arrives_whole),
+        cmocka_unit_test(answers_keep_the_order_of_their_requests),
+        cmocka_unit_test(a_deferred_request_stays_readable),
+        cmocka_unit_test(a_client_that_leaves_cancels_what_it_asked),
+        cmocka_unit_test(a_client_that_never_reads_is_not_read_from),
+        cmocka_unit_test(at_most_so_many_requests_are_in_flight),
+        cmocka_unit_test(long_answers_come_whole_and_are_given_back),
+        cmocka_unit_test(head_gets_the_length_without_the_body),
+        cmocka_unit_test(connections_close_when_either_side_says_so),
+        cmocka_unit_test(a_refused_request_is_answered_after_those_before_it),
+        cmocka_unit_test(a_body_over_the_limit_is_refused_while_it_is_sent),
+        cmocka_unit_test(continue_is_sent_when_it_is_waited_for),
+        cmocka_unit_test(late_heads_and_bodies_time_out),
+        cmocka_unit_test(idle_and_silent_connections_are_closed),
+        cmocka_unit_test(a_handler_may_take_longer_than_any_deadline),
+        cmocka_unit_test(values_cannot_break_out_of_their_header),
+        cmocka_unit_test(answers_are_counted_by_class),
+        cmocka_unit_test(an_upgraded_connection_speaks_the_other_protocol),
+    };
+    return cmocka_run_group_tests_name("net/http_connection", tests, NULL, NULL);
+}

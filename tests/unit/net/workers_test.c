@@ -1,0 +1,193 @@
+#include "net/workers.h"
+
+#include "base/memory.h"
+#include "base/thread.h"
+#include "support/check.h"
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+/* Work that waits at a gate the test opens. */
+struct gate {
+    struct mutex lock;
+    struct condition changed;
+    bool open;
+    size_t waiting, finished, done;
+    bool done_on_loop;
+};
+
+struct job {
+    struct net_work work;
+    struct gate *gate;
+};
+
+static void gate_init(struct gate *gate)
+{
+    *gate = (struct gate){.done_on_loop = true};
+    mutex_init(&gate->lock);
+    condition_init(&gate->changed);
+}
+
+static void gate_done(struct gate *gate)
+{
+    condition_done(&gate->changed);
+    mutex_done(&gate->lock);
+}
+CLEANUP_VALUE_FN(struct gate, gate_done)
+
+static void job_run(struct net_work *work)
+{
+    struct gate *gate = CONTAINER_OF(work, struct job, work)->gate;
+
+    WITH_LOCK (&gate->lock) {
+        gate->waiting++;
+        condition_broadcast(&gate->changed);
+        while (!gate->open)
+            condition_wait(&gate->changed, &gate->lock);
+        gate->finished++;
+        condition_broadcast(&gate->changed);
+    }
+}
+
+static void job_done(struct net_work *work, struct net_loop *loop)
+{
+    struct gate *gate = CONTAINER_OF(work, struct job, work)->gate;
+
+    WITH_LOCK (&gate->lock) {
+        gate->done++;
+        gate->done_on_loop &= net_loop_is_current(loop) && loop == work->loop;
+        condition_broadcast(&gate->changed);
+    }
+}
+
+static void gate_open(struct gate *gate)
+{
+    WITH_LOCK (&gate->lock) {
+        gate->open = true;
+        condition_broadcast(&gate->changed);
+    }
+}
+
+static void gate_wait_for(struct gate *gate, const size_t *counter, size_t wanted)
+{
+    WITH_LOCK (&gate->lock) {
+        while (*counter < wanted)
+            condition_wait(&gate->changed, &gate->lock);
+    }
+}
+
+static struct net_workers *workers_make(size_t threads, size_t queue, int64_t idle_ms)
+{
+    return net_workers_new(&(struct net_workers_settings){
+        .threads_max = threads, .queue_max = queue, .idle_ms = idle_ms});
+}
+
+static void done_comes_back_on_the_loop(void **state UNUSED)
+{
+    struct net_loops *loops = NULL;
+    struct net_workers *workers = workers_make(2, 100, 1000);
+    CLEANUP(gate_done) struct gate gate;
+    struct job jobs[20] = {0};
+    struct error err;
+
+    gate_init(&gate);
+    gate.open = true;
+    assert_ok(net_loops_new(2, &loops, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+        jobs[i].gate = &gate;
+        jobs[i].work.run = job_run;
+        jobs[i].work.done = job_done;
+        jobs[i].work.loop = net_loops_at(loops, i % 2);
+        assert_ok(net_workers_submit(workers, &jobs[i].work, &err), &err);
+    }
+    gate_wait_for(&gate, &gate.done, ARRAY_LEN(jobs));
+    assert_true(gate.done_on_loop);
+    net_workers_free(workers);
+    net_loops_free(loops);
+}
+
+static void a_full_queue_refuses_at_once(void **state UNUSED)
+{
+    struct net_workers *workers = workers_make(1, 2, 1000);
+    CLEANUP(gate_done) struct gate gate;
+    struct job jobs[4] = {0};
+    struct net_workers_metrics metrics;
+    struct error err;
+
+    gate_init(&gate);
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+        jobs[i].gate = &gate;
+        jobs[i].work.run = job_run;
+    }
+    assert_ok(net_workers_submit(workers, &jobs[0].work, &err), &err);
+    gate_wait_for(&gate, &gate.waiting, 1); /* it runs; the next two wait */
+    assert_ok(net_workers_submit(workers, &jobs[1].work, &err), &err);
+    assert_ok(net_workers_submit(workers, &jobs[2].work, &err), &err);
+    assert_fails(net_workers_submit(workers, &jobs[3].work, &err), &err, ERROR_BUSY);
+    net_workers_metrics(workers, &metrics);
+    assert_int_equal(metrics.threads, 1);
+    assert_int_equal(metrics.running, 1);
+    assert_int_equal(metrics.queued, 2);
+    assert_int_equal(metrics.refused, 1);
+    gate_open(&gate);
+    net_workers_free(workers); /* runs all that was taken */
+    assert_int_equal(gate.finished, 3);
+}
+
+static void threads_start_only_when_work_waits(void **state UNUSED)
+{
+    struct net_workers *workers = workers_make(8, 100, 60000);
+    CLEANUP(gate_done) struct gate gate;
+    struct job jobs[3] = {0};
+    struct net_workers_metrics metrics;
+    struct error err;
+
+    gate_init(&gate);
+    net_workers_metrics(workers, &metrics);
+    assert_int_equal(metrics.threads, 0);
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+        jobs[i].gate = &gate;
+        jobs[i].work.run = job_run;
+        assert_ok(net_workers_submit(workers, &jobs[i].work, &err), &err);
+        gate_wait_for(&gate, &gate.waiting, i + 1);
+    }
+    net_workers_metrics(workers, &metrics);
+    assert_int_equal(metrics.threads, 3);
+    gate_open(&gate);
+    net_workers_free(workers);
+}
+
+static void idle_threads_end_and_new_ones_take_their_place(void **state UNUSED)
+{
+    struct net_workers *workers = workers_make(2, 100, 5);
+    CLEANUP(gate_done) struct gate gate;
+    struct net_workers_metrics metrics;
+    struct job job = {.gate = &gate, .work.run = job_run};
+    struct error err;
+
+    gate_init(&gate);
+    gate.open = true;
+    for (size_t round = 1; round <= 3; round++) {
+        assert_ok(net_workers_submit(workers, &job.work, &err), &err);
+        gate_wait_for(&gate, &gate.finished, round);
+        for (int i = 0; i < 10000; i++) {
+            net_workers_metrics(workers, &metrics);
+            if (metrics.threads == 0)
+                break;
+            usleep(1000);
+        }
+        assert_int_equal(metrics.threads, 0);
+    }
+    net_workers_free(workers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(done_comes_back_on_the_loop),
+        cmocka_unit_test(a_full_queue_refuses_at_once),
+        cmocka_unit_test(threads_start_only_when_work_waits),
+        cmocka_unit_test(idle_threads_end_and_new_ones_take_their_place),
+    };
+    return cmocka_run_group_tests_name("net/workers", tests, NULL, NULL);
+}
