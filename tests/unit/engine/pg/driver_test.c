@@ -544,7 +544,7 @@ static void an_empty_schema_made_for_us_is_used(void **state UNUSED)
 
     snprintf(url, sizeof url, "%s", postgres_fresh_url(server));
     postgres_query(server, "CREATE SCHEMA orrery");
-    assert_ok(engine_open(slice_of_text(url), NULL, &engine, &err), &err);
+    assert_ok(engine_open(slice_of_text(url), &(struct engine_options){0}, &engine, &err), &err);
     assert_null(memmem(engine_name(engine).data, engine_name(engine).len, "secret", 6));
     engine_close(engine);
 }
