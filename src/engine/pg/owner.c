@@ -12,7 +12,8 @@
  *     COMMIT was answered              committed, whatever happened to the connection afterwards
  *     an error was answered, and the   not committed: a failed pipeline skips the COMMIT
  *     session lives
- *     not all of it was sent           not committed: the COMMIT was the end of it
+ *     the session had ended before     not committed
+ *     its COMMIT was queued
  *     else                             in doubt: connect again, take the lock again (then the old
  *                                      session has ended), read the sequence
  *
@@ -209,11 +210,14 @@ static bool unknown(struct pg_owner *owner, struct error *err)
                      "it is not known whether the last write was committed: %s", reason.message);
 }
 
-/* An earlier doubt is resolved first; a server that was just found down is not tried again. */
+/* An earlier doubt is resolved first; a server that was just found down is not tried again. A
+ * session the server ended while it idled is noticed here, while nothing is in doubt. */
 static bool commit_prepare(struct pg_owner *owner, struct error *err)
 {
     int64_t now_ms = clock_monotonic_ms();
 
+    if (owner->connection && !pg_connection_check(owner->connection))
+        pg_connection_close(TAKE(owner->connection));
     if (!owner->connection && owner->lost.code == ERROR_NONE && now_ms < owner->down_until_ms)
         error_set(err, ERROR_STORE_UNAVAILABLE, "the server could not be reached a moment ago");
     else if (session_ensure(owner, now_ms + owner->settings->connect_ms_max, err))
