@@ -242,10 +242,17 @@ static enum net_io io_of(struct net_tls *tls)
     }
 }
 
+/* An error left by somebody else on this thread would be taken for ours. Clearing costs more than
+ * looking. */
+static void errors_clear(void)
+{
+    if (UNLIKELY(ERR_peek_error()))
+        ERR_clear_error();
+}
+
 enum net_io net_tls_read(struct net_tls *tls, void *to, size_t size, size_t *ret_count)
 {
-    /* An error left by somebody else on this thread would be taken for ours. */
-    ERR_clear_error();
+    errors_clear();
     if (SSL_read_ex(tls->native, to, size, ret_count) == 1)
         return NET_IO_DONE;
     return io_of(tls);
@@ -253,7 +260,7 @@ enum net_io net_tls_read(struct net_tls *tls, void *to, size_t size, size_t *ret
 
 enum net_io net_tls_write(struct net_tls *tls, const void *from, size_t size, size_t *ret_count)
 {
-    ERR_clear_error();
+    errors_clear();
     if (SSL_write_ex(tls->native, from, size, ret_count) == 1)
         return NET_IO_DONE;
     return io_of(tls);
