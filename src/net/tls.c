@@ -4,8 +4,9 @@
  * Read-ahead lets one read call fetch a whole record instead of its header first. The buffers for
  * that, 34 KB, are given back when a connection rests (net_tls_rest); giving them back after every
  * record, as SSL_MODE_RELEASE_BUFFERS does, costs a lone busy connection 6 %, and so is done only
- * where there are many. The server's session cache is off, for tickets do the same without memory
- * here. */
+ * where there are many. OpenSSL writes with write(), which raises SIGPIPE: every thread of ours has
+ * it blocked (thread_start). The server's session cache is off, for tickets do the same without
+ * memory here. */
 #include "net/tls_private.h"
 
 #include "base/memory.h"
