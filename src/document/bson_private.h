@@ -43,12 +43,13 @@ static inline const uint8_t *bson_key_end(const uint8_t *at, const uint8_t *end)
 /* document_iter_next; the types of JSON are decoded on the spot. */
 static inline bool bson_iter_step(struct document_iter *iter)
 {
-    const uint8_t *key = iter->at + 1, *at;
+    const uint8_t *key, *at;
     struct document_value *value = &iter->value;
     size_t room, size;
 
     if (iter->at >= iter->end)
         return false;
+    key = iter->at + 1;
     at = bson_key_end(key, iter->end);
     if (UNLIKELY(!at))
         return bson_broken(iter);
