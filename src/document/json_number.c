@@ -163,27 +163,32 @@ static const uint8_t *read_real(struct number_text *text, const uint8_t *in,
     return in;
 }
 
+/* Short whole numbers, which are most, never touch a struct number_text. */
 const uint8_t *json_number_read(const uint8_t *in, const uint8_t *end,
                                 struct json_number *ret_number, struct json_fault *ret_fault)
 {
-    struct number_text text = {.begin = in, .end = end, .fault = ret_fault};
-    bool negative = *in == '-';
-    const uint8_t *first = in + negative;
+    const uint8_t *begin = in, *first = in + (*in == '-');
+    bool negative = *in == '-', large;
+    uint64_t digits = 0;
+    struct number_text text;
 
-    in = read_digits(first, end, &text.digits);
-    if (UNLIKELY(in == first))
+    in = read_digits(first, end, &digits);
+    large = in - first > DIGITS_EXACT || digits > (uint64_t)INT64_MAX + negative;
+    if (LIKELY(in > first && *first != '0' && !large) &&
+        (in == end || (*in != '.' && *in != 'e' && *in != 'E'))) {
+        *ret_number = integer((int64_t)(negative ? -digits : digits));
+        return in;
+    }
+    text = (struct number_text){begin, end, digits, in - first, 0, ret_fault};
+    if (in == first)
         return fail(&text, in, "expected a digit");
-    text.count = in - first;
-    if (UNLIKELY(*first == '0' && text.count > 1))
+    if (*first == '0' && text.count > 1)
         return fail(&text, first, "number with a leading zero");
     if (in < end && (*in == '.' || *in == 'e' || *in == 'E'))
         return read_real(&text, in, ret_number);
-    if (UNLIKELY(negative && *first == '0'))
-        *ret_number = real(-0.0);
-    else if (UNLIKELY(text.count > DIGITS_EXACT || text.digits > (uint64_t)INT64_MAX + negative))
+    if (large)
         return read_exactly(&text, in, ret_number);
-    else
-        *ret_number = integer((int64_t)(negative ? -text.digits : text.digits));
+    *ret_number = negative ? real(-0.0) : integer(0);
     return in;
 }
 
