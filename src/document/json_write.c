@@ -208,9 +208,9 @@ static const uint8_t *write_character(struct writer *w, const uint8_t *at, const
     return at + 1;
 }
 
-/* Bytes after the text may be scanned and copied along, as far as in_end and the room go; they
- * are not counted. So a short text takes one step, and only the last of a document goes by bytes.
- */
+/* Bytes after the text may be scanned and copied along, as far as in_end and the room go. In a
+ * document each text is followed by a NUL, at which the scan stops, so they are not counted. A
+ * short text so takes one step, and only the last of a document goes by bytes. */
 static void write_string(struct writer *w, struct slice text)
 {
     const uint8_t *at = text.data, *end = text.len ? text.data + text.len : at;
@@ -219,11 +219,11 @@ static void write_string(struct writer *w, struct slice text)
     put(w, '"');
     while (at < end) {
         while (in_end - at >= SCAN_STEP) {
-            size_t plain;
+            unsigned plain;
 
             if (!room(w, SCAN_STEP + 1))
                 return;
-            plain = MIN((size_t)scan_write(at), (size_t)(end - at));
+            plain = scan_write(at);
             memcpy(w->out, at, SCAN_STEP);
             w->out += plain;
             at += plain;
