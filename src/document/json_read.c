@@ -103,7 +103,9 @@ bool document_json_read(struct slice text, const struct document_limits *limits,
 
     reader_init(&r, text, limits, buf, err);
     in = skip_blanks(&r, r.begin);
-    if (next_is(&r, in, '{'))
+    if (!room(&r, SLACK))
+        in = NULL;
+    else if (next_is(&r, in, '{'))
         in = read_object(&r, in + 1, 1);
     else
         in = fail(&r, in, "expected an object");
@@ -160,7 +162,7 @@ static void reader_init(struct reader *r, struct slice text, const struct docume
     assert(r->depth_max <= DOCUMENT_DEPTH_MAX && r->bytes_max < INT32_MAX - SLACK);
     json_keys_init(&r->keys);
     /* BSON is about as long as its text; asking once spares most of the growing. */
-    if (text.len < r->bytes_max && text.len + 2 * SLACK < buf->max - buf->len)
+    if (text.len + SLACK < r->bytes_max && text.len + 2 * SLACK < buf->max - buf->len)
         (void)room(r, text.len + 2 * SLACK);
 }
 
@@ -218,12 +220,11 @@ static const uint8_t *read_number(struct reader *r, const uint8_t *in, size_t ty
     return in;
 }
 
-/* The type byte lies at type_at and the key behind it is written. */
+/* The type byte lies at type_at and the key behind it is written. Whoever calls this, or what it
+ * calls for objects and arrays, has made room for the longest scalar and for a length. */
 static const uint8_t *read_value(struct reader *r, const uint8_t *in, size_t type_at,
                                  uint32_t depth)
 {
-    if (!room(r, SLACK))
-        return NULL;
     if (UNLIKELY(in >= r->end))
         return fail(r, in, "expected a value");
     switch (*in) {
@@ -303,8 +304,6 @@ static const uint8_t *read_object(struct reader *r, const uint8_t *in, uint32_t 
 
     if (UNLIKELY(depth > r->depth_max))
         return too_deep(r, in - 1);
-    if (!room(r, SLACK))
-        return NULL;
     begin = position(r);
     r->out += 4;
     in = skip_blanks(r, in);
@@ -367,8 +366,6 @@ static const uint8_t *read_array(struct reader *r, const uint8_t *in, uint32_t d
 
     if (UNLIKELY(depth > r->depth_max))
         return too_deep(r, in - 1);
-    if (!room(r, SLACK))
-        return NULL;
     begin = position(r);
     r->out += 4;
     in = skip_blanks(r, in);
