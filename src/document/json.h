@@ -15,7 +15,7 @@
 #include "document/bson.h"
 
 /* Appends to buf the BSON document of a text that is one JSON object; limits NULL: the defaults.
- * On failure buf is as it was. buf should have 32 bytes to spare in its maximum. */
+ * On failure buf is as it was. buf should have 96 bytes to spare in its maximum. */
 NODISCARD bool document_json_read(struct slice text, const struct document_limits *limits,
                                   struct buf *buf, struct error *err);
 

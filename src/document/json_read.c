@@ -14,8 +14,9 @@
 #include "document/utf8.h"
 
 enum {
-    SLACK = 32,        /* what may be written past the limit before the last check sees it */
-    DIGITS_EXACT = 19, /* any number of so many digits fits into 64 bits */
+    RUN = 64,   /* bytes that a run of escapes or characters may write before it asks again */
+    SLACK = 96, /* what may be written past the limit before the last check sees it */
+    DIGITS_EXACT = 19,          /* any number of so many digits fits into 64 bits */
     EXPONENT_CLAMP = INT32_MAX, /* more than the digits of any text can make up for */
     NAME_SHOWN_MAX = 100,       /* bytes of a property name in a message */
 };
@@ -393,32 +394,25 @@ static const uint8_t *read_array(struct reader *r, const uint8_t *in, uint32_t d
 
 /* --- Strings --------------------------------------------------------------------------------- */
 
-static int hex_digit(uint8_t byte)
-{
-    if (byte >= '0' && byte <= '9')
-        return byte - '0';
-    if (byte >= 'a' && byte <= 'f')
-        return byte - 'a' + 10;
-    if (byte >= 'A' && byte <= 'F')
-        return byte - 'A' + 10;
-    return -1;
-}
+/* The value of a hexadecimal digit, plus one; 0 for other bytes. */
+static const uint8_t hex_digits[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+    ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
 
 /* Four hexadecimal digits, or -1. */
-static int32_t hex_unit(const struct reader *r, const uint8_t *in)
+static inline int32_t hex_unit(const struct reader *r, const uint8_t *in)
 {
-    int32_t unit = 0;
+    int32_t a, b, c, d;
 
     if (r->end - in < 4)
         return -1;
-    for (int i = 0; i < 4; i++) {
-        int digit = hex_digit(in[i]);
-
-        if (digit < 0)
-            return -1;
-        unit = unit << 4 | digit;
-    }
-    return unit;
+    a = hex_digits[in[0]] - 1;
+    b = hex_digits[in[1]] - 1;
+    c = hex_digits[in[2]] - 1;
+    d = hex_digits[in[3]] - 1;
+    return (a | b | c | d) < 0 ? -1 : a << 12 | b << 8 | c << 4 | d;
 }
 
 /* After \u. A high surrogate takes the low one that follows with it; alone it stays what it is. */
@@ -444,51 +438,43 @@ static const uint8_t *read_unicode(struct reader *r, const uint8_t *in)
     return in;
 }
 
+/* What the byte after a backslash stands for; 0: nothing. */
+static const uint8_t escapes[256] = {
+    ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+    ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
+};
+
 /* After the backslash. There is room for a character. */
-static const uint8_t *read_escape(struct reader *r, const uint8_t *in)
+static inline const uint8_t *read_escape(struct reader *r, const uint8_t *in)
 {
-    if (in >= r->end)
+    if (UNLIKELY(in >= r->end))
         return fail(r, in, "expected an escape");
-    switch (*in) {
-    case '"':
-    case '\\':
-    case '/':
-        *r->out++ = *in;
-        return in + 1;
-    case 'b':
-        *r->out++ = '\b';
-        return in + 1;
-    case 'f':
-        *r->out++ = '\f';
-        return in + 1;
-    case 'n':
-        *r->out++ = '\n';
-        return in + 1;
-    case 'r':
-        *r->out++ = '\r';
-        return in + 1;
-    case 't':
-        *r->out++ = '\t';
-        return in + 1;
-    case 'u':
+    if (*in == 'u')
         return read_unicode(r, in + 1);
-    default:
+    if (UNLIKELY(!escapes[*in]))
         return fail(r, in, "unknown escape");
-    }
+    *r->out++ = escapes[*in];
+    return in + 1;
 }
 
-/* One character that needs a closer look, or one of the last few before the end of the text. */
-static const uint8_t *read_character(struct reader *r, const uint8_t *in)
+/* The length of the character outside ASCII that is the first of four bytes loaded as one integer;
+ * 0 if it is not well-formed. Surrogates are not. */
+static inline unsigned character_length(uint32_t four)
 {
-    size_t length;
+    if ((four & 0xC0E0) == 0x80C0)
+        return four & 0x1E ? 2 : 0; /* C0 and C1 would be overlong */
+    if ((four & 0xC0C0F0) == 0x8080E0)
+        return (four & 0x200F) && (four & 0x200F) != 0x200D ? 3 : 0;
+    if ((four & 0xC0C0C0F8) == 0x808080F0)
+        return (four & 0x3007) && (!(four & 4) || !(four & 0x3003)) ? 4 : 0;
+    return 0;
+}
 
-    if (in >= r->end)
-        return fail(r, in, "expected the end of a string");
-    if (*in == '\\')
-        return read_escape(r, in + 1);
-    if (*in < 0x20)
-        return fail(r, in, "control character in a string");
-    length = utf8_length(in, r->end);
+/* A character outside ASCII right at the end of the text. */
+static const uint8_t *read_last(struct reader *r, const uint8_t *in)
+{
+    size_t length = utf8_length(in, r->end);
+
     if (!length || (*in == 0xED && in[1] >= 0xA0))
         return fail(r, in, "invalid UTF-8");
     memcpy(r->out, in, length);
@@ -496,13 +482,62 @@ static const uint8_t *read_character(struct reader *r, const uint8_t *in)
     return in + length;
 }
 
+/* Escapes in a row, from the first backslash. There is room for RUN bytes. */
+static inline const uint8_t *read_escapes(struct reader *r, const uint8_t *in)
+{
+    const uint8_t *out_last = r->out + RUN - 4;
+
+    do {
+        in = read_escape(r, in + 1);
+    } while (in && next_is(r, in, '\\') && r->out <= out_last);
+    return in;
+}
+
+/* Characters outside ASCII in a row, at least four bytes before the end of the text. There is room
+ * for RUN bytes. */
+static inline const uint8_t *read_characters(struct reader *r, const uint8_t *in)
+{
+    const uint8_t *const end = r->end - 4;
+    uint8_t *out = r->out, *out_last = out + RUN - 4;
+
+    do {
+        uint32_t four = bytes_get_le32(in);
+        unsigned length = character_length(four);
+
+        if (UNLIKELY(!length))
+            return fail(r, in, "invalid UTF-8");
+        memcpy(out, in, 4);
+        out += length;
+        in += length;
+    } while (in <= end && *in >= 0x80 && out <= out_last);
+    r->out = out;
+    return in;
+}
+
+/* What is neither plain nor the end. There is room for RUN bytes. */
+static inline const uint8_t *read_special(struct reader *r, const uint8_t *in)
+{
+    if (UNLIKELY(in >= r->end))
+        return fail(r, in, "expected the end of a string");
+    if (*in == '\\')
+        return read_escapes(r, in);
+    if (*in >= 0x80)
+        return LIKELY(r->end - in >= 4) ? read_characters(r, in) : read_last(r, in);
+    if (UNLIKELY(*in < 0x20))
+        return fail(r, in, "control character in a string");
+    *r->out++ = *in; /* one of the last few of the text */
+    return in + 1;
+}
+
 /* After the opening quote; writes the content without terminator. */
 static const uint8_t *read_string(struct reader *r, const uint8_t *in)
 {
+    const uint8_t *const end = r->end;
+
     for (;;) {
         uint8_t *out = r->out;
 
-        while (LIKELY(r->end - in >= SCAN_STEP)) {
+        while (LIKELY(end - in >= SCAN_STEP)) {
             unsigned plain;
 
             if (UNLIKELY(r->out_end - out < 2 * SCAN_STEP)) {
@@ -519,16 +554,13 @@ static const uint8_t *read_string(struct reader *r, const uint8_t *in)
                 break;
         }
         r->out = out;
-        if (next_is(r, in, '"'))
+        if (LIKELY(in < end) && *in == '"')
             return in + 1;
-        /* Characters outside ASCII come in runs. */
-        do {
-            if (!room(r, SCAN_STEP))
-                return NULL;
-            in = read_character(r, in);
-            if (UNLIKELY(!in))
-                return NULL;
-        } while (in < r->end && *in >= 0x80);
+        if (!room(r, RUN))
+            return NULL;
+        in = read_special(r, in);
+        if (UNLIKELY(!in))
+            return NULL;
     }
 }
 
@@ -562,12 +594,55 @@ static void put_integer(struct reader *r, size_t type_at, int64_t number)
     }
 }
 
+/* Digits as far as they go, added behind those already in *digits, eight at a time: how many of
+ * eight bytes are digits is found without a branch per digit, since their number is hard to
+ * foresee. The sum is right for up to DIGITS_EXACT of them. */
+static inline const uint8_t *read_digits(const struct reader *r, const uint8_t *in,
+                                         uint64_t *digits)
+{
+    static const uint64_t powers[] = {1,      10,      100,      1000,     10000,
+                                      100000, 1000000, 10000000, 100000000};
+
+    while (LIKELY(r->end - in >= 8)) {
+        uint64_t word = scan_load(in) ^ SCAN_ONES * '0';
+        uint64_t others = ((word + SCAN_ONES * (0x7F - 9)) | word) & SCAN_HIGHS;
+        unsigned count = others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
+
+        if (count == 0)
+            return in;
+        word <<= 64 - 8 * count; /* leading zeros, the first byte being the highest digit */
+        word = word * 10 + (word >> 8);
+        word = (word & 0x00FF00FF00FF00FF) * 100 + ((word & 0x00FF00FF00FF00FF) >> 16);
+        word = (word & 0x0000FFFF0000FFFF) * 10000 + ((word & 0x0000FFFF0000FFFF) >> 32);
+        *digits = *digits * powers[count] + (uint32_t)word;
+        in += count;
+        if (count < 8)
+            return in;
+    }
+    for (; is_digit(r, in); in++)
+        *digits = *digits * 10 + (uint64_t)(*in - '0');
+    return in;
+}
+
 /* What was read of a number: its digits as one integer, and the power of ten to multiply it by. */
 struct decimal_text {
-    uint64_t digits; /* good up to DIGITS_EXACT of them */
-    int64_t count;   /* of digits, without leading zeros */
+    uint64_t digits; /* right for up to DIGITS_EXACT of them */
+    int64_t count;   /* of digits, those of a fraction with its leading zeros */
     int64_t exponent;
 };
+
+/* Whether a number outside the range of doubles is a large one: its first digit that is not zero
+ * stands before the point, once the exponent has moved it. The text is well-formed. */
+static bool is_large(const uint8_t *begin, const uint8_t *end, int64_t exponent)
+{
+    int64_t count = 0; /* from the first digit that is not zero to the last */
+
+    for (const uint8_t *at = begin; at < end && *at != 'e' && *at != 'E'; at++) {
+        if (*at != '-' && *at != '.')
+            count += count > 0 || *at != '0';
+    }
+    return count + exponent > 0;
+}
 
 /* The long way, for numbers of many digits or large exponents. What is too small is zero. */
 static const uint8_t *read_exactly(struct reader *r, const uint8_t *begin, const uint8_t *end,
@@ -576,7 +651,7 @@ static const uint8_t *read_exactly(struct reader *r, const uint8_t *begin, const
     double number;
 
     if (!double_from_text((const char *)begin, (size_t)(end - begin), &number)) {
-        if (decimal->count + decimal->exponent > 0)
+        if (is_large(begin, end, decimal->exponent))
             return fail(r, begin, "number that no double can hold");
         number = *begin == '-' ? -0.0 : 0.0;
     }
@@ -589,12 +664,10 @@ static const uint8_t *read_fraction(struct reader *r, const uint8_t *in,
 {
     const uint8_t *begin = in;
 
-    if (UNLIKELY(!is_digit(r, in)))
+    in = read_digits(r, in, &decimal->digits);
+    if (UNLIKELY(in == begin))
         return fail(r, in, "expected a digit after the decimal point");
-    for (; is_digit(r, in); in++) {
-        decimal->digits = decimal->digits * 10 + (uint64_t)(*in - '0');
-        decimal->count += decimal->count > 0 || *in != '0';
-    }
+    decimal->count += in - begin;
     decimal->exponent -= in - begin;
     return in;
 }
@@ -616,8 +689,8 @@ static const uint8_t *read_exponent(struct reader *r, const uint8_t *in,
 }
 
 /* A number with fraction or exponent, whose whole part has been read up to `in`. */
-static const uint8_t *read_real(struct reader *r, const uint8_t *begin, const uint8_t *in,
-                                struct decimal_text decimal, size_t type_at)
+static inline const uint8_t *read_real(struct reader *r, const uint8_t *begin, const uint8_t *in,
+                                       struct decimal_text decimal, size_t type_at)
 {
     const int64_t exponent_max = ARRAY_LEN(powers_of_ten) - 1;
     double number;
@@ -652,20 +725,16 @@ static const uint8_t *read_number(struct reader *r, const uint8_t *in, size_t ty
     bool negative = *in == '-';
     struct decimal_text decimal = {0};
 
-    first = in += negative;
-    if (UNLIKELY(!is_digit(r, in)))
+    first = in + negative;
+    in = read_digits(r, first, &decimal.digits);
+    if (UNLIKELY(in == first))
         return fail(r, in, "expected a digit");
-    for (; is_digit(r, in); in++)
-        decimal.digits = decimal.digits * 10 + (uint64_t)(*in - '0');
     decimal.count = in - first;
-    if (UNLIKELY(*first == '0')) {
-        if (decimal.count > 1)
-            return fail(r, first, "number with a leading zero");
-        decimal.count = 0;
-    }
+    if (UNLIKELY(*first == '0' && decimal.count > 1))
+        return fail(r, first, "number with a leading zero");
     if (in < r->end && (*in == '.' || *in == 'e' || *in == 'E'))
         return read_real(r, begin, in, decimal, type_at);
-    if (UNLIKELY(negative && decimal.count == 0))
+    if (UNLIKELY(negative && *first == '0'))
         put_double(r, type_at, -0.0);
     else if (UNLIKELY(decimal.count > DIGITS_EXACT ||
                       decimal.digits > (uint64_t)INT64_MAX + negative))

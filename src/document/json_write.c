@@ -81,7 +81,8 @@ void document_json_write(struct slice document, struct buf *buf)
 
 void document_json_write_value(const struct document_value *value, struct buf *buf)
 {
-    struct writer w = writer_at(buf, NULL);
+    bool nested = value->type == DOCUMENT_OBJECT || value->type == DOCUMENT_ARRAY;
+    struct writer w = writer_at(buf, nested ? value->document.data + value->document.len : NULL);
 
     write_value(&w, value, 0);
     writer_finish(&w);

@@ -154,7 +154,9 @@ static void file_lose(struct file *file)
         uint64_t fate = random_step() % 4;
 
         keep = file->synced;
-        if (fate >= 1)
+        if (fate == 3)
+            keep = status.st_size;
+        else if (fate >= 1)
             keep += (off_t)(random_step() % (uint64_t)(status.st_size - file->synced + 1));
         if (REAL(ftruncate64)(fd, keep) != 0)
             abort();

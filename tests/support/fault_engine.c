@@ -18,6 +18,7 @@ struct fault_engine {
     bool full;
     bool hold;
     unsigned held;
+    bool poisoned;
     bool dark; /* the power is off */
     enum fault_outcome dark_outcome;
 };
@@ -81,6 +82,14 @@ void fault_engine_fail_nth(struct engine *engine, enum fault_calls calls, unsign
     }
 }
 
+void fault_engine_heal(struct engine *engine)
+{
+    struct fault_engine *fault = fault_of(engine);
+
+    WITH_LOCK (&fault->lock)
+        fault->poisoned = false;
+}
+
 void fault_engine_fill(struct engine *engine, bool full)
 {
     struct fault_engine *fault = fault_of(engine);
@@ -136,6 +145,7 @@ void fault_engine_restore_power(struct engine *engine)
     WITH_LOCK (&fault->lock) {
         fault->dark = false;
         fault->hold = false;
+        fault->poisoned = false;
     }
 }
 
@@ -151,6 +161,11 @@ unsigned fault_engine_count(const struct engine *engine, enum fault_calls calls)
             count += fault->count[FAULT_WRITES];
     }
     return count;
+}
+
+static bool outcome_is_known(enum error_code code)
+{
+    return code == ERROR_STORE_FULL || code == ERROR_STORE_UNAVAILABLE || code == ERROR_FENCED;
 }
 
 /* Decides over one call. True: let it through. False: err is set, and *ret_outcome says what to do
@@ -188,8 +203,16 @@ static bool call_pass(struct engine *engine, enum fault_calls kind, enum fault_o
     struct fault_engine *fault = fault_of(engine);
     bool pass = false;
 
-    WITH_LOCK (&fault->lock)
-        pass = call_decide(fault, kind, ret_outcome, err);
+    WITH_LOCK (&fault->lock) {
+        if (kind == FAULT_WRITES && fault->poisoned && !fault->dark) {
+            *ret_outcome = FAULT_NOT_WRITTEN;
+            error_set(err, ERROR_STORE_POISONED, "an earlier write failed, as the test wanted");
+        } else {
+            pass = call_decide(fault, kind, ret_outcome, err);
+            if (!pass && kind == FAULT_WRITES && !outcome_is_known(err->code))
+                fault->poisoned = true;
+        }
+    }
     return pass;
 }
 
@@ -374,7 +397,13 @@ static bool fault_backup(struct engine *engine, struct slice directory, struct e
 static bool fault_statistics(struct engine *engine, struct engine_statistics *ret_statistics,
                              struct error *err)
 {
-    return engine_statistics(fault_of(engine)->inner, ret_statistics, err);
+    struct fault_engine *fault = fault_of(engine);
+
+    if (!engine_statistics(fault->inner, ret_statistics, err))
+        return false;
+    WITH_LOCK (&fault->lock)
+        ret_statistics->poisoned |= fault->poisoned || fault->dark;
+    return true;
 }
 
 static const struct engine_driver fault_driver = {

@@ -28,6 +28,10 @@ enum fault_outcome {
 void fault_engine_fail_nth(struct engine *engine, enum fault_calls calls, unsigned nth,
                            enum error_code code, enum fault_outcome outcome);
 
+/* A write that failed with an unknown outcome leaves the engine poisoned, as it does rocksdb:. This
+ * is the moment when such a node has been recovered, or postgresql: has found out. */
+void fault_engine_heal(struct engine *engine);
+
 /* From now on writes fail with ERROR_STORE_FULL, or no longer. */
 void fault_engine_fill(struct engine *engine, bool full);
 

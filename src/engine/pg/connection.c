@@ -30,6 +30,7 @@ struct pg_connection {
     PGconn *native;
     const struct pg_settings *settings;
     bool broken;
+    int64_t deadline_ms; /* pg_run waits no longer than this; 0: as long as it is told */
 
     struct queued *queue; /* owned; what waits for pg_run */
     size_t queue_count, queue_capacity;
@@ -90,6 +91,7 @@ static enum error_code state_code(const char *state)
         {"57014", ERROR_TIMED_OUT},              /* query_canceled: statement_timeout */
         {"55P03", ERROR_TIMED_OUT},              /* lock_not_available: lock_timeout */
         {"25P03", ERROR_STORE_SNAPSHOT_EXPIRED}, /* idle_in_transaction_session_timeout */
+        {"25P04", ERROR_STORE_SNAPSHOT_EXPIRED}, /* transaction_timeout */
         {"72000", ERROR_STORE_SNAPSHOT_EXPIRED}, /* snapshot_too_old */
         {"25006", ERROR_STORE_UNAVAILABLE},      /* read_only_sql_transaction: a standby */
         {"42501", ERROR_STORE_UNAVAILABLE},      /* insufficient_privilege */
@@ -137,14 +139,22 @@ static bool connection_fail(struct pg_connection *connection, struct error *err)
 /* False when the deadline passed or the wait itself failed. */
 static bool socket_wait(const struct pg_connection *connection, short events, int64_t deadline_ms)
 {
+    enum { POLL_MS_MAX = 60000 };
     struct pollfd poll_for = {.fd = PQsocket(connection->native), .events = events};
-    int64_t left_ms = deadline_ms - clock_monotonic_ms();
-    int ready;
 
-    if (poll_for.fd < 0 || left_ms <= 0)
-        return false;
-    ready = poll(&poll_for, 1, (int)MIN(left_ms, (int64_t)60000));
-    return ready >= 0 ? ready > 0 || clock_monotonic_ms() < deadline_ms : errno == EINTR;
+    while (poll_for.fd >= 0) {
+        int64_t left_ms = deadline_ms - clock_monotonic_ms();
+        int ready;
+
+        if (left_ms <= 0)
+            return false;
+        ready = poll(&poll_for, 1, (int)MIN(left_ms, (int64_t)POLL_MS_MAX));
+        if (ready > 0)
+            return true;
+        if (ready < 0 && errno != EINTR)
+            return false;
+    }
+    return false;
 }
 
 static bool no_answer(struct pg_connection *connection, struct error *err)
@@ -203,8 +213,9 @@ static bool connection_establish(struct pg_connection *connection, int64_t deadl
 }
 
 /* What every session of ours sets. idle_in_transaction_session_timeout is the server's side of the
- * snapshot deadline; jit would cost more than any query here. synchronous_commit is left as the
- * administrator has it unless that is "off". */
+ * snapshot deadline, while sessions that idle outside of transactions are to be left alone; jit
+ * would cost more than any query here. synchronous_commit is left as the administrator has it
+ * unless that is "off". The last two settings are younger than the oldest server we take. */
 static bool session_settle(struct pg_connection *connection, struct error *err)
 {
     CLEANUP(pg_answer_done) struct pg_answer answer = {0};
@@ -229,8 +240,13 @@ static bool session_settle(struct pg_connection *connection, struct error *err)
         " set_config('max_parallel_workers_per_gather', '0', false),"
         " set_config('jit', 'off', false), set_config('search_path', 'pg_catalog', false),"
         " set_config('default_transaction_isolation', 'read committed', false),"
+        " set_config('default_transaction_read_only', 'off', false),"
         " CASE current_setting('synchronous_commit') WHEN 'off'"
-        " THEN set_config('synchronous_commit', 'on', false) END";
+        " THEN set_config('synchronous_commit', 'on', false) END,"
+        " CASE WHEN current_setting('idle_session_timeout', true) IS NOT NULL"
+        " THEN set_config('idle_session_timeout', '0', false) END,"
+        " CASE WHEN current_setting('client_connection_check_interval', true) IS NOT NULL"
+        " THEN set_config('client_connection_check_interval', '10s', false) END";
 
     return pg_query(connection, sql, params, ARRAY_LEN(params), &answer, err);
 }
@@ -274,8 +290,10 @@ bool pg_connection_open(const struct pg_settings *settings, int64_t deadline_ms,
         return false;
     if (PQsetnonblocking(connection->native, 1) != 0 || !PQenterPipelineMode(connection->native))
         return connection_fail(connection, err);
+    pg_connection_hurry(connection, deadline_ms);
     if (!session_settle(connection, err))
         return false;
+    pg_connection_hurry(connection, 0);
     *ret_connection = TAKE(connection);
     return true;
 }
@@ -294,9 +312,9 @@ bool pg_connection_is_broken(const struct pg_connection *connection)
     return connection->broken;
 }
 
-int pg_connection_backend(const struct pg_connection *connection)
+void pg_connection_hurry(struct pg_connection *connection, int64_t deadline_ms)
 {
-    return PQbackendPID(connection->native);
+    connection->deadline_ms = deadline_ms;
 }
 
 /* --- Sending --------------------------------------------------------------------------------- */
@@ -540,6 +558,8 @@ bool pg_run(struct pg_connection *connection, int64_t timeout_ms, struct pg_answ
     size_t count = connection->queue_count;
     bool failed = false, alive;
 
+    if (connection->deadline_ms)
+        deadline_ms = MIN(deadline_ms, connection->deadline_ms);
     pg_answer_done(ret_answer);
     ret_answer->results = memory_alloc_zero(memory_array_size(count + 1, sizeof(PGresult *)));
     if (connection->broken || !PQpipelineSync(connection->native)) {

@@ -95,6 +95,7 @@ static bool reconnect_once(struct pg_owner *owner, int64_t deadline_ms, struct e
     owner->reconnects++;
     if (!pg_connection_open(owner->settings, deadline_ms, &connection, err))
         return false;
+    pg_connection_hurry(connection, deadline_ms);
     if (!pg_schema_reclaim(connection, owner->epoch, deadline_ms, &sequence, err)) {
         if (err->code == ERROR_STORE_IN_USE)
             return ownership_end(owner, err);
@@ -102,6 +103,7 @@ static bool reconnect_once(struct pg_owner *owner, int64_t deadline_ms, struct e
     }
     if (!doubt_resolve(owner, sequence, err))
         return false;
+    pg_connection_hurry(connection, 0);
     owner->connection = TAKE(connection);
     log_event(owner->settings->log, LOG_INFO, "node reconnected",
               LOG_SLICE("node", owner->settings->name));

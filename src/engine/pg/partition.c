@@ -17,7 +17,7 @@
 enum {
     DROP_WAIT_MS = 10, /* writers wait meanwhile, and new readers of the table */
     SWEEP_WAIT_MS = 1,
-    SWEEP_MAX = 16,         /* tables per sweep */
+    SWEEP_MAX = 16,        /* tables per sweep */
     SIZE_ROWS_EXACT = 500, /* a range of no more rows is added up */
     SIZE_PAGES_SAMPLED = 32,
 };

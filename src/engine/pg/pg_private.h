@@ -140,7 +140,9 @@ CLEANUP_FN(struct pg_connection *, pg_connection_close)
 NODISCARD bool pg_server_version_check(int version, struct error *err);
 
 bool pg_connection_is_broken(const struct pg_connection *connection);
-int pg_connection_backend(const struct pg_connection *connection); /* process id in the server */
+/* Whatever is asked from now on is answered by this time (of clock_monotonic_ms) or the connection
+ * is broken; 0: each question has its own limit again. */
+void pg_connection_hurry(struct pg_connection *connection, int64_t deadline_ms);
 
 /* Queue one query for the next pg_run. Text results; nothing is sent for sure before pg_run. */
 void pg_send(struct pg_connection *connection, const char *sql, const struct pg_param *params,

@@ -145,6 +145,11 @@ bool rocks_statistics(struct engine *engine, struct engine_statistics *ret_stati
 /* Bytes a memory: node holds: write buffers and files of its memory environment. */
 uint64_t rocks_bytes_stored(struct rocks_engine *rocks);
 
+/* wal.c */
+/* True: the logs of the store are sound, but for an unfinished last write. */
+NODISCARD bool rocks_wal_is_torn_at_most(const char *store, bool *ret_torn_at_most,
+                                         struct error *err);
+
 /* store.c */
 rocksdb_options_t *rocks_options_new(const struct engine_options *options, bool memory,
                                      rocksdb_cache_t *cache, struct error *err);

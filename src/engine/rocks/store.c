@@ -9,10 +9,12 @@ enum {
     CACHE_DEFAULT = 64 * 1024 * 1024,
     WRITE_BUFFER_DEFAULT = 16 * 1024 * 1024,
     MEMORY_DEFAULT = 1024 * 1024 * 1024,
-    /* 0 = tolerate a torn last record, refuse any other damage: what was acknowledged was synced,
-     * so only the tail of the log can be legitimately incomplete. Point-in-time recovery would
-     * quietly drop acknowledged writes behind a damaged one. */
-    WAL_TOLERATE_TORN_TAIL = 0,
+    /* What was acknowledged was synced, so only the tail of the log may be damaged. RocksDB's mode
+     * 0 takes an incomplete last record for the end and refuses all other damage; mode 2 drops
+     * everything behind any damage, and is used only after wal.c has seen that nothing
+     * acknowledged is there. */
+    WAL_TOLERATE_INCOMPLETE_TAIL = 0,
+    WAL_DROP_BEHIND_DAMAGE = 2,
     WAL_BYTES_MAX = 128 * 1024 * 1024, /* bounds recovery */
     LOG_WARN = 2,
 };
@@ -83,7 +85,7 @@ rocksdb_options_t *rocks_options_new(const struct engine_options *options, bool 
 
     rocksdb_options_set_create_if_missing(base, 1);
     rocksdb_options_set_paranoid_checks(base, 1);
-    rocksdb_options_set_wal_recovery_mode(base, WAL_TOLERATE_TORN_TAIL);
+    rocksdb_options_set_wal_recovery_mode(base, WAL_TOLERATE_INCOMPLETE_TAIL);
     rocksdb_options_set_max_total_wal_size(base, WAL_BYTES_MAX);
     rocksdb_options_set_write_buffer_size(base, write_buffer);
     rocksdb_options_set_max_write_buffer_number(base, 4);
@@ -120,14 +122,54 @@ static void read_and_write_options_make(struct rocks_engine *rocks)
         rocksdb_writeoptions_set_sync(rocks->write_durable, 1);
 }
 
-static bool database_open(struct rocks_engine *rocks, const struct engine_options *options,
-                          struct error *err)
+static bool database_try(struct rocks_engine *rocks, struct error *err)
 {
     static const char *const families[] = {"default"};
     const char *path = rocks->memory ? "/memory" : rocks_directory_store(rocks->directory);
-    const rocksdb_options_t *family_options;
+    const rocksdb_options_t *family_options = rocks->options;
     char *failure = NULL;
 
+    rocks->db = rocksdb_open_column_families(rocks->options, path, 1, families, &family_options,
+                                             &rocks->family, &failure);
+    return failure ? rocks_error(err, failure, "opening the store") : true;
+}
+
+/* The damaged log must be out of use before anything is written: the next crash would otherwise
+ * find it in the middle. */
+static bool database_flush(struct rocks_engine *rocks, struct error *err)
+{
+    rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
+    char *failure = NULL;
+
+    rocksdb_flush(rocks->db, options, &failure);
+    rocksdb_flushoptions_destroy(options);
+    return failure ? rocks_error(err, failure, "recovering the store") : true;
+}
+
+/* Opening failed for damage: if that is an unfinished last write, which a power cut may leave, it
+ * is dropped, for it was never acknowledged. */
+static bool database_recover(struct rocks_engine *rocks, struct error *err)
+{
+    struct error damage = *err;
+    bool torn_at_most;
+
+    if (!rocks_wal_is_torn_at_most(rocks_directory_store(rocks->directory), &torn_at_most, err))
+        return false;
+    if (!torn_at_most) {
+        *err = damage;
+        return false;
+    }
+    rocksdb_options_set_wal_recovery_mode(rocks->options, WAL_DROP_BEHIND_DAMAGE);
+    if (!database_try(rocks, err) || !database_flush(rocks, err))
+        return false;
+    log_event(rocks->log, LOG_WARNING, "dropped an unfinished write at the end of the log",
+              LOG_TEXT("node", rocks->name), LOG_TEXT("reason", damage.message));
+    return true;
+}
+
+static bool database_open(struct rocks_engine *rocks, const struct engine_options *options,
+                          struct error *err)
+{
     rocks->cache =
         rocksdb_cache_create_lru(options->cache_bytes ? options->cache_bytes : CACHE_DEFAULT);
     rocks->options = rocks_options_new(options, rocks->memory, rocks->cache, err);
@@ -137,11 +179,9 @@ static bool database_open(struct rocks_engine *rocks, const struct engine_option
         rocks->env = rocksdb_create_mem_env();
         rocksdb_options_set_env(rocks->options, rocks->env);
     }
-    family_options = rocks->options;
-    rocks->db = rocksdb_open_column_families(rocks->options, path, 1, families, &family_options,
-                                             &rocks->family, &failure);
-    if (failure)
-        return rocks_error(err, failure, "opening the store");
+    if (!database_try(rocks, err) &&
+        (rocks->memory || err->code != ERROR_STORE_CORRUPT || !database_recover(rocks, err)))
+        return false;
     read_and_write_options_make(rocks);
     return true;
 }

@@ -1,0 +1,82 @@
+/* Group commit from within: commit.c has the queue and the thread, numbering.c the partitions,
+ * group.c the making of one group. */
+#pragma once
+
+#include "base/thread.h"
+#include "partition/commit.h"
+#include "partition/recent.h"
+
+#include <stdatomic.h>
+
+enum { COMMIT_META_LEN = 33 };
+
+/* Where the numbering of a partition stands. */
+struct numbering {
+    uint64_t lsn;
+    int64_t wall_ms;
+    uint64_t source, counter;
+};
+
+struct partition {
+    uint32_t id;
+    uint64_t epoch;
+    struct numbering durable;
+    struct numbering now; /* including the group being made */
+    bool in_group;
+    bool closing; /* open or close waits: no more batches */
+    uint8_t meta[COMMIT_META_LEN];
+    struct partition *next_in_group;
+};
+
+/* One operation on its way into the engine: sorted by partition, key, and age of its batch. */
+struct placed_op {
+    uint64_t key_head; /* the first 8 bytes of the key, so that most comparisons are one */
+    uint32_t partition;
+    uint32_t age;
+    const struct engine_op *op;
+};
+
+struct commit {
+    struct engine *engine;
+    const struct clock *clock;
+    struct log *log;
+    size_t queue_max, group_bytes_max;
+    bool validation_off;
+
+    /* The queue: pushed by any thread, newest first; taken whole by the committer. */
+    _Atomic(struct commit_batch *) queue;
+    atomic_size_t queued;
+    struct mutex sleep_lock;
+    struct condition wake;
+    atomic_bool stopping;
+    struct thread thread;
+
+    /* Held while a group is admitted and assembled, not while it is written. */
+    struct mutex partitions_lock;
+    struct condition group_left;   /* the partitions of a group are free again */
+    struct partition **partitions; /* under partitions_lock; sorted by id */
+    size_t partition_count, partition_capacity;
+
+    /* The committer's own; counters also under partitions_lock, for open and close. */
+    struct recent *recent;
+    struct counters *counters;
+    uint64_t sequence;
+    struct arena *arena;      /* of the group being made */
+    struct placed_op *placed; /* reused from group to group */
+    size_t placed_capacity;
+    struct partition *in_group;
+
+    atomic_uint_fast64_t moment;
+    atomic_bool poisoned;
+    atomic_uint_fast64_t batches, groups, conflicts, too_old;
+};
+
+/* numbering.c: all under partitions_lock. */
+struct partition *commit_partition_find(const struct commit *commit, uint32_t id);
+void commit_meta_encode(struct partition *partition);
+struct slice commit_meta_key(void);
+/* Reads again where the numbering of every partition stands. */
+NODISCARD bool commit_partitions_reload(struct commit *commit, struct error *err);
+
+/* group.c: makes one group from the front of *queue. */
+void commit_group_run(struct commit *commit, struct commit_batch **queue);

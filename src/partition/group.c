@@ -1,0 +1,470 @@
+/* How a group is made:
+ *
+ *     take      the whole queue at once, oldest first, up to group_bytes_max
+ *     admit     each batch: partition open at its epoch? anything it relied on written since? a
+ *               counter over its limit? What passes is noted as written, so that later batches of
+ *               the same group are judged against it too
+ *     assemble  stamp, collect the operations of all batches, add counters and meta, sort
+ *     write     one engine batch; on ERROR_FENCED the shut-out batches leave and the rest is
+ *               assembled again
+ *     finish    publish the moment, then call done()
+ *
+ * A failed engine write whose outcome is unknown poisons the committer: everything queued and
+ * everything later is refused until the engine knows again, or the node is opened anew. */
+#include "base/bytes.h"
+#include "partition/commit_private.h"
+#include "partition/layout.h"
+
+/* Item numbers end a little early, because batches of one group are counted only when stamped. */
+#define NUMBER_COUNTER_MAX ((UINT64_C(1) << PARTITION_NUMBER_COUNTER_BITS) - (1 << 28))
+
+/* --- Admitting ------------------------------------------------------------------------------- */
+
+static bool part_is_open(const struct commit *commit, const struct commit_part *part,
+                         struct error *err)
+{
+    const struct partition *partition = commit_partition_find(commit, part->partition);
+
+    if (!partition)
+        return error_set(err, ERROR_PARTITION_UNKNOWN, "partition %u is not open here",
+                         part->partition);
+    if (partition->closing || partition->epoch != part->epoch)
+        return error_set(err, ERROR_FENCED, "partition %u is at epoch %llu, not %llu",
+                         part->partition, (unsigned long long)partition->epoch,
+                         (unsigned long long)part->epoch);
+    if (partition->now.counter + part->number_count > NUMBER_COUNTER_MAX)
+        return error_set(err, ERROR_STORE_FULL, "partition %u has given out all its item numbers",
+                         part->partition);
+    return true;
+}
+
+static bool part_is_valid(struct commit *commit, const struct commit_part *part, uint64_t moment,
+                          struct error *err)
+{
+    for (size_t i = 0; i < part->relied_count; i++)
+        if (recent_has_key(commit->recent, moment, part->partition, part->relied[i]))
+            return error_set(err, ERROR_CONFLICT, "another transaction wrote the same item first");
+    for (size_t i = 0; i < part->scanned_count; i++)
+        if (recent_has_range(commit->recent, moment, part->partition, part->scanned[i]))
+            return error_set(err, ERROR_CONFLICT,
+                             "another transaction wrote into a range that was read");
+    return true;
+}
+
+static bool batch_is_valid(struct commit *commit, const struct commit_batch *batch,
+                           struct error *err)
+{
+    if (batch->moment == COMMIT_NOTHING_RELIED_ON || commit->validation_off)
+        return true;
+    if (batch->moment < recent_floor(commit->recent)) {
+        atomic_fetch_add(&commit->too_old, 1);
+        return error_set(err, ERROR_SNAPSHOT_TOO_OLD,
+                         "the transaction began %llu commits ago, too many to check",
+                         (unsigned long long)(commit->sequence - batch->moment));
+    }
+    for (size_t i = 0; i < batch->part_count; i++)
+        if (!part_is_valid(commit, &batch->parts[i], batch->moment, err)) {
+            atomic_fetch_add(&commit->conflicts, 1);
+            return false;
+        }
+    return true;
+}
+
+static bool part_fits(struct commit *commit, const struct commit_part *part, struct error *err)
+{
+    for (size_t i = 0; i < part->delta_count; i++) {
+        const struct commit_delta *delta = &part->deltas[i];
+        struct counter *counter;
+
+        assert(delta->key.len && delta->key.data[0] == PARTITION_FAMILY_COUNTER);
+        if (!counters_get(commit->counters, part->partition, delta->key, &counter, err))
+            return false;
+        if (delta->first_max && delta->amounts[0] > 0 &&
+            counter->now[0] + delta->amounts[0] > delta->first_max)
+            return error_set(err, ERROR_LOGICAL_PARTITION_FULL,
+                             "the logical partition holds %lld bytes and %lld more would pass its "
+                             "limit of %lld",
+                             (long long)counter->now[0], (long long)delta->amounts[0],
+                             (long long)delta->first_max);
+    }
+    return true;
+}
+
+/* part_fits has brought the counters into memory, where they stay until the group ends. */
+static void batch_add_counters(struct commit *commit, const struct commit_batch *batch)
+{
+    for (size_t p = 0; p < batch->part_count; p++)
+        for (size_t i = 0; i < batch->parts[p].delta_count; i++) {
+            const struct commit_delta *delta = &batch->parts[p].deltas[i];
+            struct counter *counter;
+            struct error err;
+            bool found = counters_get(commit->counters, batch->parts[p].partition, delta->key,
+                                      &counter, &err);
+
+            assert(found);
+            counters_add(commit->counters, counter, delta->amounts);
+        }
+}
+
+static void batch_note(struct commit *commit, struct commit_batch *batch)
+{
+    batch->sequence = ++commit->sequence;
+    for (size_t p = 0; p < batch->part_count; p++)
+        for (size_t i = 0; i < batch->parts[p].touched_count; i++)
+            recent_add(commit->recent, batch->sequence, batch->parts[p].partition,
+                       batch->parts[p].touched[i]);
+}
+
+static bool batch_admit(struct commit *commit, struct commit_batch *batch, struct error *err)
+{
+    if (atomic_load(&commit->poisoned))
+        return error_set(err, ERROR_STORE_POISONED,
+                         "a write of this node failed; it refuses writes until it is reopened");
+    for (size_t i = 0; i < batch->part_count; i++)
+        if (!part_is_open(commit, &batch->parts[i], err))
+            return false;
+    if (!batch_is_valid(commit, batch, err))
+        return false;
+    for (size_t i = 0; i < batch->part_count; i++)
+        if (!part_fits(commit, &batch->parts[i], err))
+            return false;
+    batch_add_counters(commit, batch);
+    batch_note(commit, batch);
+    return true;
+}
+
+/* --- Assembling ------------------------------------------------------------------------------ */
+
+static uint64_t key_head(struct slice key)
+{
+    uint8_t head[8] = {0};
+
+    memcpy(head, key.data, MIN(key.len, sizeof head));
+    return bytes_get_be64(head);
+}
+
+static void op_place(struct commit *commit, size_t at, uint32_t partition, uint32_t age,
+                     const struct engine_op *op)
+{
+    if (at == commit->placed_capacity) {
+        commit->placed_capacity = commit->placed_capacity ? commit->placed_capacity * 2 : 256;
+        commit->placed = memory_realloc(
+            commit->placed, memory_array_size(commit->placed_capacity, sizeof *commit->placed));
+    }
+    commit->placed[at] = (struct placed_op){
+        .key_head = key_head(op->key), .partition = partition, .age = age, .op = op};
+}
+
+static int placed_compare(const void *left, const void *right)
+{
+    const struct placed_op *a = left, *b = right;
+    int order;
+
+    if (a->partition != b->partition)
+        return a->partition < b->partition ? -1 : 1;
+    if (a->key_head != b->key_head)
+        return a->key_head < b->key_head ? -1 : 1;
+    order = slice_compare(a->op->key, b->op->key);
+    if (order)
+        return order;
+    return (a->age > b->age) - (a->age < b->age);
+}
+
+static void part_stamp(struct commit *commit, struct commit_part *part, int64_t now_ms)
+{
+    struct partition *partition = commit_partition_find(commit, part->partition);
+    struct numbering *now = &partition->now;
+
+    if (!partition->in_group) {
+        partition->in_group = true;
+        partition->next_in_group = commit->in_group;
+        commit->in_group = partition;
+    }
+    now->lsn++;
+    now->wall_ms = MAX(now->wall_ms, now_ms);
+    part->stamp = (struct commit_stamp){
+        .lsn = now->lsn,
+        .first_number = partition_number((uint32_t)now->source, now->counter),
+        .wall_ms = now->wall_ms,
+    };
+    now->counter += part->number_count;
+}
+
+static size_t batches_place(struct commit *commit, struct commit_batch *batches)
+{
+    int64_t now_ms = clock_read_wall_ms(commit->clock);
+    uint32_t age = 0;
+    size_t count = 0;
+
+    for (struct commit_batch *batch = batches; batch; batch = batch->next, age++) {
+        for (size_t p = 0; p < batch->part_count; p++)
+            part_stamp(commit, &batch->parts[p], now_ms);
+        if (batch->stamp)
+            batch->stamp(batch);
+        for (size_t p = 0; p < batch->part_count; p++)
+            for (size_t i = 0; i < batch->parts[p].op_count; i++)
+                op_place(commit, count++, batch->parts[p].partition, age, &batch->parts[p].ops[i]);
+    }
+    return count;
+}
+
+static const struct engine_op *put_new(struct commit *commit, struct slice key, const void *value,
+                                       size_t len)
+{
+    struct engine_op *op = ARENA_NEW(commit->arena, struct engine_op);
+
+    *op = (struct engine_op){ENGINE_PUT, key, slice_of(value, len)};
+    return op;
+}
+
+/* Meta and counters of the group, once each however many batches there are. */
+static size_t sums_place(struct commit *commit, size_t count)
+{
+    for (struct partition *p = commit->in_group; p; p = p->next_in_group) {
+        commit_meta_encode(p);
+        op_place(commit, count++, p->id, UINT32_MAX,
+                 put_new(commit, commit_meta_key(), p->meta, COMMIT_META_LEN));
+    }
+    for (struct counter *c = counters_changed(commit->counters); c; c = c->next_changed) {
+        uint8_t *bytes = arena_alloc(commit->arena, COUNTER_BYTES);
+
+        counter_encode(c, bytes);
+        op_place(commit, count++, c->partition, UINT32_MAX,
+                 put_new(commit, c->key, bytes, COUNTER_BYTES));
+    }
+    return count;
+}
+
+/* Sorted, one operation per key (the last one), cut into sections by partition. */
+static size_t sections_make(struct commit *commit, size_t placed_count,
+                            struct engine_section **ret_sections)
+{
+    struct engine_op *ops = ARENA_ARRAY(commit->arena, struct engine_op, placed_count);
+    struct engine_section *sections =
+        ARENA_ARRAY(commit->arena, struct engine_section, commit->partition_count);
+    size_t op_count = 0, section_count = 0;
+
+    qsort(commit->placed, placed_count, sizeof *commit->placed, placed_compare);
+    for (size_t i = 0; i < placed_count; i++) {
+        const struct placed_op *placed = &commit->placed[i];
+        struct engine_section *section = section_count ? &sections[section_count - 1] : NULL;
+
+        if (!section || section->partition != placed->partition) {
+            section = &sections[section_count++];
+            *section = (struct engine_section){
+                .partition = placed->partition,
+                .epoch = commit_partition_find(commit, placed->partition)->epoch,
+                .ops = &ops[op_count],
+            };
+        } else if (slice_equal(section->ops[section->count - 1].key, placed->op->key)) {
+            section->ops[section->count - 1] = *placed->op;
+            continue;
+        }
+        ops[op_count++] = *placed->op;
+        section->count++;
+    }
+    *ret_sections = sections;
+    return section_count;
+}
+
+static size_t group_assemble(struct commit *commit, struct commit_batch *batches,
+                             struct engine_section **ret_sections)
+{
+    size_t count = batches_place(commit, batches);
+
+    return sections_make(commit, sums_place(commit, count), ret_sections);
+}
+
+/* --- One group ------------------------------------------------------------------------------- */
+
+/* A list of batches that grows at its end. */
+struct batch_list {
+    struct commit_batch *first, **end;
+};
+
+static void list_init(struct batch_list *list)
+{
+    list->first = NULL;
+    list->end = &list->first;
+}
+
+static void list_add(struct batch_list *list, struct commit_batch *batch)
+{
+    batch->next = NULL;
+    *list->end = batch;
+    list->end = &batch->next;
+}
+
+/* The partitions of the group go back to where they stood, or forward to where they are. */
+static void group_leave(struct commit *commit, bool durable)
+{
+    while (commit->in_group) {
+        struct partition *partition = commit->in_group;
+
+        if (durable)
+            partition->durable = partition->now;
+        else
+            partition->now = partition->durable;
+        partition->in_group = false;
+        commit->in_group = partition->next_in_group;
+    }
+    if (durable)
+        counters_keep(commit->counters);
+    else
+        counters_undo(commit->counters);
+}
+
+static bool batch_is_fenced(const struct commit_batch *batch, const struct engine_section *sections,
+                            size_t count)
+{
+    for (size_t p = 0; p < batch->part_count; p++)
+        for (size_t s = 0; s < count; s++)
+            if (sections[s].fenced && sections[s].partition == batch->parts[p].partition)
+                return true;
+    return false;
+}
+
+/* Takes the batches out that meet a fence; the rest starts over and adds its counters anew. */
+static void fenced_remove(struct commit *commit, struct batch_list *group,
+                          const struct engine_section *sections, size_t count,
+                          const struct error *err, struct batch_list *refused)
+{
+    struct commit_batch *batch = group->first, *next;
+
+    group_leave(commit, false);
+    list_init(group);
+    for (; batch; batch = next) {
+        next = batch->next;
+        if (batch_is_fenced(batch, sections, count)) {
+            batch->err = *err;
+            list_add(refused, batch);
+        } else {
+            batch_add_counters(commit, batch);
+            list_add(group, batch);
+        }
+    }
+}
+
+static size_t batch_bytes(const struct commit_batch *batch)
+{
+    size_t bytes = 0;
+
+    for (size_t p = 0; p < batch->part_count; p++)
+        for (size_t i = 0; i < batch->parts[p].op_count; i++)
+            bytes += batch->parts[p].ops[i].key.len + batch->parts[p].ops[i].value.len;
+    return bytes;
+}
+
+/* Admits batches from the front of *queue until the group is full. */
+static void group_admit(struct commit *commit, struct commit_batch **queue,
+                        struct batch_list *group, struct batch_list *refused)
+{
+    size_t bytes = 0;
+
+    while (*queue && bytes < commit->group_bytes_max) {
+        struct commit_batch *batch = *queue;
+
+        *queue = batch->next;
+        if (batch_admit(commit, batch, &batch->err)) {
+            bytes += batch_bytes(batch);
+            list_add(group, batch);
+        } else {
+            list_add(refused, batch);
+        }
+    }
+}
+
+/* Comes and goes with partitions_lock held, but writes without it: the partitions of a group stay,
+ * because open and close wait for in_group. */
+static bool group_write(struct commit *commit, struct batch_list *group, struct batch_list *refused,
+                        struct error *err)
+{
+    while (group->first) {
+        struct engine_section *sections;
+        size_t count = group_assemble(commit, group->first, &sections);
+        bool written;
+
+        mutex_unlock(&commit->partitions_lock);
+        written = engine_write(commit->engine, sections, count, err);
+        mutex_lock(&commit->partitions_lock);
+        if (written || err->code != ERROR_FENCED)
+            return written;
+        fenced_remove(commit, group, sections, count, err, refused);
+    }
+    return true;
+}
+
+static void list_done(struct commit *commit, struct batch_list *list, bool written)
+{
+    struct commit_batch *batch = list->first, *next;
+
+    for (; batch; batch = next) {
+        next = batch->next;
+        atomic_fetch_sub(&commit->queued, 1);
+        batch->done(batch, written ? NULL : &batch->err);
+    }
+}
+
+static void group_count(struct commit *commit, const struct batch_list *group)
+{
+    uint64_t count = 0;
+
+    for (const struct commit_batch *batch = group->first; batch; batch = batch->next)
+        count++;
+    if (count)
+        atomic_fetch_add(&commit->groups, 1);
+    atomic_fetch_add(&commit->batches, count);
+}
+
+static void group_failed(struct commit *commit, struct batch_list *group, const struct error *err)
+{
+    bool nothing_written = err->code == ERROR_STORE_FULL || err->code == ERROR_STORE_UNAVAILABLE;
+
+    for (struct commit_batch *batch = group->first; batch; batch = batch->next)
+        batch->err = *err;
+    if (!nothing_written && !atomic_exchange(&commit->poisoned, true))
+        log_error(commit->log, "node refuses writes until it is reopened", err);
+}
+
+/* An engine that finds out by itself what became of its last write says so in its statistics. Then
+ * the numbering is read anew, since it may be either way. */
+static void poison_recover(struct commit *commit)
+{
+    struct engine_statistics statistics;
+    struct error err;
+
+    if (!engine_statistics(commit->engine, &statistics, &err) || statistics.poisoned ||
+        !commit_partitions_reload(commit, &err))
+        return;
+    atomic_store(&commit->poisoned, false);
+    log_event(commit->log, LOG_INFO, "node takes writes again",
+              LOG_SLICE("node", engine_name(commit->engine)));
+}
+
+void commit_group_run(struct commit *commit, struct commit_batch **queue)
+{
+    struct batch_list group, refused;
+    struct error err;
+    bool written;
+
+    list_init(&group);
+    list_init(&refused);
+    mutex_lock(&commit->partitions_lock);
+    arena_reset(commit->arena);
+    if (atomic_load(&commit->poisoned))
+        poison_recover(commit);
+    group_admit(commit, queue, &group, &refused);
+    written = group_write(commit, &group, &refused, &err);
+    group_leave(commit, written);
+    condition_broadcast(&commit->group_left);
+    mutex_unlock(&commit->partitions_lock);
+
+    /* Also after a failure: what was noted as written but is not must not conflict for ever. */
+    atomic_store_explicit(&commit->moment, commit->sequence, memory_order_release);
+    if (written)
+        group_count(commit, &group);
+    else
+        group_failed(commit, &group, &err);
+    list_done(commit, &group, written);
+    list_done(commit, &refused, false);
+}

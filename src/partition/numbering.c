@@ -1,0 +1,188 @@
+/* Where the numbering of each open partition stands, and how it is remembered: under the key 'm'
+ * (format 1, 33 bytes), written with every group that touches the partition:
+ *
+ *     1 byte   format, 1
+ *     8 bytes  lsn, big-endian
+ *     8 bytes  wall clock of the last commit in ms, big-endian
+ *     8 bytes  source of item numbers, big-endian (the partition's id)
+ *     8 bytes  next counter of item numbers, big-endian */
+#include "base/bytes.h"
+#include "partition/commit_private.h"
+#include "partition/layout.h"
+
+enum { META_FORMAT = 1 };
+
+static size_t partition_place(const struct commit *commit, uint32_t id)
+{
+    size_t low = 0, high = commit->partition_count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (commit->partitions[middle]->id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct partition *commit_partition_find(const struct commit *commit, uint32_t id)
+{
+    size_t place = partition_place(commit, id);
+
+    if (place == commit->partition_count || commit->partitions[place]->id != id)
+        return NULL;
+    return commit->partitions[place];
+}
+
+void commit_meta_encode(struct partition *partition)
+{
+    const struct numbering *now = &partition->now;
+
+    partition->meta[0] = META_FORMAT;
+    bytes_put_be64(partition->meta + 1, now->lsn);
+    bytes_put_be64(partition->meta + 9, (uint64_t)now->wall_ms);
+    bytes_put_be64(partition->meta + 17, now->source);
+    bytes_put_be64(partition->meta + 25, now->counter);
+}
+
+static bool meta_decode(struct slice bytes, struct numbering *ret_numbering, struct error *err)
+{
+    if (bytes.len != COMMIT_META_LEN || bytes.data[0] != META_FORMAT)
+        return error_set(err, ERROR_STORE_CORRUPT, "the numbering of a partition is damaged");
+    *ret_numbering = (struct numbering){
+        .lsn = bytes_get_be64(bytes.data + 1),
+        .wall_ms = (int64_t)bytes_get_be64(bytes.data + 9),
+        .source = bytes_get_be64(bytes.data + 17),
+        .counter = bytes_get_be64(bytes.data + 25),
+    };
+    return true;
+}
+
+struct slice commit_meta_key(void)
+{
+    static const uint8_t key[] = {PARTITION_FAMILY_META};
+
+    return slice_of(key, sizeof key);
+}
+
+static bool meta_read(struct commit *commit, uint32_t id, struct numbering *ret_numbering,
+                      struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct engine_value value;
+
+    if (!engine_get(commit->engine, NULL, id, commit_meta_key(), ENGINE_READ_ANY, arena, &value,
+                    err))
+        return false;
+    if (value.found == ENGINE_ABSENT) {
+        *ret_numbering = (struct numbering){.source = id};
+        return true;
+    }
+    return meta_decode(value.bytes, ret_numbering, err);
+}
+
+static struct partition *partition_insert(struct commit *commit, uint32_t id)
+{
+    size_t place = partition_place(commit, id);
+    struct partition *partition = MEMORY_NEW(struct partition);
+
+    if (commit->partition_count == commit->partition_capacity) {
+        commit->partition_capacity =
+            commit->partition_capacity ? commit->partition_capacity * 2 : 16;
+        commit->partitions =
+            memory_realloc(commit->partitions, memory_array_size(commit->partition_capacity,
+                                                                 sizeof *commit->partitions));
+    }
+    memmove(&commit->partitions[place + 1], &commit->partitions[place],
+            (commit->partition_count - place) * sizeof *commit->partitions);
+    partition->id = id;
+    commit->partitions[place] = partition;
+    commit->partition_count++;
+    return partition;
+}
+
+/* Waits until no group refers to the partition. Under partitions_lock, which it lets go of. */
+static struct partition *partition_quiet(struct commit *commit, uint32_t id)
+{
+    struct partition *partition;
+
+    while ((partition = commit_partition_find(commit, id)) != NULL && partition->in_group) {
+        partition->closing = true;
+        condition_wait(&commit->group_left, &commit->partitions_lock);
+    }
+    return partition;
+}
+
+static bool partition_open_locked(struct commit *commit, uint32_t id, uint64_t epoch,
+                                  struct error *err)
+{
+    struct partition *partition = partition_quiet(commit, id);
+    struct numbering numbering;
+
+    if (!meta_read(commit, id, &numbering, err))
+        return false;
+    if (!partition)
+        partition = partition_insert(commit, id);
+    partition->epoch = epoch;
+    partition->closing = false;
+    partition->durable = partition->now = numbering;
+    counters_forget(commit->counters, id);
+    return true;
+}
+
+bool commit_partition_open(struct commit *commit, uint32_t id, uint64_t epoch, struct error *err)
+{
+    bool opened = false;
+
+    assert(id < 1u << PARTITION_NUMBER_SOURCE_BITS);
+    WITH_LOCK (&commit->partitions_lock)
+        opened = partition_open_locked(commit, id, epoch, err);
+    return opened;
+}
+
+void commit_partition_close(struct commit *commit, uint32_t id)
+{
+    WITH_LOCK (&commit->partitions_lock) {
+        struct partition *partition = partition_quiet(commit, id);
+        size_t place = partition_place(commit, id);
+
+        if (partition) {
+            memory_free(partition);
+            commit->partition_count--;
+            memmove(&commit->partitions[place], &commit->partitions[place + 1],
+                    (commit->partition_count - place) * sizeof *commit->partitions);
+            counters_forget(commit->counters, id);
+        }
+    }
+}
+
+bool commit_partition_lsn(struct commit *commit, uint32_t id, uint64_t *ret_lsn, struct error *err)
+{
+    struct partition *partition;
+    uint64_t lsn = 0;
+
+    WITH_LOCK (&commit->partitions_lock) {
+        partition = commit_partition_find(commit, id);
+        if (partition)
+            lsn = partition->durable.lsn;
+    }
+    if (!partition)
+        return error_set(err, ERROR_PARTITION_UNKNOWN, "partition %u is not open", id);
+    *ret_lsn = lsn;
+    return true;
+}
+
+bool commit_partitions_reload(struct commit *commit, struct error *err)
+{
+    for (size_t i = 0; i < commit->partition_count; i++) {
+        struct partition *partition = commit->partitions[i];
+
+        if (!meta_read(commit, partition->id, &partition->durable, err))
+            return false;
+        partition->now = partition->durable;
+        counters_forget(commit->counters, partition->id);
+    }
+    return true;
+}

@@ -1,0 +1,394 @@
+/* What only rocksdb: and memory: do: directories, damage, caps. */
+#include "base/bytes.h"
+#include "base/random.h"
+#include "engine/engine.h"
+#include "support/check.h"
+#include "support/scratch.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct fixture {
+    struct scratch scratch;
+    char directory[200], url[220];
+    struct arena *arena;
+};
+
+static int setup(void **state)
+{
+    struct fixture *fixture = MEMORY_NEW(struct fixture);
+
+    scratch_init(&fixture->scratch);
+    snprintf(fixture->directory, sizeof fixture->directory, "%s",
+             scratch_path(&fixture->scratch, "node"));
+    snprintf(fixture->url, sizeof fixture->url, "rocksdb:%s", fixture->directory);
+    fixture->arena = arena_new();
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    arena_free(fixture->arena);
+    scratch_done(&fixture->scratch);
+    memory_free(fixture);
+    return 0;
+}
+
+static bool try_open(const char *url, struct engine **ret_engine, struct error *err)
+{
+    return engine_open(slice_of_text(url), &(struct engine_options){0}, ret_engine, err);
+}
+
+static struct engine *open_node(const char *url)
+{
+    struct engine *engine;
+    struct error err;
+
+    assert_ok(try_open(url, &engine, &err), &err);
+    return engine;
+}
+
+static bool write_number(struct engine *engine, uint32_t number, size_t value_len,
+                         struct error *err)
+{
+    CLEANUP(memory_free) uint8_t *value = memory_alloc(value_len);
+    uint8_t key[4];
+    struct engine_op op = {ENGINE_PUT, slice_of(key, sizeof key), slice_of(value, value_len)};
+    struct engine_section section = {.partition = 1, .epoch = 1, .ops = &op, .count = 1};
+    struct random random;
+
+    bytes_put_be32(key, number);
+    random_seed(&random, number);
+    for (size_t i = 0; i < value_len; i++)
+        value[i] = (uint8_t)random_next(&random);
+    return engine_write(engine, &section, 1, err);
+}
+
+/* A node with numbers 0 .. count-1, closed. */
+static void node_make(struct fixture *fixture, uint32_t count, size_t value_len)
+{
+    CLEANUP(engine_close) struct engine *engine = open_node(fixture->url);
+    struct error err;
+
+    assert_ok(engine_partition_create(engine, 1, 1, &err), &err);
+    for (uint32_t i = 0; i < count; i++)
+        assert_ok(write_number(engine, i, value_len, &err), &err);
+}
+
+static void file_write(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* The path of the first file of the store whose name ends so; largest first. */
+static const char *store_file(struct fixture *fixture, const char *ending)
+{
+    const char *store =
+        arena_text(fixture->arena, arena_printf(fixture->arena, "%s/store", fixture->directory));
+    DIR *listing = opendir(store);
+    const struct dirent *entry;
+    const char *found = NULL;
+    off_t largest = -1;
+
+    assert_non_null(listing);
+    while ((entry = readdir(listing)) != NULL) {
+        const char *path =
+            arena_text(fixture->arena, arena_printf(fixture->arena, "%s/%s", store, entry->d_name));
+        struct stat status;
+
+        if (strstr(entry->d_name, ending) && stat(path, &status) == 0 &&
+            status.st_size > largest) {
+            largest = status.st_size;
+            found = path;
+        }
+    }
+    closedir(listing);
+    assert_non_null(found);
+    return found;
+}
+
+static void bytes_spoil(const char *path, off_t at, size_t count)
+{
+    int fd = open(path, O_RDWR);
+
+    assert_true(fd >= 0);
+    for (size_t i = 0; i < count; i++) {
+        uint8_t byte;
+
+        assert_int_equal(pread(fd, &byte, 1, at + (off_t)i), 1);
+        byte ^= 0x55;
+        assert_int_equal(pwrite(fd, &byte, 1, at + (off_t)i), 1);
+    }
+    close(fd);
+}
+
+/* --- Directories ----------------------------------------------------------------------------- */
+
+static void urls_that_name_no_store_are_refused(void **state UNUSED)
+{
+    static const char *const urls[] = {"mysql://host/db", "rocksdb", "rocksdb:", "memory:x", ""};
+
+    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+        struct engine *engine;
+        struct error err;
+
+        assert_fails(try_open(urls[i], &engine, &err), &err, ERROR_STORE_URL);
+    }
+}
+
+static void a_foreign_directory_is_refused_and_left_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *file;
+    struct engine *engine;
+    struct error err;
+    struct dirent **names;
+
+    assert_int_equal(mkdir(fixture->directory, 0700), 0);
+    file = arena_text(fixture->arena,
+                      arena_printf(fixture->arena, "%s/letters.txt", fixture->directory));
+    file_write(file, "dear diary");
+    assert_fails(try_open(fixture->url, &engine, &err), &err, ERROR_STORE_FOREIGN);
+    assert_contains(err.message, "letters.txt");
+    assert_int_equal(scandir(fixture->directory, &names, NULL, NULL), 3);
+    for (int i = 0; i < 3; i++)
+        free(names[i]);
+    free(names);
+}
+
+static void a_file_in_place_of_the_directory_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct engine *engine;
+    struct error err;
+
+    file_write(fixture->directory, "not a directory");
+    assert_fails(try_open(fixture->url, &engine, &err), &err, ERROR_STORE_IO);
+}
+
+static void an_unwritable_place_is_refused_with_the_reason(void **state UNUSED)
+{
+    struct engine *engine;
+    struct error err;
+
+    assert_fails(try_open("rocksdb:/proc/orrery-node", &engine, &err), &err, ERROR_STORE_IO);
+    assert_contains(err.message, "/proc/orrery-node");
+}
+
+static void a_newer_format_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct engine *engine;
+    struct error err;
+
+    node_make(fixture, 1, 10);
+    file_write(arena_text(fixture->arena,
+                          arena_printf(fixture->arena, "%s/orrery.node", fixture->directory)),
+               "orrery node\nformat 2\nfuture yes\n");
+    assert_fails(try_open(fixture->url, &engine, &err), &err, ERROR_STORE_VERSION);
+    assert_contains(err.message, "format 2");
+}
+
+static void a_damaged_marker_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct engine *engine;
+    struct error err;
+
+    node_make(fixture, 1, 10);
+    file_write(arena_text(fixture->arena,
+                          arena_printf(fixture->arena, "%s/orrery.node", fixture->directory)),
+               "orre");
+    assert_fails(try_open(fixture->url, &engine, &err), &err, ERROR_STORE_CORRUPT);
+}
+
+static void a_lost_store_is_a_loss_not_a_new_node(void **state)
+{
+    struct fixture *fixture = *state;
+    struct engine *engine;
+    struct error err;
+
+    node_make(fixture, 1, 10);
+    scratch_remove(arena_text(fixture->arena,
+                              arena_printf(fixture->arena, "%s/store", fixture->directory)));
+    assert_fails(try_open(fixture->url, &engine, &err), &err, ERROR_STORE_CORRUPT);
+    assert_contains(err.message, "backup");
+}
+
+static void who_holds_the_directory_is_named(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(engine_close) struct engine *engine = open_node(fixture->url);
+    struct engine *second;
+    char pid[40];
+    struct error err;
+
+    assert_fails(try_open(fixture->url, &second, &err), &err, ERROR_STORE_IN_USE);
+    snprintf(pid, sizeof pid, "process %d", (int)getpid());
+    assert_contains(err.message, pid);
+}
+
+/* --- Damage ---------------------------------------------------------------------------------- */
+
+static void a_damaged_current_or_manifest_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct engine *engine;
+    struct error err;
+
+    node_make(fixture, 10, 100);
+    bytes_spoil(store_file(fixture, "MANIFEST"), 20, 8);
+    assert_fails(try_open(fixture->url, &engine, &err), &err, ERROR_STORE_CORRUPT);
+}
+
+static void damage_in_the_middle_of_the_log_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct engine *engine;
+    struct error err;
+
+    node_make(fixture, 200, 1000);
+    bytes_spoil(store_file(fixture, ".log"), 100 * 1000, 4);
+    assert_fails(try_open(fixture->url, &engine, &err), &err, ERROR_STORE_CORRUPT);
+    /* Asking twice does not change the answer. */
+    assert_fails(try_open(fixture->url, &engine, &err), &err, ERROR_STORE_CORRUPT);
+}
+
+static uint32_t numbers_present(struct engine *engine, uint32_t count, struct arena *arena)
+{
+    uint32_t present = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct engine_value value;
+        uint8_t key[4];
+        struct error err;
+
+        bytes_put_be32(key, i);
+        assert_ok(engine_get(engine, NULL, 1, slice_of(key, 4), ENGINE_READ_ANY, arena, &value,
+                             &err),
+                  &err);
+        present += value.found == ENGINE_FOUND;
+    }
+    return present;
+}
+
+/* The last record spoilt in its last bytes is what a power cut may leave of a write that was never
+ * acknowledged; the store opens without it, also after another crash. */
+static void a_torn_write_at_the_end_of_the_log_is_dropped(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *log;
+    struct stat status;
+
+    node_make(fixture, 50, 1000);
+    log = store_file(fixture, ".log");
+    assert_int_equal(stat(log, &status), 0);
+    bytes_spoil(log, status.st_size - 500, 4);
+    for (int again = 0; again < 2; again++) {
+        CLEANUP(engine_close) struct engine *engine = open_node(fixture->url);
+
+        assert_int_equal(numbers_present(engine, 50, fixture->arena), 49);
+    }
+}
+
+static void damage_in_a_data_file_is_seen_when_it_is_read(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(engine_close) struct engine *engine = NULL;
+    struct engine_value value;
+    const char *path;
+    struct error err;
+    bool seen = false;
+
+    /* A small write buffer makes the data leave the log for files. */
+    {
+        CLEANUP(engine_close) struct engine *small = NULL;
+        struct engine_options options = {.write_buffer_bytes = 256 * 1024};
+
+        assert_ok(engine_open(slice_of_text(fixture->url), &options, &small, &err), &err);
+        assert_ok(engine_partition_create(small, 1, 1, &err), &err);
+        for (uint32_t i = 0; i < 1000; i++)
+            assert_ok(write_number(small, i, 1000, &err), &err);
+    }
+    path = store_file(fixture, ".sst");
+    bytes_spoil(path, 20000, 64);
+    if (!try_open(fixture->url, &engine, &err)) {
+        assert_int_equal(err.code, ERROR_STORE_CORRUPT);
+        return;
+    }
+    for (uint32_t i = 0; i < 1000 && !seen; i++) {
+        uint8_t key[4];
+
+        bytes_put_be32(key, i);
+        if (!engine_get(engine, NULL, 1, slice_of(key, 4), ENGINE_READ_ANY, fixture->arena, &value,
+                        &err)) {
+            assert_int_equal(err.code, ERROR_STORE_CORRUPT);
+            seen = true;
+        }
+    }
+    assert_true(seen);
+}
+
+/* --- Memory ---------------------------------------------------------------------------------- */
+
+static void a_full_memory_node_says_so_and_still_takes_deletes(void **state UNUSED)
+{
+    CLEANUP(engine_close) struct engine *engine = NULL;
+    struct engine_options options = {.memory_bytes_max = 8 * 1024 * 1024,
+                                     .write_buffer_bytes = 1024 * 1024};
+    struct engine_op op = {ENGINE_DELETE, SLICE("\0\0\0\0"), SLICE_NONE};
+    struct engine_section section = {.partition = 1, .epoch = 1, .ops = &op, .count = 1};
+    struct engine_statistics statistics;
+    struct error err;
+    uint32_t written = 0;
+
+    assert_ok(engine_open(SLICE("memory:"), &options, &engine, &err), &err);
+    assert_ok(engine_partition_create(engine, 1, 1, &err), &err);
+    while (written < 10000 && write_number(engine, written, 10000, &err))
+        written++;
+    assert_int_equal(err.code, ERROR_STORE_FULL);
+    assert_contains(err.message, "engine.memory_bytes_max");
+    assert_in_range(written, 100, 1000);
+    assert_ok(engine_write(engine, &section, 1, &err), &err);
+    assert_ok(engine_statistics(engine, &statistics, &err), &err);
+    assert_false(statistics.durable);
+    assert_false(statistics.poisoned);
+    /* Space comes back when a partition goes. */
+    assert_ok(engine_partition_drop(engine, 1, &err), &err);
+    assert_ok(engine_partition_create(engine, 1, 1, &err), &err);
+    for (int wait = 0; wait < 500 && !write_number(engine, 0, 10000, &err); wait++)
+        usleep(10000);
+    assert_ok(write_number(engine, 1, 10000, &err), &err);
+}
+
+#define ROCKS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ROCKS_TEST(urls_that_name_no_store_are_refused),
+        ROCKS_TEST(a_foreign_directory_is_refused_and_left_alone),
+        ROCKS_TEST(a_file_in_place_of_the_directory_is_refused),
+        ROCKS_TEST(an_unwritable_place_is_refused_with_the_reason),
+        ROCKS_TEST(a_newer_format_is_refused),
+        ROCKS_TEST(a_damaged_marker_is_refused),
+        ROCKS_TEST(a_lost_store_is_a_loss_not_a_new_node),
+        ROCKS_TEST(who_holds_the_directory_is_named),
+        ROCKS_TEST(a_damaged_current_or_manifest_is_refused),
+        ROCKS_TEST(damage_in_the_middle_of_the_log_is_refused),
+        ROCKS_TEST(a_torn_write_at_the_end_of_the_log_is_dropped),
+        ROCKS_TEST(damage_in_a_data_file_is_seen_when_it_is_read),
+        ROCKS_TEST(a_full_memory_node_says_so_and_still_takes_deletes),
+    };
+    return cmocka_run_group_tests_name("engine/rocks", tests, NULL, NULL);
+}
