@@ -28,9 +28,6 @@
 
 enum {
     ATTEMPTS_MAX = 3, /* of one change, each ended by a lost connection */
-    BACKOFF_FIRST_MS = 10,
-    BACKOFF_MAX_MS = 250,
-    DOWN_MS = 250, /* after reconnecting failed others do not try */
 };
 
 void pg_owner_init(struct pg_owner *owner, const struct pg_settings *settings,
@@ -45,13 +42,6 @@ void pg_owner_done(struct pg_owner *owner)
 {
     pg_connection_close(TAKE(owner->connection));
     mutex_done(&owner->lock);
-}
-
-static void sleep_ms(int64_t ms)
-{
-    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-
-    nanosleep(&time, NULL);
 }
 
 /* --- Finding out ----------------------------------------------------------------------------- */
@@ -113,7 +103,7 @@ static bool reconnect_once(struct pg_owner *owner, int64_t deadline_ms, struct e
 /* A live session, reconnecting until the deadline if there is none. On failure the doubt stays. */
 static bool session_ensure(struct pg_owner *owner, int64_t deadline_ms, struct error *err)
 {
-    int64_t pause_ms = BACKOFF_FIRST_MS;
+    int64_t pause_ms = PG_BACKOFF_FIRST_MS;
 
     if (owner->lost.code != ERROR_NONE) {
         *err = owner->lost;
@@ -125,11 +115,11 @@ static bool session_ensure(struct pg_owner *owner, int64_t deadline_ms, struct e
         if (owner->lost.code != ERROR_NONE)
             return false;
         if (clock_monotonic_ms() + pause_ms >= deadline_ms) {
-            owner->down_until_ms = clock_monotonic_ms() + DOWN_MS;
+            owner->down_until_ms = clock_monotonic_ms() + PG_DOWN_MS;
             return false;
         }
-        sleep_ms(pause_ms);
-        pause_ms = MIN(pause_ms * 2, (int64_t)BACKOFF_MAX_MS);
+        pg_pause(pause_ms);
+        pause_ms = MIN(pause_ms * 2, (int64_t)PG_BACKOFF_MAX_MS);
     }
     return true;
 }
@@ -274,6 +264,6 @@ void pg_owner_heal(struct pg_owner *owner)
         if (owner->in_doubt && clock_monotonic_ms() >= owner->down_until_ms &&
             !reconnect_once(owner, clock_monotonic_ms() + owner->settings->connect_ms_max,
                             &ignored))
-            owner->down_until_ms = clock_monotonic_ms() + DOWN_MS;
+            owner->down_until_ms = clock_monotonic_ms() + PG_DOWN_MS;
     }
 }

@@ -45,6 +45,15 @@ struct pg_settings {
     struct log *log;
 };
 
+/* Between attempts to reach a server: pauses double from the first to the longest; after giving up,
+ * others fail at once for a while instead of trying in turn. */
+enum { PG_BACKOFF_FIRST_MS = 10, PG_BACKOFF_MAX_MS = 250, PG_DOWN_MS = 250 };
+
+static inline void pg_pause(int64_t ms)
+{
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
 /* --- url.c ----------------------------------------------------------------------------------- */
 
 /* Appends the URL with each password (user:THIS@host, ?password=THIS) shown as ***. */
