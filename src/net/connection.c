@@ -31,6 +31,8 @@ enum state { STATE_NEW, STATE_OPEN, STATE_FINISHING, STATE_LINGERING };
 enum {
     READ_ROOM = 16 * 1024, /* at least so much is read at once behind what is kept */
     PIECES_MAX = 16,
+    TLS_REST_MS = 1000,     /* after so long without a byte OpenSSL's buffers go */
+    TLS_GENEROUS_MAX = 256, /* connections of a loop, over which they go at once */
     TLS_FIRST_BYTE =
         0x16, /* a handshake record; no text protocol and no MongoDB message begins so */
 };
@@ -69,6 +71,7 @@ struct net_connection {
     int64_t now_ms;               /* the same */
     int64_t protocol_deadline_ms; /* NET_TIMER_NEVER: none */
     int64_t layer_deadline_ms;    /* handshake, write stall or linger; then it is destroyed */
+    int64_t tls_rest_ms;          /* NET_TIMER_NEVER: it rests already */
     int stall_unsent;             /* what the kernel had not sent at the last look */
     struct net_address peer;
 };
@@ -164,7 +167,8 @@ static bool connection_open(struct net_connection *connection)
         return false;
     }
     if (context && first == TLS_FIRST_BYTE)
-        connection->tls = net_tls_new(context, connection->fd);
+        connection->tls = net_tls_new(context, connection->fd,
+                                      net_loop_load(connection->loop) > TLS_GENEROUS_MAX);
     connection->state = STATE_OPEN;
     connection->protocol = shard->protocol;
     connection->protocol_state = connection->protocol->open(connection, shard->context);
@@ -220,17 +224,24 @@ static bool write_stalled(struct net_connection *connection)
     return false;
 }
 
+static bool is_due(const struct net_connection *connection, int64_t at_ms)
+{
+    return at_ms != NET_TIMER_NEVER && at_ms <= connection->now_ms;
+}
+
 static void timer_fired(void *context)
 {
     struct net_connection *connection = context;
 
     connection_clock(connection);
-    if (connection->layer_deadline_ms != NET_TIMER_NEVER &&
-        connection->layer_deadline_ms <= connection->now_ms) {
+    if (is_due(connection, connection->tls_rest_ms)) {
+        connection->tls_rest_ms = NET_TIMER_NEVER;
+        net_tls_rest(connection->tls);
+    }
+    if (is_due(connection, connection->layer_deadline_ms)) {
         connection->aborted = write_stalled(connection);
     } else if (connection->state == STATE_OPEN &&
-               connection->protocol_deadline_ms != NET_TIMER_NEVER &&
-               connection->protocol_deadline_ms <= connection->now_ms) {
+               is_due(connection, connection->protocol_deadline_ms)) {
         connection->protocol_deadline_ms = NET_TIMER_NEVER;
         connection->depth++;
         connection->protocol->deadline(connection, connection->protocol_state);
@@ -309,6 +320,8 @@ static enum net_io connection_read_once(struct net_connection *connection)
     if (io != NET_IO_DONE)
         return io;
     net_counter_add(&connection->shard->bytes_in, count);
+    if (connection->tls)
+        connection->tls_rest_ms = connection->now_ms + TLS_REST_MS;
     if (!connection->write_blocked)
         connection->layer_deadline_ms = NET_TIMER_NEVER; /* the first bytes have come */
     if (kept) {
@@ -526,15 +539,20 @@ static void events_arm(struct net_connection *connection)
                connection->write_blocked && !connection->write_wants_read);
 }
 
+static int64_t earlier(int64_t a_ms, int64_t b_ms)
+{
+    if (a_ms == NET_TIMER_NEVER || b_ms == NET_TIMER_NEVER)
+        return a_ms == NET_TIMER_NEVER ? b_ms : a_ms;
+    return MIN(a_ms, b_ms);
+}
+
 static void timer_arm(struct net_connection *connection)
 {
-    int64_t layer = connection->layer_deadline_ms;
-    int64_t protocol = connection->state == STATE_OPEN ? connection->protocol_deadline_ms
-                                                       : (int64_t)NET_TIMER_NEVER;
+    int64_t at_ms = earlier(connection->layer_deadline_ms, connection->tls_rest_ms);
 
-    if (layer == NET_TIMER_NEVER || (protocol != NET_TIMER_NEVER && protocol < layer))
-        layer = protocol;
-    net_timer_set(connection->timer, layer);
+    if (connection->state == STATE_OPEN)
+        at_ms = earlier(at_ms, connection->protocol_deadline_ms);
+    net_timer_set(connection->timer, at_ms);
 }
 
 static void connection_destroy(struct net_connection *connection)
