@@ -10,8 +10,23 @@
 
 enum { WRITES_MAX = 65536 };
 
+/* A logical partition the transaction is or was in. */
+struct place {
+    struct item_scope scope;
+    struct slice logical;
+};
+
+/* What is committed to one physical partition. */
+struct section {
+    const struct item_scope *scope;
+    struct change *changes;
+    size_t change_count;
+    struct write_set *set;
+};
+
 /* One item the transaction has looked at or wants to write. */
 struct seen {
+    const struct place *place;
     struct slice key;   /* item key */
     struct item stored; /* as of the snapshot, if any */
     bool is_stored;     /* physically there */
@@ -144,9 +159,8 @@ static bool seen_load(struct transaction *transaction, struct seen *seen, struct
         return false;
     transaction->work.read_bytes += seen->stored.document.len;
     seen->is_stored = true;
-    seen->is_over =
-        item_expiry_s(&seen->stored.header, transaction->scope.definition->default_ttl) <=
-        transaction->now_ms / 1000;
+    seen->is_over = item_expiry_s(&seen->stored.header, scope->definition->default_ttl) <=
+                    transaction->now_ms / 1000;
     return true;
 }
 

@@ -175,6 +175,8 @@ static void part_stamp(struct commit *commit, struct commit_part *part, int64_t 
     struct partition *partition = commit_partition_find(commit, part->partition);
     struct numbering *now = &partition->now;
 
+    if (part->op_count == 0)
+        return; /* relied on only: nothing happens to it */
     if (!partition->in_group) {
         partition->in_group = true;
         partition->next_in_group = commit->in_group;
