@@ -101,6 +101,26 @@ static struct slice number_bytes(struct arena *arena, uint64_t number)
 
 /* --- Item and number ------------------------------------------------------------------------- */
 
+/* Entries are remade: the item stays the version it is. */
+static void header_keep(struct builder *b)
+{
+    b->change->header = b->change->before->header;
+    b->change->header.flags = b->change->flags;
+    b->change->header.policy_version = b->scope->policy_version;
+}
+
+static void header_open(struct builder *b)
+{
+    b->change->header = (struct item_header){
+        .flags = b->change->flags,
+        .number = b->keeps_number ? b->change->before->header.number : 0,
+        .origin = b->scope->partition,
+        .ordinal = b->index,
+        .ttl = b->change->ttl,
+        .policy_version = b->scope->policy_version,
+    };
+}
+
 static void item_build(struct builder *b)
 {
     struct change *change = b->change;
@@ -112,18 +132,16 @@ static void item_build(struct builder *b)
         delete (b->set, key);
         return;
     }
-    change->header = (struct item_header){
-        .flags = change->flags,
-        .number = b->keeps_number ? change->before->header.number : 0,
-        .origin = b->scope->partition,
-        .ordinal = b->index,
-        .ttl = change->ttl,
-        .policy_version = b->scope->policy_version,
-    };
+    if (change->reindexed)
+        header_keep(b);
+    else
+        header_open(b);
     stored = arena_alloc(b->set->arena, ITEM_HEADER_LEN + change->after.len);
     item_header_encode(&change->header, stored);
     memcpy(stored + ITEM_HEADER_LEN, change->after.data, change->after.len);
     put(b->set, key, slice_of(stored, ITEM_HEADER_LEN + change->after.len));
+    if (change->reindexed)
+        return;
     if (!b->keeps_number)
         point_add(b->set, slice_of(stored, 0), 2, POINT_NUMBER, b->index, 0);
     point_add(b->set, slice_of(stored, 0), 10, POINT_LSN, b->index, 0);
@@ -305,6 +323,10 @@ static void expiry_build(struct builder *b)
     const struct item *before = b->change->before;
     struct change *change = b->change;
 
+    /* Where entries are remade, only one by default can come or go. */
+    if (change->reindexed &&
+        (change->ttl > 0 || !((before->header.flags ^ change->flags) & ITEM_EXPIRY_BY_DEFAULT)))
+        return;
     if (before && before->header.flags & ITEM_EXPIRY_BY_DEFAULT)
         delete (b->set, expiry_key(b, EXPIRY_BY_DEFAULT, before->header.wall_ms / 1000,
                                    before->header.number));
@@ -316,9 +338,12 @@ static void expiry_build(struct builder *b)
         return;
     if (change->ttl > 0 || change->flags & ITEM_EXPIRY_BY_DEFAULT) {
         uint8_t class = change->ttl > 0 ? EXPIRY_BY_OWN : EXPIRY_BY_DEFAULT;
-        struct slice key = expiry_key(b, class, 0, change->header.number);
+        int64_t time_s = change->header.wall_ms / 1000 + MAX(change->ttl, 0);
+        struct slice key = expiry_key(b, class, time_s, change->header.number);
 
         put(b->set, key, change->key);
+        if (change->reindexed)
+            return;
         point_add(b->set, key, 2, POINT_WALL_S, b->index, change->ttl > 0 ? change->ttl : 0);
         if (!b->keeps_number)
             point_add(b->set, key, key.len - 8, POINT_NUMBER, b->index, 0);
@@ -479,8 +504,10 @@ static bool change_build(struct builder *b, struct error *err)
     number_build(b);
     if (!index_build(b, err))
         return false;
-    feed_build(b);
     expiry_build(b);
+    if (b->change->reindexed)
+        return true;
+    feed_build(b);
     counters_build(b);
     return unique_build(b, err);
 }
@@ -544,7 +571,7 @@ void write_set_stamp(struct write_set *set, const struct commit_stamp *stamp)
     for (size_t i = 0; i < set->change_count; i++) {
         struct change *change = &set->changes[i];
 
-        if (!change->after.data)
+        if (!change->after.data || change->reindexed)
             continue;
         if (!change->before || change->before_is_over)
             change->header.number = number++;

@@ -21,6 +21,7 @@ struct change {
     int32_t ttl;               /* own ttl of after; 0: none */
     uint8_t flags;             /* enum item_flags of after */
     bool expired;              /* deleted because its time was over */
+    bool reindexed;            /* after is before: only entries are remade; no new version */
 
     struct item_header header; /* out, after the commit: of after */
 };
