@@ -1,0 +1,113 @@
+/* Model: what a container should hold, in the plainest way there is: a table of items, a list of
+ * changes, sums. No index, no group commit, no snapshots but copies. Everything the real one leaves
+ * to the commit (LSNs, numbers, times) is predicted too, so that the stored bytes can be. */
+#pragma once
+
+#include "container/feed.h"
+#include "property/world.h"
+
+struct model_item {
+    bool stored; /* perhaps expired */
+    struct item_header header;
+    struct slice document;
+    uint64_t touched_at; /* sequence of the last commit that wrote it or removed it */
+};
+
+/* One record of the feed. */
+struct model_record {
+    uint32_t partition;
+    uint64_t lsn, previous_lsn;
+    uint32_t ordinal, previous_ordinal;
+    enum feed_kind kind;
+    int64_t wall_ms;
+    uint64_t number;
+    unsigned key, id;
+    struct slice image;
+};
+
+/* A unique key somebody took. */
+struct model_claim {
+    uint64_t sequence;
+    struct slice key;
+};
+
+enum { MODEL_CLAIMS = 64 }; /* the last so many; more than two open transactions can make */
+
+struct model {
+    const struct world *world;
+    struct model_item items[WORLD_KEYS][WORLD_IDS];
+    struct {
+        bool touched;
+        int64_t bytes, items;
+    } logicals[WORLD_KEYS];
+    struct {
+        uint64_t lsn, counter;
+        int64_t wall_ms;
+    } partitions[WORLD_PARTITIONS];
+    struct model_record *records; /* owned; in order of their commits */
+    size_t record_count, record_capacity;
+    uint64_t sequence;
+    struct model_claim claims[MODEL_CLAIMS];
+    size_t claim_count;
+};
+
+struct model *model_new(const struct world *world);
+struct model *model_copy(const struct model *model);
+void model_free(struct model *model); /* NULL is fine */
+CLEANUP_FN(struct model *, model_free)
+
+/* The item, unless there is none or its time is over. */
+const struct model_item *model_find(const struct model *model, unsigned key, unsigned id);
+bool model_is_over(const struct world *world, const struct model_item *item);
+
+/* The bytes of a unique key: the values of an item at its paths, in its logical partition. */
+struct slice model_unique_key(const struct world *world, unsigned key, size_t which,
+                              struct slice document, struct arena *arena);
+
+/* --- Transactions ---------------------------------------------------------------------------- */
+
+struct model_planned {
+    unsigned key, id;
+    bool written, relied, expired;
+    struct slice after; /* data NULL: deleted */
+    struct model_item view;
+};
+
+enum { MODEL_PLANNED_MAX = 32 };
+
+struct model_transaction {
+    struct model *snapshot; /* owned */
+    struct model_planned planned[MODEL_PLANNED_MAX]; /* by first mention */
+    size_t planned_count;
+};
+
+void model_begin(struct model_transaction *transaction, const struct model *model);
+void model_transaction_done(struct model_transaction *transaction);
+CLEANUP_VALUE_FN(struct model_transaction, model_transaction_done)
+
+const struct model_item *model_read(struct model_transaction *transaction, unsigned key,
+                                    unsigned id);
+void model_rely(struct model_transaction *transaction, unsigned key, unsigned id);
+
+/* ERROR_NONE, or what the write is refused with. */
+enum error_code model_write(struct model_transaction *transaction, unsigned key, unsigned id,
+                            enum transaction_verb verb, struct slice document,
+                            const struct transaction_options *options);
+void model_remove_expired(struct model_transaction *transaction, unsigned key, unsigned id);
+
+/* Applies it to the model, which may have gone on since the transaction began; or leaves the model
+ * alone and says why. */
+enum error_code model_commit(struct model_transaction *transaction, struct model *model);
+
+/* --- Care ------------------------------------------------------------------------------------ */
+
+/* Removes one expired item of a partition, the one that comes first. False: there is none. */
+bool model_sweep_one(struct model *model, uint32_t partition);
+
+/* Removes stale records; says how many. */
+size_t model_trim(struct model *model, uint32_t partition, size_t max);
+
+/* Remakes the entries of the first item of a partition behind *position, which becomes its key, if
+ * they are of an older policy; then *remade is one more. False: there is no item left. */
+bool model_transform_next(struct model *model, uint32_t partition, struct slice *position,
+                          size_t *remade);
