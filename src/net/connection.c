@@ -9,10 +9,10 @@
  *
  *     NEW --first byte--> OPEN --finish--> FINISHING --all written--> LINGERING --> gone
  *
- * Reading is level-triggered and needs no second call to find the socket empty; TLS may hold bytes
- * that the socket no longer shows, so there reading goes on while it does. The write event is added
- * only when the socket refuses bytes. In steady state a request costs one epoll_wait, one read and
- * one write. */
+ * Reading is level-triggered and needs no second call to find the socket empty; OpenSSL may hold
+ * bytes that the socket no longer shows, so there reading goes on while it does. The write event is
+ * added only when the socket refuses bytes. In steady state a request costs one epoll_wait, one
+ * read and one write. */
 #include "net/connection_private.h"
 
 #include "base/clock.h"
@@ -30,6 +30,7 @@ enum state { STATE_NEW, STATE_OPEN, STATE_FINISHING, STATE_LINGERING };
 
 enum {
     READ_ROOM = 16 * 1024, /* at least so much is read at once behind what is kept */
+    READS_MAX = 16,        /* in a row */
     PIECES_MAX = 16,
     TLS_REST_MS = 1000,     /* after so long without a byte OpenSSL's buffers go */
     TLS_GENEROUS_MAX = 256, /* connections of a loop, over which they go at once */
@@ -87,7 +88,7 @@ static void connection_give(struct net_connection *connection, struct slice byte
 static void connection_send(struct net_connection *connection);
 static void connection_settle(struct net_connection *connection);
 static void connection_destroy(struct net_connection *connection);
-static void events_arm(struct net_connection *connection);
+static bool events_arm(struct net_connection *connection);
 static void timer_arm(struct net_connection *connection);
 
 static void connection_clock(struct net_connection *connection)
@@ -333,9 +334,10 @@ static enum net_io connection_read_once(struct net_connection *connection)
     return io;
 }
 
+/* Once, and with TLS while it holds more, within reason; events_arm looks after the rest. */
 static void connection_read(struct net_connection *connection)
 {
-    while (connection_can_read(connection)) {
+    for (int reads = 0; reads < READS_MAX && connection_can_read(connection); reads++) {
         enum net_io io = connection_read_once(connection);
 
         connection_count_handshake(connection);
@@ -498,45 +500,42 @@ static void connection_settle(struct net_connection *connection)
         if (connection->input.len)
             connection_give(connection, slice_of(connection->input.data + connection->input.at,
                                                  connection->input.len));
-        /* TLS may hold more that the socket will not announce. */
-        if (connection->tls && net_tls_has_pending(connection->tls)) {
-            connection->depth++;
-            connection_read(connection);
-            connection->depth--;
-        }
     }
     if (connection->peer_closed &&
         (connection->state == STATE_OPEN || connection->state == STATE_NEW))
         connection->state = STATE_FINISHING;
     if (connection->state == STATE_FINISHING && connection->output.len == 0)
         connection_end(connection);
-    if (connection->aborted) {
+    if (connection->aborted || !events_arm(connection))
         connection_destroy(connection);
-        return;
-    }
-    events_arm(connection);
-    timer_arm(connection);
+    else
+        timer_arm(connection);
 }
 
-static void event_want(struct event *event, bool *armed, bool wanted)
+static bool event_want(struct event *event, bool *armed, bool wanted)
 {
     if (*armed == wanted)
-        return;
+        return true;
     *armed = wanted;
-    if (wanted)
-        event_add(event, NULL);
-    else
-        event_del(event);
+    return (wanted ? event_add(event, NULL) : event_del(event)) == 0;
 }
 
-static void events_arm(struct net_connection *connection)
+/* False: the kernel takes no more watches. */
+static bool events_arm(struct net_connection *connection)
 {
     bool wants_read = connection->state == STATE_NEW || connection->state == STATE_LINGERING ||
                       connection->write_wants_read || connection_can_read(connection);
 
-    event_want(&connection->read_event, &connection->read_armed, wants_read);
-    event_want(&connection->write_event, &connection->write_armed,
-               connection->write_blocked && !connection->write_wants_read);
+    if (!event_want(&connection->read_event, &connection->read_armed, wants_read) ||
+        !event_want(&connection->write_event, &connection->write_armed,
+                    connection->write_blocked && !connection->write_wants_read))
+        return false;
+    /* OpenSSL may hold what the socket will not announce again. It is read in a later round: this
+     * may be a call from within another connection's callback, which has the scratch memory.
+     * (libevent ignores the adding of an event that is active, so this comes after.) */
+    if (connection->tls && connection_can_read(connection) && net_tls_has_pending(connection->tls))
+        event_active(&connection->read_event, EV_READ, 0);
+    return true;
 }
 
 static int64_t earlier(int64_t a_ms, int64_t b_ms)
