@@ -46,7 +46,7 @@ struct input {
 struct net_connection {
     struct net_shard *shard;
     struct net_loop *loop;
-    struct net_connection *next, **link; /* in shard->connections */
+    struct net_connection *next, **link; /* in its shard's list */
     struct net_task start_task;
     int fd;
     enum state state;
@@ -91,6 +91,22 @@ static void connection_destroy(struct net_connection *connection);
 static bool events_arm(struct net_connection *connection);
 static void timer_arm(struct net_connection *connection);
 
+static void connection_link(struct net_connection *connection, struct net_connection **list)
+{
+    connection->link = list;
+    connection->next = *list;
+    if (connection->next)
+        connection->next->link = &connection->next;
+    *list = connection;
+}
+
+static void connection_unlink(struct net_connection *connection)
+{
+    *connection->link = connection->next;
+    if (connection->next)
+        connection->next->link = connection->link;
+}
+
 static void connection_clock(struct net_connection *connection)
 {
     connection->now_ns = clock_monotonic_ns();
@@ -122,12 +138,7 @@ static void start(struct net_task *task, struct net_loop *loop)
     struct net_connection *connection = CONTAINER_OF(task, struct net_connection, start_task);
     struct net_shard *shard = connection->shard;
 
-    connection->link = &shard->connections;
-    connection->next = shard->connections;
-    if (connection->next)
-        connection->next->link = &connection->next;
-    shard->connections = connection;
-
+    connection_link(connection, &shard->connections);
     net_output_init(&connection->output, net_loop_chunks(loop));
     event_assign(&connection->read_event, net_loop_base(loop), connection->fd, EV_READ | EV_PERSIST,
                  readable, connection);
@@ -562,9 +573,7 @@ static void connection_destroy(struct net_connection *connection)
     event_del(&connection->read_event);
     event_del(&connection->write_event);
     net_timer_free(connection->timer);
-    *connection->link = connection->next;
-    if (connection->next)
-        connection->next->link = connection->link;
+    connection_unlink(connection);
     if (connection->protocol) {
         connection->depth++;
         connection->protocol->closed(connection, connection->protocol_state);
@@ -580,13 +589,17 @@ static void connection_destroy(struct net_connection *connection)
 
 /* The shard */
 
+/* One by one into another list, for settling one connection may end any other. */
 void net_shard_drain(struct net_shard *shard)
 {
-    struct net_connection *next;
+    struct net_connection *drained = NULL;
 
     shard->draining = true;
-    for (struct net_connection *connection = shard->connections; connection; connection = next) {
-        next = connection->next;
+    while (shard->connections) {
+        struct net_connection *connection = shard->connections;
+
+        connection_unlink(connection);
+        connection_link(connection, &drained);
         connection_clock(connection);
         if (connection->state == STATE_NEW) {
             connection->aborted = true;
@@ -597,6 +610,9 @@ void net_shard_drain(struct net_shard *shard)
         }
         connection_settle(connection);
     }
+    shard->connections = drained;
+    if (drained)
+        drained->link = &shard->connections;
 }
 
 void net_shard_abort(struct net_shard *shard)

@@ -16,7 +16,7 @@ struct net_listener; /* opaque, owned */
 struct net_listener_settings {
     uint32_t connections_max;
     int backlog;
-    size_t input_max;   /* bytes kept while the protocol waits for more */
+    size_t input_max;   /* bytes kept while the protocol waits for more; HTTP: over head_max */
     size_t output_high; /* the mark of net_connection_is_full */
     int64_t
         write_stall_ms;   /* how often it is looked whether waiting output moves; if not, closed */
