@@ -63,7 +63,8 @@ struct net_connection {
     const struct net_protocol *protocol;
     void *protocol_state;
     struct net_tls *tls;
-    bool tls_counted;
+    bool tls_counted; /* as established */
+    bool tls_pending; /* OpenSSL held more when reading stopped */
     struct input input;
     struct net_output output;
     struct event read_event, write_event;
@@ -352,6 +353,9 @@ static void connection_read(struct net_connection *connection)
         enum net_io io = connection_read_once(connection);
 
         connection_count_handshake(connection);
+        /* When it wants more from the socket, what it holds is half a record and of no use yet. */
+        connection->tls_pending =
+            io == NET_IO_DONE && connection->tls && net_tls_has_pending(connection->tls);
         switch (io) {
         case NET_IO_DONE:
             break;
@@ -369,7 +373,7 @@ static void connection_read(struct net_connection *connection)
             connection->aborted = true;
             return;
         }
-        if (!connection->tls || !net_tls_has_pending(connection->tls))
+        if (!connection->tls_pending)
             return;
     }
 }
@@ -544,7 +548,7 @@ static bool events_arm(struct net_connection *connection)
     /* OpenSSL may hold what the socket will not announce again. It is read in a later round: this
      * may be a call from within another connection's callback, which has the scratch memory.
      * (libevent ignores the adding of an event that is active, so this comes after.) */
-    if (connection->tls && connection_can_read(connection) && net_tls_has_pending(connection->tls))
+    if (connection->tls_pending && connection_can_read(connection))
         event_active(&connection->read_event, EV_READ, 0);
     return true;
 }
