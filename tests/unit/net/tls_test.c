@@ -76,6 +76,57 @@ static void large_bodies_pass_both_ways(void **state UNUSED)
     }
 }
 
+/* All records in one segment, so that the server's OpenSSL reads further than it decrypts. */
+static void client_send_at_once(struct client *client, struct slice bytes)
+{
+    BIO *memory = BIO_new(BIO_s_mem());
+    char *records;
+    long len;
+
+    SSL_set0_wbio(client->ssl, memory);
+    assert_int_equal(SSL_write(client->ssl, bytes.data, (int)bytes.len), (int)bytes.len);
+    len = BIO_get_mem_data(memory, &records);
+    assert_int_equal(send(client->fd, records, (size_t)len, MSG_NOSIGNAL), len);
+}
+
+/* Both connections share a loop, and so the memory that is read into. */
+static void answering_one_connection_leaves_another_ones_request_alone(void **state UNUSED)
+{
+    CLEANUP(net_tls_context_unref) struct net_tls_context *tls = tls_context_make();
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(buf_done) struct buf requests;
+
+    settings.tls = tls;
+    settings.loops = 1;
+    settings.http.in_flight_max = 1;
+    settings.http.head_max = 2048;
+    settings.listener.input_max = 4096;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *sleeper = client_new(fixture);
+    CLEANUP(client_free) struct client *waker = client_new(fixture);
+
+    /* While the first waits, OpenSSL has begun to read the second record. The first ends together
+     * with a request, so that nothing of it is kept when it goes on. */
+    buf_init(&requests, BUF_DEFAULT_MAX);
+    BUF_APPEND(&requests, "GET /later HTTP/1.1\r\nHost: a\r\nX: ");
+    while ((16384 - requests.len - 4) % (sizeof(GET("/size/1")) - 1) != 0)
+        buf_append_byte(&requests, 'x');
+    BUF_APPEND(&requests, "\r\n\r\n");
+    for (int i = 0; i < 1500; i++)
+        BUF_APPEND(&requests, GET("/size/1"));
+    assert_true(client_start_tls(sleeper));
+    client_send_at_once(sleeper, buf_slice(&requests));
+    WITH_LOCK (&fixture->lock) {
+        while (fixture->parked_count == 0)
+            condition_wait(&fixture->parked_came, &fixture->lock);
+    }
+    CLIENT_SEND(waker, "POST /wake HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\nmy body");
+    client_expect(waker, 200, SLICE("my body"));
+    client_expect(sleeper, 200, SLICE("woken"));
+    for (int i = 0; i < 1500; i++)
+        client_expect(sleeper, 200, SLICE("a"));
+}
+
 static void a_new_certificate_serves_new_connections(void **state UNUSED)
 {
     CLEANUP(net_tls_context_unref) struct net_tls_context *old = tls_context_make();
@@ -193,6 +244,7 @@ int main(void)
         cmocka_unit_test(plain_and_tls_share_a_port),
         cmocka_unit_test(the_handshake_is_modern_and_names_the_protocol),
         cmocka_unit_test(large_bodies_pass_both_ways),
+        cmocka_unit_test(answering_one_connection_leaves_another_ones_request_alone),
         cmocka_unit_test(a_new_certificate_serves_new_connections),
         cmocka_unit_test(a_port_may_insist_on_tls),
         cmocka_unit_test(a_broken_handshake_is_counted_and_closed),
