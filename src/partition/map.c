@@ -1,0 +1,260 @@
+/* A sorted array searched by bisection. A tree would make splits cheaper, but a container splits a
+ * few times in its life and is searched on every request. Ids have an array of their own, for
+ * requests that name one. */
+#include "partition/map.h"
+
+#include <math.h>
+#include <stdatomic.h>
+
+/* Shares are divided and added with every split and merge; this much may be lost on the way. */
+#define SHARES_SLACK 1e-6
+
+struct partition_map {
+    atomic_uint refs;
+    uint64_t version;
+    struct arena *arena; /* owns this map, its spans and their bounds */
+    size_t count;
+    struct partition_span *spans;        /* by min */
+    const struct partition_span **by_id; /* by id */
+};
+
+static struct partition_span *spans_copy_sorted(const struct partition_span *spans, size_t count,
+                                                struct arena *arena);
+static const struct partition_span **spans_by_id(const struct partition_span *spans, size_t count,
+                                                 struct arena *arena);
+static bool spans_tile(const struct partition_span *spans, size_t count, struct error *err);
+static bool ids_differ(const struct partition_span *const *by_id, size_t count, struct error *err);
+static bool shares_make_one(const struct partition_span *spans, size_t count, struct error *err);
+
+static bool count_fits(size_t count, struct error *err)
+{
+    if (count > PARTITION_SPANS_MAX)
+        return error_set(err, ERROR_TOO_LARGE, "%zu physical partitions are over the limit of %d",
+                         count, PARTITION_SPANS_MAX);
+    return true;
+}
+
+bool partition_map_new(const struct partition_span *spans, size_t count, uint64_t version,
+                       struct partition_map **ret_map, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct partition_map *map = ARENA_NEW(arena, struct partition_map);
+
+    if (!count_fits(count, err))
+        return false;
+    atomic_init(&map->refs, 1);
+    map->version = version;
+    map->count = count;
+    map->spans = spans_copy_sorted(spans, count, arena);
+    map->by_id = spans_by_id(map->spans, count, arena);
+    if (!spans_tile(map->spans, count, err) || !ids_differ(map->by_id, count, err) ||
+        !shares_make_one(map->spans, count, err))
+        return false; /* the arena goes, *ret_map stays untouched */
+
+    map->arena = TAKE(arena);
+    *ret_map = map;
+    return true;
+}
+
+static int compare_min(const void *a, const void *b)
+{
+    const struct partition_span *left = a, *right = b;
+
+    return slice_compare(left->min, right->min);
+}
+
+static struct partition_span *spans_copy_sorted(const struct partition_span *spans, size_t count,
+                                                struct arena *arena)
+{
+    struct partition_span *copies = ARENA_ARRAY(arena, struct partition_span, count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct partition_span *copy = &copies[i];
+        struct slice parents = slice_of(spans[i].parents, spans[i].parent_count * sizeof(uint32_t));
+
+        *copy = spans[i];
+        copy->min = arena_copy(arena, copy->min);
+        copy->max = arena_copy(arena, copy->max);
+        copy->parents = (const uint32_t *)(const void *)arena_copy(arena, parents).data;
+    }
+    qsort(copies, count, sizeof *copies, compare_min);
+    return copies;
+}
+
+static int compare_id(const void *a, const void *b)
+{
+    const struct partition_span *const *left = a, *const *right = b;
+
+    return ((*left)->id > (*right)->id) - ((*left)->id < (*right)->id);
+}
+
+static const struct partition_span **spans_by_id(const struct partition_span *spans, size_t count,
+                                                 struct arena *arena)
+{
+    const struct partition_span **by_id = ARENA_ARRAY(arena, const struct partition_span *, count);
+
+    for (size_t i = 0; i < count; i++)
+        by_id[i] = &spans[i];
+    qsort(by_id, count, sizeof *by_id, compare_id);
+    return by_id;
+}
+
+/* A gap loses items, an overlap answers for a key twice. Both are refused here, so no later code
+ * looks for them. */
+static bool spans_tile(const struct partition_span *spans, size_t count, struct error *err)
+{
+    struct slice reached = PARTITION_ROUTING_MIN;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!slice_equal(spans[i].min, reached))
+            return error_set(err, ERROR_RANGES_BROKEN,
+                             "span %u does not begin where the one before it ends", spans[i].id);
+        if (slice_compare(spans[i].min, spans[i].max) >= 0)
+            return error_set(err, ERROR_RANGES_BROKEN, "span %u is empty", spans[i].id);
+        if (spans[i].max.len > PARTITION_ROUTING_KEY_MAX)
+            return error_set(err, ERROR_RANGES_BROKEN, "span %u has a bound of %zu bytes",
+                             spans[i].id, spans[i].max.len);
+        reached = spans[i].max;
+    }
+    if (!slice_equal(reached, PARTITION_ROUTING_MAX))
+        return error_set(err, ERROR_RANGES_BROKEN, "spans do not end at the last key");
+    return true;
+}
+
+static bool ids_differ(const struct partition_span *const *by_id, size_t count, struct error *err)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (by_id[i - 1]->id == by_id[i]->id)
+            return error_set(err, ERROR_RANGES_BROKEN, "two spans have the id %u", by_id[i]->id);
+    }
+    return true;
+}
+
+static bool shares_make_one(const struct partition_span *spans, size_t count, struct error *err)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!(spans[i].share >= 0 && spans[i].share <= 1)) /* so written, it refuses NaN too */
+            return error_set(err, ERROR_RANGES_BROKEN, "span %u has a share of %g", spans[i].id,
+                             spans[i].share);
+        sum += spans[i].share;
+    }
+    if (fabs(sum - 1) > SHARES_SLACK)
+        return error_set(err, ERROR_RANGES_BROKEN, "shares of all spans add up to %g", sum);
+    return true;
+}
+
+bool partition_map_new_even(const struct partition_map_plan *plan, struct partition_map **ret_map,
+                            struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct partition_span *spans;
+    struct slice *points;
+
+    assert(plan->count > 0 && plan->node_count > 0);
+    if (!count_fits(plan->count, err))
+        return false;
+    assert(plan->first_id <= UINT32_MAX - plan->count);
+    spans = ARENA_ARRAY(arena, struct partition_span, plan->count);
+    points = ARENA_ARRAY(arena, struct slice, plan->count);
+    partition_route_split_points(plan->definition, plan->count, arena, points);
+    points[plan->count - 1] = PARTITION_ROUTING_MAX;
+    for (size_t i = 0; i < plan->count; i++) {
+        spans[i] = (struct partition_span){
+            .id = plan->first_id + (uint32_t)i,
+            .node = plan->nodes[i % plan->node_count],
+            .epoch = plan->epoch,
+            .share = 1.0 / (double)plan->count,
+            .min = i ? points[i - 1] : PARTITION_ROUTING_MIN,
+            .max = points[i],
+        };
+    }
+    return partition_map_new(spans, plan->count, 1, ret_map, err);
+}
+
+struct partition_map *partition_map_ref(struct partition_map *map)
+{
+    unsigned before = atomic_fetch_add_explicit(&map->refs, 1, memory_order_relaxed);
+
+    assert(before > 0);
+    return map;
+}
+
+void partition_map_unref(struct partition_map *map)
+{
+    unsigned before;
+
+    if (!map)
+        return;
+    before = atomic_fetch_sub_explicit(&map->refs, 1, memory_order_acq_rel);
+    assert(before > 0);
+    if (before == 1)
+        arena_free(map->arena); /* the map is in it */
+}
+
+uint64_t partition_map_version(const struct partition_map *map)
+{
+    return map->version;
+}
+
+const struct partition_span *partition_map_spans(const struct partition_map *map, size_t *ret_count)
+{
+    *ret_count = map->count;
+    return map->spans;
+}
+
+/* The last span that begins at or before the key: the first begins before every key. */
+static size_t find_index(const struct partition_map *map, struct slice routing_key)
+{
+    size_t low = 0, high = map->count;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (slice_compare(map->spans[middle].min, routing_key) <= 0)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct partition_span *partition_map_find(const struct partition_map *map,
+                                                struct slice routing_key)
+{
+    return &map->spans[find_index(map, routing_key)];
+}
+
+const struct partition_span *partition_map_find_id(const struct partition_map *map, uint32_t id)
+{
+    size_t low = 0, high = map->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (map->by_id[middle]->id == id)
+            return map->by_id[middle];
+        if (map->by_id[middle]->id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+const struct partition_span *partition_map_overlap(const struct partition_map *map,
+                                                   struct partition_range range, size_t *ret_count)
+{
+    size_t first = find_index(map, range.min), last = first;
+    bool empty = slice_compare(range.min, range.max) >= 0 ||
+                 slice_compare(range.min, PARTITION_ROUTING_MAX) >= 0;
+
+    if (!empty) {
+        last = find_index(map, range.max);
+        if (slice_compare(map->spans[last].min, range.max) < 0)
+            last++; /* it begins inside; otherwise it begins just where the range ends */
+    }
+    *ret_count = last - first;
+    return &map->spans[first];
+}
