@@ -17,8 +17,18 @@
 
 struct index_policy; /* opaque, lives in the arena it was parsed into */
 
-/* Bytes of a value kept in an entry; what is longer is cut and looked up in the item. */
-enum { INDEX_VALUE_MAX = 256, INDEX_ENTRIES_MAX = 20000 };
+/* Bytes of a value kept in an entry; what is longer is cut and looked up in the item. Bytes of a
+ * path; what is longer ends in a hash (index_policy.c). */
+enum {
+    INDEX_VALUE_MAX = 256,
+    INDEX_PATH_MAX = 1024,
+    INDEX_ENTRIES_MAX = 20000,
+    INDEX_PATHS_MAX = 1500,         /* included and excluded ones of a policy */
+    INDEX_COMPOSITE_PATHS_MAX = 8,  /* in one index */
+    INDEX_COMPOSITE_TOTAL_MAX = 100 /* paths in all composite indexes */
+};
+
+enum { INDEX_FORMAT_VERSION = 1 };
 
 /* Parses the indexingPolicy of a container (BSON object; SLICE_NONE: the default policy) and
  * appends to completed the policy as the service shows it: defaults filled in, the excluded
@@ -28,19 +38,53 @@ NODISCARD bool index_policy_parse(struct slice policy, struct arena *arena, stru
 
 bool index_policy_is_none(const struct index_policy *policy); /* nothing but id and _ts */
 
+/* A composite index: one entry for each item, of the values at its paths one after the other, cut
+ * at INDEX_VALUE_MAX each. A path that leads nowhere has undefined there. */
+struct index_composite {
+    const struct document_path *paths;
+    const bool *descending; /* one for each path */
+    size_t count;
+    struct slice prefix; /* the beginning of its entries; the values follow */
+};
+
+const struct index_composite *index_policy_composites(const struct index_policy *policy,
+                                                      size_t *ret_count);
+
 /* One entry of an item: the bytes described above. */
 struct index_entry {
     struct slice bytes; /* in the arena */
 };
 
-/* All entries of an item (its BSON without system properties), sorted, without repetition. id is
- * always indexed. ERROR_TOO_LARGE: more than INDEX_ENTRIES_MAX. */
+/* All entries of an item (its valid BSON without system properties), sorted, without repetition. id
+ * is always indexed; _ts is not in the item, and whoever stamps it adds its entry. Besides its
+ * values an item has an entry of undefined for every scalar path that was included by name and
+ * leads nowhere in it. ERROR_TOO_LARGE: more than INDEX_ENTRIES_MAX. */
 NODISCARD bool index_entries(const struct index_policy *policy, struct slice item,
                              struct arena *arena, struct index_entry **ret_entries,
                              size_t *ret_count, struct error *err);
 
-/* Is this path (a scalar, or everything below) served by the index? */
+/* Is this path (a scalar, or everything below) served by the index? Then every item that has a
+ * value there has its entry. A path of properties alone does not see the elements of an array: they
+ * are at []. System properties are not in the item and not covered; a tuple is covered if the very
+ * same one is included. */
 bool index_policy_covers(const struct index_policy *policy, const struct document_path *path);
 
-/* The common beginning of all entries of a path, for scans: appended to buf. */
+/* Is undefined indexed at this scalar path, so that items without a value there are found too? */
+bool index_policy_covers_undefined(const struct index_policy *policy,
+                                   const struct document_path *path);
+
+/* The common beginning of all entries of a path, for scans: appended to buf. Of at least one
+ * segment; a tuple may be the last. */
 void index_path_append(const struct document_path *path, struct buf *buf);
+
+/* The common beginning of all entries below a path, which no entry of the path itself has. Below a
+ * path longer than INDEX_PATH_MAX there may be others among them. */
+void index_path_append_below(const struct document_path *path, struct buf *buf);
+
+/* Moves *bytes behind the entry at their start: to the routing key, in a stored one.
+ * ERROR_STORE_CORRUPT: these are not the bytes of an entry. */
+NODISCARD bool index_entry_skip(struct slice *bytes, struct error *err);
+
+/* Does the same and appends the entry for people: /tags/[] = "new". Composites are printed as
+ * (/a asc, /b desc) = 1, "x"; a value that was cut ends in three points. */
+NODISCARD bool index_entry_print(struct slice *bytes, struct buf *buf, struct error *err);

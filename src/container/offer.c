@@ -52,7 +52,8 @@ static bool amount_check(const struct catalogue_limits *limits, const struct off
                          enum offer_kind kind, int64_t amount, uint64_t minimum, struct error *err)
 {
     uint64_t step = kind == OFFER_AUTOSCALE ? limits->autoscale_step : limits->ru_step;
-    uint64_t maximum = subject->fixed ? limits->fixed_ru_max : limits->ru_max;
+    uint64_t maximum =
+        subject->fixed ? MIN(limits->fixed_ru_max, limits->partition_ru_max) : limits->ru_max;
 
     if (amount < 0 || (uint64_t)amount < minimum)
         return error_set(err, ERROR_BAD_REQUEST,

@@ -22,13 +22,12 @@ struct offer {
     uint32_t increment_percent; /* autoscale: autoUpgradePolicy, kept as given */
     uint64_t ru_max_ever;
     uint64_t bytes_max_ever;
-    int64_t replaced_ms; /* wall clock of the last replace, or of creation */
 
     uint32_t number;
     uint32_t database, container; /* whose it is; container 0 when shared */
     char rid[RID_TEXT_SIZE];
     char etag[OFFER_ETAG_SIZE]; /* with its quotes */
-    int64_t ts_ms;
+    int64_t ts_ms;              /* of the last replace, or of creation */
 };
 
 /* What a client asks for; all zero: nothing. */
