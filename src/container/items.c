@@ -50,7 +50,8 @@ static struct mutex *gate_of(const struct item_space *space, struct slice logica
 
 /* --- Finding the place ----------------------------------------------------------------------- */
 
-static struct item_scope scope_of(const struct item_space *space, const struct partition_span *span)
+struct item_scope item_space_span_scope(const struct item_space *space,
+                                        const struct partition_span *span)
 {
     return (struct item_scope){
         .engine = space->engine(space->nodes, span->node),
@@ -70,7 +71,7 @@ static struct item_scope scope_of(const struct item_space *space, const struct p
 struct item_scope item_space_scope(const struct item_space *space, struct slice logical)
 {
     /* A stored key lies between the same bounds as its routing key alone. */
-    return scope_of(space, partition_map_find(space->map, logical));
+    return item_space_span_scope(space, partition_map_find(space->map, logical));
 }
 
 /* --- Reading --------------------------------------------------------------------------------- */
@@ -118,7 +119,7 @@ bool items_read_number(const struct item_space *space, uint64_t number, struct a
 
     bytes_put_be64(key + 1, number);
     for (size_t i = 0; i < count; i++) {
-        struct item_scope scope = scope_of(space, &spans[i]);
+        struct item_scope scope = item_space_span_scope(space, &spans[i]);
         struct engine_value value;
         struct item item;
 
@@ -156,7 +157,7 @@ static int wanted_compare(const void *left, const void *right)
 static bool wanted_fetch(const struct item_space *space, const struct wanted *wanted, size_t count,
                          struct arena *arena, struct item *ret_items, struct error *err)
 {
-    struct item_scope scope = scope_of(space, wanted->span);
+    struct item_scope scope = item_space_span_scope(space, wanted->span);
     struct slice *keys = ARENA_ARRAY(arena, struct slice, count);
     struct item *items = ARENA_ARRAY(arena, struct item, count);
 

@@ -39,6 +39,10 @@ struct item_space {
 /* The scope of the physical partition that holds a logical one. */
 struct item_scope item_space_scope(const struct item_space *space, struct slice logical);
 
+/* The scope of one span of the map. */
+struct item_scope item_space_span_scope(const struct item_space *space,
+                                        const struct partition_span *span);
+
 /* ERROR_ITEM_MISSING. */
 NODISCARD bool items_read(const struct item_space *space, const struct partition_key *key,
                           const struct document_value *id, struct arena *arena,
