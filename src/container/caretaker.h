@@ -20,5 +20,9 @@ struct caretaker *caretaker_new(const struct caretaker_options *options);
 void caretaker_free(struct caretaker *caretaker); /* NULL is fine */
 CLEANUP_FN(struct caretaker *, caretaker_free)
 
+/* How far the remaking of a container's index entries is, from 0 to 100; 100 when nothing is to be
+ * remade. */
+unsigned caretaker_progress(struct caretaker *caretaker, struct container *container);
+
 /* One round over all containers. *ret_done: how many items and records were removed or remade. */
 NODISCARD bool caretaker_round(struct caretaker *caretaker, size_t *ret_done, struct error *err);

@@ -40,9 +40,9 @@ static struct mutex *gate_of(const struct item_space *space, struct slice logica
 {
     CLEANUP(buf_done) struct buf key;
 
+    buf_init(&key, BUF_DEFAULT_MAX);
     if (!space->gates)
         return NULL;
-    buf_init(&key, BUF_DEFAULT_MAX);
     buf_append_slice(&key, logical);
     document_key_append(DOCUMENT_ORDER_SQL, id, &key);
     return &space->gates->locks[XXH3_64bits(key.data, key.len) % GATES];
@@ -61,7 +61,8 @@ struct item_scope item_space_span_scope(const struct item_space *space,
         .definition = space->definition,
         .policy = space->definition->policy,
         .policy_version = space->policy_version,
-        .policy_before = space->policy_before,
+        .policies_before = space->policies_before,
+        .policies_before_count = space->policies_before_count,
         .logical_bytes_max = space->logical_bytes_max,
         .item_bytes_max = space->item_bytes_max,
         .clock = space->clock,

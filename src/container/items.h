@@ -23,8 +23,9 @@ CLEANUP_FN(struct item_gates *, item_gates_free)
 struct item_space {
     struct partition_map *map;
     const struct definition_fields *definition;
-    const struct index_policy *policy_before; /* while the index is remade; NULL: none */
     uint32_t policy_version;
+    const struct index_policy *policies_before[CONTAINER_POLICIES_BEFORE_MAX]; /* scope.h */
+    size_t policies_before_count;
     int64_t logical_bytes_max;
     size_t item_bytes_max;
     const struct clock *clock;

@@ -316,7 +316,8 @@ static void a_changed_policy_remakes_entries_and_leaves_versions_alone(void **st
                                                        "\"excludedPaths\":[{\"path\":\"/*\"}]}"),
                            fixture->arena, &completed, &nothing, &err),
         &err);
-    fixture->test.space.policy_before = fixture->test.definition.policy;
+    fixture->test.space.policies_before[0] = fixture->test.definition.policy;
+    fixture->test.space.policies_before_count = 1;
     fixture->test.definition.policy = nothing;
     fixture->test.space.policy_version = 2;
     scope = scope_of(fixture, "[\"a\"]");
