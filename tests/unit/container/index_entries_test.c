@@ -121,8 +121,15 @@ static void a_scalar_included_by_name_is_indexed_when_it_is_missing(void **state
     assert_entries(policy, "{\"a\":{\"b\":null}}", "/a/b = null\n");
     assert_entries(policy, "{\"a\":{\"b\":[]}}", "");
     assert_entries(policy, "{\"a\":[{\"b\":2}]}", "/a/b = undefined\n");
-    assert_entries(policy, "{\"a\":{\"b\":1},\"l\":[{\"x\":1},{},7]}",
-                   "/a/b = 1\n/l/[]/x = undefined\n/l/[]/x = 1\n");
+    for (int i = 0; i < 3; i++) {
+        static const char *const others[] = {"{}", "7", "[]"};
+        CLEANUP(arena_free) struct arena *arena = arena_new();
+        struct slice item =
+            arena_printf(arena, "{\"a\":{\"b\":1},\"l\":[{\"x\":1},%s]}", others[i]);
+
+        assert_entries(policy, arena_text(arena, item),
+                       "/a/b = 1\n/l/[]/x = undefined\n/l/[]/x = 1\n");
+    }
 }
 
 static void composites_have_an_entry_for_every_item(void **state UNUSED)
@@ -299,6 +306,23 @@ static void long_paths_end_in_a_hash(void **state UNUSED)
     name = arena_text(arena, arena_printf(arena, "/b/%sy/a/[]", name));
     assert_int_equal(count_of(entries, count, prefix_of(arena, name, false)), 1);
     assert_contains(entries_text(arena, policy_of(arena, NULL), document_of(arena, item)), "/b/#");
+}
+
+static void long_paths_differ_where_any_segment_does(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    char *name = repeated(arena, 'n', INDEX_PATH_MAX);
+    char *item = arena_text(
+        arena, arena_printf(arena, "{\"%s1\":{\"a\":1},\"%s2\":{\"a\":1},\"%s3\":[{\"a\":1}]}",
+                            name, name, name));
+    struct index_entry *entries;
+    size_t count;
+    struct error err;
+
+    assert_ok(index_entries(policy_of(arena, NULL), document_of(arena, item), arena, &entries,
+                            &count, &err),
+              &err);
+    assert_int_equal(count, 3);
 }
 
 static void long_composites_are_known_by_their_hash(void **state UNUSED)
@@ -623,7 +647,7 @@ static struct steps steps_random(struct random *random, size_t least, bool eleme
     struct steps steps = {.count = least + random_below(random, STEPS_MAX - least)};
 
     for (size_t i = 0; i < steps.count; i++)
-        steps.names[i] = elements && random_below(random, 4) == 0 ? NULL : name_random(random);
+        steps.names[i] = elements && random_below(random, 3) == 0 ? NULL : name_random(random);
     return steps;
 }
 
@@ -631,14 +655,14 @@ static void value_append_random(struct random *random, struct arena *arena, stru
                                 unsigned depth, struct buf *buf)
 {
     static const char *const names[] = {"a", "b", "id", "x y", "\1", "z"};
-    size_t kind = random_below(random, depth ? 6 : 3), begin, count = random_below(random, 4);
+    size_t kind = random_below(random, depth ? 7 : 3), begin, count = random_below(random, 4);
     char index[DOCUMENT_INDEX_SIZE];
 
     if (kind < 3) {
         struct document_value value = value_random(random, arena, 0);
 
         document_append(buf, key, &value);
-    } else if (kind == 3) {
+    } else if (kind < 5) {
         begin = document_append_array_begin(buf, key);
         for (size_t i = 0; i < count; i++)
             value_append_random(random, arena, document_index_key((uint32_t)i, index), depth - 1,
@@ -863,6 +887,7 @@ int main(void)
         cmocka_unit_test(descending_members_sort_backwards),
         cmocka_unit_test(long_values_are_cut),
         cmocka_unit_test(long_paths_end_in_a_hash),
+        cmocka_unit_test(long_paths_differ_where_any_segment_does),
         cmocka_unit_test(long_composites_are_known_by_their_hash),
         cmocka_unit_test(the_limit_counts_different_entries),
         cmocka_unit_test(broken_bytes_are_told_from_entries),
