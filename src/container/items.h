@@ -7,6 +7,7 @@
  * Blocking; from any thread. What is handed out lives in the arena. */
 #pragma once
 
+#include "container/patch.h"
 #include "container/scan.h"
 #include "container/transaction.h"
 #include "partition/map.h"
@@ -22,8 +23,9 @@ CLEANUP_FN(struct item_gates *, item_gates_free)
 struct item_space {
     struct partition_map *map;
     const struct definition_fields *definition;
-    const struct index_policy *policy_before; /* while the index is remade; NULL: none */
     uint32_t policy_version;
+    const struct index_policy *policies_before[CONTAINER_POLICIES_BEFORE_MAX]; /* scope.h */
+    size_t policies_before_count;
     int64_t logical_bytes_max;
     size_t item_bytes_max;
     const struct clock *clock;
@@ -37,6 +39,10 @@ struct item_space {
 
 /* The scope of the physical partition that holds a logical one. */
 struct item_scope item_space_scope(const struct item_space *space, struct slice logical);
+
+/* The scope of one span of the map. */
+struct item_scope item_space_span_scope(const struct item_space *space,
+                                        const struct partition_span *span);
 
 /* ERROR_ITEM_MISSING. */
 NODISCARD bool items_read(const struct item_space *space, const struct partition_key *key,
@@ -75,6 +81,18 @@ NODISCARD bool items_change(const struct item_space *space, const struct partiti
                             void *context, const struct transaction_options *options,
                             struct arena *arena, struct transaction_result *ret_result,
                             struct transaction_work *ret_work, struct error *err);
+
+/* items_change with a patch, which has been checked against the key's paths when it was parsed.
+ * ERROR_BAD_REQUEST: it does not fit the item. */
+NODISCARD bool items_patch(const struct item_space *space, const struct partition_key *key,
+                           const struct document_value *id, const struct patch *patch,
+                           const struct transaction_options *options, struct arena *arena,
+                           struct transaction_result *ret_result, struct transaction_work *ret_work,
+                           struct error *err);
+
+/* The make of items_change and metered_change that applies a patch: context is the patch. */
+bool items_make_patched(const struct item *item, void *patch, struct arena *arena,
+                        struct slice *ret_document, struct error *err);
 
 /* Moves an item to another partition key value, atomically: document is the item as it shall be
  * under the new key. It is a new item there, with a number of its own. ERROR_NOT_SUPPORTED: the two
