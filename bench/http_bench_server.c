@@ -44,8 +44,8 @@ static bool serve(size_t loop_count, const char *certificate, const char *key, s
     struct net_listener_settings listener_settings = net_listener_settings_default();
     struct net_http_settings http_settings = net_http_settings_default();
     CLEANUP(net_tls_context_unref) struct net_tls_context *tls = NULL;
-    CLEANUP(net_loops_free) struct net_loops *loops = NULL;
     CLEANUP(net_http_free) struct net_http *http = NULL;
+    CLEANUP(net_loops_free) struct net_loops *loops = NULL;
     CLEANUP(net_listener_free) struct net_listener *listener = NULL;
     struct net_address address;
     char body[BODY_LEN], byte;

@@ -33,7 +33,11 @@ static void make_item(struct buf *out)
         "\"coordinates\":[18.05811,59.33845]}},\"lines\":[{\"sku\":\"LAMP-0042\",\"title\":"
         "\"Desk lamp, brushed steel\",\"quantity\":2,\"price\":149.5},{\"sku\":\"CHAIR-0007\","
         "\"title\":\"Office chair \\\"Ergo\\\"\",\"quantity\":1,\"price\":899.0},{\"sku\":"
-        "\"CABLE-11\",\"title\":\"Cable, 3 m\",\"quantity\":5,\"price\":20.19}],\"tags\":[\"web\","
+        "\"CABLE-11\",\"title\":\"Cable, 3 m\",\"quantity\":5,\"price\":20.19}],\"notes\":\"Leave "
+        "with the neighbour at number 46 if nobody answers; the bell on the left does "
+        "not work. Please call before "
+        "noon.\",\"history\":[{\"at\":1600700000,\"what\":\"created\"},{\"at\":"
+        "1600789292,\"what\":\"paid\"}],\"tags\":[\"web\","
         "\"priority\",\"gift\"],\"_rid\":\"kvMlAPMtlwABAAAAAAAAAA==\",\"_etag\":"
         "\"0000d826-0000-0700-0000-5f6a1b2c0000\",\"_ts\":1600789292}");
 }

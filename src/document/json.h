@@ -9,7 +9,8 @@
  *
  * Writing gives compact JSON: no blanks, shortest doubles, whole doubles below 1e21 without
  * fraction, int64 to the last digit. Types JSON lacks are written as the canonical extended JSON
- * of MongoDB; README.md lists them. */
+ * of MongoDB; README.md lists them. The writer asks for up to 64 bytes more than it will use, so a
+ * buffer is full that little before its maximum. */
 #pragma once
 
 #include "document/bson.h"

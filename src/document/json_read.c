@@ -8,17 +8,15 @@
 #include "document/json.h"
 
 #include "base/bytes.h"
-#include "document/double.h"
 #include "document/json_keys.h"
+#include "document/json_number.h"
 #include "document/scan.h"
 #include "document/utf8.h"
 
 enum {
     RUN = 64,   /* bytes that a run of escapes or characters may write before it asks again */
     SLACK = 96, /* what may be written past the limit before the last check sees it */
-    DIGITS_EXACT = 19,          /* any number of so many digits fits into 64 bits */
-    EXPONENT_CLAMP = INT32_MAX, /* more than the digits of any text can make up for */
-    NAME_SHOWN_MAX = 100,       /* bytes of a property name in a message */
+    NAME_SHOWN_MAX = 100, /* bytes of a property name in a message */
 };
 
 struct reader {
@@ -41,7 +39,6 @@ static const uint8_t *read_value(struct reader *r, const uint8_t *in, size_t typ
 static const uint8_t *read_object(struct reader *r, const uint8_t *in, uint32_t depth);
 static const uint8_t *read_array(struct reader *r, const uint8_t *in, uint32_t depth);
 static const uint8_t *read_string(struct reader *r, const uint8_t *in);
-static const uint8_t *read_number(struct reader *r, const uint8_t *in, size_t type_at);
 
 /* --- Helpers --------------------------------------------------------------------------------- */
 
@@ -96,11 +93,6 @@ static inline bool next_is(const struct reader *r, const uint8_t *in, uint8_t by
     return LIKELY(in < r->end) && *in == byte;
 }
 
-static inline bool is_digit(const struct reader *r, const uint8_t *in)
-{
-    return LIKELY(in < r->end) && (uint8_t)(*in - '0') < 10;
-}
-
 /* --- The two ways in ------------------------------------------------------------------------- */
 
 bool document_json_read(struct slice text, const struct document_limits *limits, struct buf *buf,
@@ -111,7 +103,9 @@ bool document_json_read(struct slice text, const struct document_limits *limits,
 
     reader_init(&r, text, limits, buf, err);
     in = skip_blanks(&r, r.begin);
-    if (next_is(&r, in, '{'))
+    if (!room(&r, SLACK))
+        in = NULL;
+    else if (next_is(&r, in, '{'))
         in = read_object(&r, in + 1, 1);
     else
         in = fail(&r, in, "expected an object");
@@ -168,7 +162,7 @@ static void reader_init(struct reader *r, struct slice text, const struct docume
     assert(r->depth_max <= DOCUMENT_DEPTH_MAX && r->bytes_max < INT32_MAX - SLACK);
     json_keys_init(&r->keys);
     /* BSON is about as long as its text; asking once spares most of the growing. */
-    if (text.len < r->bytes_max && text.len + 2 * SLACK < buf->max - buf->len)
+    if (text.len + SLACK < r->bytes_max && text.len + 2 * SLACK < buf->max - buf->len)
         (void)room(r, text.len + 2 * SLACK);
 }
 
@@ -212,12 +206,25 @@ static const uint8_t *read_word(struct reader *r, const uint8_t *in, size_t type
     return fail(r, in, "expected a value");
 }
 
-/* The type byte lies at type_at and the key behind it is written. */
+static const uint8_t *read_number(struct reader *r, const uint8_t *in, size_t type_at)
+{
+    struct json_number number;
+    struct json_fault fault;
+
+    in = json_number_read(in, r->end, &number, &fault);
+    if (UNLIKELY(!in))
+        return fail(r, fault.at, fault.what);
+    r->buf->data[type_at] = (uint8_t)number.type;
+    bytes_put_le64(r->out, number.bits); /* little-endian: an int32 is the first half */
+    r->out += number.type == DOCUMENT_INT32 ? 4 : 8;
+    return in;
+}
+
+/* The type byte lies at type_at and the key behind it is written. Whoever calls this, or what it
+ * calls for objects and arrays, has made room for the longest scalar and for a length. */
 static const uint8_t *read_value(struct reader *r, const uint8_t *in, size_t type_at,
                                  uint32_t depth)
 {
-    if (!room(r, SLACK))
-        return NULL;
     if (UNLIKELY(in >= r->end))
         return fail(r, in, "expected a value");
     switch (*in) {
@@ -297,8 +304,6 @@ static const uint8_t *read_object(struct reader *r, const uint8_t *in, uint32_t 
 
     if (UNLIKELY(depth > r->depth_max))
         return too_deep(r, in - 1);
-    if (!room(r, SLACK))
-        return NULL;
     begin = position(r);
     r->out += 4;
     in = skip_blanks(r, in);
@@ -361,8 +366,6 @@ static const uint8_t *read_array(struct reader *r, const uint8_t *in, uint32_t d
 
     if (UNLIKELY(depth > r->depth_max))
         return too_deep(r, in - 1);
-    if (!room(r, SLACK))
-        return NULL;
     begin = position(r);
     r->out += 4;
     in = skip_blanks(r, in);
@@ -562,184 +565,4 @@ static const uint8_t *read_string(struct reader *r, const uint8_t *in)
         if (UNLIKELY(!in))
             return NULL;
     }
-}
-
-/* --- Numbers --------------------------------------------------------------------------------- */
-
-/* All exact as doubles, so that one multiplication or division by them rounds once. */
-static const double powers_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                       1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                       1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-
-static void put_double(struct reader *r, size_t type_at, double number)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &number, sizeof bits);
-    r->buf->data[type_at] = DOCUMENT_DOUBLE;
-    bytes_put_le64(r->out, bits);
-    r->out += 8;
-}
-
-static void put_integer(struct reader *r, size_t type_at, int64_t number)
-{
-    if (number == (int32_t)number) {
-        r->buf->data[type_at] = DOCUMENT_INT32;
-        bytes_put_le32(r->out, (uint32_t)number);
-        r->out += 4;
-    } else {
-        r->buf->data[type_at] = DOCUMENT_INT64;
-        bytes_put_le64(r->out, (uint64_t)number);
-        r->out += 8;
-    }
-}
-
-/* Digits as far as they go, added behind those already in *digits, eight at a time: how many of
- * eight bytes are digits is found without a branch per digit, since their number is hard to
- * foresee. The sum is right for up to DIGITS_EXACT of them. */
-static inline const uint8_t *read_digits(const struct reader *r, const uint8_t *in,
-                                         uint64_t *digits)
-{
-    static const uint64_t powers[] = {1,      10,      100,      1000,     10000,
-                                      100000, 1000000, 10000000, 100000000};
-
-    while (LIKELY(r->end - in >= 8)) {
-        uint64_t word = scan_load(in) ^ SCAN_ONES * '0';
-        uint64_t others = ((word + SCAN_ONES * (0x7F - 9)) | word) & SCAN_HIGHS;
-        unsigned count = others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
-
-        if (count == 0)
-            return in;
-        word <<= 64 - 8 * count; /* leading zeros, the first byte being the highest digit */
-        word = word * 10 + (word >> 8);
-        word = (word & 0x00FF00FF00FF00FF) * 100 + ((word & 0x00FF00FF00FF00FF) >> 16);
-        word = (word & 0x0000FFFF0000FFFF) * 10000 + ((word & 0x0000FFFF0000FFFF) >> 32);
-        *digits = *digits * powers[count] + (uint32_t)word;
-        in += count;
-        if (count < 8)
-            return in;
-    }
-    for (; is_digit(r, in); in++)
-        *digits = *digits * 10 + (uint64_t)(*in - '0');
-    return in;
-}
-
-/* What was read of a number: its digits as one integer, and the power of ten to multiply it by. */
-struct decimal_text {
-    uint64_t digits; /* right for up to DIGITS_EXACT of them */
-    int64_t count;   /* of digits, those of a fraction with its leading zeros */
-    int64_t exponent;
-};
-
-/* Whether a number outside the range of doubles is a large one: its first digit that is not zero
- * stands before the point, once the exponent has moved it. The text is well-formed. */
-static bool is_large(const uint8_t *begin, const uint8_t *end, int64_t exponent)
-{
-    int64_t count = 0; /* from the first digit that is not zero to the last */
-
-    for (const uint8_t *at = begin; at < end && *at != 'e' && *at != 'E'; at++) {
-        if (*at != '-' && *at != '.')
-            count += count > 0 || *at != '0';
-    }
-    return count + exponent > 0;
-}
-
-/* The long way, for numbers of many digits or large exponents. What is too small is zero. */
-static const uint8_t *read_exactly(struct reader *r, const uint8_t *begin, const uint8_t *end,
-                                   const struct decimal_text *decimal, size_t type_at)
-{
-    double number;
-
-    if (!double_from_text((const char *)begin, (size_t)(end - begin), &number)) {
-        if (is_large(begin, end, decimal->exponent))
-            return fail(r, begin, "number that no double can hold");
-        number = *begin == '-' ? -0.0 : 0.0;
-    }
-    put_double(r, type_at, number);
-    return end;
-}
-
-static const uint8_t *read_fraction(struct reader *r, const uint8_t *in,
-                                    struct decimal_text *decimal)
-{
-    const uint8_t *begin = in;
-
-    in = read_digits(r, in, &decimal->digits);
-    if (UNLIKELY(in == begin))
-        return fail(r, in, "expected a digit after the decimal point");
-    decimal->count += in - begin;
-    decimal->exponent -= in - begin;
-    return in;
-}
-
-static const uint8_t *read_exponent(struct reader *r, const uint8_t *in,
-                                    struct decimal_text *decimal)
-{
-    bool negative = false;
-    int64_t exponent = 0;
-
-    if (in < r->end && (*in == '+' || *in == '-'))
-        negative = *in++ == '-';
-    if (UNLIKELY(!is_digit(r, in)))
-        return fail(r, in, "expected a digit in the exponent");
-    for (; is_digit(r, in); in++)
-        exponent = MIN(exponent * 10 + (*in - '0'), (int64_t)EXPONENT_CLAMP);
-    decimal->exponent += negative ? -exponent : exponent;
-    return in;
-}
-
-/* A number with fraction or exponent, whose whole part has been read up to `in`. */
-static inline const uint8_t *read_real(struct reader *r, const uint8_t *begin, const uint8_t *in,
-                                       struct decimal_text decimal, size_t type_at)
-{
-    const int64_t exponent_max = ARRAY_LEN(powers_of_ten) - 1;
-    double number;
-
-    if (*in == '.')
-        in = read_fraction(r, in + 1, &decimal);
-    if (in && in < r->end && (*in == 'e' || *in == 'E'))
-        in = read_exponent(r, in + 1, &decimal);
-    if (UNLIKELY(!in))
-        return NULL;
-    if (UNLIKELY(decimal.count > DIGITS_EXACT))
-        return read_exactly(r, begin, in, &decimal, type_at);
-    if (decimal.digits == 0) {
-        put_double(r, type_at, *begin == '-' ? -0.0 : 0.0);
-        return in;
-    }
-    if (decimal.digits > (uint64_t)1 << 53 || decimal.exponent > exponent_max ||
-        decimal.exponent < -exponent_max)
-        return read_exactly(r, begin, in, &decimal, type_at);
-    number = (double)decimal.digits;
-    if (decimal.exponent < 0)
-        number /= powers_of_ten[-decimal.exponent];
-    else
-        number *= powers_of_ten[decimal.exponent];
-    put_double(r, type_at, *begin == '-' ? -number : number);
-    return in;
-}
-
-static const uint8_t *read_number(struct reader *r, const uint8_t *in, size_t type_at)
-{
-    const uint8_t *begin = in, *first;
-    bool negative = *in == '-';
-    struct decimal_text decimal = {0};
-
-    first = in + negative;
-    in = read_digits(r, first, &decimal.digits);
-    if (UNLIKELY(in == first))
-        return fail(r, in, "expected a digit");
-    decimal.count = in - first;
-    if (UNLIKELY(*first == '0' && decimal.count > 1))
-        return fail(r, first, "number with a leading zero");
-    if (in < r->end && (*in == '.' || *in == 'e' || *in == 'E'))
-        return read_real(r, begin, in, decimal, type_at);
-    if (UNLIKELY(negative && *first == '0'))
-        put_double(r, type_at, -0.0);
-    else if (UNLIKELY(decimal.count > DIGITS_EXACT ||
-                      decimal.digits > (uint64_t)INT64_MAX + negative))
-        return read_exactly(r, begin, in, &decimal, type_at);
-    else
-        put_integer(r, type_at, (int64_t)(negative ? -decimal.digits : decimal.digits));
-    return in;
 }

@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "document/bson_private.h"
 #include "document/decimal.h"
-#include "document/double.h"
+#include "document/json_number.h"
 #include "document/scan.h"
 #include "document/utf8.h"
 
@@ -119,63 +119,16 @@ static void write_document(struct writer *w, struct slice document, bool array, 
 
 /* --- Numbers --------------------------------------------------------------------------------- */
 
-static const char two_digits[] = "00010203040506070809101112131415161718192021222324"
-                                 "25262728293031323334353637383940414243444546474849"
-                                 "50515253545556575859606162636465666768697071727374"
-                                 "75767778798081828384858687888990919293949596979899";
-
-enum {
-    NUMBER_TEXT_MAX = 40, /* more than any number takes, signs included */
-    TEN_THOUSAND = 10000,
-    HUNDRED_MILLION = 100000000,
-};
-
-static inline uint8_t *put_four(uint8_t *out, uint32_t number)
-{
-    memcpy(out, two_digits + number / 100 * 2, 2);
-    memcpy(out + 2, two_digits + number % 100 * 2, 2);
-    return out + 4;
-}
-
-/* Digits from the front, by halves: the first part is short, the rest of known length. */
-static uint8_t *put_digits(uint8_t *out, uint64_t number)
-{
-    if (number < 10) {
-        *out = (uint8_t)('0' + number);
-        return out + 1;
-    }
-    if (number < 100) {
-        memcpy(out, two_digits + number * 2, 2);
-        return out + 2;
-    }
-    if (number < TEN_THOUSAND) {
-        out = put_digits(out, number / 100);
-        memcpy(out, two_digits + number % 100 * 2, 2);
-        return out + 2;
-    }
-    if (number < HUNDRED_MILLION) {
-        out = put_digits(out, number / TEN_THOUSAND);
-        return put_four(out, (uint32_t)(number % TEN_THOUSAND));
-    }
-    out = put_digits(out, number / HUNDRED_MILLION);
-    number %= HUNDRED_MILLION;
-    out = put_four(out, (uint32_t)(number / TEN_THOUSAND));
-    return put_four(out, (uint32_t)(number % TEN_THOUSAND));
-}
-
 static void write_unsigned(struct writer *w, uint64_t number)
 {
-    if (room(w, NUMBER_TEXT_MAX))
-        w->out = put_digits(w->out, number);
+    if (room(w, JSON_NUMBER_MAX))
+        w->out = json_number_write_unsigned(w->out, number);
 }
 
 static void write_integer(struct writer *w, int64_t number)
 {
-    if (!room(w, NUMBER_TEXT_MAX))
-        return;
-    if (number < 0)
-        *w->out++ = '-';
-    w->out = put_digits(w->out, number < 0 ? -(uint64_t)number : (uint64_t)number);
+    if (room(w, JSON_NUMBER_MAX))
+        w->out = json_number_write_integer(w->out, number);
 }
 
 static void write_not_finite(struct writer *w, double number)
@@ -188,83 +141,12 @@ static void write_not_finite(struct writer *w, double number)
         PUT(w, "{\"$numberDouble\":\"-Infinity\"}");
 }
 
-/* A whole number below 1e21. */
-static uint8_t *put_whole(uint8_t *out, double number)
-{
-    unsigned __int128 whole;
-
-    if (LIKELY(number < 1e19))
-        return put_digits(out, (uint64_t)number);
-    whole = (unsigned __int128)number;
-    out = put_digits(out, (uint64_t)(whole / HUNDRED_MILLION));
-    whole %= HUNDRED_MILLION;
-    out = put_four(out, (uint32_t)(whole / TEN_THOUSAND));
-    return put_four(out, (uint32_t)(whole % TEN_THOUSAND));
-}
-
-/* Most fractions in documents have few decimals. If number is n / 10^decimals for a whole n below
- * 10^15, that division rounds to just this double, and no other decimal of so few digits does: so
- * n is its shortest form. NULL if it is not so. */
-static uint8_t *put_decimals(uint8_t *out, double number, double power, unsigned decimals)
-{
-    double scaled = nearbyint(number * power);
-    uint8_t *last;
-    uint64_t whole, rest;
-
-    if (scaled >= 1e15 || scaled / power != number)
-        return NULL;
-    whole = (uint64_t)scaled / (uint64_t)power;
-    rest = (uint64_t)scaled % (uint64_t)power;
-    out = put_digits(out, whole);
-    *out++ = '.';
-    last = out + decimals;
-    for (uint8_t *at = last; at > out; at -= 2) {
-        memcpy(at - 2, two_digits + rest % 100 * 2, 2);
-        rest /= 100;
-    }
-    while (last[-1] == '0')
-        last--;
-    return last;
-}
-
-/* The shortest form, with an exponent in as few digits as it has. */
-static uint8_t *put_shortest(uint8_t *out, double number)
-{
-    char text[DOUBLE_TEXT_MAX];
-    size_t len = double_to_text(number, text);
-
-    if (len >= 4 && text[len - 4] == 'e' && text[len - 2] == '0') {
-        text[len - 2] = text[len - 1];
-        len--;
-    }
-    memcpy(out, text, len);
-    return out + len;
-}
-
-/* Whole numbers up to 1e21 as their digits, as JavaScript shows them. */
 static void write_double(struct writer *w, double number)
 {
-    uint8_t *out;
-
-    if (UNLIKELY(!isfinite(number))) {
+    if (UNLIKELY(!isfinite(number)))
         write_not_finite(w, number);
-        return;
-    }
-    if (!room(w, NUMBER_TEXT_MAX))
-        return;
-    if (signbit(number))
-        *w->out++ = '-';
-    number = fabs(number);
-    if (number < 1e21 && number == trunc(number)) {
-        w->out = put_whole(w->out, number);
-        return;
-    }
-    out = NULL;
-    if (number >= 1e-6)
-        out = put_decimals(w->out, number, 1e4, 4);
-    if (!out && number >= 1e-6)
-        out = put_decimals(w->out, number, 1e10, 10);
-    w->out = out ? out : put_shortest(w->out, number);
+    else if (room(w, JSON_NUMBER_MAX))
+        w->out = json_number_write_double(w->out, number);
 }
 
 /* --- Strings --------------------------------------------------------------------------------- */
@@ -326,9 +208,9 @@ static const uint8_t *write_character(struct writer *w, const uint8_t *at, const
     return at + 1;
 }
 
-/* Bytes after the text may be scanned and copied along, as far as in_end and the room go; they
- * are not counted. So a short text takes one step, and only the last of a document goes by bytes.
- */
+/* Bytes after the text may be scanned and copied along, as far as in_end and the room go. In a
+ * document each text is followed by a NUL, at which the scan stops, so they are not counted. A
+ * short text so takes one step, and only the last of a document goes by bytes. */
 static void write_string(struct writer *w, struct slice text)
 {
     const uint8_t *at = text.data, *end = text.len ? text.data + text.len : at;
@@ -337,11 +219,11 @@ static void write_string(struct writer *w, struct slice text)
     put(w, '"');
     while (at < end) {
         while (in_end - at >= SCAN_STEP) {
-            size_t plain;
+            unsigned plain;
 
             if (!room(w, SCAN_STEP + 1))
                 return;
-            plain = MIN((size_t)scan_write(at), (size_t)(end - at));
+            plain = scan_write(at);
             memcpy(w->out, at, SCAN_STEP);
             w->out += plain;
             at += plain;

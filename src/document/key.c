@@ -1,4 +1,11 @@
-/* Keys, version 1. A value is its rank (one byte, compare.c: rank_sql and rank_mongo) and then
+/* Keys, version 1. A value is its rank in the order, one byte in hexadecimal:
+ *
+ *   SQL        04 MinKey     08 undefined  0C null    10 bool      14 number  18 string, symbol
+ *              1C array      20 object     24 binary  28 object id 2C date    30 timestamp
+ *              34 regex      38 pointer    3C code    40 code with scope      F0 MaxKey
+ *   MongoDB    the same but  1C object     20 array   2A bool
+ *
+ * and then
  *
  *   undefined, null, MinKey, MaxKey     nothing
  *   bool                                00 or 01
@@ -24,8 +31,8 @@
  * the end are left out, except the first. A small whole number so takes 3 bytes with its rank. A
  * number that is not its floor has all eight groups, the last with the "more" bit too, and then
  *
- *     point + 16384 in 2 bytes, the decimal digits by two as 01..64 (a last single digit with a
- *     zero), 00; for a negative number all of these bytes complemented
+ *     point + 16384 in 2 bytes, the decimal digits by two, plus one: 01..64 (a last single digit
+ *     with a zero), 00; for a negative number all of these bytes complemented
  *
  * It sorts after its floor, whose last byte has the bit clear, and before the next double, which
  * has a larger group somewhere before.
@@ -40,11 +47,7 @@
 #include "document/order_private.h"
 #include "document/scan.h"
 
-enum {
-    NUMBER_GROUPS = 8,
-    NUMBER_BYTES_MAX = 1 + NUMBER_GROUPS + 2 + DECIMAL_DIGITS_MAX / 2 + 4,
-    POINT_BIAS = 16384,
-};
+enum { NUMBER_BYTES_MAX = 1 + KEY_NUMBER_GROUPS + 2 + DECIMAL_DIGITS_MAX / 2 + 4 };
 
 /* Writes until stop and, at most, a few bytes over it. */
 struct key_writer {
@@ -129,7 +132,7 @@ static size_t digits_to_bytes(const struct number_place *place, uint8_t *to)
 {
     size_t len = 2;
 
-    bytes_put_be16(to, (uint16_t)(place->point + POINT_BIAS));
+    bytes_put_be16(to, (uint16_t)(place->point + KEY_POINT_BIAS));
     for (size_t i = 0; i < place->digit_count; i += 2) {
         int tens = place->digits[i] - '0';
         int ones = i + 1 < place->digit_count ? place->digits[i + 1] - '0' : 0;
@@ -157,7 +160,7 @@ static void put_number(struct key_writer *w, const struct document_value *value)
 
         rest <<= 7;
         bytes[len++] = (uint8_t)(group << 1 | (rest || !place.exact));
-    } while (rest || (!place.exact && len <= NUMBER_GROUPS));
+    } while (rest || (!place.exact && len <= KEY_NUMBER_GROUPS));
     if (!place.exact)
         len += digits_to_bytes(&place, bytes + len);
     buf_append(w->buf, bytes, len);

@@ -10,8 +10,6 @@
 #include "document/number.h"
 #include "document/order_private.h"
 
-enum { NUMBER_GROUPS = 8, POINT_BIAS = 16384 };
-
 /* What stepping over found. */
 enum step { STEP_DONE, STEP_SHORT /* the bytes end first */, STEP_BAD };
 
@@ -58,7 +56,7 @@ static enum step step_number(struct key_reader *r)
             return STEP_SHORT;
         group = *r->at++;
         groups++;
-    } while (group & 1 && groups < NUMBER_GROUPS);
+    } while (group & 1 && groups < KEY_NUMBER_GROUPS);
     if (!(group & 1))
         return STEP_DONE;
     if (step_bytes(r, 2) != STEP_DONE)
@@ -236,7 +234,7 @@ static bool read_number(struct key_reader *r, struct document_value *ret_value)
     }
     place.exact = false;
     flip = place.negative ? 0xFF : 0;
-    place.point = (uint16_t)(bytes_get_be16(r->at) ^ (flip << 8 | flip)) - POINT_BIAS;
+    place.point = (uint16_t)(bytes_get_be16(r->at) ^ (flip << 8 | flip)) - KEY_POINT_BIAS;
     for (r->at += 2; *r->at != flip; r->at++) {
         uint8_t pair = (uint8_t)((*r->at ^ flip) - 1);
 

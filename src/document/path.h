@@ -2,7 +2,7 @@
  *
  *     /tenant/"display name"/0     a property, one with other characters in quotes, an element
  *     /tags/[]/?                   every element of an array; the scalar there
- *     /address/[star]              everything below; [star] is an asterisk
+ *     /address/ and an asterisk    everything below
  *     /events/[]/{name, at/day}/?  several values of each element together
  *
  * A parsed path never changes and lives in the arena it was parsed into. */

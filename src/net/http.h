@@ -77,11 +77,12 @@ NODISCARD bool net_http_upgrade(struct net_http_request *request, struct slice l
                                 const struct net_protocol *protocol, void *context);
 
 struct net_http_settings {
-    size_t request_line_max;  /* over it 414 */
-    size_t head_max;          /* request line and headers, over it 431 */
-    size_t header_count_max;  /* over it 431 */
-    size_t body_max;          /* over it 413 */
-    uint32_t in_flight_max;   /* requests of one connection not answered yet; then it is not read */
+    size_t request_line_max; /* over it 414 */
+    size_t head_max;         /* request line and headers, over it 431 */
+    size_t header_count_max; /* over it 431 */
+    size_t body_max;         /* over it 413 */
+    size_t bodies_max;       /* bytes of bodies not yet complete, of all connections: over it 503 */
+    uint32_t in_flight_max;  /* requests of one connection not answered yet; then it is not read */
     int64_t head_ms, body_ms; /* from their first byte to their last; over it 408 */
     int64_t idle_ms;          /* between requests; over it closed */
 };
@@ -95,8 +96,8 @@ struct net_http *net_http_new(struct net_loops *loops, const struct net_http_set
                               void (*handle)(struct net_http_request *request, void *context),
                               void *context);
 
-/* After its listeners are gone and every deferred request is answered; before the loops go. NULL is
- * fine. */
+/* After its listeners, whoever answers deferred requests, and the loops are gone, in this order.
+ * NULL is fine. */
 void net_http_free(struct net_http *http);
 CLEANUP_FN(struct net_http *, net_http_free)
 

@@ -24,6 +24,7 @@ struct net_http {
     struct net_http_settings settings;
     void (*handle)(struct net_http_request *request, void *context);
     void *context;
+    atomic_size_t bodies_len; /* of incomplete bodies, for settings.bodies_max */
     size_t shard_count;
     struct net_http_shard shards[];
 };
@@ -60,6 +61,7 @@ struct net_http_settings net_http_settings_default(void)
         .head_max = 64 * 1024,
         .header_count_max = 128,
         .body_max = 4 * 1024 * 1024,
+        .bodies_max = 256 * 1024 * 1024,
         .in_flight_max = 16,
         .head_ms = 15 * 1000,
         .body_ms = 120 * 1000,
@@ -152,12 +154,27 @@ static struct net_http_exchange *exchange_take(struct net_http_connection *http)
     return exchange;
 }
 
+/* Keeps the count of what incomplete bodies hold. False: it is over the limit. */
+static bool exchange_count_body(struct net_http_exchange *exchange, size_t len)
+{
+    struct net_http *http = exchange->shard->http;
+    size_t before = exchange->body_counted, total;
+
+    if (len == before)
+        return true;
+    exchange->body_counted = len;
+    total = atomic_fetch_add_explicit(&http->bodies_len, len - before, memory_order_relaxed) + len -
+            before;
+    return len <= before || total <= http->settings.bodies_max;
+}
+
 /* Back to the pool. */
 static void exchange_release(void *context)
 {
     struct net_http_exchange *exchange = context;
     struct net_http_shard *shard = exchange->shard;
 
+    exchange_count_body(exchange, 0);
     net_http_reader_done(&exchange->reader);
     if (shard->pool_count >= POOL_MAX) {
         exchange_free(exchange);
@@ -204,13 +221,15 @@ static bool can_take(struct net_http_connection *http)
 }
 
 /* The head is here and the body is not: it has its own deadline, and a client may wait for a sign
- * to send it. */
-static void body_awaited(struct net_http_connection *http)
+ * to send it. False: there is no room for it. */
+static bool body_awaited(struct net_http_connection *http)
 {
     struct net_http_exchange *exchange = http->reading;
 
     if (exchange->reader.phase == NET_HTTP_PHASE_HEAD)
-        return;
+        return true;
+    if (!exchange_count_body(exchange, exchange->reader.body.len))
+        return false;
     if (!exchange->body_until_ms)
         exchange->body_until_ms =
             net_connection_now_ms(http->connection) + http->http->settings.body_ms;
@@ -218,6 +237,7 @@ static void body_awaited(struct net_http_connection *http)
         exchange->reader.expects = false;
         http->continue_owed = true;
     }
+    return true;
 }
 
 static void continue_pay(struct net_http_connection *http)
@@ -241,7 +261,10 @@ static size_t http_bytes(struct net_connection *connection, void *state, struct 
             http->reading = exchange_take(http);
         switch (net_http_read(&http->reading->reader, slice_skip(bytes, taken), &count)) {
         case NET_HTTP_MORE:
-            body_awaited(http);
+            if (!body_awaited(http)) {
+                refuse(http, 503, "too many request bodies are being received");
+                return bytes.len;
+            }
             continue_pay(http);
             deadline_choose(http);
             return taken + count;
@@ -250,6 +273,7 @@ static size_t http_bytes(struct net_connection *connection, void *state, struct 
             return bytes.len; /* what follows has no meaning */
         case NET_HTTP_DONE:
             http->continue_owed = false;
+            exchange_count_body(http->reading, 0);
             taken += count;
             exchange_dispatch(http, TAKE(http->reading));
             http->http->handle(&http->handling->request, http->http->context);

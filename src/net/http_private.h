@@ -17,6 +17,7 @@ struct net_http_exchange {
     struct net_http_connection *connection; /* NULL once that has gone */
     struct net_task task;                   /* brings the answer to the loop */
     int64_t head_until_ms, body_until_ms;
+    size_t body_counted; /* in net_http.bodies_len */
     atomic_bool cancelled;
     bool deferred;
     bool answered; /* the answer is kept below until its turn comes */

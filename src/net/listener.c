@@ -54,7 +54,7 @@ struct net_listener_settings net_listener_settings_default(void)
         .output_high = 1024 * 1024,
         .write_stall_ms = 20 * 1000,
         .linger_ms = 1000,
-        .handshake_ms = 10 * 1000,
+        .handshake_ms = 20 * 1000,
     };
 }
 

@@ -1,8 +1,11 @@
 /* SSL_read and SSL_write work directly on the descriptor: libevent's layer for OpenSSL copies
  * everything once more and costs a third of the throughput.
  *
- * Read-ahead lets one read call fetch a whole record instead of its header first; released buffers
- * keep an idle connection small. The server's session cache is off, for tickets do the same without
+ * Read-ahead lets one read call fetch a whole record instead of its header first. The buffers for
+ * that, 34 KB, are given back when a connection rests (net_tls_rest); giving them back after every
+ * record, as SSL_MODE_RELEASE_BUFFERS does, costs a lone busy connection 6 %, and so is done only
+ * where there are many. OpenSSL writes with write(), which raises SIGPIPE: every thread of ours has
+ * it blocked (thread_start). The server's session cache is off, for tickets do the same without
  * memory here. */
 #include "net/tls_private.h"
 
@@ -120,8 +123,8 @@ static void context_configure(SSL_CTX *context)
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                      SSL_OP_IGNORE_UNEXPECTED_EOF |
                                      SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
-    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_NO_AUTO_CHAIN);
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                  SSL_MODE_NO_AUTO_CHAIN);
     SSL_CTX_set_read_ahead(context, 1);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_session_id_context(context, session_scope, sizeof session_scope - 1);
@@ -207,7 +210,7 @@ struct net_tls_context *net_tls_context_unref(struct net_tls_context *context)
 }
 
 /* The SSL holds the SSL_CTX, so that the context may go before the connection. */
-struct net_tls *net_tls_new(struct net_tls_context *context, int fd)
+struct net_tls *net_tls_new(struct net_tls_context *context, int fd, bool frugal)
 {
     struct net_tls *tls = MEMORY_NEW(struct net_tls);
 
@@ -215,6 +218,8 @@ struct net_tls *net_tls_new(struct net_tls_context *context, int fd)
     if (!tls->native || SSL_set_fd(tls->native, fd) != 1)
         memory_exhausted(sizeof *tls); /* nothing else makes these fail */
     SSL_set_accept_state(tls->native);
+    if (frugal)
+        SSL_set_mode(tls->native, SSL_MODE_RELEASE_BUFFERS);
     return tls;
 }
 
@@ -242,10 +247,17 @@ static enum net_io io_of(struct net_tls *tls)
     }
 }
 
+/* An error left by somebody else on this thread would be taken for ours. Clearing costs more than
+ * looking. */
+static void errors_clear(void)
+{
+    if (UNLIKELY(ERR_peek_error()))
+        ERR_clear_error();
+}
+
 enum net_io net_tls_read(struct net_tls *tls, void *to, size_t size, size_t *ret_count)
 {
-    /* An error left by somebody else on this thread would be taken for ours. */
-    ERR_clear_error();
+    errors_clear();
     if (SSL_read_ex(tls->native, to, size, ret_count) == 1)
         return NET_IO_DONE;
     return io_of(tls);
@@ -253,7 +265,7 @@ enum net_io net_tls_read(struct net_tls *tls, void *to, size_t size, size_t *ret
 
 enum net_io net_tls_write(struct net_tls *tls, const void *from, size_t size, size_t *ret_count)
 {
-    ERR_clear_error();
+    errors_clear();
     if (SSL_write_ex(tls->native, from, size, ret_count) == 1)
         return NET_IO_DONE;
     return io_of(tls);
@@ -267,6 +279,11 @@ bool net_tls_is_established(const struct net_tls *tls)
 bool net_tls_has_pending(const struct net_tls *tls)
 {
     return SSL_has_pending(tls->native);
+}
+
+void net_tls_rest(struct net_tls *tls)
+{
+    SSL_free_buffers(tls->native); /* refuses when they hold something */
 }
 
 void net_tls_shutdown(struct net_tls *tls)

@@ -14,7 +14,8 @@ enum net_io {
     NET_IO_FAILED,
 };
 
-struct net_tls *net_tls_new(struct net_tls_context *context, int fd);
+/* A frugal one keeps no buffers between two records. */
+struct net_tls *net_tls_new(struct net_tls_context *context, int fd, bool frugal);
 void net_tls_free(struct net_tls *tls); /* NULL is fine */
 
 /* Both shake hands first where that is still to be done. */
@@ -26,6 +27,9 @@ bool net_tls_is_established(const struct net_tls *tls);
 /* Bytes have left the socket that were not given to the caller yet, so that waiting for the socket
  * may wait for ever. */
 bool net_tls_has_pending(const struct net_tls *tls);
+
+/* The connection is idle: gives its buffers back until they are needed. */
+void net_tls_rest(struct net_tls *tls);
 
 /* Tells the peer that nothing follows, as far as that goes without waiting. */
 void net_tls_shutdown(struct net_tls *tls);

@@ -41,6 +41,8 @@ static bool node_open(struct nodes *nodes, const char *name, const char *url,
         return error_prefix(err, "node \"%s\"", name);
     member->name = name;
     nodes->count++;
+    log_event(options->log, LOG_INFO, "node opened", LOG_TEXT("node", name),
+              LOG_SLICE("url", engine_name(member->engine)));
     if (!nodes->directory && slice_starts_with(slice_of_text(url), SLICE("rocksdb:")))
         nodes->directory = url + strlen("rocksdb:");
     return true;

@@ -385,6 +385,23 @@ static void kill_9_of_the_server_loses_nothing_acknowledged(void **state)
     a_restart_under_load(*state, POSTGRES_STOP_KILL);
 }
 
+static void a_write_after_the_server_went_away_is_known_not_to_be_there(void **state)
+{
+    struct store *store = *state;
+    struct error err;
+
+    assert_ok(batch_write(store, 1, 10, &err), &err);
+    postgres_stop(server, POSTGRES_STOP_FAST);
+    assert_fails(batch_write(store, 2, 10, &err), &err, ERROR_STORE_UNAVAILABLE);
+    assert_fails(batch_write(store, 3, 10, &err), &err, ERROR_STORE_UNAVAILABLE);
+    assert_false(statistics(store).poisoned);
+    postgres_restart(server);
+    node_settle(store);
+    assert_true(batch_is_there(store, 1));
+    assert_false(batch_is_there(store, 2));
+    assert_ok(batch_write(store, 4, 10, &err), &err);
+}
+
 static void a_full_disk_writes_nothing_and_passes(void **state)
 {
     struct store *store = *state;
@@ -449,6 +466,7 @@ int main(void)
         WITH(a_clean_restart_loses_nothing_acknowledged, setup_patient),
         WITH(an_immediate_stop_loses_nothing_acknowledged, setup_patient),
         WITH(kill_9_of_the_server_loses_nothing_acknowledged, setup_patient),
+        WITH(a_write_after_the_server_went_away_is_known_not_to_be_there, setup_impatient),
         WITH(a_full_disk_writes_nothing_and_passes, setup),
         WITH(a_server_that_hangs_does_not_hang_us, setup),
     };

@@ -199,7 +199,7 @@ void postgres_restart(struct postgres *postgres)
                                "-c",
                                "shared_buffers=32MB",
                                "-c",
-                               "max_connections=60",
+                               "max_connections=300",
                                "-c",
                                "log_min_messages=error",
                                NULL};

@@ -312,6 +312,23 @@ bool pg_connection_is_broken(const struct pg_connection *connection)
     return connection->broken;
 }
 
+/* What arrives at an idle session is a farewell or a notice. libpq reads a farewell as a notice
+ * too, and sees the end only when it reads again. */
+bool pg_connection_check(struct pg_connection *connection)
+{
+    enum { READS_MAX = 8 };
+    struct pollfd poll_for = {.fd = PQsocket(connection->native), .events = POLLIN};
+
+    for (int reads = 0; reads < READS_MAX && poll(&poll_for, 1, 0) > 0; reads++) {
+        if (!PQconsumeInput(connection->native)) {
+            connection->broken = true;
+            break;
+        }
+        PQisBusy(connection->native); /* digests it */
+    }
+    return !connection->broken;
+}
+
 void pg_connection_hurry(struct pg_connection *connection, int64_t deadline_ms)
 {
     connection->deadline_ms = deadline_ms;
@@ -354,8 +371,9 @@ static void params_lay_out(const struct pg_param *params, size_t count,
     }
 }
 
-/* A failure to queue shows in pg_run, which every sender calls: the connection is broken then. */
-static void sent(struct pg_connection *connection, int ok, bool hidden, int prepared)
+/* A failure to queue shows in pg_run, which every sender calls: the connection is broken then, and
+ * nothing more goes out, least of all the COMMIT of what was left incomplete. */
+static void sent(struct pg_connection *connection, bool ok, bool hidden, int prepared)
 {
     queue_add(connection, hidden, prepared);
     if (!ok)
@@ -366,11 +384,11 @@ void pg_send(struct pg_connection *connection, const char *sql, const struct pg_
              size_t count)
 {
     struct native_params native;
-    int ok;
+    bool ok;
 
     params_lay_out(params, count, &native);
-    ok = PQsendQueryParams(connection->native, sql, (int)count, NULL, native.values, native.lengths,
-                           native.formats, 0);
+    ok = !connection->broken && PQsendQueryParams(connection->native, sql, (int)count, NULL,
+                                                  native.values, native.lengths, native.formats, 0);
     sent(connection, ok, false, PREPARES_NOTHING);
 }
 
@@ -378,7 +396,8 @@ static void prepared_forget_all(struct pg_connection *connection)
 {
     connection->prepared_count = 0;
     sent(connection,
-         PQsendQueryParams(connection->native, "DEALLOCATE ALL", 0, NULL, NULL, NULL, NULL, 0),
+         !connection->broken &&
+             PQsendQueryParams(connection->native, "DEALLOCATE ALL", 0, NULL, NULL, NULL, NULL, 0),
          true, PREPARES_NOTHING);
 }
 
@@ -402,8 +421,8 @@ static const struct prepared *prepared_find(struct pg_connection *connection,
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     snprintf(sql, sizeof sql, statement_sql[statement], partition);
 #pragma GCC diagnostic pop
-    sent(connection, PQsendPrepare(connection->native, name, sql, 0, NULL), true,
-         connection->prepared_count++);
+    sent(connection, !connection->broken && PQsendPrepare(connection->native, name, sql, 0, NULL),
+         true, connection->prepared_count++);
     return prepared;
 }
 
@@ -413,11 +432,12 @@ void pg_send_statement(struct pg_connection *connection, enum pg_statement state
     const struct prepared *prepared = prepared_find(connection, statement, partition);
     struct native_params native;
     char name[32];
-    int ok;
+    bool ok;
 
     snprintf(name, sizeof name, "s%llu", (unsigned long long)prepared->number);
     params_lay_out(params, count, &native);
-    ok = PQsendQueryPrepared(connection->native, name, (int)count, native.values, native.lengths,
+    ok = !connection->broken &&
+         PQsendQueryPrepared(connection->native, name, (int)count, native.values, native.lengths,
                              native.formats, 1);
     sent(connection, ok, false, PREPARES_NOTHING);
 }
@@ -433,19 +453,16 @@ void pg_answer_done(struct pg_answer *answer)
 }
 
 /* Reads while it writes: a server that fills its side with answers would wait for us otherwise. */
-static bool queue_flush(struct pg_connection *connection, int64_t deadline_ms, bool *ret_unsent,
-                        struct error *err)
+static bool queue_flush(struct pg_connection *connection, int64_t deadline_ms, struct error *err)
 {
     int pending;
 
     while ((pending = PQflush(connection->native)) > 0) {
-        *ret_unsent = true;
         if (!socket_wait(connection, POLLIN | POLLOUT, deadline_ms))
             return no_answer(connection, err);
         if (!PQconsumeInput(connection->native))
             return connection_fail(connection, err);
     }
-    *ret_unsent = false;
     return pending == 0 ? true : connection_fail(connection, err);
 }
 
@@ -562,12 +579,12 @@ bool pg_run(struct pg_connection *connection, int64_t timeout_ms, struct pg_answ
         deadline_ms = MIN(deadline_ms, connection->deadline_ms);
     pg_answer_done(ret_answer);
     ret_answer->results = memory_alloc_zero(memory_array_size(count + 1, sizeof(PGresult *)));
+    ret_answer->unsent = connection->broken; /* see sent() */
     if (connection->broken || !PQpipelineSync(connection->native)) {
         connection->queue_count = 0;
-        ret_answer->unsent = true;
         return connection_fail(connection, err);
     }
-    alive = queue_flush(connection, deadline_ms, &ret_answer->unsent, err) &&
+    alive = queue_flush(connection, deadline_ms, err) &&
             queue_collect(connection, deadline_ms, ret_answer, &failed, err);
     connection->queue_count = 0;
     if (!alive)

@@ -69,12 +69,11 @@ static bool node_open(const struct pg_settings *settings, struct pg_connection *
 static bool driver_open(struct slice url, const struct engine_options *options,
                         struct engine **ret_engine, struct error *err)
 {
-    static const struct engine_options defaults = {0};
     struct pg_engine *engine = MEMORY_NEW(struct pg_engine);
     struct pg_connection *connection;
     struct pg_node node;
 
-    settings_init(&engine->settings, url, options ? options : &defaults);
+    settings_init(&engine->settings, url, options);
     if (!node_open(&engine->settings, &connection, &node, err)) {
         settings_done(&engine->settings);
         memory_free(engine);

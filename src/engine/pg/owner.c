@@ -12,7 +12,8 @@
  *     COMMIT was answered              committed, whatever happened to the connection afterwards
  *     an error was answered, and the   not committed: a failed pipeline skips the COMMIT
  *     session lives
- *     not all of it was sent           not committed: the COMMIT was the end of it
+ *     the session had ended before     not committed
+ *     its COMMIT was queued
  *     else                             in doubt: connect again, take the lock again (then the old
  *                                      session has ended), read the sequence
  *
@@ -28,9 +29,6 @@
 
 enum {
     ATTEMPTS_MAX = 3, /* of one change, each ended by a lost connection */
-    BACKOFF_FIRST_MS = 10,
-    BACKOFF_MAX_MS = 250,
-    DOWN_MS = 250, /* after reconnecting failed others do not try */
 };
 
 void pg_owner_init(struct pg_owner *owner, const struct pg_settings *settings,
@@ -45,13 +43,6 @@ void pg_owner_done(struct pg_owner *owner)
 {
     pg_connection_close(TAKE(owner->connection));
     mutex_done(&owner->lock);
-}
-
-static void sleep_ms(int64_t ms)
-{
-    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-
-    nanosleep(&time, NULL);
 }
 
 /* --- Finding out ----------------------------------------------------------------------------- */
@@ -113,7 +104,7 @@ static bool reconnect_once(struct pg_owner *owner, int64_t deadline_ms, struct e
 /* A live session, reconnecting until the deadline if there is none. On failure the doubt stays. */
 static bool session_ensure(struct pg_owner *owner, int64_t deadline_ms, struct error *err)
 {
-    int64_t pause_ms = BACKOFF_FIRST_MS;
+    int64_t pause_ms = PG_BACKOFF_FIRST_MS;
 
     if (owner->lost.code != ERROR_NONE) {
         *err = owner->lost;
@@ -125,11 +116,11 @@ static bool session_ensure(struct pg_owner *owner, int64_t deadline_ms, struct e
         if (owner->lost.code != ERROR_NONE)
             return false;
         if (clock_monotonic_ms() + pause_ms >= deadline_ms) {
-            owner->down_until_ms = clock_monotonic_ms() + DOWN_MS;
+            owner->down_until_ms = clock_monotonic_ms() + PG_DOWN_MS;
             return false;
         }
-        sleep_ms(pause_ms);
-        pause_ms = MIN(pause_ms * 2, (int64_t)BACKOFF_MAX_MS);
+        pg_pause(pause_ms);
+        pause_ms = MIN(pause_ms * 2, (int64_t)PG_BACKOFF_MAX_MS);
     }
     return true;
 }
@@ -219,11 +210,14 @@ static bool unknown(struct pg_owner *owner, struct error *err)
                      "it is not known whether the last write was committed: %s", reason.message);
 }
 
-/* An earlier doubt is resolved first; a server that was just found down is not tried again. */
+/* An earlier doubt is resolved first; a server that was just found down is not tried again. A
+ * session the server ended while it idled is noticed here, while nothing is in doubt. */
 static bool commit_prepare(struct pg_owner *owner, struct error *err)
 {
     int64_t now_ms = clock_monotonic_ms();
 
+    if (owner->connection && !pg_connection_check(owner->connection))
+        pg_connection_close(TAKE(owner->connection));
     if (!owner->connection && owner->lost.code == ERROR_NONE && now_ms < owner->down_until_ms)
         error_set(err, ERROR_STORE_UNAVAILABLE, "the server could not be reached a moment ago");
     else if (session_ensure(owner, now_ms + owner->settings->connect_ms_max, err))
@@ -274,6 +268,6 @@ void pg_owner_heal(struct pg_owner *owner)
         if (owner->in_doubt && clock_monotonic_ms() >= owner->down_until_ms &&
             !reconnect_once(owner, clock_monotonic_ms() + owner->settings->connect_ms_max,
                             &ignored))
-            owner->down_until_ms = clock_monotonic_ms() + DOWN_MS;
+            owner->down_until_ms = clock_monotonic_ms() + PG_DOWN_MS;
     }
 }

@@ -45,6 +45,15 @@ struct pg_settings {
     struct log *log;
 };
 
+/* Between attempts to reach a server: pauses double from the first to the longest; after giving up,
+ * others fail at once for a while instead of trying in turn. */
+enum { PG_BACKOFF_FIRST_MS = 10, PG_BACKOFF_MAX_MS = 250, PG_DOWN_MS = 250 };
+
+static inline void pg_pause(int64_t ms)
+{
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
 /* --- url.c ----------------------------------------------------------------------------------- */
 
 /* Appends the URL with each password (user:THIS@host, ?password=THIS) shown as ***. */
@@ -124,7 +133,7 @@ struct pg_answer {
     PGresult **results; /* owned */
     size_t count;
     char state[6]; /* SQLSTATE of what failed; empty when nothing did or no server said so */
-    bool unsent;   /* the connection failed before the last query can have arrived */
+    bool unsent;   /* the connection was broken before the last query was queued */
 };
 void pg_answer_done(struct pg_answer *answer);
 CLEANUP_VALUE_FN(struct pg_answer, pg_answer_done)
@@ -140,6 +149,8 @@ CLEANUP_FN(struct pg_connection *, pg_connection_close)
 NODISCARD bool pg_server_version_check(int version, struct error *err);
 
 bool pg_connection_is_broken(const struct pg_connection *connection);
+/* Looks, without waiting, whether the server has ended an idle session. False breaks it. */
+bool pg_connection_check(struct pg_connection *connection);
 /* Whatever is asked from now on is answered by this time (of clock_monotonic_ms) or the connection
  * is broken; 0: each question has its own limit again. */
 void pg_connection_hurry(struct pg_connection *connection, int64_t deadline_ms);

@@ -14,9 +14,6 @@
 enum {
     TOUCHED_MAX = 32,      /* partitions remembered per lease */
     RECLAIM_EVERY_MS = 20, /* a waiter looks for expired leases */
-    DOWN_MS = 250,         /* after a failed connect others do not try */
-    BACKOFF_FIRST_MS = 10,
-    BACKOFF_MAX_MS = 250,
 };
 
 struct pg_lease {
@@ -114,24 +111,17 @@ static bool place_wait(struct pg_pool *pool, int64_t deadline_ms, struct error *
     return true;
 }
 
-static void sleep_ms(int64_t ms)
-{
-    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-
-    nanosleep(&time, NULL);
-}
-
 /* Tries until the deadline: a server that is just starting again refuses for a moment. */
 static bool connect_patiently(struct pg_pool *pool, int64_t deadline_ms,
                               struct pg_connection **ret_connection, struct error *err)
 {
-    int64_t pause_ms = BACKOFF_FIRST_MS;
+    int64_t pause_ms = PG_BACKOFF_FIRST_MS;
 
     while (!pg_connection_open(pool->settings, deadline_ms, ret_connection, err)) {
         if (err->code != ERROR_STORE_UNAVAILABLE || clock_monotonic_ms() + pause_ms >= deadline_ms)
             return false;
-        sleep_ms(pause_ms);
-        pause_ms = MIN(pause_ms * 2, (int64_t)BACKOFF_MAX_MS);
+        pg_pause(pause_ms);
+        pause_ms = MIN(pause_ms * 2, (int64_t)PG_BACKOFF_MAX_MS);
     }
     return true;
 }
@@ -145,7 +135,7 @@ static bool place_fill(struct pg_pool *pool, int64_t deadline_ms,
     WITH_LOCK (&pool->lock) {
         if (!connected) {
             pool->open_count--;
-            pool->down_until_ms = clock_monotonic_ms() + DOWN_MS;
+            pool->down_until_ms = clock_monotonic_ms() + PG_DOWN_MS;
             pool->down_error = *err;
             condition_signal(&pool->returned);
         }
@@ -375,9 +365,13 @@ static bool lease_run(struct pg_lease *lease, const struct pg_ask *ask,
     if (guarded)
         pg_send(connection, "SAVEPOINT touch", NULL, 0);
     ask_send(connection, ask);
+    if (guarded)
+        pg_send(connection, "RELEASE touch", NULL, 0);
     if (pg_run(connection, answer_ms_max(lease->pool), ret_answer, err)) {
-        if (guarded)
+        if (guarded) {
             lease_touch(lease, ask->partition);
+            PQclear(ret_answer->results[--ret_answer->count]); /* of RELEASE */
+        }
         *ret_over = false;
         return true;
     }

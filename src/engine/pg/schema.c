@@ -51,13 +51,6 @@ static const char *const tables_sql[] = {
     "INSERT INTO orrery.owner (epoch, sequence, host, pid, backend) VALUES (0, 0, '', 0, 0)",
 };
 
-static void sleep_ms(int64_t ms)
-{
-    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-
-    nanosleep(&time, NULL);
-}
-
 /* --- The lock -------------------------------------------------------------------------------- */
 
 static bool lock_try(struct pg_connection *connection, bool *ret_locked, struct error *err)
@@ -99,7 +92,7 @@ static bool lock_take(struct pg_connection *connection, int64_t wait_ms, struct 
             return true;
         if (clock_monotonic_ms() >= deadline_ms)
             return in_use(connection, err);
-        sleep_ms(LOCK_POLL_MS);
+        pg_pause(LOCK_POLL_MS);
     }
 }
 
@@ -277,7 +270,7 @@ bool pg_schema_reclaim(struct pg_connection *connection, uint64_t epoch, int64_t
         if (clock_monotonic_ms() >= deadline_ms)
             return error_set(err, ERROR_STORE_UNAVAILABLE,
                              "the session this process had before still holds the node");
-        sleep_ms(LOCK_POLL_MS);
+        pg_pause(LOCK_POLL_MS);
     }
     if (!owner_read(connection, epoch, &sequence, err) ||
         !pg_query(connection,

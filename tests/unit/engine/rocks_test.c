@@ -106,8 +106,7 @@ static const char *store_file(struct fixture *fixture, const char *ending)
             arena_text(fixture->arena, arena_printf(fixture->arena, "%s/%s", store, entry->d_name));
         struct stat status;
 
-        if (strstr(entry->d_name, ending) && stat(path, &status) == 0 &&
-            status.st_size > largest) {
+        if (strstr(entry->d_name, ending) && stat(path, &status) == 0 && status.st_size > largest) {
             largest = status.st_size;
             found = path;
         }
@@ -219,8 +218,8 @@ static void a_lost_store_is_a_loss_not_a_new_node(void **state)
     struct error err;
 
     node_make(fixture, 1, 10);
-    scratch_remove(arena_text(fixture->arena,
-                              arena_printf(fixture->arena, "%s/store", fixture->directory)));
+    scratch_remove(
+        arena_text(fixture->arena, arena_printf(fixture->arena, "%s/store", fixture->directory)));
     assert_fails(try_open(fixture->url, &engine, &err), &err, ERROR_STORE_CORRUPT);
     assert_contains(err.message, "backup");
 }
@@ -228,7 +227,7 @@ static void a_lost_store_is_a_loss_not_a_new_node(void **state)
 static void who_holds_the_directory_is_named(void **state)
 {
     struct fixture *fixture = *state;
-    CLEANUP(engine_close) struct engine *engine = open_node(fixture->url);
+    CLEANUP(engine_close) struct engine *engine UNUSED = open_node(fixture->url);
     struct engine *second;
     char pid[40];
     struct error err;
@@ -274,9 +273,9 @@ static uint32_t numbers_present(struct engine *engine, uint32_t count, struct ar
         struct error err;
 
         bytes_put_be32(key, i);
-        assert_ok(engine_get(engine, NULL, 1, slice_of(key, 4), ENGINE_READ_ANY, arena, &value,
-                             &err),
-                  &err);
+        assert_ok(
+            engine_get(engine, NULL, 1, slice_of(key, 4), ENGINE_READ_ANY, arena, &value, &err),
+            &err);
         present += value.found == ENGINE_FOUND;
     }
     return present;

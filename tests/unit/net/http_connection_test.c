@@ -265,6 +265,7 @@ static void a_body_over_the_limit_is_refused_while_it_is_sent(void **state UNUSE
     CLEANUP(buf_done) struct buf body;
 
     settings.http.body_max = 1000;
+    settings.listener.linger_ms = 10000;
     CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
     CLEANUP(client_free) struct client *client = client_new(fixture);
     struct answer answer;
@@ -273,10 +274,51 @@ static void a_body_over_the_limit_is_refused_while_it_is_sent(void **state UNUSE
     buf_reserve(&body, 500000);
     memset(body.data, 'x', 500000);
     body.len = 500000;
-    CLIENT_SEND(client, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 500000\r\n\r\n");
-    client_send(client, buf_slice(&body));
-    assert_true(client_read(client, &answer)); /* no reset came before it */
+    CLIENT_SEND(client, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 20000000\r\n\r\n");
+    for (int i = 0; i < 40; i++)
+        client_send(client, buf_slice(&body)); /* no reset comes meanwhile */
+    assert_true(client_read(client, &answer));
     assert_int_equal(answer.status, 413);
+}
+
+static void wait_until_received(struct fixture *fixture, uint64_t bytes)
+{
+    struct net_listener_metrics metrics;
+
+    do
+        net_listener_metrics(fixture->listener, &metrics);
+    while (metrics.bytes_in < bytes);
+}
+
+static void half_received_bodies_share_a_limit(void **state UNUSED)
+{
+    static const char head[] = "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 70\r\n\r\n";
+    static const char sixty[] = "012345678901234567890123456789012345678901234567890123456789";
+    struct fixture_settings settings = fixture_settings();
+
+    settings.loops = 1;
+    settings.http.bodies_max = 100;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *first = client_new(fixture);
+    CLEANUP(client_free) struct client *second = client_new(fixture);
+    struct answer answer;
+
+    client_send(first, slice_of_text(head));
+    client_send(first, slice_of_text(sixty));
+    wait_until_received(fixture, sizeof head - 1 + 60);
+    client_send(second, slice_of_text(head));
+    client_send(second, slice_of_text(sixty));
+    assert_true(client_read(second, &answer));
+    assert_int_equal(answer.status, 503);
+    CLIENT_SEND(first, "0123456789");
+    assert_true(client_read(first, &answer));
+    assert_int_equal(answer.body.len, 70);
+    /* What is complete, or gone, no longer counts. */
+    client_send(first, slice_of_text(head));
+    client_send(first, slice_of_text(sixty));
+    CLIENT_SEND(first, "0123456789");
+    assert_true(client_read(first, &answer));
+    assert_int_equal(answer.status, 200);
 }
 
 static void continue_is_sent_when_it_is_waited_for(void **state UNUSED)
@@ -329,6 +371,23 @@ static void idle_and_silent_connections_are_closed(void **state UNUSED)
     client_expect(idle, 200, SLICE("a"));
     client_expect_closed(idle);
     client_expect_closed(silent);
+}
+
+static void a_client_that_stops_reading_is_cut(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    struct net_listener_metrics metrics;
+
+    settings.listener.write_stall_ms = 20;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+
+    CLIENT_SEND(client, GET("/size/30000000"));
+    for (int i = 0; i < 10000 && atomic_load(&fixture->released) == 0; i++)
+        usleep(1000);
+    assert_int_equal(atomic_load(&fixture->released), 1);
+    net_listener_metrics(fixture->listener, &metrics);
+    assert_true(metrics.bytes_out < 30000000);
 }
 
 static void a_handler_may_take_longer_than_any_deadline(void **state UNUSED)
@@ -476,9 +535,11 @@ int main(void)
         cmocka_unit_test(connections_close_when_either_side_says_so),
         cmocka_unit_test(a_refused_request_is_answered_after_those_before_it),
         cmocka_unit_test(a_body_over_the_limit_is_refused_while_it_is_sent),
+        cmocka_unit_test(half_received_bodies_share_a_limit),
         cmocka_unit_test(continue_is_sent_when_it_is_waited_for),
         cmocka_unit_test(late_heads_and_bodies_time_out),
         cmocka_unit_test(idle_and_silent_connections_are_closed),
+        cmocka_unit_test(a_client_that_stops_reading_is_cut),
         cmocka_unit_test(a_handler_may_take_longer_than_any_deadline),
         cmocka_unit_test(values_cannot_break_out_of_their_header),
         cmocka_unit_test(answers_are_counted_by_class),

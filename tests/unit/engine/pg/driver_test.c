@@ -395,10 +395,28 @@ static void pages_of_large_values_stay_small_and_complete(void **state)
     walk_expect(store, (struct engine_range){0}, true, NULL, keys, 0, COUNT);
 }
 
+static void a_value_of_the_largest_size_comes_back(void **state)
+{
+    struct store *store = *state;
+    uint8_t *bytes = arena_alloc(store->arena, ENGINE_VALUE_MAX);
+    struct slice keys[] = {SLICE("a"), SLICE("b"), SLICE("c")};
+    struct engine_value value;
+    struct error err;
+
+    memset(bytes, 0xAB, ENGINE_VALUE_MAX);
+    put_in(store, 1, SLICE("a"), SLICE("1"));
+    put_in(store, 1, SLICE("b"), slice_of(bytes, ENGINE_VALUE_MAX));
+    put_in(store, 1, SLICE("c"), SLICE("3"));
+    assert_ok(get(store, NULL, 1, SLICE("b"), &value, &err), &err);
+    assert_true(slice_equal(value.bytes, slice_of(bytes, ENGINE_VALUE_MAX)));
+    walk_expect(store, (struct engine_range){0}, false, NULL, keys, 0, ARRAY_LEN(keys));
+}
+
 static void more_partitions_than_prepared_statements_are_served(void **state)
 {
     enum { COUNT = PG_STATEMENTS_MAX + 20 };
     struct store *store = *state;
+    CLEANUP(engine_snapshot_free) struct engine_snapshot *snapshot = NULL;
     struct engine_value value;
     struct error err;
 
@@ -411,6 +429,11 @@ static void more_partitions_than_prepared_statements_are_served(void **state)
             assert_ok(get(store, NULL, id, SLICE("a"), &value, &err), &err);
             assert_slice_equal(value.bytes, arena_printf(store->arena, "%u", id));
         }
+    snapshot = snapshot_of(store);
+    for (uint32_t id = COUNT - 1; id >= 2; id--) {
+        assert_ok(get(store, snapshot, id, SLICE("a"), &value, &err), &err);
+        assert_slice_equal(value.bytes, arena_printf(store->arena, "%u", id));
+    }
 }
 
 /* A table is read from one end to the other once, to build the index of the empty table. */
@@ -521,7 +544,7 @@ static void an_empty_schema_made_for_us_is_used(void **state UNUSED)
 
     snprintf(url, sizeof url, "%s", postgres_fresh_url(server));
     postgres_query(server, "CREATE SCHEMA orrery");
-    assert_ok(engine_open(slice_of_text(url), NULL, &engine, &err), &err);
+    assert_ok(engine_open(slice_of_text(url), &(struct engine_options){0}, &engine, &err), &err);
     assert_null(memmem(engine_name(engine).data, engine_name(engine).len, "secret", 6));
     engine_close(engine);
 }
@@ -563,6 +586,7 @@ int main(void)
         WITH_STORE(keys_of_any_length_are_walked_in_order),
         WITH_STORE(a_range_of_long_keys_is_dropped_exactly),
         WITH_STORE(pages_of_large_values_stay_small_and_complete),
+        WITH_STORE(a_value_of_the_largest_size_comes_back),
         WITH_STORE(more_partitions_than_prepared_statements_are_served),
         WITH_STORE(reads_and_writes_go_through_the_index),
         WITH_STORE(the_size_of_a_range_follows_its_share),
