@@ -393,7 +393,8 @@ static bool precondition_check(const struct item *item, const struct transaction
         return error_set(err, ERROR_PRECONDITION_FAILED,
                          "the item has changed: its etag is not the one of if-match");
     if (options->if_none_match.len && etag_fits(item, options->if_none_match))
-        return error_set(err, ERROR_PRECONDITION_FAILED, "the item exists with the etag of if-none-match");
+        return error_set(err, ERROR_PRECONDITION_FAILED,
+                         "the item exists with the etag of if-none-match");
     return true;
 }
 
