@@ -140,10 +140,11 @@ static struct slice key_of(struct transaction *transaction, const struct documen
     return arena_copy(transaction->arena, buf_slice(&key));
 }
 
-/* Of the place the transaction is in; containers may have equal keys. */
-static struct seen *seen_find(struct transaction *transaction, struct slice key)
+/* Of that place: containers may have equal keys. */
+static struct seen *seen_find(struct transaction *transaction, const struct place *place,
+                              struct slice key)
 {
-    uint32_t partition = transaction->place->scope.partition;
+    uint32_t partition = place->scope.partition;
 
     for (size_t i = 0; i < transaction->seen_count; i++)
         if (transaction->seen[i]->place->scope.partition == partition &&
@@ -172,11 +173,10 @@ static bool seen_load(struct transaction *transaction, struct seen *seen, struct
     return true;
 }
 
-static bool seen_get(struct transaction *transaction, const struct document_value *id,
-                     struct seen **ret_seen, struct error *err)
+static bool seen_get_at(struct transaction *transaction, const struct place *place,
+                        struct slice key, struct seen **ret_seen, struct error *err)
 {
-    struct slice key = key_of(transaction, id);
-    struct seen *seen = seen_find(transaction, key);
+    struct seen *seen = seen_find(transaction, place, key);
 
     if (!seen) {
         if (transaction->seen_count == WRITES_MAX)
@@ -184,7 +184,7 @@ static bool seen_get(struct transaction *transaction, const struct document_valu
                              WRITES_MAX);
         seen = ARENA_NEW(transaction->arena, struct seen);
         seen->key = key;
-        seen->place = transaction->place;
+        seen->place = place;
         if (!seen_load(transaction, seen, err))
             return false;
         if (transaction->seen_count == transaction->seen_capacity) {
@@ -198,6 +198,12 @@ static bool seen_get(struct transaction *transaction, const struct document_valu
     }
     *ret_seen = seen;
     return true;
+}
+
+static bool seen_get(struct transaction *transaction, const struct document_value *id,
+                     struct seen **ret_seen, struct error *err)
+{
+    return seen_get_at(transaction, transaction->place, key_of(transaction, id), ret_seen, err);
 }
 
 /* NULL: there is none, as far as this transaction can see. */
@@ -221,7 +227,7 @@ bool transaction_read(struct transaction *transaction, const struct document_val
 
 void transaction_rely(struct transaction *transaction, const struct document_value *id)
 {
-    struct seen *seen = seen_find(transaction, key_of(transaction, id));
+    struct seen *seen = seen_find(transaction, transaction->place, key_of(transaction, id));
 
     assert(seen);
     seen->is_relied = true;
@@ -513,6 +519,7 @@ static struct section *section_of(struct transaction *transaction, const struct 
 
 static void changes_collect(struct transaction *transaction, size_t places)
 {
+    transaction->part_count = 0;
     transaction->sections = ARENA_ARRAY(transaction->arena, struct section, places);
     for (size_t i = 0; i < transaction->seen_count; i++) {
         struct seen *seen = transaction->seen[i];
@@ -574,41 +581,52 @@ static void relied_add(struct transaction *transaction, const struct seen *seen)
     part->relied = relied;
 }
 
-/* The owner of a unique key, by number: still there, and not over? */
-static bool owner_lives(struct transaction *transaction, const struct item_scope *scope,
-                        uint64_t number, bool *ret_lives, struct error *err)
+static const struct place *place_of(const struct transaction *transaction,
+                                    const struct change *change)
 {
+    size_t i = 0;
+
+    while (transaction->seen[i]->change != change)
+        i++;
+    return transaction->seen[i]->place;
+}
+
+/* Somebody else owns a unique key that is claimed. If the owner's time is over, it is removed with
+ * this transaction: so a stored item owns its unique keys for as long as it is stored, and whoever
+ * removes it may remove them. */
+static bool owner_yield(struct transaction *transaction, const struct place *place, uint64_t number,
+                        bool *evicted, struct error *err)
+{
+    const struct item_scope *scope = &place->scope;
     uint8_t key[9] = {PARTITION_FAMILY_NUMBER};
     struct engine_value value;
-    struct item item;
+    struct seen *owner;
 
-    *ret_lives = false;
     bytes_put_be64(key + 1, number);
     if (!engine_get(scope->engine, transaction->snapshot, scope->partition,
                     slice_of(key, sizeof key), ENGINE_READ_ANY, transaction->arena, &value, err))
         return false;
     if (value.found != ENGINE_FOUND)
-        return true;
-    if (!engine_get(scope->engine, transaction->snapshot, scope->partition,
-                    item_family_key(transaction->arena, PARTITION_FAMILY_ITEM, value.bytes),
-                    ENGINE_READ_ANY, transaction->arena, &value, err))
+        return error_set(err, ERROR_STORE_CORRUPT, "a unique key is owned by no item");
+    if (!seen_get_at(transaction, place, value.bytes, &owner, err))
         return false;
-    if (value.found != ENGINE_FOUND)
-        return true;
-    if (!item_decode(SLICE_NONE, value.bytes, &item, err))
-        return false;
-    *ret_lives =
-        item_expiry_s(&item.header, scope->definition->default_ttl) > transaction->now_ms / 1000;
+    if (owner->is_written && owner->expired)
+        return true; /* another claim has seen to it */
+    if (!owner->is_stored || !owner->is_over || owner->is_written)
+        return error_set(err, ERROR_UNIQUE_KEY, "unique index constraint violation");
+    owner->is_written = true;
+    owner->after = SLICE_NONE;
+    owner->expired = true;
+    *evicted = true;
     return true;
 }
 
 static bool claim_check(struct transaction *transaction, const struct section *section,
-                        const struct write_set_claim *claim, struct error *err)
+                        const struct write_set_claim *claim, bool *evicted, struct error *err)
 {
     const struct item_scope *scope = section->scope;
     struct engine_value value;
     uint64_t owner;
-    bool lives;
 
     if (!engine_get(scope->engine, transaction->snapshot, scope->partition, claim->key,
                     ENGINE_READ_ANY, transaction->arena, &value, err))
@@ -618,23 +636,19 @@ static bool claim_check(struct transaction *transaction, const struct section *s
     if (value.bytes.len != 8)
         return error_set(err, ERROR_STORE_CORRUPT, "a unique key has no owner");
     owner = bytes_get_be64(value.bytes.data);
-    if (write_set_releases(section->set, owner))
+    if (write_set_releases(section->set, claim->key, owner))
         return true;
-    if (!owner_lives(transaction, scope, owner, &lives, err))
-        return false;
-    if (lives)
-        return error_set(err, ERROR_UNIQUE_KEY, "unique index constraint violation");
-    return true;
+    return owner_yield(transaction, place_of(transaction, claim->change), owner, evicted, err);
 }
 
 static bool claims_check(struct transaction *transaction, const struct section *section,
-                         struct error *err)
+                         bool *evicted, struct error *err)
 {
     size_t count;
     const struct write_set_claim *claims = write_set_claims(section->set, &count);
 
     for (size_t i = 0; i < count; i++)
-        if (!claim_check(transaction, section, &claims[i], err))
+        if (!claim_check(transaction, section, &claims[i], evicted, err))
             return false;
     return true;
 }
@@ -648,34 +662,49 @@ static void transaction_stamp(struct commit_batch *batch)
             write_set_stamp(transaction->sections[i].set, &transaction->parts[i].stamp);
 }
 
-static bool section_build(struct transaction *transaction, size_t index, struct error *err)
+/* Builds all write sets; anew if that brought up items to be removed with them. */
+static bool sections_build(struct transaction *transaction, struct error *err)
 {
-    struct section *section = &transaction->sections[index];
-    struct commit_part *part = &transaction->parts[index];
+    bool evicted;
 
-    if (!write_set_build(section->scope, section->changes, section->change_count,
-                         transaction->arena, &section->set, part, err) ||
-        !claims_check(transaction, section, err))
-        return false;
-    for (size_t i = 0; i < section->change_count; i++)
-        transaction->work.index_entries +=
-            section->changes[i].index_puts + section->changes[i].index_deletes;
-    transaction->work.write_cru =
-        cost_add(transaction->work.write_cru, write_set_cost(section->set));
+    do {
+        size_t places = transaction->seen_count;
+
+        for (const struct scanned *scanned = transaction->scanned; scanned; scanned = scanned->next)
+            places++;
+        evicted = false;
+        changes_collect(transaction, places);
+        transaction->parts = ARENA_ARRAY(transaction->arena, struct commit_part, places);
+        for (size_t i = 0; i < transaction->part_count; i++) {
+            struct section *section = &transaction->sections[i];
+
+            if (!write_set_build(section->scope, section->changes, section->change_count,
+                                 transaction->arena, &section->set, &transaction->parts[i], err) ||
+                !claims_check(transaction, section, &evicted, err))
+                return false;
+        }
+    } while (evicted);
     return true;
+}
+
+static void work_count(struct transaction *transaction)
+{
+    for (size_t i = 0; i < transaction->part_count; i++) {
+        const struct section *section = &transaction->sections[i];
+
+        for (size_t c = 0; c < section->change_count; c++)
+            transaction->work.index_entries +=
+                section->changes[c].index_puts + section->changes[c].index_deletes;
+        transaction->work.write_cru =
+            cost_add(transaction->work.write_cru, write_set_cost(section->set));
+    }
 }
 
 static bool commit_prepare(struct transaction *transaction, struct error *err)
 {
-    size_t places = transaction->seen_count;
-
-    for (const struct scanned *scanned = transaction->scanned; scanned; scanned = scanned->next)
-        places++;
-    changes_collect(transaction, places);
-    transaction->parts = ARENA_ARRAY(transaction->arena, struct commit_part, places);
-    for (size_t i = 0; i < transaction->part_count; i++)
-        if (!section_build(transaction, i, err))
-            return false;
+    if (!sections_build(transaction, err))
+        return false;
+    work_count(transaction);
     for (size_t i = 0; transaction->part_count && i < transaction->seen_count; i++)
         if (transaction->seen[i]->is_relied)
             relied_add(transaction, transaction->seen[i]);

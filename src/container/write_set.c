@@ -36,8 +36,8 @@ struct write_set {
     size_t point_count, point_capacity;
     struct slice *touched;
     size_t touched_count;
-    struct write_set_claim *claims;
-    size_t claim_count;
+    struct write_set_claim *claims, *released;
+    size_t claim_count, released_count;
     struct commit_delta *deltas;
     size_t delta_count;
 };
@@ -398,6 +398,9 @@ static bool unique_build_one(struct builder *b, size_t which, struct error *err)
         return error_set(err, ERROR_TOO_LARGE, "the values of a unique key are too long");
     if (b->keeps_number && slice_equal(old, new))
         return true;
+    if (old.data)
+        b->set->released[b->set->released_count++] =
+            (struct write_set_claim){.key = old, .change = b->change};
     if (old.data && !slice_equal(old, new))
         delete (b->set, old);
     if (!new.data)
@@ -559,6 +562,7 @@ bool write_set_build(const struct item_scope *scope, struct change *changes, siz
     set->origin = scope->partition;
     set->touched = ARENA_ARRAY(arena, struct slice, count * (1 + uniques));
     set->claims = ARENA_ARRAY(arena, struct write_set_claim, count * uniques);
+    set->released = ARENA_ARRAY(arena, struct write_set_claim, count * uniques);
     set->deltas = ARENA_ARRAY(arena, struct commit_delta, 2 * count);
     for (size_t i = 0; i < count; i++) {
         struct builder builder = {
@@ -648,10 +652,11 @@ const struct write_set_claim *write_set_claims(const struct write_set *set, size
     return set->claims;
 }
 
-bool write_set_releases(const struct write_set *set, uint64_t number)
+bool write_set_releases(const struct write_set *set, struct slice key, uint64_t number)
 {
-    for (size_t i = 0; i < set->change_count; i++)
-        if (set->changes[i].before && set->changes[i].before->header.number == number)
+    for (size_t i = 0; i < set->released_count; i++)
+        if (set->released[i].change->before->header.number == number &&
+            slice_equal(set->released[i].key, key))
             return true;
     return false;
 }

@@ -49,5 +49,5 @@ struct write_set_claim {
 };
 const struct write_set_claim *write_set_claims(const struct write_set *set, size_t *ret_count);
 
-/* Does one of the changes let go of the unique key that the item of this number owns? */
-bool write_set_releases(const struct write_set *set, uint64_t number);
+/* Does one of the changes let go of this unique key, which the item of this number owns? */
+bool write_set_releases(const struct write_set *set, struct slice key, uint64_t number);
