@@ -13,6 +13,20 @@ void feed_key_encode(struct feed_place place, uint8_t ret_key[FEED_KEY_LEN])
     bytes_put_be32(ret_key + 13, place.ordinal);
 }
 
+void feed_mark_encode(uint64_t lsn, uint8_t ret_value[FEED_MARK_LEN])
+{
+    ret_value[0] = FORMAT;
+    bytes_put_be64(ret_value + 1, lsn);
+}
+
+bool feed_mark_decode(struct slice value, uint64_t *ret_lsn, struct error *err)
+{
+    if (value.len != FEED_MARK_LEN || value.data[0] != FORMAT)
+        return error_set(err, ERROR_STORE_CORRUPT, "the mark of trimming has no known format");
+    *ret_lsn = bytes_get_be64(value.data + 1);
+    return true;
+}
+
 static struct feed_place place_decode(const uint8_t *bytes)
 {
     return (struct feed_place){.lsn = bytes_get_be64(bytes),

@@ -13,7 +13,11 @@
  * An overwrite removes the item's previous record in the same commit. Where the container keeps all
  * versions the previous record stays, every record has its image, and a delete leaves a record of
  * its own; what is no longer the last word on its item goes when the retention is over. A record is
- * the last word if the item's header names its place. */
+ * the last word if the item's header names its place.
+ *
+ * Before all records, where lsn, origin and ordinal are 0, stands the mark of trimming, if there
+ * was any: format, 1 byte, and the highest lsn of which a record was removed, 8. Who has seen less
+ * than that may have missed a change. */
 #pragma once
 
 #include "base/arena.h"
@@ -38,6 +42,13 @@ struct feed_record {
     struct slice key;   /* item key */
     struct slice image; /* BSON; empty: not kept, or a delete */
 };
+
+enum { FEED_MARK_LEN = 9 };
+
+void feed_mark_encode(uint64_t lsn, uint8_t ret_value[FEED_MARK_LEN]);
+
+/* ERROR_STORE_CORRUPT. */
+NODISCARD bool feed_mark_decode(struct slice value, uint64_t *ret_lsn, struct error *err);
 
 void feed_key_encode(struct feed_place place, uint8_t ret_key[FEED_KEY_LEN]);
 struct slice feed_record_encode(const struct feed_record *record, struct arena *arena);

@@ -153,8 +153,7 @@ static bool records_read(struct reading *r, struct engine_iterator *iterator, st
             return false;
         if (entry.found != ENGINE_FOUND)
             return true;
-        if (!feed_record_decode(arena_copy(r->arena, entry.key), arena_copy(r->arena, entry.value),
-                                &record, err))
+        if (!feed_record_decode(entry.key, entry.value, &record, err))
             return false;
         if (record.place.lsn != r->page.lsn && page_is_full(r)) {
             r->page.more = true;
@@ -162,25 +161,48 @@ static bool records_read(struct reading *r, struct engine_iterator *iterator, st
         }
         r->page.lsn = record.place.lsn;
         r->page.records_read++;
-        if (key_is_wanted(r->request, record.key) && !record_take(r, &record, err))
+        if (!key_is_wanted(r->request, record.key))
+            continue;
+        record.key = arena_copy(r->arena, record.key);
+        record.image = arena_copy(r->arena, record.image);
+        if (!record_take(r, &record, err))
             return false;
     }
 }
 
+/* The highest LSN of which a record was trimmed away; 0: none. */
+static bool mark_read(const struct item_scope *scope, struct engine_snapshot *snapshot,
+                      struct arena *arena, uint64_t *ret_lsn, struct error *err)
+{
+    struct engine_value value;
+    uint8_t key[FEED_KEY_LEN];
+
+    *ret_lsn = 0;
+    feed_key_encode((struct feed_place){0}, key);
+    if (!engine_get(scope->engine, snapshot, scope->partition, slice_of(key, sizeof key),
+                    ENGINE_READ_ANY, arena, &value, err))
+        return false;
+    return value.found != ENGINE_FOUND || feed_mark_decode(value.bytes, ret_lsn, err);
+}
+
 /* What is younger than the retention is all there; a reader who stands before that may have missed
- * something. */
-static bool versions_are_kept(const struct item_scope *scope, uint64_t after_lsn, struct error *err)
+ * something, and one who stands before what was trimmed has. */
+static bool versions_are_kept(const struct item_scope *scope, struct engine_snapshot *snapshot,
+                              uint64_t after_lsn, struct arena *arena, struct error *err)
 {
     int64_t retention_ms = scope->definition->feed_retention_ms;
-    uint64_t kept_after;
+    uint64_t kept_after, trimmed;
 
     if (!retention_ms)
         return error_set(err, ERROR_FEED_RETENTION,
                          "container \"%.*s\" does not keep all versions: set "
                          "changeFeedPolicy.retentionDuration",
                          SLICE_ARG(scope->definition->id));
-    if (!feed_lsn_at(scope, clock_read_wall_ms(scope->clock) - retention_ms - 1, &kept_after, err))
+    if (!feed_lsn_at(scope, clock_read_wall_ms(scope->clock) - retention_ms - 1, &kept_after,
+                     err) ||
+        !mark_read(scope, snapshot, arena, &trimmed, err))
         return false;
+    kept_after = MAX(kept_after, trimmed);
     if (after_lsn < kept_after)
         return error_set(err, ERROR_FEED_RETENTION,
                          "you must read the change feed from within the retention period: it is "
@@ -196,10 +218,12 @@ bool feed_read(const struct item_scope *scope, const struct feed_request *reques
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
     struct reading reading = {.scope = scope, .request = request, .arena = arena};
 
-    if (request->mode == FEED_ALL_VERSIONS && !versions_are_kept(scope, request->after_lsn, err))
+    if (!engine_snapshot_new(scope->engine, &snapshot, err))
         return false;
-    if (!engine_snapshot_new(scope->engine, &snapshot, err) ||
-        !engine_iterator_new(scope->engine, snapshot, scope->partition,
+    if (request->mode == FEED_ALL_VERSIONS &&
+        !versions_are_kept(scope, snapshot, request->after_lsn, arena, err))
+        return false;
+    if (!engine_iterator_new(scope->engine, snapshot, scope->partition,
                              records_after(request->after_lsn, arena), false, ENGINE_READ_ANY,
                              &iterator, err))
         return false;
@@ -267,36 +291,48 @@ static bool record_is_stale(const struct item_scope *scope, struct engine_snapsh
     return true;
 }
 
-static bool stale_collect(const struct item_scope *scope, size_t max, struct arena *arena,
-                          struct engine_op *ops, size_t *ret_count, struct error *err)
+/* What a call of feed_trim removes, and the mark it leaves. */
+struct trim {
+    struct engine_op *ops;
+    size_t count, max;
+    uint64_t mark;
+};
+
+/* The records are looked at in an arena of their own, forgotten one by one: there may be far more
+ * of them than are removed. */
+static bool stale_collect(const struct item_scope *scope, struct trim *trim, struct arena *arena,
+                          struct error *err)
 {
     CLEANUP(engine_snapshot_free) struct engine_snapshot *snapshot = NULL;
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    CLEANUP(arena_free) struct arena *scratch = arena_new();
     int64_t horizon = clock_read_wall_ms(scope->clock) - scope->definition->feed_retention_ms;
 
-    *ret_count = 0;
     if (!engine_snapshot_new(scope->engine, &snapshot, err) ||
+        !mark_read(scope, snapshot, scratch, &trim->mark, err) ||
         !engine_iterator_new(scope->engine, snapshot, scope->partition, records_after(0, arena),
                              false, ENGINE_READ_ANY, &iterator, err))
         return false;
-    while (*ret_count < max) {
+    while (trim->count < trim->max) {
         struct engine_entry entry;
         struct feed_record record;
         bool stale;
 
+        arena_reset(scratch);
         if (!engine_iterator_next(iterator, &entry, err))
             return false;
         if (entry.found != ENGINE_FOUND)
             return true;
-        if (!feed_record_decode(arena_copy(arena, entry.key), arena_copy(arena, entry.value),
-                                &record, err) ||
-            !record_is_stale(scope, snapshot, &record, horizon, arena, &stale, err))
+        if (!feed_record_decode(entry.key, entry.value, &record, err) ||
+            !record_is_stale(scope, snapshot, &record, horizon, scratch, &stale, err))
             return false;
         if (record.wall_ms >= horizon)
             return true; /* what follows is younger still */
-        if (stale)
-            ops[(*ret_count)++] =
-                (struct engine_op){ENGINE_DELETE, arena_copy(arena, entry.key), SLICE_NONE};
+        if (!stale)
+            continue;
+        trim->ops[trim->count++] =
+            (struct engine_op){ENGINE_DELETE, arena_copy(arena, entry.key), SLICE_NONE};
+        trim->mark = MAX(trim->mark, record.place.lsn);
     }
     return true;
 }
@@ -305,13 +341,22 @@ static bool stale_collect(const struct item_scope *scope, size_t max, struct are
 bool feed_trim(const struct item_scope *scope, size_t max, size_t *ret_removed, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct engine_op *ops = ARENA_ARRAY(arena, struct engine_op, max);
-    struct commit_part part = {.partition = scope->partition, .epoch = scope->epoch, .ops = ops};
+    struct trim trim = {.ops = ARENA_ARRAY(arena, struct engine_op, max + 1), .max = max};
+    struct commit_part part = {
+        .partition = scope->partition, .epoch = scope->epoch, .ops = trim.ops};
     struct commit_batch batch = {
         .parts = &part, .part_count = 1, .moment = COMMIT_NOTHING_RELIED_ON};
+    uint8_t key[FEED_KEY_LEN], mark[FEED_MARK_LEN];
 
-    if (!stale_collect(scope, max, arena, ops, &part.op_count, err))
+    if (!stale_collect(scope, &trim, arena, err))
         return false;
-    *ret_removed = part.op_count;
-    return part.op_count == 0 || commit_run(scope->commit, &batch, err);
+    *ret_removed = trim.count;
+    if (trim.count == 0)
+        return true;
+    feed_key_encode((struct feed_place){0}, key);
+    feed_mark_encode(trim.mark, mark);
+    trim.ops[trim.count] =
+        (struct engine_op){ENGINE_PUT, slice_of(key, sizeof key), slice_of(mark, sizeof mark)};
+    part.op_count = trim.count + 1;
+    return commit_run(scope->commit, &batch, err);
 }

@@ -50,6 +50,7 @@ NODISCARD bool feed_lsn_at(const struct item_scope *scope, int64_t wall_ms, uint
                            struct error *err);
 
 /* Removes records that are no longer the last word on their item and older than the retention, at
- * most so many in one call. *ret_removed 0: nothing left to do. */
+ * most so many in one call. *ret_removed 0: nothing left to do. One caller at a time for a
+ * partition. */
 NODISCARD bool feed_trim(const struct item_scope *scope, size_t max, size_t *ret_removed,
                          struct error *err);
