@@ -56,7 +56,7 @@ struct commit_part {
     uint32_t partition;
     uint64_t epoch;
 
-    struct engine_op *ops; /* any order; a key at most once */
+    struct engine_op *ops; /* any order of keys; of two with one key the later counts */
     size_t op_count;
     struct slice *relied; /* keys whose last write must not be after the moment */
     size_t relied_count;

@@ -28,7 +28,8 @@ struct partition {
     struct partition *next_in_group;
 };
 
-/* One operation on its way into the engine: sorted by partition, key, and age of its batch. */
+/* One operation on its way into the engine: sorted by partition, key, and age: the
+ * place among all operations of the group. */
 struct placed_op {
     uint64_t key_head; /* the first 8 bytes of the key, so that most comparisons are one */
     uint32_t partition;

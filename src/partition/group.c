@@ -195,17 +195,17 @@ static void part_stamp(struct commit *commit, struct commit_part *part, int64_t 
 static size_t batches_place(struct commit *commit, struct commit_batch *batches)
 {
     int64_t now_ms = clock_read_wall_ms(commit->clock);
-    uint32_t age = 0;
     size_t count = 0;
 
-    for (struct commit_batch *batch = batches; batch; batch = batch->next, age++) {
+    for (struct commit_batch *batch = batches; batch; batch = batch->next) {
         for (size_t p = 0; p < batch->part_count; p++)
             part_stamp(commit, &batch->parts[p], now_ms);
         if (batch->stamp)
             batch->stamp(batch);
         for (size_t p = 0; p < batch->part_count; p++)
-            for (size_t i = 0; i < batch->parts[p].op_count; i++)
-                op_place(commit, count++, batch->parts[p].partition, age, &batch->parts[p].ops[i]);
+            for (size_t i = 0; i < batch->parts[p].op_count; i++, count++)
+                op_place(commit, count, batch->parts[p].partition, (uint32_t)count,
+                         &batch->parts[p].ops[i]);
     }
     return count;
 }
