@@ -1,5 +1,6 @@
 /* What happens to a container without anybody writing to it: time, expiry, trimming, another index
  * policy, power cuts. */
+#include "base/thread.h"
 #include "container/expiry.h"
 #include "container/feed_read.h"
 #include "container/transform.h"
@@ -95,7 +96,8 @@ void care_transform(struct run *run)
     size_t max = 1 + run_below(run, 8), looked_at = 0, remade = 0;
     struct error err;
 
-    if (!world->transforming)
+    if (world->policies_behind == 0 ||
+        (run_below(run, 40) == 0 && world->policies_behind < CONTAINER_POLICIES_BEFORE_MAX))
         world_policy_change(world);
     model = model_copy(run->model);
     partition = world->transform_partition;
@@ -166,9 +168,9 @@ static struct transaction *upsert_start(struct run *run, unsigned key, unsigned 
         return NULL;
     assert_ok(transaction_begin(&scope, world->keys[key].logical, run->arena, &transaction, &err),
               &err);
-    assert_ok(transaction_write(transaction, &world->ids[id], TRANSACTION_UPSERT, document, NULL,
-                                &err),
-              &err);
+    assert_ok(
+        transaction_write(transaction, &world->ids[id], TRANSACTION_UPSERT, document, NULL, &err),
+        &err);
     assert_ok(transaction_commit_start(transaction, transaction_finished, waiter, &err), &err);
     return TAKE(transaction);
 }

@@ -70,8 +70,7 @@ struct slice model_unique_key(const struct world *world, unsigned key, size_t wh
 
 void model_begin(struct model_transaction *transaction, const struct model *model)
 {
-    transaction->snapshot = model_copy(model);
-    transaction->planned_count = 0;
+    *transaction = (struct model_transaction){.snapshot = model_copy(model)};
 }
 
 void model_transaction_done(struct model_transaction *transaction)
@@ -115,6 +114,11 @@ void model_rely(struct model_transaction *transaction, unsigned key, unsigned id
     planned_of(transaction, key, id)->relied = true;
 }
 
+void model_rely_all(struct model_transaction *transaction, unsigned key)
+{
+    transaction->relied_keys[key] = true;
+}
+
 static bool etag_is(const struct model_item *item, struct slice etag)
 {
     char text[ITEM_ETAG_LEN];
@@ -147,9 +151,9 @@ static enum error_code write_check(const struct model_item *item, enum transacti
         return ERROR_ITEM_MISSING;
     if (options->if_match.len && !etag_is(item, options->if_match) &&
         !(verb == TRANSACTION_UPSERT && !item))
-        return ERROR_PRECONDITION;
+        return ERROR_PRECONDITION_FAILED;
     if (options->if_none_match.len && etag_is(item, options->if_none_match))
-        return ERROR_PRECONDITION;
+        return ERROR_PRECONDITION_FAILED;
     return ERROR_NONE;
 }
 
@@ -193,8 +197,17 @@ void model_remove_expired(struct model_transaction *transaction, unsigned key, u
 static bool is_changed(const struct model_transaction *transaction,
                        const struct model_planned *planned)
 {
-    return planned->written && (planned->after.data ||
-                                transaction->snapshot->items[planned->key][planned->id].stored);
+    return planned->written &&
+           (planned->after.data || transaction->snapshot->items[planned->key][planned->id].stored);
+}
+
+/* Without any the commit has nothing to do, and nothing to rely on. */
+static bool has_changes(const struct model_transaction *transaction)
+{
+    for (size_t i = 0; i < transaction->planned_count; i++)
+        if (is_changed(transaction, &transaction->planned[i]))
+            return true;
+    return false;
 }
 
 /* The item stays the one it was, and does not become another of the same name. */
@@ -213,6 +226,14 @@ static const struct model_planned *plan_for(const struct model_transaction *tran
     return NULL;
 }
 
+const struct model_item *model_view(const struct model_transaction *transaction, unsigned key,
+                                    unsigned id)
+{
+    const struct model_planned *planned = plan_for(transaction, key, id);
+
+    return planned ? view_of(transaction, planned) : model_find(transaction->snapshot, key, id);
+}
+
 /* Would another item of the logical partition have these values too? */
 static bool unique_clashes(const struct model_transaction *transaction, unsigned key, unsigned id,
                            size_t which, struct slice wanted, struct arena *arena)
@@ -220,9 +241,7 @@ static bool unique_clashes(const struct model_transaction *transaction, unsigned
     const struct world *world = transaction->snapshot->world;
 
     for (unsigned other = 0; other < WORLD_IDS; other++) {
-        const struct model_planned *plan = plan_for(transaction, key, other);
-        const struct model_item *item = plan ? view_of(transaction, plan)
-                                             : model_find(transaction->snapshot, key, other);
+        const struct model_item *item = model_view(transaction, key, other);
 
         if (other != id && item &&
             slice_equal(model_unique_key(world, key, which, item->document, arena), wanted))
@@ -231,9 +250,24 @@ static bool unique_clashes(const struct model_transaction *transaction, unsigned
     return false;
 }
 
+/* Who owned it and is over goes with the transaction. */
+static void owners_evict(struct model_transaction *transaction, unsigned key, unsigned id,
+                         size_t which, struct slice wanted, struct arena *arena)
+{
+    const struct world *world = transaction->snapshot->world;
+
+    for (unsigned other = 0; other < WORLD_IDS; other++) {
+        const struct model_item *item = &transaction->snapshot->items[key][other];
+
+        if (other != id && item->stored && model_is_over(world, item) &&
+            slice_equal(model_unique_key(world, key, which, item->document, arena), wanted))
+            model_remove_expired(transaction, key, other);
+    }
+}
+
 /* Lists what the transaction takes for its own and did not own before. */
-static enum error_code claims_collect(const struct model_transaction *transaction,
-                                      struct slice *claims, size_t *ret_count, struct arena *arena)
+static enum error_code claims_collect(struct model_transaction *transaction, struct slice *claims,
+                                      size_t *ret_count, struct arena *arena)
 {
     const struct world *world = transaction->snapshot->world;
 
@@ -242,20 +276,20 @@ static enum error_code claims_collect(const struct model_transaction *transactio
         const struct model_planned *planned = &transaction->planned[i];
         unsigned key = planned->key, id = planned->id;
 
-        for (size_t u = 0; planned->written && planned->after.data &&
-                           u < world->definition.unique_key_count;
+        for (size_t u = 0;
+             planned->written && planned->after.data && u < world->definition.unique_key_count;
              u++) {
             struct slice wanted = model_unique_key(world, key, u, planned->after, arena);
             const struct model_item *before = model_find(transaction->snapshot, key, id);
 
-            if (before && slice_equal(model_unique_key(world, key, u, before->document, arena),
-                                      wanted))
+            if (before &&
+                slice_equal(model_unique_key(world, key, u, before->document, arena), wanted))
                 continue;
             claims[(*ret_count)++] = wanted;
+            owners_evict(transaction, key, id, u, wanted, arena);
         }
-        for (size_t u = 0; planned->written && planned->after.data &&
-                           u < world->definition.unique_key_count;
-             u++)
+        for (size_t u = 0;
+             planned->written && planned->after.data && u < world->definition.unique_key_count; u++)
             if (unique_clashes(transaction, key, id, u,
                                model_unique_key(world, key, u, planned->after, arena), arena))
                 return ERROR_UNIQUE_KEY;
@@ -275,10 +309,13 @@ static bool has_conflict(const struct model_transaction *transaction, const stru
             model->items[planned->key][planned->id].touched_at > moment)
             return true;
     }
+    for (unsigned key = 0; key < WORLD_KEYS; key++)
+        for (unsigned id = 0; id < WORLD_IDS; id++)
+            if (transaction->relied_keys[key] && model->items[key][id].touched_at > moment)
+                return true;
     for (size_t c = 0; c < claim_count; c++)
         for (size_t i = 0; i < MIN(model->claim_count, (size_t)MODEL_CLAIMS); i++)
-            if (model->claims[i].sequence > moment &&
-                slice_equal(model->claims[i].key, claims[c]))
+            if (model->claims[i].sequence > moment && slice_equal(model->claims[i].key, claims[c]))
                 return true;
     return false;
 }
@@ -423,24 +460,20 @@ static void transaction_apply(const struct model_transaction *transaction, struc
 {
     uint32_t ordinals[WORLD_PARTITIONS] = {0};
     bool stamped[WORLD_PARTITIONS] = {false};
-    bool changes = false;
 
-    for (size_t i = 0; i < transaction->planned_count; i++)
-        changes |= is_changed(transaction, &transaction->planned[i]);
-    if (!changes)
+    if (!has_changes(transaction))
         return;
     model->sequence++;
     for (size_t i = 0; i < transaction->planned_count; i++) {
         const struct model_planned *planned = &transaction->planned[i];
         uint32_t partition = model->world->keys[planned->key].partition;
-        bool changed = is_changed(transaction, planned);
 
-        if ((changed || planned->relied) && !stamped[partition]) {
-            stamped[partition] = true;
+        if (!is_changed(transaction, planned))
+            continue;
+        if (!stamped[partition])
             partition_stamp(model, partition);
-        }
-        if (changed)
-            change_apply(transaction, planned, model, ordinals[partition]++);
+        stamped[partition] = true;
+        change_apply(transaction, planned, model, ordinals[partition]++);
     }
 }
 
@@ -458,7 +491,7 @@ enum error_code model_commit(struct model_transaction *transaction, struct model
     code = claims_collect(transaction, claims, &claim_count, arena);
     if (code != ERROR_NONE)
         return code;
-    if (has_conflict(transaction, model, claims, claim_count))
+    if (has_changes(transaction) && has_conflict(transaction, model, claims, claim_count))
         return ERROR_CONFLICT;
     if (is_full(transaction, model))
         return ERROR_LOGICAL_PARTITION_FULL;
@@ -521,6 +554,8 @@ size_t model_trim(struct model *model, uint32_t partition, size_t max)
 
         if (record->partition == partition && record->wall_ms < horizon &&
             !is_of_item(record, partition, &model->items[record->key][record->id])) {
+            model->partitions[partition].trimmed_lsn =
+                MAX(model->partitions[partition].trimmed_lsn, record->lsn);
             record_remove(model, i);
             removed++;
         } else {

@@ -43,6 +43,7 @@ struct model {
     struct {
         uint64_t lsn, counter;
         int64_t wall_ms;
+        uint64_t trimmed_lsn; /* the highest of a record removed by trimming */
     } partitions[WORLD_PARTITIONS];
     struct model_record *records; /* owned; in order of their commits */
     size_t record_count, record_capacity;
@@ -76,9 +77,10 @@ struct model_planned {
 enum { MODEL_PLANNED_MAX = 32 };
 
 struct model_transaction {
-    struct model *snapshot; /* owned */
+    struct model *snapshot;                          /* owned */
     struct model_planned planned[MODEL_PLANNED_MAX]; /* by first mention */
     size_t planned_count;
+    bool relied_keys[WORLD_KEYS]; /* logical partitions scanned and relied on */
 };
 
 void model_begin(struct model_transaction *transaction, const struct model *model);
@@ -87,7 +89,14 @@ CLEANUP_VALUE_FN(struct model_transaction, model_transaction_done)
 
 const struct model_item *model_read(struct model_transaction *transaction, unsigned key,
                                     unsigned id);
+
+/* The same without noting that it was looked at. */
+const struct model_item *model_view(const struct model_transaction *transaction, unsigned key,
+                                    unsigned id);
 void model_rely(struct model_transaction *transaction, unsigned key, unsigned id);
+
+/* All of the logical partition, also what is not there. */
+void model_rely_all(struct model_transaction *transaction, unsigned key);
 
 /* ERROR_NONE, or what the write is refused with. */
 enum error_code model_write(struct model_transaction *transaction, unsigned key, unsigned id,

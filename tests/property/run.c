@@ -54,6 +54,17 @@ void run_log(struct run *run, const char *format, ...)
     va_end(args);
 }
 
+void run_log_more(struct run *run, const char *format, ...)
+{
+    char *line = run->log[run->step % RUN_LOG_LINES];
+    size_t used = strlen(line);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(line + used, sizeof run->log[0] - used, format, args);
+    va_end(args);
+}
+
 void run_fail(struct run *run, const char *format, ...)
 {
     char message[4000];
@@ -87,9 +98,9 @@ static void fault_plan(struct run *run)
     unsigned dice = run_below(&run[0], 100);
     enum fault_outcome outcome;
 
-    run->fault = dice < 3   ? RUN_WRITE_LOST
-                 : dice < 6 ? RUN_ANSWER_LOST
-                 : dice < 8 ? RUN_HEALED
+    run->fault = dice < 3    ? RUN_WRITE_LOST
+                 : dice < 6  ? RUN_ANSWER_LOST
+                 : dice < 8  ? RUN_HEALED
                  : dice < 10 ? RUN_READ_FAILS
                  : dice < 11 ? RUN_STORE_FULL
                              : RUN_NO_FAULT;
@@ -124,7 +135,9 @@ bool run_is_fault(const struct run *run, const struct error *err)
     case RUN_HEALED:
         return err->code == ERROR_STORE_IO || err->code == ERROR_STORE_POISONED;
     case RUN_READ_FAILS:
-        return err->code == ERROR_STORE_IO || err->code == ERROR_STORE_UNAVAILABLE;
+        /* A committer that was poisoned before reads where it stands, and may fail to. */
+        return err->code == ERROR_STORE_IO || err->code == ERROR_STORE_UNAVAILABLE ||
+               err->code == ERROR_STORE_POISONED;
     case RUN_STORE_FULL:
         return err->code == ERROR_STORE_FULL;
     case RUN_NO_FAULT:

@@ -37,11 +37,11 @@ struct run {
     const struct run_store *store;
     uint64_t seed;
     unsigned step;
-    char log[RUN_LOG_LINES][200];
+    char log[RUN_LOG_LINES][400];
 
     enum run_fault fault;
-    bool written; /* what becomes of the failing write */
-    bool hit;     /* the fault was met */
+    bool written;                             /* what becomes of the failing write */
+    bool hit;                                 /* the fault was met */
     struct model *candidates[RUN_CANDIDATES]; /* owned: what the store may hold after it */
     size_t candidate_count;
 
@@ -67,6 +67,9 @@ NORETURN void run_fail(struct run *run, const char *format, ...) PRINTF_LIKE(2, 
 
 /* Describes the present step in the log. */
 void run_log(struct run *run, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* Adds to that description. */
+void run_log_more(struct run *run, const char *format, ...) PRINTF_LIKE(2, 3);
 
 static inline unsigned run_below(struct run *run, unsigned limit)
 {

@@ -22,10 +22,9 @@ static bool pair_begin(struct run *run, struct pair *pair, unsigned key)
     struct error err;
 
     model_begin(&pair->foretold, run->model);
-    return run_settle_read(run,
-                           transaction_begin(&scope, run->world.keys[key].logical, run->arena,
-                                             &pair->real, &err),
-                           &err);
+    return run_settle_read(
+        run, transaction_begin(&scope, run->world.keys[key].logical, run->arena, &pair->real, &err),
+        &err);
 }
 
 static bool pair_enter(struct run *run, struct pair *pair, unsigned key)
@@ -43,6 +42,7 @@ static bool pair_read(struct run *run, struct pair *pair, unsigned key, unsigned
     const struct item *item;
     struct error err;
 
+    run_log_more(run, "; %s %u/%u", rely ? "rely on" : "read", key, id);
     if (!run_settle_read(run, transaction_read(pair->real, &run->world.ids[id], &item, &err), &err))
         return false;
     if (!item != !expected || (item && !slice_equal(item->document, expected->document)))
@@ -67,10 +67,12 @@ static bool pair_write(struct run *run, struct pair *pair, unsigned key, unsigne
     struct slice document = verb == TRANSACTION_DELETE
                                 ? SLICE_NONE
                                 : world_document(&run->world, &run->random, key, id, 0);
-    enum error_code expected =
-        model_write(&pair->foretold, key, id, verb, document, &options);
+    enum error_code expected = model_write(&pair->foretold, key, id, verb, document, &options);
     struct error err;
-    bool ok = transaction_write(pair->real, &run->world.ids[id], verb, document, &options, &err);
+    bool ok;
+
+    run_log_more(run, "; verb %d %u/%u", verb, key, id);
+    ok = transaction_write(pair->real, &run->world.ids[id], verb, document, &options, &err);
 
     if (!ok && run_is_fault(run, &err))
         return run_settle_read(run, false, &err);
@@ -82,10 +84,48 @@ static bool pair_write(struct run *run, struct pair *pair, unsigned key, unsigne
     return ok;
 }
 
+/* Pages of any size; the model's items sorted by key. */
+static bool pair_scan(struct run *run, struct pair *pair, unsigned key, bool rely)
+{
+    struct transaction_page page = {.more = true};
+    size_t max = 1 + run_below(run, WORLD_IDS + 2), given = 0, expected = 0;
+
+    for (unsigned id = 0; id < WORLD_IDS; id++)
+        expected += model_view(&pair->foretold, key, id) != NULL;
+    run_log_more(run, "; scan %u%s", key, rely ? " and rely" : "");
+    while (page.more) {
+        struct slice after = page.position;
+        struct error err;
+
+        if (!run_settle_read(run, transaction_scan(pair->real, after, max, rely, &page, &err),
+                             &err))
+            return false;
+        for (size_t i = 0; i < page.count; i++, given++) {
+            const struct model_item *item = NULL;
+
+            for (unsigned id = 0; id < WORLD_IDS && !item; id++)
+                if (slice_equal(run->world.item_keys[key][id], page.items[i].key))
+                    item = model_view(&pair->foretold, key, id);
+            if (!item || !slice_equal(item->document, page.items[i].document) ||
+                slice_compare(page.items[i].key, after) <= 0)
+                run_fail(run, "a transaction scans another item");
+            after = page.items[i].key;
+        }
+    }
+    if (given != expected)
+        run_fail(run, "a transaction scans %zu items in place of %zu", given, expected);
+    if (rely)
+        model_rely_all(&pair->foretold, key);
+    return true;
+}
+
 static bool pair_act(struct run *run, struct pair *pair, unsigned key)
 {
-    unsigned id = run_below(run, WORLD_IDS);
+    /* Often the same few, or two transactions would seldom meet. */
+    unsigned id = run_below(run, run_below(run, 2) ? 3 : WORLD_IDS);
 
+    if (run_below(run, 8) == 0)
+        return pair_scan(run, pair, key, run_below(run, 3) == 0);
     if (run_below(run, 4) == 0)
         return pair_read(run, pair, key, id, run_below(run, 3) == 0);
     return pair_write(run, pair, key, id);
@@ -96,7 +136,10 @@ static void pair_commit(struct run *run, struct pair *pair)
     struct model *after = model_copy(run->model);
     enum error_code expected = model_commit(&pair->foretold, after);
     struct error err;
-    bool ok = transaction_commit(pair->real, &err);
+    bool ok;
+
+    run_log_more(run, "; commit");
+    ok = transaction_commit(pair->real, &err);
 
     run_settle(run, ok, &err, expected, after);
 }
@@ -137,7 +180,7 @@ void transaction_span(struct run *run)
 void transaction_interleaved(struct run *run)
 {
     CLEANUP(pair_done) struct pair a = {0}, b = {0};
-    unsigned key = run_below(run, WORLD_KEYS), count = 2 + run_below(run, 4);
+    unsigned key = run_below(run, WORLD_KEYS), count = 2 + run_below(run, 6);
 
     run_log(run, "two transactions of together %u in key %u", count, key);
     if (!pair_begin(run, &a, key) || !pair_begin(run, &b, key))

@@ -24,7 +24,7 @@ const struct world_config world_plain = {
                        "\"excludedPaths\":[{\"path\":\"/*\"}]}"},
     .partitions = 4,
     .default_ttl = DEFINITION_TTL_OFF,
-    .logical_bytes_max = 9000,
+    .logical_bytes_max = 5000,
     .clock_may_step_back = true,
 };
 
@@ -41,7 +41,7 @@ const struct world_config world_hierarchical = {
     .partitions = 3,
     .default_ttl = 40,
     .feed_retention_ms = 60000,
-    .logical_bytes_max = 12000,
+    .logical_bytes_max = 6000,
 };
 
 const struct world_config world_own_ttl = {
@@ -56,7 +56,7 @@ const struct world_config world_own_ttl = {
     .partitions = 2,
     .default_ttl = DEFINITION_TTL_OWN,
     .feed_retention_ms = 20000,
-    .logical_bytes_max = 9000,
+    .logical_bytes_max = 5000,
 };
 
 static void policy_use(struct world *world);
@@ -207,8 +207,7 @@ void world_init(struct world *world, const struct world_config *config, struct e
         .policy_version = 2,
         .now_ms = (int64_t)START_MS * 1000,
     };
-    world->clock =
-        (struct clock){.wall_ms = now_of, .monotonic_ms = now_of, .context = world};
+    world->clock = (struct clock){.wall_ms = now_of, .monotonic_ms = now_of, .context = world};
     definition_init(world);
     keys_init(world);
     ids_init(world);
@@ -272,14 +271,16 @@ static void policy_use(struct world *world)
 {
     world->definition.policy = world_policy(world, world->policy_version);
     world->space.policy_version = world->policy_version;
-    world->space.policy_before =
-        world->transforming ? world_policy(world, world->policy_version - 1) : NULL;
+    world->space.policies_before_count = world->policies_behind;
+    for (size_t i = 0; i < world->policies_behind; i++)
+        world->space.policies_before[world->policies_behind - 1 - i] =
+            world_policy(world, world->policy_version - 1 - (uint32_t)i);
 }
 
 void world_policy_change(struct world *world)
 {
     world->policy_version++;
-    world->transforming = true;
+    world->policies_behind++;
     world->transform_partition = 0;
     world->transform_position = SLICE_NONE;
     policy_use(world);
@@ -289,7 +290,7 @@ void world_policy_progress(struct world *world, struct slice position, bool fini
 {
     world->transform_position = finished ? SLICE_NONE : arena_copy(world->arena, position);
     if (finished && ++world->transform_partition == world->config->partitions) {
-        world->transforming = false;
+        world->policies_behind = 0;
         policy_use(world);
     }
 }

@@ -16,10 +16,10 @@ enum {
 /* What a container is like. */
 struct world_config {
     const char *name;
-    const char *key; /* partition key definition, JSON */
+    const char *key;              /* partition key definition, JSON */
     const char *const *key_texts; /* WORLD_KEYS keys, as the header of a request has them */
-    const char *policies[2]; /* indexing policies, JSON, in turn; NULL: the default */
-    const char *unique_keys[3]; /* comma-separated paths; NULL ends */
+    const char *policies[2];      /* indexing policies, JSON, in turn; NULL: the default */
+    const char *unique_keys[3];   /* comma-separated paths; NULL ends */
     size_t partitions;
     int32_t default_ttl;
     int64_t feed_retention_ms;
@@ -51,7 +51,7 @@ struct world {
     /* What the catalogue would remember of the index. */
     const struct index_policy *policies[2];
     uint32_t policy_version;
-    bool transforming;
+    size_t policies_behind; /* versions before it that items may still be indexed by */
     uint32_t transform_partition;
     struct slice transform_position;
 

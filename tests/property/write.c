@@ -13,15 +13,14 @@ static void result_check(struct run *run, const struct transaction_result *resul
 
     item_header_encode(&item->header, expected);
     item_header_encode(&result->item.header, found);
-    if (item->stored &&
-        (memcmp(expected, found, sizeof found) != 0 ||
-         !slice_equal(result->item.document, item->document)))
-        run_fail(run, "the result of the write is another item: number %llx for %llx, lsn %llu for "
-                      "%llu",
+    if (item->stored && (memcmp(expected, found, sizeof found) != 0 ||
+                         !slice_equal(result->item.document, item->document)))
+        run_fail(run,
+                 "the result of the write is another item: number %llx for %llx, lsn %llu for "
+                 "%llu",
                  (unsigned long long)result->item.header.number,
                  (unsigned long long)item->header.number,
-                 (unsigned long long)result->item.header.lsn,
-                 (unsigned long long)item->header.lsn);
+                 (unsigned long long)result->item.header.lsn, (unsigned long long)item->header.lsn);
 }
 
 /* One write, foretold and done. */
@@ -247,18 +246,17 @@ void write_patch(struct run *run)
     run_log(run, "patch %s n by %d key %u id %u", op, number, key, id);
     if (is_hard_to_foretell(item))
         return;
-    body = value_of(run->arena,
-                    (const char *)arena_printf(run->arena,
-                                               "[{\"op\":\"%s\",\"path\":\"/n\",\"value\":%d}]%c",
-                                               op, number, 0)
-                        .data);
+    body = value_of(run->arena, (const char *)arena_printf(
+                                    run->arena, "[{\"op\":\"%s\",\"path\":\"/n\",\"value\":%d}]%c",
+                                    op, number, 0)
+                                    .data);
     assert_ok(patch_parse(&body, world->definition.key.paths, world->definition.key.path_count,
                           run->arena, &patch, &err),
               &err);
     after = model_copy(run->model);
     model_begin(&foretold, run->model);
-    expected = item ? patch_foretell(run, item->document, op, number, &document)
-                    : ERROR_ITEM_MISSING;
+    expected =
+        item ? patch_foretell(run, item->document, op, number, &document) : ERROR_ITEM_MISSING;
     if (expected == ERROR_NONE)
         expected = model_write(&foretold, key, id, TRANSACTION_REPLACE, document, NULL);
     if (expected == ERROR_NONE)

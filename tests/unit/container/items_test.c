@@ -471,7 +471,11 @@ static void all_versions_show_every_change_with_what_was_before(void **state)
                  &err, ERROR_FEED_RETENTION);
     assert_ok(feed_trim(&scope, 100, &removed, &err), &err);
     assert_int_equal(removed, 3);
-    assert_int_equal(family_count(fixture, 'f'), 0);
+    assert_int_equal(family_count(fixture, 'f'), 1); /* the mark of trimming */
+    assert_fails(feed_read(&scope, &(struct feed_request){.mode = FEED_ALL_VERSIONS},
+                           fixture->arena, &page, &err),
+                 &err, ERROR_FEED_RETENTION);
+    assert_int_equal(feed_of(fixture, FEED_ALL_VERSIONS, 3).count, 0);
 }
 
 static void a_feed_can_begin_at_a_time(void **state)
