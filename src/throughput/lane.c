@@ -135,6 +135,8 @@ void lane_advance(struct lane *lane, int64_t now_ns)
     if (lane->places) {
         places_expire(lane->places, now_ns);
         lag_ns = lane->places->reserved_count > 0 ? LAG_NS : 0;
+        if (lane->places->first == lane->places->next)
+            lane_done(lane); /* a thousand tenants refused once must not hold 80 MB */
     }
     unused_ns = now_ns - lag_ns - lane->paid_ns;
     if (unused_ns > 0) {
