@@ -231,13 +231,14 @@ static int64_t rescale(int64_t at_ns, int64_t now_ns, int64_t old_rate_cru, int6
 
 void lane_set_rate(struct lane *lane, int64_t rate_cru, int64_t now_ns)
 {
-    struct lane_places *places = lane->places;
+    struct lane_places *places;
     int64_t old = lane->rate_cru;
 
     rate_cru = MAX(rate_cru, 1);
     if (rate_cru == old)
         return;
     lane_advance(lane, now_ns);
+    places = lane->places;
     lane->paid_ns = rescale(lane->paid_ns, now_ns, old, rate_cru);
     for (uint64_t i = places ? places->first : 0; places && i < places->next; i++) {
         struct place *place = &places->all[i % LANE_PLACES_MAX];
