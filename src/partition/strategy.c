@@ -45,9 +45,9 @@ struct partition_range partition_route_range(const struct partition_definition *
     CLEANUP(buf_done) struct buf buf;
     struct slice max;
 
+    buf_init(&buf, BUF_DEFAULT_MAX);
     if (key->count == 0)
         return (struct partition_range){PARTITION_ROUTING_MIN, PARTITION_ROUTING_MAX};
-    buf_init(&buf, BUF_DEFAULT_MAX);
     strategy_of(definition)->route(definition, key, &buf);
     buf_append_byte(&buf, 0xFF);
     max = arena_copy(arena, buf_slice(&buf));
