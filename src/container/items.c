@@ -198,25 +198,22 @@ struct attempt {
     const struct document_value *id;
     enum transaction_verb verb;
     struct slice document;
-    const struct patch *patch; /* NULL: the document is given */
+    bool (*make)(const struct item *item, void *context, struct arena *arena,
+                 struct slice *ret_document, struct error *err); /* NULL: document is given */
+    void *context;
     const struct transaction_options *options;
 };
 
-static bool patched(struct transaction *transaction, const struct attempt *attempt,
-                    struct arena *arena, struct slice *ret_document, struct error *err)
+static bool document_make(struct transaction *transaction, const struct attempt *attempt,
+                          struct arena *arena, struct slice *ret_document, struct error *err)
 {
-    CLEANUP(buf_done) struct buf after;
     const struct item *item;
 
-    buf_init(&after, BUF_DEFAULT_MAX);
     if (!transaction_read(transaction, attempt->id, &item, err))
         return false;
     if (!item)
         return missing(err);
-    if (!patch_apply(attempt->patch, item->document, &after, err))
-        return false;
-    *ret_document = arena_copy(arena, buf_slice(&after));
-    return true;
+    return attempt->make(item, attempt->context, arena, ret_document, err);
 }
 
 static bool attempt_run(const struct item_scope *scope, struct slice logical,
@@ -228,7 +225,7 @@ static bool attempt_run(const struct item_scope *scope, struct slice logical,
     struct slice document = attempt->document;
 
     if (!transaction_begin(scope, logical, arena, &transaction, err) ||
-        (attempt->patch && !patched(transaction, attempt, arena, &document, err)) ||
+        (attempt->make && !document_make(transaction, attempt, arena, &document, err)) ||
         !transaction_write(transaction, attempt->id, attempt->verb, document, attempt->options,
                            err) ||
         !transaction_commit(transaction, err))
@@ -283,14 +280,19 @@ bool items_write(const struct item_space *space, const struct partition_key *key
     return write_at_gate(space, key, &attempt, arena, ret_result, ret_work, err);
 }
 
-bool items_patch(const struct item_space *space, const struct partition_key *key,
-                 const struct document_value *id, const struct patch *patch,
-                 const struct transaction_options *options, struct arena *arena,
-                 struct transaction_result *ret_result, struct transaction_work *ret_work,
-                 struct error *err)
+bool items_change(const struct item_space *space, const struct partition_key *key,
+                  const struct document_value *id,
+                  bool (*make)(const struct item *item, void *context, struct arena *arena,
+                               struct slice *ret_document, struct error *err),
+                  void *context, const struct transaction_options *options, struct arena *arena,
+                  struct transaction_result *ret_result, struct transaction_work *ret_work,
+                  struct error *err)
 {
-    struct attempt attempt = {
-        .id = id, .verb = TRANSACTION_REPLACE, .patch = patch, .options = options};
+    struct attempt attempt = {.id = id,
+                              .verb = TRANSACTION_REPLACE,
+                              .make = make,
+                              .context = context,
+                              .options = options};
 
     return write_at_gate(space, key, &attempt, arena, ret_result, ret_work, err);
 }

@@ -7,7 +7,6 @@
  * Blocking; from any thread. What is handed out lives in the arena. */
 #pragma once
 
-#include "container/patch.h"
 #include "container/scan.h"
 #include "container/transaction.h"
 #include "partition/map.h"
@@ -66,12 +65,16 @@ NODISCARD bool items_write(const struct item_space *space, const struct partitio
                            struct arena *arena, struct transaction_result *ret_result,
                            struct transaction_work *ret_work, struct error *err);
 
-/* ERROR_ITEM_MISSING, ERROR_BAD_REQUEST. The patch has been checked against the key's paths. */
-NODISCARD bool items_patch(const struct item_space *space, const struct partition_key *key,
-                           const struct document_value *id, const struct patch *patch,
-                           const struct transaction_options *options, struct arena *arena,
-                           struct transaction_result *ret_result, struct transaction_work *ret_work,
-                           struct error *err);
+/* Replaces an item by what make makes of it, as often as it takes: make may be called again with a
+ * later version. It leaves its document in the arena. ERROR_ITEM_MISSING. */
+NODISCARD bool items_change(const struct item_space *space, const struct partition_key *key,
+                            const struct document_value *id,
+                            bool (*make)(const struct item *item, void *context,
+                                         struct arena *arena, struct slice *ret_document,
+                                         struct error *err),
+                            void *context, const struct transaction_options *options,
+                            struct arena *arena, struct transaction_result *ret_result,
+                            struct transaction_work *ret_work, struct error *err);
 
 /* Moves an item to another partition key value, atomically: document is the item as it shall be
  * under the new key. It is a new item there, with a number of its own. ERROR_NOT_SUPPORTED: the two

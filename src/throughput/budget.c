@@ -1,0 +1,474 @@
+/* A budget is a lane (lane.c) with what a product adds to it. In the order a request meets them:
+ *
+ *   - the lane of its throughput bucket, and of its tenant's cap: each may refuse it;
+ *   - the lane of its tenant's reservation: if that has room, the request is admitted whatever the
+ *     partition owes. What others have already spent becomes debt, which others wait for: so
+ *     reservations need no budget lying idle, and the sum over time stays the rate;
+ *   - the partition's lane;
+ *   - the RU per minute pool, for what that lane refuses.
+ *
+ * All are asked before any is taken from, so a refusal leaves nothing to undo. One mutex guards it
+ * all: the work under it is some tens of nanoseconds, less than sharing atomics that must change
+ * together would cost.
+ *
+ * Prices up front are often too low (a query's result is not known), and many may be in flight. So
+ * the mean of what settlements added lately is reserved on top; it never shows in a charge.
+ *
+ * Low priority is throttled first: it must leave free, of the current second, what requests of
+ * normal priority will ask for if they go on as in the last one. Without any it gets everything.
+ *
+ * Autoscale needs no reaction time: up to the maximum is admitted at once, and only the value that
+ * is shown and billed follows use. */
+#include "throughput/budget.h"
+
+#include "base/memory.h"
+#include "base/thread.h"
+#include "throughput/cost.h"
+#include "throughput/tenants_private.h"
+
+#define MS_NS INT64_C(1000000)
+#define NOW_MS_MAX (INT64_MAX / MS_NS / 4)
+
+enum {
+    MINUTE_MS = 60000,
+    HOUR_MS = 3600000,
+    EXTRA_SLOWNESS = 8, /* the mean moves by an eighth of the difference */
+};
+
+enum { LANE_PARTITION, LANE_BUCKET, LANE_CAP, LANE_RESERVED, LANE_COUNT };
+
+/* Use by whole seconds of the clock, for what is shown and for priorities, not for admission. */
+struct use {
+    int64_t second;
+    int64_t spent_cru, spent_before_cru;   /* in this second and the one before */
+    int64_t normal_cru, normal_before_cru; /* asked for with normal priority */
+    int64_t hour;
+    int64_t peak_cru, peak_before_cru;
+};
+
+struct budget {
+    struct mutex lock; /* guards everything below */
+    struct budget_options options;
+    struct lane lane;
+    struct lane buckets[BUDGET_BUCKETS];
+    uint8_t percent_max[BUDGET_BUCKETS];
+    struct tenants tenants;
+    int64_t extra_cru; /* mean of settled - price */
+    int64_t minute_end_ms, minute_left_cru;
+    struct use use;
+};
+
+/* A request on its way through the lanes. */
+struct passage {
+    const struct budget_request *request;
+    struct lane_request asked;
+    struct lane *lanes[LANE_COUNT]; /* those it goes through, NULL for others */
+    int32_t places[LANE_COUNT];     /* it had there */
+    int32_t tenant;                 /* -1: none */
+    bool by_minute;
+    int64_t now_ms, now_ns;
+};
+
+static enum error_code pass(struct budget *budget, struct passage *passage, int64_t *ret_slot_ns);
+static void take(struct budget *budget, const struct passage *passage,
+                 struct budget_grant *ret_grant);
+
+static int64_t now_clamped(int64_t now_ms)
+{
+    return MIN(MAX(now_ms, 0), NOW_MS_MAX);
+}
+
+static int64_t rate_clamped(const struct budget_options *options, int64_t rate_cru)
+{
+    int64_t max = options->rate_max_cru > 0 ? options->rate_max_cru : BUDGET_RATE_MAX_CRU;
+
+    return MIN(MAX(rate_cru, 1), MIN(max, BUDGET_RATE_MAX_CRU));
+}
+
+/* Only partitions below the burst rate save. */
+static void apply_burst(struct budget *budget)
+{
+    int64_t rate = budget->lane.rate_cru;
+    bool saves = rate < BUDGET_BURST_CRU && budget->options.burst_seconds > 0;
+
+    lane_set_burst(&budget->lane, BUDGET_BURST_CRU,
+                   saves ? rate * budget->options.burst_seconds : 0);
+}
+
+struct budget *budget_new(const struct budget_options *options)
+{
+    struct budget *budget = MEMORY_NEW(struct budget);
+
+    mutex_init(&budget->lock);
+    budget->options = *options;
+    budget->options.rate_cru = rate_clamped(options, options->rate_cru);
+    if (budget->options.refusal == ERROR_NONE)
+        budget->options.refusal = ERROR_TOO_MANY_REQUESTS;
+    lane_init(&budget->lane, budget->options.rate_cru);
+    apply_burst(budget);
+    for (size_t i = 0; i < BUDGET_BUCKETS; i++) {
+        lane_init(&budget->buckets[i], budget->options.rate_cru);
+        budget->percent_max[i] = 100;
+    }
+    tenants_init(&budget->tenants);
+    return budget;
+}
+
+struct budget *budget_new_metadata(void)
+{
+    return budget_new(&(struct budget_options){.rate_cru = BUDGET_METADATA_CRU,
+                                               .refusal = ERROR_METADATA_THROTTLED});
+}
+
+void budget_free(struct budget *budget)
+{
+    if (!budget)
+        return;
+    lane_done(&budget->lane);
+    for (size_t i = 0; i < BUDGET_BUCKETS; i++)
+        lane_done(&budget->buckets[i]);
+    tenants_done(&budget->tenants);
+    mutex_done(&budget->lock);
+    memory_free(budget);
+}
+
+/* What an offer shows of autoscale. */
+static int64_t current_rate(const struct budget *budget)
+{
+    int64_t rate = budget->options.rate_cru;
+    int64_t used = MAX(budget->use.spent_cru, budget->use.spent_before_cru);
+
+    if (!budget->options.autoscale)
+        return rate;
+    return MIN(MAX(used, (rate * BUDGET_AUTOSCALE_FLOOR + 99) / 100), rate);
+}
+
+static void use_advance(struct budget *budget, int64_t now_ms)
+{
+    struct use *use = &budget->use;
+    int64_t second = now_ms / 1000;
+    int64_t hour = now_ms / HOUR_MS;
+
+    if (second > use->second) {
+        bool next = second == use->second + 1;
+
+        use->spent_before_cru = next ? use->spent_cru : 0;
+        use->normal_before_cru = next ? use->normal_cru : 0;
+        use->spent_cru = use->normal_cru = 0;
+        use->second = second;
+    }
+    if (hour > use->hour) {
+        use->peak_before_cru = hour == use->hour + 1 ? use->peak_cru : 0;
+        use->peak_cru = 0;
+        use->hour = hour;
+    }
+}
+
+static void use_spend(struct budget *budget, int64_t cru)
+{
+    budget->use.spent_cru = MIN(MAX(budget->use.spent_cru + cru, 0), COST_MAX_CRU);
+    budget->use.peak_cru = MAX(budget->use.peak_cru, current_rate(budget));
+}
+
+/* Is there something in the RU per minute pool for this request? */
+static bool minute_ready(struct budget *budget, const struct budget_request *request,
+                         int64_t now_ms)
+{
+    if (!budget->options.minute_pool)
+        return false;
+    if (now_ms >= budget->minute_end_ms) {
+        /* A minute, too, begins with its first request and inherits debt but not savings. */
+        budget->minute_left_cru =
+            MIN(budget->minute_left_cru, 0) + budget->options.rate_cru * BUDGET_MINUTE_SECONDS;
+        budget->minute_end_ms = now_ms + MINUTE_MS;
+    }
+    return !request->minute_pool_off && budget->minute_left_cru > 0;
+}
+
+/* What a request of low priority must leave to others, and whether it may keep a place. */
+static void give_way(const struct budget *budget, struct passage *passage)
+{
+    int64_t normal_cru = MAX(budget->use.normal_cru, budget->use.normal_before_cru);
+    int64_t rest_ms = (budget->lane.second_end_ns - passage->now_ns) / MS_NS;
+
+    if (normal_cru == 0)
+        return;
+    normal_cru = MIN(normal_cru, budget->lane.rate_cru);
+    passage->asked.ahead_cru = MAX(normal_cru * MAX(rest_ms, 0) / 1000, 1);
+    passage->asked.keeps_place = false;
+}
+
+/* Asks one of the lanes; the passage goes through it when it agrees. */
+static bool lane_agrees(struct lane *lane, struct passage *passage, int which, int64_t *ret_slot_ns)
+{
+    struct lane_answer answer;
+
+    lane_advance(lane, passage->now_ns);
+    answer = lane_ask(lane, &passage->asked, passage->now_ns);
+    if (!answer.admitted) {
+        *ret_slot_ns = answer.slot_ns;
+        return false;
+    }
+    passage->lanes[which] = lane;
+    passage->places[which] = answer.place;
+    return true;
+}
+
+/* Bucket and cap: bounds within the partition's budget. */
+static enum error_code pass_bounds(struct budget *budget, struct passage *passage,
+                                   int64_t *ret_slot_ns)
+{
+    uint8_t bucket = passage->request->bucket;
+    struct tenant *tenant = passage->tenant < 0 ? NULL : budget->tenants.all[passage->tenant];
+
+    if (bucket && budget->percent_max[bucket - 1] < 100 &&
+        !lane_agrees(&budget->buckets[bucket - 1], passage, LANE_BUCKET, ret_slot_ns))
+        return ERROR_BUCKET_THROTTLED;
+    if (tenant && tenant->cap_cru > 0 && !lane_agrees(&tenant->cap, passage, LANE_CAP, ret_slot_ns))
+        return ERROR_KEY_THROTTLED;
+    return ERROR_NONE;
+}
+
+/* ERROR_NONE: it may spend. Otherwise who refuses it, and until when. */
+static enum error_code pass(struct budget *budget, struct passage *passage, int64_t *ret_slot_ns)
+{
+    const struct budget_request *request = passage->request;
+    struct tenant *tenant = passage->tenant < 0 ? NULL : budget->tenants.all[passage->tenant];
+    enum error_code code = pass_bounds(budget, passage, ret_slot_ns);
+    int64_t reserved_slot_ns = INT64_MAX;
+    bool minute;
+
+    if (code != ERROR_NONE)
+        return code;
+    lane_advance(&budget->lane, passage->now_ns);
+    if (tenant && tenant->reserved_cru > 0) {
+        if (lane_agrees(&tenant->reserved, passage, LANE_RESERVED, &reserved_slot_ns)) {
+            passage->lanes[LANE_PARTITION] = &budget->lane;
+            passage->places[LANE_PARTITION] = -1;
+            return ERROR_NONE;
+        }
+    }
+    minute = minute_ready(budget, request, passage->now_ms);
+    passage->asked.keeps_place = !minute;
+    if (request->low_priority)
+        give_way(budget, passage);
+    if (lane_agrees(&budget->lane, passage, LANE_PARTITION, ret_slot_ns))
+        return ERROR_NONE;
+    passage->by_minute = minute;
+    *ret_slot_ns = MIN(*ret_slot_ns, reserved_slot_ns);
+    return minute ? ERROR_NONE : budget->options.refusal;
+}
+
+static void take(struct budget *budget, const struct passage *passage, struct budget_grant *grant)
+{
+    int64_t cru = cost_add(passage->request->price_cru, budget->extra_cru);
+
+    *grant =
+        (struct budget_grant){.reserved_cru = cru,
+                              .extra_cru = cru - passage->request->price_cru,
+                              .minute_used = passage->by_minute,
+                              .bucket = passage->lanes[LANE_BUCKET] ? passage->request->bucket : 0};
+    if (passage->tenant >= 0) {
+        grant->tenant = passage->tenant;
+        grant->tenant_generation = budget->tenants.all[passage->tenant]->generation;
+    }
+    for (int i = 0; i < LANE_COUNT; i++) {
+        if (!passage->lanes[i])
+            continue;
+        grant->lanes |= (uint8_t)(1 << i);
+        grant->spent[i] = lane_take(passage->lanes[i], passage->places[i], cru, passage->now_ns);
+    }
+    if (passage->by_minute)
+        budget->minute_left_cru -= cru;
+    use_spend(budget, cru);
+}
+
+static bool refuse(enum error_code code, int64_t wait_ms, struct error *err)
+{
+    switch (code) {
+    case ERROR_BUCKET_THROTTLED:
+        return error_set(err, code,
+                         "throughput bucket has used up its share; come again in %lld ms",
+                         (long long)wait_ms);
+    case ERROR_KEY_THROTTLED:
+        return error_set(
+            err, code, "partition key value has used up its own throughput; come again in %lld ms",
+            (long long)wait_ms);
+    case ERROR_METADATA_THROTTLED:
+        return error_set(err, code,
+                         "account has used up its throughput for metadata; come again in %lld ms",
+                         (long long)wait_ms);
+    default:
+        return error_set(err, code,
+                         "request rate is large: partition has used up its throughput; "
+                         "come again in %lld ms",
+                         (long long)wait_ms);
+    }
+}
+
+bool budget_admit(struct budget *budget, const struct budget_request *request, int64_t now_ms,
+                  struct budget_grant *ret_grant, int64_t *ret_wait_ms, struct error *err)
+{
+    struct passage passage = {.request = request, .tenant = -1, .now_ms = now_clamped(now_ms)};
+    enum error_code code = ERROR_NONE;
+    int64_t slot_ns = 0;
+    int64_t expected_cru;
+
+    assert(request->bucket <= BUDGET_BUCKETS);
+    assert(request->price_cru >= 0 && request->price_cru <= COST_MAX_CRU);
+    passage.now_ns = passage.now_ms * MS_NS;
+    WITH_LOCK (&budget->lock) {
+        expected_cru = cost_add(request->price_cru, budget->extra_cru);
+        passage.asked = (struct lane_request){
+            .ticket = request->ticket,
+            .expected_cru = MIN(expected_cru, budget->lane.rate_cru),
+            .low = request->low_priority,
+            .keeps_place = true,
+        };
+        use_advance(budget, passage.now_ms);
+        if (!request->low_priority)
+            budget->use.normal_cru = cost_add(budget->use.normal_cru, expected_cru);
+        if (request->key.data)
+            passage.tenant = tenants_find(&budget->tenants, request->key);
+        code = pass(budget, &passage, &slot_ns);
+        if (code == ERROR_NONE)
+            take(budget, &passage, ret_grant);
+    }
+    if (code == ERROR_NONE)
+        return true;
+    *ret_wait_ms = (slot_ns - passage.now_ns + MS_NS - 1) / MS_NS;
+    return refuse(code, *ret_wait_ms, err);
+}
+
+/* The lanes a grant went through, as far as they are still there. */
+static struct lane *lane_of_grant(struct budget *budget, const struct budget_grant *grant,
+                                  int which)
+{
+    struct tenant *tenant = NULL;
+
+    if (!(grant->lanes & 1 << which))
+        return NULL;
+    if (which == LANE_PARTITION)
+        return &budget->lane;
+    if (which == LANE_BUCKET)
+        return &budget->buckets[grant->bucket - 1];
+    if ((uint32_t)grant->tenant < budget->tenants.size)
+        tenant = budget->tenants.all[grant->tenant];
+    if (!tenant || tenant->generation != grant->tenant_generation)
+        return NULL;
+    return which == LANE_CAP ? &tenant->cap : &tenant->reserved;
+}
+
+void budget_settle(struct budget *budget, struct budget_grant *grant, int64_t charge_cru,
+                   int64_t now_ms)
+{
+    int64_t more_cru = charge_cru - grant->reserved_cru;
+
+    assert(charge_cru >= 0 && charge_cru <= COST_MAX_CRU);
+    now_ms = now_clamped(now_ms);
+    if ((more_cru != 0 || grant->extra_cru != 0) && (grant->lanes || grant->minute_used)) {
+        WITH_LOCK (&budget->lock) {
+            int64_t off_cru = charge_cru - (grant->reserved_cru - grant->extra_cru);
+            int64_t step_cru = (off_cru - budget->extra_cru) / EXTRA_SLOWNESS;
+
+            budget->extra_cru = MAX(budget->extra_cru + step_cru, 0);
+            for (int i = 0; i < LANE_COUNT; i++) {
+                struct lane *lane = lane_of_grant(budget, grant, i);
+
+                if (!lane)
+                    continue;
+                lane_give_back(lane, grant->spent[i]);
+                lane_take(lane, -1, charge_cru, now_ms * MS_NS);
+            }
+            if (grant->minute_used)
+                budget->minute_left_cru -= more_cru;
+            use_advance(budget, now_ms);
+            use_spend(budget, more_cru);
+        }
+    }
+    *grant = (struct budget_grant){0};
+}
+
+void budget_set_throughput(struct budget *budget, int64_t rate_cru, bool autoscale,
+                           bool minute_pool, int64_t now_ms)
+{
+    now_ms = now_clamped(now_ms);
+    WITH_LOCK (&budget->lock) {
+        struct budget_options *options = &budget->options;
+
+        use_advance(budget, now_ms);
+        options->rate_cru = rate_clamped(options, rate_cru);
+        options->autoscale = autoscale;
+        options->minute_pool = minute_pool;
+        lane_set_rate(&budget->lane, options->rate_cru, now_ms * MS_NS);
+        apply_burst(budget);
+        budget->minute_left_cru =
+            MIN(budget->minute_left_cru, options->rate_cru * BUDGET_MINUTE_SECONDS);
+        for (size_t i = 0; i < BUDGET_BUCKETS; i++)
+            lane_set_rate(&budget->buckets[i], options->rate_cru * budget->percent_max[i] / 100,
+                          now_ms * MS_NS);
+    }
+}
+
+void budget_set_bucket(struct budget *budget, uint8_t bucket, uint8_t percent_max, int64_t now_ms)
+{
+    assert(bucket >= 1 && bucket <= BUDGET_BUCKETS && percent_max >= 1 && percent_max <= 100);
+    WITH_LOCK (&budget->lock) {
+        budget->percent_max[bucket - 1] = percent_max;
+        lane_set_rate(&budget->buckets[bucket - 1], budget->options.rate_cru * percent_max / 100,
+                      now_clamped(now_ms) * MS_NS);
+    }
+}
+
+bool budget_set_tenant(struct budget *budget, struct slice key, int64_t reserved_cru,
+                       int64_t cap_cru, int64_t now_ms, struct error *err)
+{
+    if (reserved_cru < 0 || cap_cru < 0 || reserved_cru > BUDGET_RATE_MAX_CRU ||
+        cap_cru > BUDGET_RATE_MAX_CRU)
+        return error_set(err, ERROR_BAD_REQUEST, "throughput of a key value is out of range");
+    if (cap_cru > 0 && reserved_cru > cap_cru)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "reserved throughput of a key value is above its cap");
+    WITH_LOCK (&budget->lock) {
+        const struct tenants *tenants = &budget->tenants;
+        int32_t position = tenants_find(tenants, key);
+        int64_t others_cru =
+            tenants->reserved_sum_cru - (position < 0 ? 0 : tenants->all[position]->reserved_cru);
+
+        if (others_cru + reserved_cru > budget->options.rate_cru && reserved_cru > 0)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "key values would reserve more than the partition's throughput");
+        if (!tenants_set(&budget->tenants, key, reserved_cru, cap_cru, now_clamped(now_ms) * MS_NS))
+            return error_set(err, ERROR_TOO_LARGE,
+                             "partition has %d key values with their own throughput already",
+                             TENANTS_MAX);
+    }
+    return true;
+}
+
+void budget_get_state(struct budget *budget, int64_t now_ms, struct budget_state *ret_state)
+{
+    now_ms = now_clamped(now_ms);
+    WITH_LOCK (&budget->lock) {
+        const struct budget_options *options = &budget->options;
+        struct lane_request nobody = {0};
+        struct lane_answer answer;
+
+        use_advance(budget, now_ms);
+        lane_advance(&budget->lane, now_ms * MS_NS);
+        budget->use.peak_cru = MAX(budget->use.peak_cru, current_rate(budget));
+        answer = lane_ask(&budget->lane, &nobody, now_ms * MS_NS);
+        *ret_state = (struct budget_state){
+            .rate_cru = options->rate_cru,
+            .current_cru = current_rate(budget),
+            .hour_peak_cru = budget->use.peak_cru,
+            .hour_before_cru = budget->use.peak_before_cru,
+            .credit_cru = budget->lane.credit_cru,
+            .minute_left_cru = minute_ready(budget, &(struct budget_request){0}, now_ms)
+                                   ? budget->minute_left_cru
+                                   : 0,
+            .owed_ms = answer.admitted ? 0 : (answer.slot_ns - now_ms * MS_NS + MS_NS - 1) / MS_NS,
+            .waiting = lane_waiting(&budget->lane),
+        };
+    }
+}

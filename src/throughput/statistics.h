@@ -1,0 +1,70 @@
+/* Statistics: what was asked of one physical partition, by minute for the last hour, and which of
+ * its logical partitions asked for the most. Always on, in bounded memory.
+ *
+ * Of the logical partitions a bounded number is followed, those with the highest charges of late;
+ * any that takes more than 1/keys_max of the partition's RU is among them. What is counted for one
+ * is exact since it is followed; missed_cru bounds what it spent before.
+ *
+ * now_ms is of the wall clock; minutes begin where the clock's do. Time that runs backwards counts
+ * into the current minute. All functions may be called from any thread. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/slice.h"
+
+enum {
+    STATISTICS_MINUTES = 60,
+    STATISTICS_KEYS_MAX = 256,     /* followed, unless the caller says fewer */
+    STATISTICS_KEY_LEN_MAX = 2560, /* longer keys are told apart but shown cut */
+};
+
+struct statistics_numbers {
+    int64_t cru;        /* charged; hundredths of an RU */
+    uint64_t requests;  /* those refused for lack of throughput included */
+    uint64_t throttled; /* those alone */
+    uint64_t bytes_in, bytes_out;
+};
+
+/* One request as it ended. */
+struct statistics_event {
+    struct slice key; /* encoded partition key value; data NULL: no single one, as of a scan */
+    int64_t cru;
+    bool throttled;
+    uint64_t bytes_in, bytes_out;
+};
+
+/* One logical partition that is followed. */
+struct statistics_key {
+    struct slice key;
+    struct statistics_numbers hour; /* since it is followed, at most the last 60 minutes */
+    int64_t missed_cru;             /* it may have spent up to this much more before */
+    uint32_t share_bp;  /* of the partition's RU in the minutes asked for; 10,000 is all */
+    int64_t recent_cru; /* in those minutes */
+    struct statistics_numbers minutes[STATISTICS_MINUTES]; /* [0] is the current one */
+};
+
+struct statistics_totals {
+    int64_t minute; /* the current one: wall clock / 60,000 */
+    struct statistics_numbers hour;
+    struct statistics_numbers minutes[STATISTICS_MINUTES]; /* [0] is the current one */
+};
+
+struct statistics; /* opaque, owned */
+
+struct statistics *statistics_new(uint32_t keys_max); /* 0: STATISTICS_KEYS_MAX */
+void statistics_free(struct statistics *statistics);  /* NULL is fine */
+CLEANUP_FN(struct statistics *, statistics_free)
+
+void statistics_record(struct statistics *statistics, const struct statistics_event *event,
+                       int64_t now_ms);
+
+void statistics_get_totals(struct statistics *statistics, int64_t now_ms,
+                           struct statistics_totals *ret_totals);
+
+/* Who is hot: at most max of those followed, by RU of the last minutes (1 to 60, the current one
+ * included), highest first. In arena; returns how many. */
+size_t statistics_hottest(struct statistics *statistics, uint32_t minutes, size_t max,
+                          int64_t now_ms, struct arena *arena, struct statistics_key **ret_keys);
+
+/* Adds the totals of another partition, minute to its own minute: for a container or a node. */
+void statistics_totals_add(struct statistics_totals *totals, const struct statistics_totals *from);
