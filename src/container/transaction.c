@@ -7,6 +7,7 @@
 #include "document/bson.h"
 #include "document/order.h"
 #include "partition/layout.h"
+#include "throughput/cost.h"
 
 enum { WRITES_MAX = 65536 };
 
@@ -152,12 +153,11 @@ static bool seen_load(struct transaction *transaction, struct seen *seen, struct
     if (!engine_get(scope->engine, transaction->snapshot, scope->partition, key, ENGINE_READ_ANY,
                     transaction->arena, &value, err))
         return false;
-    transaction->work.reads++;
     if (value.found != ENGINE_FOUND)
         return true;
     if (!item_decode(seen->key, value.bytes, &seen->stored, err))
         return false;
-    transaction->work.read_bytes += seen->stored.document.len;
+    transaction->work.bytes_read += seen->stored.document.len;
     seen->is_stored = true;
     seen->is_over = item_expiry_s(&seen->stored.header, scope->definition->default_ttl) <=
                     transaction->now_ms / 1000;
@@ -315,7 +315,7 @@ bool transaction_write(struct transaction *transaction, const struct document_va
     seen->flags = options->not_indexed ? ITEM_NOT_INDEXED : 0;
     seen->expired = false;
     transaction->work.writes++;
-    transaction->work.write_bytes += document.len;
+    transaction->work.bytes_written += document.len;
     plan_note(transaction, seen, !item);
     return true;
 }
@@ -488,8 +488,11 @@ static bool section_build(struct transaction *transaction, size_t index, struct 
                          transaction->arena, &section->set, part, err) ||
         !claims_check(transaction, section, err))
         return false;
-    for (size_t i = 0; i < part->op_count; i++)
-        transaction->work.index_entries += part->ops[i].key.data[0] == PARTITION_FAMILY_INDEX;
+    for (size_t i = 0; i < section->change_count; i++)
+        transaction->work.index_entries +=
+            section->changes[i].index_puts + section->changes[i].index_deletes;
+    transaction->work.write_cru =
+        cost_add(transaction->work.write_cru, write_set_cost(section->set));
     return true;
 }
 

@@ -77,11 +77,14 @@ struct transaction_result {
  * same item shows its final form. */
 struct transaction_result transaction_result(const struct transaction *transaction, size_t nth);
 
-/* The charge's ingredients, known before the commit is sent. */
+/* What the transaction is charged, in hundredths of an RU. Before the commit: for what it read;
+ * afterwards for its writes too, each as the write it is (looking at an item before writing it is
+ * part of that). */
 struct transaction_work {
-    size_t reads, read_bytes;
-    size_t writes, write_bytes;
+    int64_t write_cru;
+    size_t writes;
     size_t index_entries; /* put or deleted */
+    uint64_t bytes_read, bytes_written;
 };
 struct transaction_work transaction_work(const struct transaction *transaction);
 

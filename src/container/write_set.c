@@ -7,6 +7,7 @@
 #include "document/order.h"
 #include "partition/difference.h"
 #include "partition/layout.h"
+#include "throughput/cost.h"
 
 enum point_kind {
     POINT_NUMBER, /* of the change */
@@ -492,6 +493,25 @@ static bool change_check(const struct item_scope *scope, const struct change *ch
     return true;
 }
 
+static bool family_is_index(uint8_t family)
+{
+    return family == PARTITION_FAMILY_INDEX || family == PARTITION_FAMILY_UNIQUE ||
+           family == PARTITION_FAMILY_EXPIRY;
+}
+
+/* Counts what the change added to the list of operations, for the charge. */
+static void index_count(struct builder *b, size_t first_op)
+{
+    for (size_t i = first_op; i < b->set->op_count; i++) {
+        if (!family_is_index(b->set->ops[i].key.data[0]))
+            continue;
+        if (b->set->ops[i].kind == ENGINE_PUT)
+            b->change->index_puts++;
+        else
+            b->change->index_deletes++;
+    }
+}
+
 static bool change_build(struct builder *b, struct error *err)
 {
     if (!change_check(b->scope, b->change, err) ||
@@ -541,9 +561,11 @@ bool write_set_build(const struct item_scope *scope, struct change *changes, siz
     for (size_t i = 0; i < count; i++) {
         struct builder builder = {
             .set = set, .scope = scope, .change = &changes[i], .index = (uint32_t)i};
+        size_t first_op = set->op_count;
 
         if (!change_build(&builder, err))
             return false;
+        index_count(&builder, first_op);
     }
     if (set->claim_count)
         unique_settle(set);
@@ -562,6 +584,26 @@ bool write_set_build(const struct item_scope *scope, struct change *changes, siz
     };
     *ret_set = set;
     return true;
+}
+
+int64_t write_set_cost(const struct write_set *set)
+{
+    int64_t cru = 0;
+
+    for (size_t i = 0; i < set->change_count; i++) {
+        const struct change *change = &set->changes[i];
+        struct cost_write write = {
+            .removes = change->before != NULL,
+            .puts = change->after.data != NULL,
+            .old_bytes = change->before ? change->before->document.len : 0,
+            .new_bytes = change->after.len,
+            .index_puts = change->index_puts,
+            .index_deletes = change->index_deletes,
+        };
+
+        cru = cost_add(cru, cost_write(&write));
+    }
+    return cru;
 }
 
 void write_set_stamp(struct write_set *set, const struct commit_stamp *stamp)

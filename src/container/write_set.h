@@ -23,7 +23,8 @@ struct change {
     bool expired;              /* deleted because its time was over */
     bool reindexed;            /* after is before: only entries are remade; no new version */
 
-    struct item_header header; /* out, after the commit: of after */
+    struct item_header header;          /* out, after the commit: of after */
+    uint32_t index_puts, index_deletes; /* out: entries of index, unique keys and expiry */
 };
 
 struct write_set; /* opaque, in the arena */
@@ -34,6 +35,9 @@ struct write_set; /* opaque, in the arena */
 NODISCARD bool write_set_build(const struct item_scope *scope, struct change *changes, size_t count,
                                struct arena *arena, struct write_set **ret_set,
                                struct commit_part *ret_part, struct error *err);
+
+/* What the changes are charged (throughput/cost.h): each as the write it is. */
+int64_t write_set_cost(const struct write_set *set);
 
 /* Fills in what the commit decided. May be called again with another stamp. */
 void write_set_stamp(struct write_set *set, const struct commit_stamp *stamp);

@@ -9,10 +9,10 @@
  *
  *     NEW --first byte--> OPEN --finish--> FINISHING --all written--> LINGERING --> gone
  *
- * Reading is level-triggered and needs no second call to find the socket empty; TLS may hold bytes
- * that the socket no longer shows, so there reading goes on while it does. The write event is added
- * only when the socket refuses bytes. In steady state a request costs one epoll_wait, one read and
- * one write. */
+ * Reading is level-triggered and needs no second call to find the socket empty; OpenSSL may hold
+ * bytes that the socket no longer shows, so there reading goes on while it does. The write event is
+ * added only when the socket refuses bytes. In steady state a request costs one epoll_wait, one
+ * read and one write. */
 #include "net/connection_private.h"
 
 #include "base/clock.h"
@@ -30,6 +30,7 @@ enum state { STATE_NEW, STATE_OPEN, STATE_FINISHING, STATE_LINGERING };
 
 enum {
     READ_ROOM = 16 * 1024, /* at least so much is read at once behind what is kept */
+    READS_MAX = 16,        /* in a row */
     PIECES_MAX = 16,
     TLS_REST_MS = 1000,     /* after so long without a byte OpenSSL's buffers go */
     TLS_GENEROUS_MAX = 256, /* connections of a loop, over which they go at once */
@@ -45,7 +46,7 @@ struct input {
 struct net_connection {
     struct net_shard *shard;
     struct net_loop *loop;
-    struct net_connection *next, **link; /* in shard->connections */
+    struct net_connection *next, **link; /* in its shard's list */
     struct net_task start_task;
     int fd;
     enum state state;
@@ -62,7 +63,8 @@ struct net_connection {
     const struct net_protocol *protocol;
     void *protocol_state;
     struct net_tls *tls;
-    bool tls_counted;
+    bool tls_counted; /* as established */
+    bool tls_pending; /* OpenSSL held more when reading stopped */
     struct input input;
     struct net_output output;
     struct event read_event, write_event;
@@ -87,8 +89,24 @@ static void connection_give(struct net_connection *connection, struct slice byte
 static void connection_send(struct net_connection *connection);
 static void connection_settle(struct net_connection *connection);
 static void connection_destroy(struct net_connection *connection);
-static void events_arm(struct net_connection *connection);
+static bool events_arm(struct net_connection *connection);
 static void timer_arm(struct net_connection *connection);
+
+static void connection_link(struct net_connection *connection, struct net_connection **list)
+{
+    connection->link = list;
+    connection->next = *list;
+    if (connection->next)
+        connection->next->link = &connection->next;
+    *list = connection;
+}
+
+static void connection_unlink(struct net_connection *connection)
+{
+    *connection->link = connection->next;
+    if (connection->next)
+        connection->next->link = connection->link;
+}
 
 static void connection_clock(struct net_connection *connection)
 {
@@ -121,12 +139,7 @@ static void start(struct net_task *task, struct net_loop *loop)
     struct net_connection *connection = CONTAINER_OF(task, struct net_connection, start_task);
     struct net_shard *shard = connection->shard;
 
-    connection->link = &shard->connections;
-    connection->next = shard->connections;
-    if (connection->next)
-        connection->next->link = &connection->next;
-    shard->connections = connection;
-
+    connection_link(connection, &shard->connections);
     net_output_init(&connection->output, net_loop_chunks(loop));
     event_assign(&connection->read_event, net_loop_base(loop), connection->fd, EV_READ | EV_PERSIST,
                  readable, connection);
@@ -333,12 +346,16 @@ static enum net_io connection_read_once(struct net_connection *connection)
     return io;
 }
 
+/* Once, and with TLS while it holds more, within reason; events_arm looks after the rest. */
 static void connection_read(struct net_connection *connection)
 {
-    while (connection_can_read(connection)) {
+    for (int reads = 0; reads < READS_MAX && connection_can_read(connection); reads++) {
         enum net_io io = connection_read_once(connection);
 
         connection_count_handshake(connection);
+        /* When it wants more from the socket, what it holds is half a record and of no use yet. */
+        connection->tls_pending =
+            io == NET_IO_DONE && connection->tls && net_tls_has_pending(connection->tls);
         switch (io) {
         case NET_IO_DONE:
             break;
@@ -356,7 +373,7 @@ static void connection_read(struct net_connection *connection)
             connection->aborted = true;
             return;
         }
-        if (!connection->tls || !net_tls_has_pending(connection->tls))
+        if (!connection->tls_pending)
             return;
     }
 }
@@ -498,45 +515,42 @@ static void connection_settle(struct net_connection *connection)
         if (connection->input.len)
             connection_give(connection, slice_of(connection->input.data + connection->input.at,
                                                  connection->input.len));
-        /* TLS may hold more that the socket will not announce. */
-        if (connection->tls && net_tls_has_pending(connection->tls)) {
-            connection->depth++;
-            connection_read(connection);
-            connection->depth--;
-        }
     }
     if (connection->peer_closed &&
         (connection->state == STATE_OPEN || connection->state == STATE_NEW))
         connection->state = STATE_FINISHING;
     if (connection->state == STATE_FINISHING && connection->output.len == 0)
         connection_end(connection);
-    if (connection->aborted) {
+    if (connection->aborted || !events_arm(connection))
         connection_destroy(connection);
-        return;
-    }
-    events_arm(connection);
-    timer_arm(connection);
+    else
+        timer_arm(connection);
 }
 
-static void event_want(struct event *event, bool *armed, bool wanted)
+static bool event_want(struct event *event, bool *armed, bool wanted)
 {
     if (*armed == wanted)
-        return;
+        return true;
     *armed = wanted;
-    if (wanted)
-        event_add(event, NULL);
-    else
-        event_del(event);
+    return (wanted ? event_add(event, NULL) : event_del(event)) == 0;
 }
 
-static void events_arm(struct net_connection *connection)
+/* False: the kernel takes no more watches. */
+static bool events_arm(struct net_connection *connection)
 {
     bool wants_read = connection->state == STATE_NEW || connection->state == STATE_LINGERING ||
                       connection->write_wants_read || connection_can_read(connection);
 
-    event_want(&connection->read_event, &connection->read_armed, wants_read);
-    event_want(&connection->write_event, &connection->write_armed,
-               connection->write_blocked && !connection->write_wants_read);
+    if (!event_want(&connection->read_event, &connection->read_armed, wants_read) ||
+        !event_want(&connection->write_event, &connection->write_armed,
+                    connection->write_blocked && !connection->write_wants_read))
+        return false;
+    /* OpenSSL may hold what the socket will not announce again. It is read in a later round: this
+     * may be a call from within another connection's callback, which has the scratch memory.
+     * (libevent ignores the adding of an event that is active, so this comes after.) */
+    if (connection->tls_pending && connection_can_read(connection))
+        event_active(&connection->read_event, EV_READ, 0);
+    return true;
 }
 
 static int64_t earlier(int64_t a_ms, int64_t b_ms)
@@ -563,9 +577,7 @@ static void connection_destroy(struct net_connection *connection)
     event_del(&connection->read_event);
     event_del(&connection->write_event);
     net_timer_free(connection->timer);
-    *connection->link = connection->next;
-    if (connection->next)
-        connection->next->link = connection->link;
+    connection_unlink(connection);
     if (connection->protocol) {
         connection->depth++;
         connection->protocol->closed(connection, connection->protocol_state);
@@ -581,13 +593,17 @@ static void connection_destroy(struct net_connection *connection)
 
 /* The shard */
 
+/* One by one into another list, for settling one connection may end any other. */
 void net_shard_drain(struct net_shard *shard)
 {
-    struct net_connection *next;
+    struct net_connection *drained = NULL;
 
     shard->draining = true;
-    for (struct net_connection *connection = shard->connections; connection; connection = next) {
-        next = connection->next;
+    while (shard->connections) {
+        struct net_connection *connection = shard->connections;
+
+        connection_unlink(connection);
+        connection_link(connection, &drained);
         connection_clock(connection);
         if (connection->state == STATE_NEW) {
             connection->aborted = true;
@@ -598,6 +614,9 @@ void net_shard_drain(struct net_shard *shard)
         }
         connection_settle(connection);
     }
+    shard->connections = drained;
+    if (drained)
+        drained->link = &shard->connections;
 }
 
 void net_shard_abort(struct net_shard *shard)

@@ -16,13 +16,12 @@ struct net_listener; /* opaque, owned */
 struct net_listener_settings {
     uint32_t connections_max;
     int backlog;
-    size_t input_max;   /* bytes kept while the protocol waits for more */
-    size_t output_high; /* the mark of net_connection_is_full */
-    int64_t
-        write_stall_ms;   /* how often it is looked whether waiting output moves; if not, closed */
-    int64_t linger_ms;    /* how long a closing connection waits for the peer to finish */
-    int64_t handshake_ms; /* from accept to the first byte of the protocol, and for TLS */
-    bool tls_required;    /* plain clients are closed; else both are served on the port */
+    size_t input_max;       /* bytes kept while the protocol waits for more; HTTP: over head_max */
+    size_t output_high;     /* the mark of net_connection_is_full */
+    int64_t write_stall_ms; /* output that has not moved between two looks, so long apart: closed */
+    int64_t linger_ms;      /* how long a closing connection waits for the peer to finish */
+    int64_t handshake_ms;   /* from accept to the first byte of the protocol, and for TLS */
+    bool tls_required;      /* plain clients are closed; else both are served on the port */
 };
 
 struct net_listener_settings net_listener_settings_default(void);

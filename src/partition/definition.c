@@ -6,9 +6,6 @@
 
 #include <inttypes.h>
 
-/* Of a path quoted in a message, so that the service's text behind it still fits. */
-enum { PATH_SHOWN_MAX = 32 };
-
 static bool kind_of_parts(const struct partition_definition_parts *parts,
                           enum partition_kind *ret_kind, struct error *err);
 static bool parse_path(struct slice text, struct arena *arena,
@@ -52,9 +49,9 @@ static bool kind_of_parts(const struct partition_definition_parts *parts,
     bool hash = !parts->kind.data || slice_equal(parts->kind, SLICE("Hash"));
 
     if (!hash && !slice_equal(parts->kind, SLICE("MultiHash")))
-        return error_set(
-            err, ERROR_BAD_REQUEST, "partition key kind \"%.*s\" is neither Hash nor MultiHash",
-            (int)MIN(parts->kind.len, (size_t)PATH_SHOWN_MAX), (const char *)parts->kind.data);
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "partition key kind is neither Hash nor MultiHash but \"%.*s\"",
+                         SLICE_ARG(parts->kind));
     if (parts->version < 0 || parts->version > 2)
         return error_set(err, ERROR_BAD_REQUEST,
                          "partition key version %" PRIi64 " is neither 1 nor 2", parts->version);

@@ -173,10 +173,10 @@ static bool drop_fenced(struct rocks_engine *rocks, uint32_t id, struct error *e
     char *failure = NULL;
     bool done;
 
-    if (!rocks_epochs_find(&rocks->epochs, id))
-        return true;
     buf_init(&min, BUF_DEFAULT_MAX);
     buf_init(&max, BUF_DEFAULT_MAX);
+    if (!rocks_epochs_find(&rocks->epochs, id))
+        return true;
     rocks_range_bounds(id, (struct engine_range){0}, &min, &max);
     epoch_key(id, key);
     batch = rocksdb_writebatch_create();

@@ -1,8 +1,6 @@
 #include "container/index_policy.h"
 
-#include "base/clock.h"
 #include "document/json.h"
-#include "document/order.h"
 #include "support/check.h"
 #include "support/documents.h"
 
@@ -19,151 +17,207 @@ static const struct index_policy *policy_of(struct arena *arena, const char *jso
     return policy;
 }
 
-/* The entries as lines; each also has to be as long as it says. */
-static char *entries_text(struct arena *arena, const struct index_policy *policy, struct slice item)
-{
-    CLEANUP(buf_done) struct buf buf;
-    struct index_entry *entries;
-    size_t count;
-    struct error err;
-
-    buf_init(&buf, BUF_DEFAULT_MAX);
-    assert_ok(index_entries(policy, item, arena, &entries, &count, &err), &err);
-    for (size_t i = 0; i < count; i++) {
-        struct slice bytes = entries[i].bytes, again = bytes;
-
-        if (i)
-            assert_true(slice_compare(entries[i - 1].bytes, bytes) < 0);
-        assert_ok(index_entry_print(&bytes, &buf, &err), &err);
-        buf_append_byte(&buf, '\n');
-        assert_int_equal(bytes.len, 0);
-        assert_ok(index_entry_skip(&again, &err), &err);
-        assert_int_equal(again.len, 0);
-    }
-    return arena_text(arena, buf_slice(&buf));
-}
-
-static void assert_entries(const char *policy, const char *item, const char *expected)
-{
-    CLEANUP(arena_free) struct arena *arena = arena_new();
-
-    assert_string_equal(entries_text(arena, policy_of(arena, policy), document_of(arena, item)),
-                        expected);
-}
-
 #define PATHS(included, excluded)                                                                  \
     "{\"includedPaths\":[" included "],\"excludedPaths\":[" excluded "]}"
 #define PATH(text) "{\"path\":\"" text "\"}"
 
-static void every_leaf_is_an_entry_by_default(void **state UNUSED)
+#define ROOT "\"includedPaths\":[{\"path\":\"/*\"}]"
+#define ETAG "{\"path\":\"/\\\"_etag\\\"/?\"}"
+#define MODE "{\"indexingMode\":\"consistent\",\"automatic\":true,"
+
+static void policies_are_completed_as_the_service_shows_them(void **state UNUSED)
 {
-    assert_entries(NULL,
-                   "{\"id\":\"a\",\"n\":1.5,\"deep\":{\"x\":true,\"y\":null},"
-                   "\"tags\":[\"b\",\"a\",\"b\"],\"list\":[{\"k\":1},[2]],\"none\":[],\"nil\":{}}",
-                   "/deep/x = true\n"
-                   "/deep/y = null\n"
-                   "/id = \"a\"\n"
-                   "/list/[]/[] = 2\n"
-                   "/list/[]/k = 1\n"
-                   "/n = 1.5\n"
-                   "/nil = object\n"
-                   "/none = array\n"
-                   "/tags/[] = \"a\"\n"
-                   "/tags/[] = \"b\"\n");
+    static const struct {
+        const char *given, *shown;
+    } samples[] = {
+        {NULL, MODE ROOT ",\"excludedPaths\":[" ETAG "]}"},
+        {"{}", MODE ROOT ",\"excludedPaths\":[" ETAG "]}"},
+        {"{\"indexingMode\":\"Consistent\",\"includedPaths\":null}",
+         MODE ROOT ",\"excludedPaths\":[" ETAG "]}"},
+        {"{\"includedPaths\":[{\"path\":\"/\",\"indexes\":[{\"kind\":\"Range\",\"dataType\":"
+         "\"String\",\"precision\":-1}]}]}",
+         MODE ROOT ",\"excludedPaths\":[" ETAG "]}"},
+        {"{\"excludedPaths\":[{\"path\":\"/a/?\"}],\"unknown\":1}",
+         MODE ROOT ",\"excludedPaths\":[{\"path\":\"/a/?\"}," ETAG "]}"},
+        {"{\"excludedPaths\":[" ETAG "]}", MODE ROOT ",\"excludedPaths\":[" ETAG "]}"},
+        {"{\"includedPaths\":[{\"path\":\"/*\"}," ETAG "]}",
+         MODE "\"includedPaths\":[{\"path\":\"/*\"}," ETAG "],\"excludedPaths\":[]}"},
+        {"{\"includedPaths\":[{\"path\":\"/a/*\"}],\"excludedPaths\":[{\"path\":\"/*\"}]}", MODE
+         "\"includedPaths\":[{\"path\":\"/a/*\"}],\"excludedPaths\":[{\"path\":\"/*\"}," ETAG "]}"},
+        {"{\"automatic\":false,\"indexingMode\":\"lazy\"}",
+         "{\"indexingMode\":\"lazy\",\"automatic\":false," ROOT ",\"excludedPaths\":[" ETAG "]}"},
+        {"{\"indexingMode\":\"none\",\"automatic\":true}",
+         "{\"indexingMode\":\"none\",\"automatic\":false,\"includedPaths\":[],"
+         "\"excludedPaths\":[]}"},
+        {"{\"compositeIndexes\":[[{\"path\":\"/a\"},{\"path\":\"/b\",\"order\":\"Descending\"}]]}",
+         MODE ROOT ",\"excludedPaths\":[" ETAG "],\"compositeIndexes\":[[{\"path\":\"/a\","
+                   "\"order\":\"ascending\"},{\"path\":\"/b\",\"order\":\"descending\"}]]}"},
+        {"{\"vectorIndexes\":[{\"path\":\"/v\",\"type\":\"diskANN\",\"quantizationByteSize\":8,"
+         "\"vectorIndexShardKey\":[\"/a\"]}],\"fullTextIndexes\":[{\"path\":\"/t\"}],"
+         "\"spatialIndexes\":[{\"path\":\"/l/?\",\"types\":[\"Point\"],\"boundingBox\":"
+         "{\"xmin\":0,\"ymin\":0,\"xmax\":1,\"ymax\":1.5}}]}",
+         MODE ROOT ",\"excludedPaths\":[" ETAG "],\"spatialIndexes\":[{\"path\":\"/l/?\",\"types\":"
+                   "[\"Point\"],\"boundingBox\":{\"xmin\":0,\"ymin\":0,\"xmax\":1,\"ymax\":1.5}}],"
+                   "\"vectorIndexes\":[{\"path\":\"/v\",\"type\":\"diskANN\","
+                   "\"quantizationByteSize\":8,\"vectorIndexShardKey\":[\"/a\"]}],"
+                   "\"fullTextIndexes\":[{\"path\":\"/t\"}]}"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+        CLEANUP(arena_free) struct arena *arena = arena_new();
+        CLEANUP(buf_done) struct buf completed, json;
+        const struct index_policy *policy;
+        struct error err;
+
+        buf_init(&completed, BUF_DEFAULT_MAX);
+        buf_init(&json, BUF_DEFAULT_MAX);
+        assert_ok(
+            index_policy_parse(samples[i].given ? document_of(arena, samples[i].given) : SLICE_NONE,
+                               arena, &completed, &policy, &err),
+            &err);
+        document_json_write(buf_slice(&completed), &json);
+        assert_string_equal(arena_text(arena, buf_slice(&json)), samples[i].shown);
+        /* What is shown is taken, and shown the same. */
+        buf_clear(&json);
+        assert_ok(index_policy_parse(buf_slice(&completed), arena, &json, &policy, &err), &err);
+        assert_true(slice_equal(buf_slice(&completed), buf_slice(&json)));
+    }
 }
 
-static void nothing_but_id_is_indexed_when_the_mode_is_none(void **state UNUSED)
+static void wrong_policies_are_refused(void **state UNUSED)
+{
+    static const struct {
+        const char *given, *message;
+    } samples[] = {
+        {"{\"indexingMode\":\"eager\"}", "\"eager\""},
+        {"{\"indexingMode\":1}", "\"indexingMode\" is not a string"},
+        {"{\"automatic\":1}", "\"automatic\" is not a boolean"},
+        {"{\"includedPaths\":{}}", "\"includedPaths\" is not an array"},
+        {"{\"includedPaths\":[1]}", "has no \"path\""},
+        {"{\"includedPaths\":[{\"path\":\"a\"}]}", "position '0'"},
+        {"{\"includedPaths\":[{\"path\":\"/a\"}]}", "does not end in"},
+        {"{\"includedPaths\":[{\"path\":\"/a/*\"}]}", "mandatory"},
+        {PATHS(PATH("/*") "," PATH("/a/?"), PATH("/a/?")), "both included and excluded"},
+        {PATHS(PATH("/*"), PATH("/{a, b}/?")), "tuple"},
+        {PATHS(PATH("/*") "," PATH("/{a,b,c,d,e,f,g,h,i}/?"), ""), "members"},
+        {"{\"compositeIndexes\":[{}]}", "2 to 8"},
+        {"{\"compositeIndexes\":[[{\"path\":\"/a\"}]]}", "2 to 8"},
+        {"{\"compositeIndexes\":[[{\"path\":\"/a\"},{}]]}", "\"path\""},
+        {"{\"compositeIndexes\":[[{\"path\":\"/a\"},{\"path\":\"/b/*\"}]]}", "position '3'"},
+        {"{\"compositeIndexes\":[[{\"path\":\"/a\"},{\"path\":\"/b\",\"order\":\"up\"}]]}",
+         "ascending"},
+        {"{\"spatialIndexes\":[{\"path\":\"/a/?\",\"types\":[\"Circle\"]}]}", "type"},
+        {"{\"spatialIndexes\":[{\"path\":\"/a/?\",\"boundingBox\":{\"xmin\":1}}]}", "four"},
+        {"{\"vectorIndexes\":[{\"path\":\"/v\",\"type\":\"notFlat\"}]}",
+         "Index Type::notFlat is invalid"},
+        {"{\"vectorIndexes\":[{\"path\":\"/v\",\"type\":\"flat\",\"quantizationByteSize\":513}]}",
+         "1 to 512"},
+        {"{\"fullTextIndexes\":[{\"path\":\"/t/*\"}]}", "position '3'"},
+    };
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    CLEANUP(buf_done) struct buf completed;
+
+    buf_init(&completed, BUF_DEFAULT_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+        const struct index_policy *policy;
+        struct error err;
+
+        assert_fails(index_policy_parse(document_of(arena, samples[i].given), arena, &completed,
+                                        &policy, &err),
+                     &err, ERROR_BAD_REQUEST);
+        assert_contains(err.message, samples[i].message);
+        assert_int_equal(completed.len, 0);
+    }
+}
+
+static bool policy_with_composites(int count, size_t *ret_count)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    CLEANUP(buf_done) struct buf buf, completed;
+    const struct index_policy *policy;
+    struct error err;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    buf_init(&completed, BUF_DEFAULT_MAX);
+    for (int i = 0; i < count; i++)
+        buf_printf(&buf, "%s[{\"path\":\"/a%d\"},{\"path\":\"/b\"}]",
+                   i ? "," : "{\"compositeIndexes\":[", i);
+    buf_append_text(&buf, "]}");
+    if (!index_policy_parse(document_of(arena, arena_text(arena, buf_slice(&buf))), arena,
+                            &completed, &policy, &err))
+        return false;
+    (void)index_policy_composites(policy, ret_count);
+    return true;
+}
+
+static void composites_have_a_limit_in_all(void **state UNUSED)
+{
+    const int max = INDEX_COMPOSITE_TOTAL_MAX / 2;
+    size_t count;
+
+    assert_true(policy_with_composites(max, &count));
+    assert_int_equal(count, max);
+    assert_false(policy_with_composites(max + 1, &count));
+}
+
+static void covers_says_what_has_entries(void **state UNUSED)
+{
+    static const struct {
+        const char *policy, *path;
+        bool covered, undefined;
+    } samples[] = {
+        {NULL, "/a", true, false},
+        {NULL, "/*", true, false},
+        {NULL, "/a/*", true, false},
+        {NULL, "/_etag", false, false},
+        {NULL, "/_ts", false, false},
+        {"{\"indexingMode\":\"none\"}", "/a", false, false},
+        {"{\"indexingMode\":\"none\"}", "/id", true, false},
+        {PATHS(PATH("/*"), PATH("/a/b/?")), "/a/b", false, false},
+        {PATHS(PATH("/*"), PATH("/a/b/?")), "/a/b/c", true, false},
+        {PATHS(PATH("/*"), PATH("/a/b/?")), "/a/*", false, false},
+        {PATHS(PATH("/*"), PATH("/a/b/?")), "/*", false, false},
+        {PATHS(PATH("/*"), PATH("/a/b/?")), "/c/*", true, false},
+        {PATHS(PATH("/a/?"), PATH("/*")), "/a/?", true, true},
+        {PATHS(PATH("/a/?"), PATH("/*")), "/a/b", false, false},
+        {PATHS(PATH("/a/[]/b/?"), PATH("/*")), "/a/[]/b", true, true},
+        {PATHS(PATH("/a/[]/b/?"), PATH("/*")), "/a/b", false, false},
+        {PATHS(PATH("/a/[]/{b, c}/?"), PATH("/*")), "/a/[]/{b,c}/?", true, true},
+        {PATHS(PATH("/a/[]/{b, c}/?"), PATH("/*")), "/a/[]/{c, b}/?", false, false},
+        {PATHS(PATH("/a/[]/{b, c}/?"), PATH("/*")), "/a/[]/b", false, false},
+    };
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+
+    for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+        const struct index_policy *policy = policy_of(arena, samples[i].policy);
+        struct document_path path;
+        struct error err;
+
+        assert_ok(document_path_parse(slice_of_text(samples[i].path), DOCUMENT_PATH_INDEX, arena,
+                                      &path, &err),
+                  &err);
+        if (index_policy_covers(policy, &path) != samples[i].covered ||
+            index_policy_covers_undefined(policy, &path) != samples[i].undefined)
+            fail_msg("sample %zu, path %s", i, samples[i].path);
+    }
+}
+
+static void none_is_known_by_its_mode(void **state UNUSED)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
 
-    assert_entries("{\"indexingMode\":\"none\"}", "{\"id\":\"a\",\"b\":1}", "/id = \"a\"\n");
-    assert_entries("{\"indexingMode\":\"none\",\"includedPaths\":[{\"path\":\"/*\"}]}",
-                   "{\"id\":\"a\",\"b\":1}", "/id = \"a\"\n");
     assert_true(index_policy_is_none(policy_of(arena, "{\"indexingMode\":\"None\"}")));
     assert_false(index_policy_is_none(policy_of(arena, "{}")));
-}
-
-static void id_is_indexed_whatever_is_excluded(void **state UNUSED)
-{
-    assert_entries(PATHS("", PATH("/*")), "{\"id\":\"a\",\"b\":1}", "/id = \"a\"\n");
-    assert_entries(PATHS(PATH("/*"), PATH("/id/?")), "{\"id\":\"a\",\"b\":1}",
-                   "/b = 1\n/id = \"a\"\n");
-}
-
-static void the_most_precise_path_decides(void **state UNUSED)
-{
-    const char *item = "{\"a\":{\"b\":{\"c\":1,\"d\":2},\"e\":3},\"f\":4}";
-
-    assert_entries(PATHS(PATH("/*"), PATH("/a/*")), item, "/f = 4\n");
-    assert_entries(PATHS(PATH("/*") "," PATH("/a/b/*"), PATH("/a/*")), item,
-                   "/a/b/c = 1\n/a/b/d = 2\n/f = 4\n");
-    assert_entries(PATHS(PATH("/*") "," PATH("/a/b/*"), PATH("/a/*") "," PATH("/a/b/c/?")), item,
-                   "/a/b/d = 2\n/f = 4\n");
-    assert_entries(PATHS(PATH("/a/b/d/?"), PATH("/*")), item, "/a/b/d = 2\n");
-    assert_entries(PATHS(PATH("/f/?"), PATH("/*") "," PATH("/f/*")), item, "/f = 4\n");
-    assert_entries(PATHS(PATH("/*") "," PATH("/f/*"), PATH("/f/?")), "{\"f\":{\"x\":1}}",
-                   "/f/x = 1\n");
-}
-
-static void elements_are_named_by_brackets(void **state UNUSED)
-{
-    const char *item = "{\"a\":[{\"b\":1,\"c\":2},{\"b\":3},[4],5]}";
-
-    assert_entries(PATHS(PATH("/a/[]/*"), PATH("/*")), item,
-                   "/a/[] = 5\n/a/[]/[] = 4\n/a/[]/b = 1\n/a/[]/b = 3\n/a/[]/c = 2\n");
-    assert_entries(PATHS(PATH("/*"), PATH("/a/[]/b/?")), item,
-                   "/a/[] = 5\n/a/[]/[] = 4\n/a/[]/c = 2\n");
-    assert_entries(PATHS(PATH("/*"), PATH("/a/b/?")), "{\"a\":[{\"b\":1}]}", "/a/[]/b = 1\n");
-}
-
-static void a_scalar_included_by_name_is_indexed_when_it_is_missing(void **state UNUSED)
-{
-    const char *policy = PATHS(PATH("/a/b/?") "," PATH("/l/[]/x/?"), PATH("/*"));
-
-    assert_entries(policy, "{}", "/a/b = undefined\n");
-    assert_entries(policy, "{\"a\":1}", "/a/b = undefined\n");
-    assert_entries(policy, "{\"a\":{\"c\":1}}", "/a/b = undefined\n");
-    assert_entries(policy, "{\"a\":{\"b\":null}}", "/a/b = null\n");
-    assert_entries(policy, "{\"a\":{\"b\":[]}}", "");
-    assert_entries(policy, "{\"a\":[{\"b\":2}]}", "/a/b = undefined\n");
-    assert_entries(policy, "{\"a\":{\"b\":1},\"l\":[{\"x\":1},{},7]}",
-                   "/a/b = 1\n/l/[]/x = undefined\n/l/[]/x = 1\n");
-}
-
-static void composites_have_an_entry_for_every_item(void **state UNUSED)
-{
-    const char *policy =
-        "{\"includedPaths\":[],\"excludedPaths\":[{\"path\":\"/*\"}],\"compositeIndexes\":"
-        "[[{\"path\":\"/a\"},{\"path\":\"/b/c\",\"order\":\"descending\"}]]}";
-
-    assert_entries(policy, "{\"a\":1,\"b\":{\"c\":\"x\"}}", "(/a asc, /b/c desc) = 1, \"x\"\n");
-    assert_entries(policy, "{\"b\":[1]}", "(/a asc, /b/c desc) = undefined, undefined\n");
-    assert_entries(policy, "{\"a\":[1],\"b\":{\"c\":{\"z\":1}}}",
-                   "(/a asc, /b/c desc) = array, object\n");
-}
-
-static void tuples_have_an_entry_for_every_element(void **state UNUSED)
-{
-    const char *policy = PATHS(PATH("/e/[]/{n, c/d}/?") "," PATH("/{x, y}/?"), PATH("/*"));
-
-    assert_entries(policy, "{\"x\":1,\"e\":[{\"n\":1,\"c\":{\"d\":2}},{\"n\":3},4]}",
-                   "/{/x, /y} = 1, undefined\n"
-                   "/e/[]/{/n, /c/d} = undefined, undefined\n"
-                   "/e/[]/{/n, /c/d} = 1, 2\n"
-                   "/e/[]/{/n, /c/d} = 3, undefined\n");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_leaf_is_an_entry_by_default),
-        cmocka_unit_test(nothing_but_id_is_indexed_when_the_mode_is_none),
-        cmocka_unit_test(id_is_indexed_whatever_is_excluded),
-        cmocka_unit_test(the_most_precise_path_decides),
-        cmocka_unit_test(elements_are_named_by_brackets),
-        cmocka_unit_test(a_scalar_included_by_name_is_indexed_when_it_is_missing),
-        cmocka_unit_test(composites_have_an_entry_for_every_item),
-        cmocka_unit_test(tuples_have_an_entry_for_every_element),
+        cmocka_unit_test(policies_are_completed_as_the_service_shows_them),
+        cmocka_unit_test(wrong_policies_are_refused),
+        cmocka_unit_test(composites_have_a_limit_in_all),
+        cmocka_unit_test(covers_says_what_has_entries),
+        cmocka_unit_test(none_is_known_by_its_mode),
     };
     return cmocka_run_group_tests_name("container/index_policy", tests, NULL, NULL);
 }

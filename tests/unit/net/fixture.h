@@ -5,6 +5,7 @@
  *     /size/N   answers with N bytes, handed over
  *     /arena/N  the same, from the request's arena
  *     /later    defers; the test takes the request with fixture_parked and answers it itself
+ *     /wake     answers the next request that /later has deferred, then its own like /echo
  *     /bye      answers and closes
  * Clients wait at most ten seconds for anything, so that a fault fails instead of hanging. */
 #pragma once
@@ -99,6 +100,29 @@ static inline void fixture_answer_sized(struct fixture *fixture, struct net_http
     net_http_respond(request, &response);
 }
 
+static inline void fixture_answer(struct net_http_request *request, const char *text)
+{
+    net_http_respond(request,
+                     &(struct net_http_response){.status = 200, .body = slice_of_text(text)});
+}
+
+static inline void fixture_answer_echo(struct fixture *fixture, struct net_http_request *request)
+{
+    struct net_http_request *parked = NULL;
+
+    if (slice_equal(request->path, SLICE("/wake"))) {
+        WITH_LOCK (&fixture->lock) {
+            parked = fixture->parked[fixture->parked_taken++];
+        }
+        fixture_answer(parked, "woken");
+    }
+    net_http_respond(request, &(struct net_http_response){
+                                  .status = 200,
+                                  .body = request->body,
+                                  .close = slice_equal(request->path, SLICE("/bye")),
+                              });
+}
+
 static inline void fixture_handle(struct net_http_request *request, void *context)
 {
     struct fixture *fixture = context;
@@ -110,11 +134,7 @@ static inline void fixture_handle(struct net_http_request *request, void *contex
     else if (slice_starts_with(request->path, SLICE("/later")))
         fixture_park(fixture, request);
     else
-        net_http_respond(request, &(struct net_http_response){
-                                      .status = 200,
-                                      .body = request->body,
-                                      .close = slice_equal(request->path, SLICE("/bye")),
-                                  });
+        fixture_answer_echo(fixture, request);
 }
 
 static inline struct fixture *fixture_new(const struct fixture_settings *settings)
@@ -158,12 +178,6 @@ static inline struct net_http_request *fixture_parked(struct fixture *fixture)
         request = fixture->parked[fixture->parked_taken++];
     }
     return request;
-}
-
-static inline void fixture_answer(struct net_http_request *request, const char *text)
-{
-    net_http_respond(request,
-                     &(struct net_http_response){.status = 200, .body = slice_of_text(text)});
 }
 
 /* Clients */

@@ -373,6 +373,23 @@ static void idle_and_silent_connections_are_closed(void **state UNUSED)
     client_expect_closed(silent);
 }
 
+static void a_client_that_stops_reading_is_cut(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    struct net_listener_metrics metrics;
+
+    settings.listener.write_stall_ms = 20;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+
+    CLIENT_SEND(client, GET("/size/30000000"));
+    for (int i = 0; i < 10000 && atomic_load(&fixture->released) == 0; i++)
+        usleep(1000);
+    assert_int_equal(atomic_load(&fixture->released), 1);
+    net_listener_metrics(fixture->listener, &metrics);
+    assert_true(metrics.bytes_out < 30000000);
+}
+
 static void a_handler_may_take_longer_than_any_deadline(void **state UNUSED)
 {
     struct fixture_settings settings = fixture_settings();
@@ -522,6 +539,7 @@ int main(void)
         cmocka_unit_test(continue_is_sent_when_it_is_waited_for),
         cmocka_unit_test(late_heads_and_bodies_time_out),
         cmocka_unit_test(idle_and_silent_connections_are_closed),
+        cmocka_unit_test(a_client_that_stops_reading_is_cut),
         cmocka_unit_test(a_handler_may_take_longer_than_any_deadline),
         cmocka_unit_test(values_cannot_break_out_of_their_header),
         cmocka_unit_test(answers_are_counted_by_class),

@@ -76,6 +76,94 @@ static void large_bodies_pass_both_ways(void **state UNUSED)
     }
 }
 
+/* All records in one segment, so that the server's OpenSSL reads further than it decrypts. */
+static void client_send_at_once(struct client *client, struct slice bytes)
+{
+    BIO *memory = BIO_new(BIO_s_mem());
+    char *records;
+    long len;
+
+    SSL_set0_wbio(client->ssl, memory);
+    assert_int_equal(SSL_write(client->ssl, bytes.data, (int)bytes.len), (int)bytes.len);
+    len = BIO_get_mem_data(memory, &records);
+    assert_int_equal(send(client->fd, records, (size_t)len, MSG_NOSIGNAL), len);
+}
+
+/* Both connections share a loop, and so the memory that is read into. */
+static void answering_one_connection_leaves_another_ones_request_alone(void **state UNUSED)
+{
+    CLEANUP(net_tls_context_unref) struct net_tls_context *tls = tls_context_make();
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(buf_done) struct buf requests;
+
+    settings.tls = tls;
+    settings.loops = 1;
+    settings.http.in_flight_max = 1;
+    settings.http.head_max = 2048;
+    settings.listener.input_max = 4096;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *sleeper = client_new(fixture);
+    CLEANUP(client_free) struct client *waker = client_new(fixture);
+
+    /* While the first waits, OpenSSL has begun to read the second record. The first ends together
+     * with a request, so that nothing of it is kept when it goes on. */
+    buf_init(&requests, BUF_DEFAULT_MAX);
+    BUF_APPEND(&requests, "GET /later HTTP/1.1\r\nHost: a\r\nX: ");
+    while ((16384 - requests.len - 4) % (sizeof(GET("/size/1")) - 1) != 0)
+        buf_append_byte(&requests, 'x');
+    BUF_APPEND(&requests, "\r\n\r\n");
+    for (int i = 0; i < 1500; i++)
+        BUF_APPEND(&requests, GET("/size/1"));
+    assert_true(client_start_tls(sleeper));
+    client_send_at_once(sleeper, buf_slice(&requests));
+    WITH_LOCK (&fixture->lock) {
+        while (fixture->parked_count == 0)
+            condition_wait(&fixture->parked_came, &fixture->lock);
+    }
+    CLIENT_SEND(waker, "POST /wake HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\nmy body");
+    client_expect(waker, 200, SLICE("my body"));
+    client_expect(sleeper, 200, SLICE("woken"));
+    for (int i = 0; i < 1500; i++)
+        client_expect(sleeper, 200, SLICE("a"));
+}
+
+static void thread_cpu(void *context)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    *(int64_t *)context = (int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000;
+}
+
+static void half_a_record_is_waited_for_without_work(void **state UNUSED)
+{
+    CLEANUP(net_tls_context_unref) struct net_tls_context *tls = tls_context_make();
+    struct fixture_settings settings = fixture_settings();
+
+    settings.tls = tls;
+    settings.loops = 1;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+    BIO *memory = BIO_new(BIO_s_mem());
+    int64_t before_ms, after_ms;
+    char *records;
+    long len;
+
+    assert_true(client_start_tls(client));
+    SSL_set0_wbio(client->ssl, memory);
+    assert_true(SSL_write(client->ssl, GET("/size/1"), sizeof(GET("/size/1")) - 1) > 0);
+    assert_true(SSL_write(client->ssl, GET("/size/2"), sizeof(GET("/size/2")) - 1) > 0);
+    len = BIO_get_mem_data(memory, &records);
+    assert_int_equal(send(client->fd, records, (size_t)len - 9, MSG_NOSIGNAL), len - 9);
+    client_expect(client, 200, SLICE("a"));
+    net_loop_call(net_loops_at(fixture->loops, 0), thread_cpu, &before_ms);
+    usleep(200 * 1000);
+    net_loop_call(net_loops_at(fixture->loops, 0), thread_cpu, &after_ms);
+    assert_true(after_ms - before_ms < 20);
+    assert_int_equal(send(client->fd, records + len - 9, 9, MSG_NOSIGNAL), 9);
+    client_expect(client, 200, SLICE("ab"));
+}
+
 static void a_new_certificate_serves_new_connections(void **state UNUSED)
 {
     CLEANUP(net_tls_context_unref) struct net_tls_context *old = tls_context_make();
@@ -193,6 +281,8 @@ int main(void)
         cmocka_unit_test(plain_and_tls_share_a_port),
         cmocka_unit_test(the_handshake_is_modern_and_names_the_protocol),
         cmocka_unit_test(large_bodies_pass_both_ways),
+        cmocka_unit_test(answering_one_connection_leaves_another_ones_request_alone),
+        cmocka_unit_test(half_a_record_is_waited_for_without_work),
         cmocka_unit_test(a_new_certificate_serves_new_connections),
         cmocka_unit_test(a_port_may_insist_on_tls),
         cmocka_unit_test(a_broken_handshake_is_counted_and_closed),

@@ -65,7 +65,7 @@ static void what_cannot_be_a_key_is_refused_in_the_words_of_the_service(void **s
         {"{\"paths\":[]}", "partition key definition names no path"},
         {"{}", "partition key definition names no path"},
         {"{\"paths\":[\"/a\"],\"kind\":\"Range\"}",
-         "partition key kind \"Range\" is neither Hash nor MultiHash"},
+         "partition key kind is neither Hash nor MultiHash but \"Range\""},
         {"{\"paths\":[\"/a\"],\"kind\":1}", "partition key kind is not a string"},
         {"{\"paths\":[\"/a\"],\"version\":3}", "partition key version 3 is neither 1 nor 2"},
         {"{\"paths\":[\"/a\"],\"version\":\"2\"}", "partition key version is neither 1 nor 2"},

@@ -1,0 +1,401 @@
+/* Opening and closing, accounts and databases. Containers and offers have files of their own.
+ *
+ * A change costs one durable commit and holds change_lock while it runs. That makes changes of the
+ * catalogue as slow as a disk's sync, one after the other; they are rare, and requests on items
+ * never wait for them. */
+#include "container/catalogue_private.h"
+
+enum { EPOCH = 1 };
+
+/* --- Opening --------------------------------------------------------------------------------- */
+
+/* A root without a catalogue is new. If anything else is there, the operator has named another node
+ * first, and going on would drop what the real catalogue owns. */
+static bool new_check(const struct catalogue *catalogue, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+
+    for (size_t i = 0; i < cluster_count(catalogue->cluster); i++) {
+        const struct cluster_node *node = cluster_at(catalogue->cluster, i);
+        struct engine_partition *partitions;
+        size_t count, own = i == 0;
+
+        if (!engine_partition_list(node->engine, arena, &partitions, &count, err))
+            return error_prefix(err, "node \"%s\"", node->name);
+        if (count > own || (count == 1 && partitions[0].id != CATALOGUE_PARTITION))
+            return error_set(err, ERROR_CONFIGURATION,
+                             "node \"%s\" holds partitions, and node \"%s\" no catalogue: the "
+                             "node with the catalogue must be named first",
+                             node->name, cluster_at(catalogue->cluster, 0)->name);
+    }
+    return true;
+}
+
+/* The epoch of the catalogue's partition, which is made if the root has none. */
+static bool partition_settle(struct catalogue *catalogue, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct engine_partition *partitions;
+    size_t count;
+
+    if (!engine_partition_list(catalogue->engine, arena, &partitions, &count, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (partitions[i].id == CATALOGUE_PARTITION) {
+            catalogue->epoch = partitions[i].epoch;
+            return true;
+        }
+    if (count)
+        return new_check(catalogue, err);
+    catalogue->epoch = EPOCH;
+    return engine_partition_create(catalogue->engine, CATALOGUE_PARTITION, EPOCH, err) &&
+           commit_partition_open(catalogue->commit, CATALOGUE_PARTITION, EPOCH, err);
+}
+
+/* Gives every node the number it has in the head, or the next. True in *ret_changed: the head is to
+ * be written before anything is put on the new nodes. */
+static bool nodes_number(struct catalogue *catalogue, bool *ret_changed, struct error *err)
+{
+    struct head *head = &catalogue->head;
+
+    *ret_changed = false;
+    for (size_t i = 0; i < cluster_count(catalogue->cluster); i++) {
+        const struct cluster_node *node = cluster_at(catalogue->cluster, i);
+        uint32_t number = 0;
+
+        while (number < head->node_count &&
+               strcmp(head->nodes[number], engine_node_id(node->engine)) != 0)
+            number++;
+        if (number == head->node_count) {
+            if (number == CLUSTER_NODES_MAX)
+                return error_set(err, ERROR_CONFIGURATION,
+                                 "node \"%s\" is one too many: the catalogue knows %d", node->name,
+                                 CLUSTER_NODES_MAX);
+            memcpy(head->nodes[number], engine_node_id(node->engine), sizeof head->nodes[0]);
+            head->node_count++;
+            *ret_changed = true;
+        }
+        cluster_number(catalogue->cluster, i, number);
+    }
+    return true;
+}
+
+static bool head_write(struct catalogue *catalogue, struct error *err)
+{
+    CLEANUP(change_end) struct change change;
+
+    return change_begin(catalogue, &change, err) && change_commit(&change, err);
+}
+
+static bool head_settle(struct catalogue *catalogue, struct error *err)
+{
+    bool found, changed;
+
+    catalogue->head = (struct head){.next_account = 1,
+                                    .next_database = 1,
+                                    .next_container = 1,
+                                    .next_offer = 1,
+                                    .next_partition = CATALOGUE_PARTITION + 1};
+    if (!catalogue_head_load(catalogue, &found, err) || (!found && !new_check(catalogue, err)) ||
+        !nodes_number(catalogue, &changed, err))
+        return false;
+    return !changed || head_write(catalogue, err);
+}
+
+static struct catalogue *catalogue_new(const struct catalogue_options *options)
+{
+    struct catalogue *catalogue = MEMORY_NEW(struct catalogue);
+    const struct cluster_node *root = cluster_at(options->cluster, 0);
+
+    catalogue->cluster = options->cluster;
+    catalogue->commit = root->commit;
+    catalogue->engine = root->engine;
+    catalogue->limits = options->limits ? *options->limits : CATALOGUE_LIMITS_DEFAULT;
+    catalogue->log = options->log;
+    catalogue->root = state_new(STATE_ROOT, SLICE(""), 0);
+    mutex_init(&catalogue->state_lock);
+    mutex_init(&catalogue->change_lock);
+    mutex_init(&catalogue->purging_lock);
+    mutex_init(&catalogue->queue_lock);
+    condition_init(&catalogue->wake);
+    return catalogue;
+}
+
+bool catalogue_open(const struct catalogue_options *options, struct catalogue **ret_catalogue,
+                    struct error *err)
+{
+    CLEANUP(catalogue_close) struct catalogue *catalogue = catalogue_new(options);
+    bool loaded = false;
+
+    if (!partition_settle(catalogue, err) || !head_settle(catalogue, err))
+        return error_prefix(err, "catalogue");
+    WITH_LOCK (&catalogue->change_lock)
+        loaded = catalogue_load(catalogue, err);
+    if (!loaded)
+        return error_prefix(err, "catalogue");
+    purge_start(catalogue, options->purge_by_hand);
+    *ret_catalogue = TAKE(catalogue);
+    return true;
+}
+
+void catalogue_close(struct catalogue *catalogue)
+{
+    if (!catalogue)
+        return;
+    purge_stop(catalogue);
+    state_unref(catalogue->root);
+    condition_done(&catalogue->wake);
+    mutex_done(&catalogue->queue_lock);
+    mutex_done(&catalogue->purging_lock);
+    mutex_done(&catalogue->change_lock);
+    mutex_done(&catalogue->state_lock);
+    memory_free(catalogue);
+}
+
+const struct catalogue_limits *catalogue_limits(const struct catalogue *catalogue)
+{
+    return &catalogue->limits;
+}
+
+struct state *catalogue_root(struct catalogue *catalogue)
+{
+    struct state *root = NULL;
+
+    WITH_LOCK (&catalogue->state_lock)
+        root = state_ref(catalogue->root);
+    return root;
+}
+
+void catalogue_publish(struct catalogue *catalogue, struct state *root)
+{
+    struct state *old = NULL;
+
+    WITH_LOCK (&catalogue->state_lock) {
+        old = catalogue->root;
+        catalogue->root = root;
+    }
+    state_unref(old);
+}
+
+/* --- Dropping -------------------------------------------------------------------------------- */
+
+/* One tombstone, whatever is below. */
+bool change_drop(struct change *change, struct record_address address, struct error *err)
+{
+    struct slice scope = record_key(address, change->arena);
+    static const uint8_t nothing[] = {5, 0, 0, 0, 0}; /* the empty document */
+
+    change_put(change, record_tombstone_key(scope, change->arena),
+               slice_of(nothing, sizeof nothing));
+    if (!change_commit(change, err))
+        return false;
+    change_publish(change, address, NULL);
+    purge_queue(change->catalogue, scope);
+    return true;
+}
+
+bool number_take(uint32_t *next, uint32_t max, const char *kind, uint32_t *ret_number,
+                 struct error *err)
+{
+    if (*next > max)
+        return error_set(err, ERROR_LIMIT_REACHED, "the numbers of %s are used up", kind);
+    *ret_number = (*next)++;
+    return true;
+}
+
+/* --- Accounts -------------------------------------------------------------------------------- */
+
+static bool account_put(struct change *change, struct state *state, struct account **ret_account,
+                        struct error *err)
+{
+    CLEANUP(state_unref) struct state *owned = state;
+    struct record_address address = {.kind = RECORD_ACCOUNT, .account = state->info.number};
+
+    change_put_record(change, address, record_account_write(state_account(state), change->arena));
+    if (!change_commit(change, err))
+        return false;
+    state_stamp(state, (struct rid){0}, change->part.stamp.lsn, change->part.stamp.wall_ms);
+    *ret_account = state_account(state_ref(state));
+    change_publish(change, address, TAKE(owned));
+    return true;
+}
+
+bool catalogue_account_create(struct catalogue *catalogue, struct slice id, struct slice properties,
+                              struct account **ret_account, struct error *err)
+{
+    CLEANUP(change_end) struct change change;
+    struct state *state;
+    uint32_t number;
+
+    if (!change_begin(catalogue, &change, err) || !id_check(&catalogue->limits, id, err) ||
+        !name_free(change.root, "account", id, err))
+        return false;
+    if (change.root->child_count >= catalogue->limits.accounts_max)
+        return error_set(err, ERROR_LIMIT_REACHED, "there are %u accounts, as many as may be",
+                         catalogue->limits.accounts_max);
+    if (!number_take(&catalogue->head.next_account, UINT32_MAX - 1, "accounts", &number, err))
+        return false;
+    state = state_new(STATE_ACCOUNT, id, number);
+    state_account(state)->properties = arena_copy(state->arena, properties);
+    return account_put(&change, state, ret_account, err);
+}
+
+bool catalogue_account_replace(struct catalogue *catalogue, struct slice id,
+                               struct slice properties, struct account **ret_account,
+                               struct error *err)
+{
+    CLEANUP(change_end) struct change change;
+    struct found found;
+    struct state *state;
+
+    if (!change_begin(catalogue, &change, err) ||
+        !find_account(change.root, id, false, &found, err))
+        return false;
+    state = state_copy(&found.account->state);
+    state_account(state)->properties = arena_copy(state->arena, properties);
+    return account_put(&change, state, ret_account, err);
+}
+
+bool catalogue_account_drop(struct catalogue *catalogue, struct slice id, struct error *err)
+{
+    CLEANUP(change_end) struct change change;
+    struct found found;
+
+    if (!change_begin(catalogue, &change, err) ||
+        !find_account(change.root, id, false, &found, err))
+        return false;
+    return change_drop(&change,
+                       (struct record_address){.kind = RECORD_ACCOUNT,
+                                               .account = found.account->state.info.number},
+                       err);
+}
+
+bool catalogue_account_open(struct catalogue *catalogue, struct slice id,
+                            struct account **ret_account, struct error *err)
+{
+    CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
+    struct found found;
+
+    if (!find_account(root, id, false, &found, err))
+        return false;
+    *ret_account = account_ref(found.account);
+    return true;
+}
+
+struct account **catalogue_accounts(struct catalogue *catalogue, struct arena *arena,
+                                    size_t *ret_count)
+{
+    CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
+    struct account **accounts = ARENA_ARRAY(arena, struct account *, root->child_count);
+
+    for (size_t i = 0; i < root->child_count; i++)
+        accounts[i] = account_ref(state_account(root->children[i]));
+    *ret_count = root->child_count;
+    return accounts;
+}
+
+/* --- Databases ------------------------------------------------------------------------------- */
+
+bool account_room(const struct catalogue_limits *limits, const struct account *account,
+                  struct error *err)
+{
+    size_t count = account->state.child_count;
+
+    for (size_t i = 0; i < account->state.child_count; i++)
+        count += account->state.children[i]->child_count;
+    if (count >= limits->account_resources_max)
+        return error_set(err, ERROR_LIMIT_REACHED,
+                         "account \"%.*s\" has %zu databases and containers, as many as may be",
+                         SLICE_ARG(account->state.info.id), count);
+    return true;
+}
+
+static bool database_prepare(struct change *change, struct slice account, struct slice id,
+                             const struct offer_request *request, struct state **ret_state,
+                             struct error *err)
+{
+    struct catalogue *catalogue = change->catalogue;
+    struct offer_subject subject = {.shared = true};
+    struct database *database;
+    struct found found;
+    struct offer offer;
+    struct state *state;
+    uint32_t number;
+    bool any;
+
+    if (!id_check(&catalogue->limits, id, err) ||
+        !find_account(change->root, account, true, &found, err) ||
+        !name_free(&found.account->state, "database", id, err) ||
+        !account_room(&catalogue->limits, found.account, err) ||
+        !offer_new(&catalogue->limits, &subject, request, &offer, &any, err) ||
+        !number_take(&catalogue->head.next_database, UINT32_MAX - 1, "databases", &number, err))
+        return false;
+    state = state_new(STATE_DATABASE, id, number);
+    database = state_database(state);
+    database->account = found.account->state.info.number;
+    database->has_offer = any;
+    if (any) {
+        database->offer = offer;
+        database->offer.database = number;
+        database->offer.number = offer_number_take(&catalogue->head, found.account);
+    }
+    *ret_state = state;
+    return true;
+}
+
+bool catalogue_database_create(struct catalogue *catalogue, struct slice account, struct slice id,
+                               const struct offer_request *request, struct database **ret_database,
+                               struct error *err)
+{
+    CLEANUP(change_end) struct change change;
+    CLEANUP(state_unref) struct state *state = NULL;
+    struct record_address address = {.kind = RECORD_DATABASE};
+    struct database *database;
+
+    if (!change_begin(catalogue, &change, err) ||
+        !database_prepare(&change, account, id, request, &state, err))
+        return false;
+    database = state_database(state);
+    address.account = database->account;
+    address.database = state->info.number;
+    change_put_record(&change, address, record_database_write(database, change.arena));
+    if (database->has_offer)
+        change_put_offer(&change, address, &database->offer);
+    if (!change_commit(&change, err))
+        return false;
+    state_stamp(state, rid_of_database(state->info.number), change.part.stamp.lsn,
+                change.part.stamp.wall_ms);
+    offer_stamp(&database->offer, change.part.stamp.lsn, change.part.stamp.wall_ms);
+    *ret_database = database_ref(database);
+    change_publish(&change, address, TAKE(state));
+    return true;
+}
+
+bool catalogue_database_drop(struct catalogue *catalogue, struct slice account, struct slice id,
+                             struct slice if_match, struct error *err)
+{
+    CLEANUP(change_end) struct change change;
+    struct found found;
+
+    if (!change_begin(catalogue, &change, err) ||
+        !find_database(change.root, account, id, false, &found, err) ||
+        !etag_check(found.database->state.info.etag, if_match, err))
+        return false;
+    return change_drop(&change,
+                       (struct record_address){.kind = RECORD_DATABASE,
+                                               .account = found.account->state.info.number,
+                                               .database = found.database->state.info.number},
+                       err);
+}
+
+bool catalogue_database_open(struct catalogue *catalogue, struct slice account, struct slice id,
+                             struct database **ret_database, struct error *err)
+{
+    CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
+    struct found found;
+
+    if (!find_database(root, account, id, false, &found, err))
+        return false;
+    *ret_database = database_ref(found.database);
+    return true;
+}

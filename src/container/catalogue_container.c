@@ -1,0 +1,220 @@
+/* Containers of the catalogue: made, replaced, dropped, opened.
+ *
+ * Making one decides everything first (definition, offer, how many partitions), then makes the
+ * partitions, then commits the record: the one moment from which it exists. */
+#include "container/catalogue_private.h"
+
+static bool is_given(const struct offer_request *request)
+{
+    return request && (request->given || request->autoscale_given);
+}
+
+static uint32_t sharing_count(const struct database *database)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < database->state.child_count; i++)
+        count += !state_container(database->state.children[i])->has_offer;
+    return count;
+}
+
+/* Its own offer, or its part in the database's. */
+static bool offer_decide(const struct catalogue_limits *limits, const struct database *database,
+                         const struct definition *definition, const struct offer_request *request,
+                         struct container *container, struct error *err)
+{
+    struct offer_subject subject = {.fixed = definition_fields(definition)->key.system_key};
+
+    if (!database->has_offer || is_given(request))
+        return offer_new(limits, &subject, request, &container->offer, &container->has_offer, err);
+    if (request && request->ru_per_minute)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "RU per minute is an addition to throughput of the container's own");
+    if (sharing_count(database) >= limits->shared_containers_max)
+        return error_set(err, ERROR_LIMIT_REACHED,
+                         "the throughput of database \"%.*s\" is shared by %u containers, as many "
+                         "as may be: give the container throughput of its own",
+                         SLICE_ARG(database->state.info.id), limits->shared_containers_max);
+    container->offer = database->offer;
+    return true;
+}
+
+static bool partitions_decide(const struct catalogue_limits *limits,
+                              const struct container *container, uint32_t *ret_count,
+                              struct error *err)
+{
+    uint32_t count =
+        container_is_fixed(container) ? 1 : offer_partitions(limits, container->offer.ru);
+
+    if (count > limits->container_partitions_max)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "throughput of %llu RU/s needs %u physical partitions; the limit is %u",
+                         (unsigned long long)container->offer.ru, count,
+                         limits->container_partitions_max);
+    *ret_count = count;
+    return true;
+}
+
+/* All that can be refused before anything is written. */
+static bool container_prepare(struct change *change, const struct found *found,
+                              struct definition *definition, const struct offer_request *request,
+                              struct state **ret_state, struct error *err)
+{
+    CLEANUP(state_unref) struct state *state = NULL;
+    struct catalogue *catalogue = change->catalogue;
+    struct slice id = definition_fields(definition)->id;
+    struct container *container;
+    uint32_t number, count = 0;
+
+    if (!id_check(&catalogue->limits, id, err) ||
+        !name_free(&found->database->state, "container", id, err) ||
+        !account_room(&catalogue->limits, found->account, err) ||
+        !number_take(&catalogue->head.next_container, (1u << RID_OWNER_BITS) - 1, "containers",
+                     &number, err))
+        return false;
+    state = state_new(STATE_CONTAINER, id, number);
+    container = state_container(state);
+    container->account = found->account->state.info.number;
+    container->database = found->database->state.info.number;
+    container->definition = definition_ref(definition);
+    container->catalogue = catalogue;
+    if (!offer_decide(&catalogue->limits, found->database, definition, request, container, err) ||
+        !partitions_decide(&catalogue->limits, container, &count, err))
+        return false;
+    if (container->has_offer) {
+        container->offer.number = offer_number_take(&catalogue->head, found->account);
+        container->offer.database = container->database;
+        container->offer.container = number;
+    }
+    if (!partitions_make(catalogue, definition, count, &container->map, err))
+        return false;
+    *ret_state = TAKE(state);
+    return true;
+}
+
+static struct record_address address_of(const struct container *container)
+{
+    return (struct record_address){.kind = RECORD_CONTAINER,
+                                   .account = container->account,
+                                   .database = container->database,
+                                   .container = container->state.info.number};
+}
+
+/* Commits the record of a new state, and of its offer if that is new too. */
+static bool container_commit_state(struct change *change, struct container *container,
+                                   bool with_offer, struct error *err)
+{
+    const struct commit_stamp *stamp = &change->part.stamp;
+
+    change_put_record(change, address_of(container),
+                      record_container_write(container, change->arena));
+    if (with_offer)
+        change_put_offer(change, address_of(container), &container->offer);
+    if (!change_commit(change, err))
+        return false;
+    state_stamp(&container->state, container_rid(container), stamp->lsn, stamp->wall_ms);
+    if (with_offer)
+        offer_stamp(&container->offer, stamp->lsn, stamp->wall_ms);
+    return true;
+}
+
+static bool container_create(struct change *change, const struct found *found,
+                             struct definition *definition, const struct offer_request *request,
+                             struct container **ret_container, struct error *err)
+{
+    CLEANUP(state_unref) struct state *state = NULL;
+    struct container *container;
+
+    if (!container_prepare(change, found, definition, request, &state, err))
+        return false;
+    container = state_container(state);
+    if (!container_commit_state(change, container, container->has_offer, err)) {
+        /* If the outcome is not known, loading again tells whose the partitions are. */
+        if (!change->catalogue->in_doubt)
+            partitions_unmake(change->catalogue, container->map);
+        return false;
+    }
+    *ret_container = container_ref(container);
+    change_publish(change, address_of(container), TAKE(state));
+    return true;
+}
+
+static bool body_check(const struct catalogue_limits *limits, struct slice body, struct error *err)
+{
+    if (body.len > limits->definition_bytes_max)
+        return error_set(err, ERROR_TOO_LARGE,
+                         "container definition of %zu bytes is over the limit of %u", body.len,
+                         limits->definition_bytes_max);
+    return true;
+}
+
+bool catalogue_container_create(struct catalogue *catalogue, struct slice account,
+                                struct slice database, struct slice body,
+                                const struct offer_request *request,
+                                struct container **ret_container, struct error *err)
+{
+    CLEANUP(definition_unref) struct definition *definition = NULL;
+    struct found found;
+
+    if (!body_check(&catalogue->limits, body, err) || !definition_new(body, NULL, &definition, err))
+        return false;
+
+    CLEANUP(change_end) struct change change;
+
+    return change_begin(catalogue, &change, err) &&
+           find_database(change.root, account, database, true, &found, err) &&
+           container_create(&change, &found, definition, request, ret_container, err);
+}
+
+bool catalogue_container_replace(struct catalogue *catalogue, struct slice account,
+                                 struct slice database, struct slice id, struct slice body,
+                                 struct slice if_match, struct container **ret_container,
+                                 struct error *err)
+{
+    CLEANUP(change_end) struct change change;
+    CLEANUP(definition_unref) struct definition *definition = NULL;
+    CLEANUP(state_unref) struct state *state = NULL;
+    struct container *container;
+    struct found found;
+
+    if (!change_begin(catalogue, &change, err) || !body_check(&catalogue->limits, body, err) ||
+        !find_container(change.root, account, database, id, &found, err) ||
+        !etag_check(found.container->state.info.etag, if_match, err) ||
+        !definition_new(body, found.container->definition, &definition, err))
+        return false;
+    state = state_copy(&found.container->state);
+    container = state_container(state);
+    definition_unref(container->definition);
+    container->definition = TAKE(definition);
+    if (!container_commit_state(&change, container, false, err))
+        return false;
+    *ret_container = container_ref(container);
+    change_publish(&change, address_of(container), TAKE(state));
+    return true;
+}
+
+bool catalogue_container_drop(struct catalogue *catalogue, struct slice account,
+                              struct slice database, struct slice id, struct slice if_match,
+                              struct error *err)
+{
+    CLEANUP(change_end) struct change change;
+    struct found found;
+
+    return change_begin(catalogue, &change, err) &&
+           find_container(change.root, account, database, id, &found, err) &&
+           etag_check(found.container->state.info.etag, if_match, err) &&
+           change_drop(&change, address_of(found.container), err);
+}
+
+bool catalogue_container_open(struct catalogue *catalogue, struct slice account,
+                              struct slice database, struct slice id,
+                              struct container **ret_container, struct error *err)
+{
+    CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
+    struct found found;
+
+    if (!find_container(root, account, database, id, &found, err))
+        return false;
+    *ret_container = container_ref(found.container);
+    return true;
+}

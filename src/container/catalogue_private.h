@@ -1,0 +1,283 @@
+/* The catalogue from within: state.c has what readers hold, record.c what is on disk, change.c the
+ * way from one to the next, load.c the way back, purge.c what is done to the dropped. Which lock
+ * covers what is said at struct catalogue. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/thread.h"
+#include "container/catalogue.h"
+
+#include <stdatomic.h>
+
+/* The physical partition of the root node that the catalogue lives in. */
+enum { CATALOGUE_PARTITION = 1, CATALOGUE_FORMAT = 1 };
+
+/* --- State (state.c) ------------------------------------------------------------------------- */
+
+enum state_kind { STATE_ROOT, STATE_ACCOUNT, STATE_DATABASE, STATE_CONTAINER };
+
+/* What the tree of states is made of: root, accounts, databases, containers. Never changed once
+ * published; a change copies the path from what it touches to the root. */
+struct state {
+    atomic_uint refs;
+    enum state_kind kind;
+    struct arena *arena; /* owns the structure around this one and its bytes */
+    struct catalogue_info info;
+    struct state **children; /* sorted by id; a reference each */
+    size_t child_count, child_capacity;
+};
+
+struct account {
+    struct state state;
+    struct slice properties;
+};
+
+struct database {
+    struct state state;
+    uint32_t account;
+    bool has_offer;
+    struct offer offer;
+};
+
+struct container {
+    struct state state;
+    uint32_t account, database;
+    struct definition *definition; /* a reference */
+    struct partition_map *map;     /* a reference */
+    bool has_offer;                /* of its own; else offer is the database's */
+    struct offer offer;
+    const struct catalogue *catalogue; /* for limits and nodes, which do not change */
+};
+
+static inline struct account *state_account(struct state *state)
+{
+    assert(state->kind == STATE_ACCOUNT);
+    return CONTAINER_OF(state, struct account, state);
+}
+
+static inline struct database *state_database(struct state *state)
+{
+    assert(state->kind == STATE_DATABASE);
+    return CONTAINER_OF(state, struct database, state);
+}
+
+static inline struct container *state_container(struct state *state)
+{
+    assert(state->kind == STATE_CONTAINER);
+    return CONTAINER_OF(state, struct container, state);
+}
+
+/* A state of its own, without children; id is copied. */
+struct state *state_new(enum state_kind kind, struct slice id, uint32_t number);
+
+/* Another of the same content, to be changed before it is published. */
+struct state *state_copy(const struct state *state);
+struct state *state_ref(struct state *state);
+void state_unref(struct state *state); /* NULL is fine */
+CLEANUP_FN(struct state *, state_unref)
+
+/* rid, etag and time of a state not yet published. */
+void state_stamp(struct state *state, struct rid rid, uint64_t lsn, int64_t ts_ms);
+void offer_stamp(struct offer *offer, uint64_t lsn, int64_t ts_ms);
+
+struct state *state_find(const struct state *parent, struct slice id);
+struct state *state_find_number(const struct state *parent, uint32_t number);
+
+/* Changes the children of a state not yet published. set takes the reference over and replaces the
+ * child of that number, if there is one. */
+void state_child_set(struct state *parent, struct state *child);
+void state_child_remove(struct state *parent, uint32_t number);
+
+/* The same at the end, unsorted, for loading; then sorted once. */
+void state_child_append(struct state *parent, struct state *child);
+void state_sort(struct state *parent);
+
+/* --- Records (record.c) ---------------------------------------------------------------------- */
+
+/* What the catalogue must remember besides its records. */
+struct head {
+    uint32_t next_account, next_database, next_container, next_offer, next_partition;
+    uint32_t node_count;
+    char nodes[CLUSTER_NODES_MAX][37]; /* engine_node_id by number */
+};
+
+enum record_kind { RECORD_ACCOUNT, RECORD_DATABASE, RECORD_CONTAINER, RECORD_OFFER };
+
+/* Whose record it is: 0 where the tree ends above. */
+struct record_address {
+    enum record_kind kind;
+    uint32_t account, database, container;
+};
+
+enum { RECORD_KEY_MAX = 16, RECORD_HEADER_LEN = 17 };
+
+struct record {
+    struct record_address address;
+    uint64_t lsn;
+    int64_t ts_ms;
+    struct slice document; /* borrowed */
+};
+
+struct slice record_head_key(void);
+struct slice record_barrier_key(void);
+struct engine_range record_range(void); /* all records */
+struct engine_range record_tombstone_range(void);
+
+/* In the arena. The key of what is below an address begins with its own. */
+struct slice record_key(struct record_address address, struct arena *arena);
+struct slice record_tombstone_key(struct slice scope, struct arena *arena);
+struct slice record_tombstone_scope(struct slice key); /* borrowed */
+
+/* The value: a header that is filled in when the commit is stamped, and the document. */
+struct slice record_value(struct slice document, struct arena *arena);
+void record_stamp(struct slice value, const struct commit_stamp *stamp);
+NODISCARD bool record_read(struct slice key, struct slice value, struct record *ret_record,
+                           struct error *err);
+NODISCARD bool record_value_read(struct slice value, struct record *record, struct error *err);
+
+/* Documents, in the arena, and back. Reading checks: a disk is outside. */
+struct slice record_head_write(const struct head *head, struct arena *arena);
+NODISCARD bool record_head_read(struct slice document, struct head *ret_head, struct error *err);
+struct slice record_account_write(const struct account *account, struct arena *arena);
+NODISCARD bool record_account_read(const struct record *record, struct state **ret_state,
+                                   struct error *err);
+struct slice record_database_write(const struct database *database, struct arena *arena);
+NODISCARD bool record_database_read(const struct record *record, struct state **ret_state,
+                                    struct error *err);
+struct slice record_container_write(const struct container *container, struct arena *arena);
+NODISCARD bool record_container_read(const struct record *record, const struct catalogue *catalogue,
+                                     struct state **ret_state, struct error *err);
+/* Its map alone, of a container that is dropped. */
+NODISCARD bool record_container_map(const struct record *record, struct partition_map **ret_map,
+                                    struct error *err);
+struct slice record_offer_write(const struct offer *offer, struct arena *arena);
+NODISCARD bool record_offer_read(const struct record *record, struct offer *ret_offer,
+                                 struct error *err);
+
+/* --- The catalogue --------------------------------------------------------------------------- */
+
+/* A dropped scope on its way out. */
+struct purge {
+    struct purge *next;
+    size_t len;
+    uint8_t scope[RECORD_KEY_MAX];
+};
+
+struct catalogue {
+    struct cluster *cluster;
+    struct commit *commit; /* the root's */
+    struct engine *engine; /* the root's */
+    struct catalogue_limits limits;
+    struct log *log;
+
+    struct mutex state_lock; /* held for a pointer copy */
+    struct state *root;      /* the published state */
+
+    struct mutex change_lock; /* one change at a time; held while it is committed */
+    struct head head;         /* under change_lock */
+    uint64_t epoch;           /* of CATALOGUE_PARTITION */
+    bool in_doubt;            /* under change_lock: a commit's outcome is not known; load again */
+
+    struct mutex purging_lock; /* one purger at a time; held while it purges */
+    struct mutex queue_lock;   /* under it: queue, stopping */
+    struct condition wake;
+    struct purge *queue;
+    bool stopping;
+    bool has_thread;
+    struct thread thread;
+};
+
+/* The published state with a reference. */
+struct state *catalogue_root(struct catalogue *catalogue);
+/* Takes the reference over. */
+void catalogue_publish(struct catalogue *catalogue, struct state *root);
+
+/* --- Changes (change.c) ---------------------------------------------------------------------- */
+
+enum { CHANGE_OPS_MAX = 8 };
+
+/* One change being made, under change_lock. */
+struct change {
+    struct catalogue *catalogue;
+    struct arena *arena;
+    struct state *root; /* the published state it starts from, a reference */
+    struct engine_op ops[CHANGE_OPS_MAX];
+    size_t count;
+    struct commit_part part;
+    struct commit_batch batch;
+};
+
+/* Takes change_lock; loads the catalogue again when the last commit is in doubt. change_end lets
+ * go, and is called in any case. */
+NODISCARD bool change_begin(struct catalogue *catalogue, struct change *change, struct error *err);
+void change_end(struct change *change);
+CLEANUP_VALUE_FN(struct change, change_end)
+
+void change_put(struct change *change, struct slice key, struct slice document);
+void change_put_record(struct change *change, struct record_address address, struct slice document);
+void change_put_offer(struct change *change, struct record_address owner,
+                      const struct offer *offer);
+/* Durable on true; change->part.stamp says when. */
+NODISCARD bool change_commit(struct change *change, struct error *err);
+
+/* Commits the tombstone of what is at address, publishes the state without it and has it purged. */
+NODISCARD bool change_drop(struct change *change, struct record_address address, struct error *err);
+
+/* The next of a row of numbers that are never used again. */
+NODISCARD bool number_take(uint32_t *next, uint32_t max, const char *kind, uint32_t *ret_number,
+                           struct error *err);
+/* Offers have few bits: their numbers come round, passing over those in use. */
+uint32_t offer_number_take(struct head *head, const struct account *account);
+/* Is there room for one more database or container? */
+NODISCARD bool account_room(const struct catalogue_limits *limits, const struct account *account,
+                            struct error *err);
+
+/* Publishes the start state with one child put in place of its namesake, or (NULL) the one at
+ * address removed; containers and databases carry their parents along. Takes child over. */
+void change_publish(struct change *change, struct record_address address, struct state *child);
+
+/* --- Loading (load.c) ------------------------------------------------------------------------ */
+
+/* Reads everything and publishes it; drops orphans. Under change_lock. */
+NODISCARD bool catalogue_load(struct catalogue *catalogue, struct error *err);
+
+/* The head alone; *ret_found false: there is none, and catalogue->head is as it was. */
+NODISCARD bool catalogue_head_load(struct catalogue *catalogue, bool *ret_found, struct error *err);
+
+/* --- Partitions (partitions.c) --------------------------------------------------------------- */
+
+/* Makes the physical partitions of a new container and the map of them. On failure none is left,
+ * or the catalogue is in doubt and the next load drops them. */
+NODISCARD bool partitions_make(struct catalogue *catalogue, const struct definition *definition,
+                               uint32_t count, struct partition_map **ret_map, struct error *err);
+/* Drops them again; a failure leaves the catalogue in doubt. */
+void partitions_unmake(struct catalogue *catalogue, const struct partition_map *map);
+NODISCARD bool partition_remove(const struct cluster_node *node, uint32_t id, struct error *err);
+
+/* --- Purging (purge.c) ----------------------------------------------------------------------- */
+
+void purge_start(struct catalogue *catalogue, bool by_hand);
+void purge_stop(struct catalogue *catalogue);
+void purge_queue(struct catalogue *catalogue, struct slice scope);
+void purge_queue_clear(struct catalogue *catalogue);
+
+/* --- Finding (find.c) ------------------------------------------------------------------------ */
+
+struct found {
+    struct account *account;
+    struct database *database;
+    struct container *container;
+};
+
+/* Borrowed from root. Names first, then rids. ERROR_NOT_FOUND for the last asked for, the
+ * others ERROR_OWNER_NOT_FOUND. */
+NODISCARD bool find_account(struct state *root, struct slice account, bool as_owner,
+                            struct found *found, struct error *err);
+NODISCARD bool find_database(struct state *root, struct slice account, struct slice database,
+                             bool as_owner, struct found *found, struct error *err);
+NODISCARD bool find_container(struct state *root, struct slice account, struct slice database,
+                              struct slice container, struct found *found, struct error *err);
+NODISCARD bool etag_check(struct slice etag, struct slice if_match, struct error *err);
+NODISCARD bool id_check(const struct catalogue_limits *limits, struct slice id, struct error *err);
+NODISCARD bool name_free(const struct state *parent, const char *kind, struct slice id,
+                         struct error *err);

@@ -1,0 +1,118 @@
+/* A change reads the published state, decides, and writes its records and the head in one batch of
+ * group commit. Every batch relies on the head and writes it, so that of two changes made from one
+ * state only the first passes, whatever lock they hold or do not.
+ *
+ * When the outcome of a commit is not known, the published state stays and the catalogue is in
+ * doubt: the next change first gets a write of its own through, which no engine takes before it
+ * has found out what became of the last, and then loads everything again. */
+#include "container/catalogue_private.h"
+
+static bool outcome_unknown(const struct error *err)
+{
+    return err->code == ERROR_STORE_IO || err->code == ERROR_STORE_POISONED;
+}
+
+static struct commit_part part_of(const struct catalogue *catalogue, struct engine_op *ops,
+                                  size_t count)
+{
+    return (struct commit_part){
+        .partition = CATALOGUE_PARTITION, .epoch = catalogue->epoch, .ops = ops, .op_count = count};
+}
+
+static bool doubt_settle(struct catalogue *catalogue, struct error *err)
+{
+    struct engine_op op = {ENGINE_PUT, record_barrier_key(), SLICE("")};
+    struct commit_part part = part_of(catalogue, &op, 1);
+    struct commit_batch batch = {
+        .parts = &part, .part_count = 1, .moment = COMMIT_NOTHING_RELIED_ON};
+
+    if (!commit_run(catalogue->commit, &batch, err) || !catalogue_load(catalogue, err))
+        return false;
+    catalogue->in_doubt = false;
+    return true;
+}
+
+bool change_begin(struct catalogue *catalogue, struct change *change, struct error *err)
+{
+    *change = (struct change){.catalogue = catalogue, .arena = arena_new()};
+    mutex_lock(&catalogue->change_lock);
+    if (catalogue->in_doubt && !doubt_settle(catalogue, err))
+        return false;
+    change->root = catalogue_root(catalogue);
+    return true;
+}
+
+void change_end(struct change *change)
+{
+    state_unref(change->root);
+    mutex_unlock(&change->catalogue->change_lock);
+    arena_free(change->arena);
+}
+
+void change_put(struct change *change, struct slice key, struct slice document)
+{
+    assert(change->count < CHANGE_OPS_MAX);
+    change->ops[change->count++] =
+        (struct engine_op){ENGINE_PUT, key, record_value(document, change->arena)};
+}
+
+void change_put_record(struct change *change, struct record_address address, struct slice document)
+{
+    change_put(change, record_key(address, change->arena), document);
+}
+
+void change_put_offer(struct change *change, struct record_address owner, const struct offer *offer)
+{
+    owner.kind = RECORD_OFFER;
+    change_put_record(change, owner, record_offer_write(offer, change->arena));
+}
+
+static void batch_stamp(struct commit_batch *batch)
+{
+    struct change *change = CONTAINER_OF(batch, struct change, batch);
+
+    for (size_t i = 0; i < change->count; i++)
+        record_stamp(change->ops[i].value, &change->part.stamp);
+}
+
+bool change_commit(struct change *change, struct error *err)
+{
+    struct catalogue *catalogue = change->catalogue;
+    struct slice head = record_head_key();
+
+    change_put(change, head, record_head_write(&catalogue->head, change->arena));
+    change->part = part_of(catalogue, change->ops, change->count);
+    change->part.relied = change->part.touched = &head;
+    change->part.relied_count = change->part.touched_count = 1;
+    change->batch = (struct commit_batch){.parts = &change->part,
+                                          .part_count = 1,
+                                          .moment = commit_moment(catalogue->commit),
+                                          .stamp = batch_stamp};
+    if (commit_run(catalogue->commit, &change->batch, err))
+        return true;
+    catalogue->in_doubt |= outcome_unknown(err);
+    return false;
+}
+
+/* The parent with one child changed; a copy whose only reference is the caller's. */
+static struct state *with_child(const struct state *parent, struct state *child, uint32_t number)
+{
+    struct state *copy = state_copy(parent);
+
+    if (child)
+        state_child_set(copy, child);
+    else
+        state_child_remove(copy, number);
+    return copy;
+}
+
+void change_publish(struct change *change, struct record_address address, struct state *child)
+{
+    struct state *account = state_find_number(change->root, address.account);
+
+    if (address.kind == RECORD_CONTAINER)
+        child = with_child(state_find_number(account, address.database), child, address.container);
+    if (address.kind != RECORD_ACCOUNT)
+        child = with_child(account, child, address.database);
+    catalogue_publish(change->catalogue, with_child(change->root, child, address.account));
+}

@@ -1,0 +1,339 @@
+/* Loading reads the partition once, in key order: parents come before what is in them. What a
+ * tombstone covers is passed over, but its partitions still have an owner: the purger. Partitions
+ * without any are left by a crash between making them and committing their container. */
+#include "container/catalogue_private.h"
+
+struct loader {
+    struct catalogue *catalogue;
+    struct arena *arena;
+    struct state *root;       /* being built; a reference */
+    struct state *account;    /* the last one read; borrowed from root */
+    struct state *database;   /* likewise */
+    struct state *container;  /* likewise */
+    struct slice *tombstones; /* scopes, sorted */
+    size_t tombstone_count, next_tombstone;
+    struct slice cover; /* the last tombstone that may cover what is being read */
+    uint32_t *owned;    /* partitions; heap */
+    size_t owned_count, owned_capacity;
+};
+
+static bool damaged(struct error *err, const char *what)
+{
+    return error_set(err, ERROR_STORE_CORRUPT, "the catalogue holds a %s that nothing owns", what);
+}
+
+/* --- Tombstones ------------------------------------------------------------------------------ */
+
+static bool tombstones_load(struct loader *loader, struct error *err)
+{
+    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    struct engine_entry entry;
+    size_t capacity = 0;
+
+    if (!engine_iterator_new(loader->catalogue->engine, NULL, CATALOGUE_PARTITION,
+                             record_tombstone_range(), false, ENGINE_READ_ANY, &iterator, err))
+        return false;
+    for (;;) {
+        if (!engine_iterator_next(iterator, &entry, err))
+            return false;
+        if (entry.found != ENGINE_FOUND)
+            return true;
+        if (entry.key.len > RECORD_KEY_MAX)
+            return damaged(err, "tombstone");
+        if (loader->tombstone_count == capacity) {
+            struct slice *more;
+
+            capacity = capacity ? capacity * 2 : 16;
+            more = ARENA_ARRAY(loader->arena, struct slice, capacity);
+            if (loader->tombstone_count)
+                memcpy(more, loader->tombstones, loader->tombstone_count * sizeof *more);
+            loader->tombstones = more;
+        }
+        loader->tombstones[loader->tombstone_count++] =
+            arena_copy(loader->arena, record_tombstone_scope(entry.key));
+    }
+}
+
+/* Both come in order, so one look at each tombstone does. One inside another adds nothing. */
+static bool is_covered(struct loader *loader, struct slice key)
+{
+    while (loader->next_tombstone < loader->tombstone_count) {
+        struct slice scope = loader->tombstones[loader->next_tombstone];
+
+        if (slice_compare(scope, key) > 0)
+            break;
+        if (!loader->cover.len || !slice_starts_with(scope, loader->cover))
+            loader->cover = scope;
+        loader->next_tombstone++;
+    }
+    return loader->cover.len && slice_starts_with(key, loader->cover);
+}
+
+/* --- Partitions ------------------------------------------------------------------------------ */
+
+static void owned_add(struct loader *loader, const struct partition_map *map)
+{
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(map, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (loader->owned_count == loader->owned_capacity) {
+            loader->owned_capacity = loader->owned_capacity ? loader->owned_capacity * 2 : 64;
+            loader->owned = memory_realloc(
+                loader->owned, memory_array_size(loader->owned_capacity, sizeof *loader->owned));
+        }
+        loader->owned[loader->owned_count++] = spans[i].id;
+    }
+}
+
+static bool nodes_present(const struct catalogue *catalogue, const struct container *container,
+                          struct error *err)
+{
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(container->map, &count);
+
+    for (size_t i = 0; i < count; i++)
+        if (!cluster_find(catalogue->cluster, spans[i].node))
+            return error_set(err, ERROR_CONFIGURATION,
+                             "container \"%.*s\" has partitions on node %s, which is not among the "
+                             "nodes of this server",
+                             SLICE_ARG(container->state.info.id),
+                             spans[i].node < catalogue->head.node_count
+                                 ? catalogue->head.nodes[spans[i].node]
+                                 : "of an unknown id");
+    return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+static bool is_owned(const struct loader *loader, uint32_t id)
+{
+    return loader->owned_count &&
+           bsearch(&id, loader->owned, loader->owned_count, sizeof id, by_number);
+}
+
+static bool orphans_drop(struct loader *loader, struct error *err)
+{
+    struct cluster *cluster = loader->catalogue->cluster;
+
+    if (loader->owned_count)
+        qsort(loader->owned, loader->owned_count, sizeof *loader->owned, by_number);
+    for (size_t i = 0; i < cluster_count(cluster); i++) {
+        const struct cluster_node *node = cluster_at(cluster, i);
+        struct engine_partition *partitions;
+        size_t count;
+
+        if (!engine_partition_list(node->engine, loader->arena, &partitions, &count, err))
+            return error_prefix(err, "node \"%s\"", node->name);
+        for (size_t j = 0; j < count; j++) {
+            if (partitions[j].id == CATALOGUE_PARTITION || is_owned(loader, partitions[j].id))
+                continue;
+            if (!partition_remove(node, partitions[j].id, err))
+                return error_prefix(err, "node \"%s\"", node->name);
+            log_event(loader->catalogue->log, LOG_INFO, "orphan partition dropped",
+                      LOG_TEXT("node", node->name), LOG_INT("partition", partitions[j].id));
+        }
+    }
+    return true;
+}
+
+/* --- Records --------------------------------------------------------------------------------- */
+
+static bool covered_take(struct loader *loader, const struct record *record, struct error *err)
+{
+    CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+
+    if (record->address.kind != RECORD_CONTAINER)
+        return true;
+    if (!record_container_map(record, &map, err))
+        return false;
+    owned_add(loader, map);
+    return true;
+}
+
+static bool in_last_database(const struct loader *loader, const struct record *record)
+{
+    return loader->account && loader->account->info.number == record->address.account &&
+           loader->database && loader->database->info.number == record->address.database;
+}
+
+static bool container_take(struct loader *loader, const struct record *record, struct error *err)
+{
+    struct state *state;
+
+    if (!in_last_database(loader, record))
+        return damaged(err, "container");
+    if (!record_container_read(record, loader->catalogue, &state, err))
+        return false;
+    state_child_append(loader->database, state);
+    loader->container = state;
+    owned_add(loader, state_container(state)->map);
+    return nodes_present(loader->catalogue, state_container(state), err);
+}
+
+static bool offer_take(struct loader *loader, const struct record *record, struct error *err)
+{
+    struct offer offer;
+
+    if (!in_last_database(loader, record) || !record_offer_read(record, &offer, err))
+        return damaged(err, "offer");
+    if (!record->address.container) {
+        state_database(loader->database)->offer = offer;
+        state_database(loader->database)->has_offer = true;
+        return true;
+    }
+    if (!loader->container || loader->container->info.number != record->address.container)
+        return damaged(err, "offer");
+    state_container(loader->container)->offer = offer;
+    state_container(loader->container)->has_offer = true;
+    return true;
+}
+
+static bool record_take(struct loader *loader, const struct record *record, struct error *err)
+{
+    struct state *state;
+
+    switch (record->address.kind) {
+    case RECORD_ACCOUNT:
+        if (!record_account_read(record, &state, err))
+            return false;
+        state_child_append(loader->root, state);
+        loader->account = state;
+        loader->database = loader->container = NULL;
+        return true;
+    case RECORD_DATABASE:
+        if (!loader->account || loader->account->info.number != record->address.account)
+            return damaged(err, "database");
+        if (!record_database_read(record, &state, err))
+            return false;
+        state_child_append(loader->account, state);
+        loader->database = state;
+        loader->container = NULL;
+        return true;
+    case RECORD_CONTAINER:
+        return container_take(loader, record, err);
+    default:
+        return offer_take(loader, record, err);
+    }
+}
+
+static bool records_load(struct loader *loader, struct error *err)
+{
+    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    struct engine_entry entry;
+    struct record record;
+
+    if (!engine_iterator_new(loader->catalogue->engine, NULL, CATALOGUE_PARTITION, record_range(),
+                             false, ENGINE_READ_ANY, &iterator, err))
+        return false;
+    for (;;) {
+        if (!engine_iterator_next(iterator, &entry, err))
+            return false;
+        if (entry.found != ENGINE_FOUND)
+            return true;
+        if (!record_read(entry.key, entry.value, &record, err))
+            return false;
+        if (is_covered(loader, entry.key) ? !covered_take(loader, &record, err)
+                                          : !record_take(loader, &record, err))
+            return false;
+    }
+}
+
+/* Containers without an offer of their own have their database's. */
+static bool offers_share(struct state *database, struct error *err)
+{
+    for (size_t i = 0; i < database->child_count; i++) {
+        struct container *container = state_container(database->children[i]);
+
+        if (container->has_offer)
+            continue;
+        if (!state_database(database)->has_offer)
+            return error_set(err, ERROR_STORE_CORRUPT, "container \"%.*s\" has no offer",
+                             SLICE_ARG(container->state.info.id));
+        container->offer = state_database(database)->offer;
+    }
+    return true;
+}
+
+static bool tree_finish(struct state *root, struct error *err)
+{
+    state_sort(root);
+    for (size_t i = 0; i < root->child_count; i++) {
+        struct state *account = root->children[i];
+
+        state_sort(account);
+        for (size_t j = 0; j < account->child_count; j++) {
+            state_sort(account->children[j]);
+            if (!offers_share(account->children[j], err))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* --- The whole ------------------------------------------------------------------------------- */
+
+/* Numbers handed out in this process and never committed are not handed out again either. */
+static void head_merge(struct head *head, const struct head *stored)
+{
+    struct head before = *head;
+
+    *head = *stored;
+    head->next_partition = MAX(head->next_partition, before.next_partition);
+    for (uint32_t i = head->node_count; i < before.node_count; i++)
+        memcpy(head->nodes[head->node_count++], before.nodes[i], sizeof before.nodes[i]);
+}
+
+bool catalogue_head_load(struct catalogue *catalogue, bool *ret_found, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct engine_value value;
+    struct record record;
+    struct head head;
+
+    if (!engine_get(catalogue->engine, NULL, CATALOGUE_PARTITION, record_head_key(),
+                    ENGINE_READ_ANY, arena, &value, err))
+        return false;
+    *ret_found = value.found == ENGINE_FOUND;
+    if (!*ret_found)
+        return true;
+    if (!record_value_read(value.bytes, &record, err) ||
+        !record_head_read(record.document, &head, err))
+        return false;
+    head_merge(&catalogue->head, &head);
+    return true;
+}
+
+static bool loader_run(struct loader *loader, struct error *err)
+{
+    struct catalogue *catalogue = loader->catalogue;
+    bool found;
+
+    if (!catalogue_head_load(catalogue, &found, err) || !tombstones_load(loader, err) ||
+        !records_load(loader, err) || !tree_finish(loader->root, err) || !orphans_drop(loader, err))
+        return false;
+    purge_queue_clear(catalogue);
+    for (size_t i = 0; i < loader->tombstone_count; i++)
+        purge_queue(catalogue, loader->tombstones[i]);
+    catalogue_publish(catalogue, TAKE(loader->root));
+    return true;
+}
+
+bool catalogue_load(struct catalogue *catalogue, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct loader loader = {
+        .catalogue = catalogue, .arena = arena, .root = state_new(STATE_ROOT, SLICE(""), 0)};
+    bool loaded = false;
+
+    WITH_LOCK (&catalogue->purging_lock)
+        loaded = loader_run(&loader, err);
+    state_unref(loader.root);
+    memory_free(loader.owned);
+    return loaded;
+}

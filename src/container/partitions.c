@@ -1,0 +1,87 @@
+/* Physical partitions are made before the record that owns them is committed and go after it is
+ * gone. Whatever happens in between leaves partitions that no record owns, which the next load
+ * drops; never a record whose partitions are missing. */
+#include "container/catalogue_private.h"
+#include "partition/layout.h"
+
+enum { FIRST_EPOCH = 1 };
+
+bool partition_remove(const struct cluster_node *node, uint32_t id, struct error *err)
+{
+    commit_partition_close(node->commit, id);
+    return engine_partition_drop(node->engine, id, err);
+}
+
+static bool partition_make(struct catalogue *catalogue, const struct partition_span *span,
+                           struct error *err)
+{
+    const struct cluster_node *node = cluster_find(catalogue->cluster, span->node);
+
+    if (!engine_partition_create(node->engine, span->id, span->epoch, err) ||
+        !commit_partition_open(node->commit, span->id, span->epoch, err))
+        return error_prefix(err, "node \"%s\"", node->name);
+    return true;
+}
+
+/* The first count spans; the failure of one does not spare the others. */
+static void spans_unmake(struct catalogue *catalogue, const struct partition_span *spans,
+                         size_t count)
+{
+    struct error err;
+
+    for (size_t i = 0; i < count; i++)
+        if (!partition_remove(cluster_find(catalogue->cluster, spans[i].node), spans[i].id, &err)) {
+            log_error(catalogue->log, "partition left behind", &err);
+            catalogue->in_doubt = true;
+        }
+}
+
+void partitions_unmake(struct catalogue *catalogue, const struct partition_map *map)
+{
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(map, &count);
+
+    spans_unmake(catalogue, spans, count);
+}
+
+/* Ids are used up even if the container does not come to be: they are never used again. */
+static bool ids_take(struct head *head, uint32_t count, uint32_t *ret_first, struct error *err)
+{
+    if (count >> PARTITION_NUMBER_SOURCE_BITS ||
+        head->next_partition + count > 1u << PARTITION_NUMBER_SOURCE_BITS)
+        return error_set(err, ERROR_LIMIT_REACHED,
+                         "the numbers of physical partitions are used up");
+    *ret_first = head->next_partition;
+    head->next_partition += count;
+    return true;
+}
+
+bool partitions_make(struct catalogue *catalogue, const struct definition *definition,
+                     uint32_t count, struct partition_map **ret_map, struct error *err)
+{
+    CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    uint32_t nodes[CLUSTER_NODES_MAX];
+    struct partition_map_plan plan = {.definition = &definition_fields(definition)->key,
+                                      .count = count,
+                                      .epoch = FIRST_EPOCH,
+                                      .nodes = nodes,
+                                      .node_count = cluster_count(catalogue->cluster)};
+    const struct partition_span *spans;
+    size_t span_count;
+
+    if (!ids_take(&catalogue->head, count, &plan.first_id, err))
+        return false;
+    /* Containers of one partition go round the nodes too. */
+    for (size_t i = 0; i < plan.node_count; i++)
+        nodes[i] = cluster_at(catalogue->cluster, (plan.first_id + i) % plan.node_count)->number;
+    if (!partition_map_new_even(&plan, &map, err))
+        return false;
+    spans = partition_map_spans(map, &span_count);
+    for (size_t i = 0; i < span_count; i++)
+        if (!partition_make(catalogue, &spans[i], err)) {
+            spans_unmake(catalogue, spans, i + 1);
+            return false;
+        }
+    *ret_map = TAKE(map);
+    return true;
+}

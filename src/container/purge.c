@@ -1,0 +1,219 @@
+/* What was dropped is covered by a tombstone, and stays on disk until the purger has been there:
+ * it drops the partitions of a scope, then deletes its records in bounded batches, the tombstone
+ * with the last. Each step may be done twice, so a purge cut off anywhere is simply begun again. */
+#include "container/catalogue_private.h"
+
+enum { PURGE_CHUNK = 256, PURGE_RETRY_MS = 1000 };
+
+void purge_queue(struct catalogue *catalogue, struct slice scope)
+{
+    struct purge *purge = MEMORY_NEW(struct purge), **tail = &catalogue->queue;
+
+    assert(scope.len <= sizeof purge->scope);
+    purge->len = scope.len;
+    memcpy(purge->scope, scope.data, scope.len);
+    WITH_LOCK (&catalogue->queue_lock) {
+        while (*tail)
+            tail = &(*tail)->next;
+        *tail = purge;
+        condition_signal(&catalogue->wake);
+    }
+}
+
+static struct purge *queue_first(struct catalogue *catalogue)
+{
+    struct purge *first = NULL;
+
+    WITH_LOCK (&catalogue->queue_lock)
+        first = catalogue->queue;
+    return first;
+}
+
+static void queue_pop(struct catalogue *catalogue)
+{
+    WITH_LOCK (&catalogue->queue_lock) {
+        struct purge *first = catalogue->queue;
+
+        catalogue->queue = first->next;
+        memory_free(first);
+    }
+}
+
+void purge_queue_clear(struct catalogue *catalogue)
+{
+    while (queue_first(catalogue))
+        queue_pop(catalogue);
+}
+
+size_t catalogue_purges_left(struct catalogue *catalogue)
+{
+    size_t count = 0;
+
+    WITH_LOCK (&catalogue->queue_lock)
+        for (struct purge *purge = catalogue->queue; purge; purge = purge->next)
+            count++;
+    return count;
+}
+
+static bool is_stopping(struct catalogue *catalogue)
+{
+    bool stopping = false;
+
+    WITH_LOCK (&catalogue->queue_lock)
+        stopping = catalogue->stopping;
+    return stopping;
+}
+
+/* The first key behind all that begin with prefix. */
+static struct slice prefix_end(struct slice prefix, struct arena *arena)
+{
+    uint8_t *end = arena_alloc(arena, prefix.len);
+
+    memcpy(end, prefix.data, prefix.len);
+    for (size_t i = prefix.len; i-- > 0;)
+        if (++end[i])
+            return slice_of(end, i + 1);
+    return SLICE_NONE;
+}
+
+static bool container_purge(struct catalogue *catalogue, const struct record *record,
+                            struct error *err)
+{
+    CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    const struct partition_span *spans;
+    size_t count;
+
+    if (!record_container_map(record, &map, err))
+        return false;
+    spans = partition_map_spans(map, &count);
+    for (size_t i = 0; i < count; i++) {
+        const struct cluster_node *node = cluster_find(catalogue->cluster, spans[i].node);
+
+        if (!node)
+            return error_set(err, ERROR_CONFIGURATION, "node %u is not here", spans[i].node);
+        if (!partition_remove(node, spans[i].id, err))
+            return error_prefix(err, "node \"%s\"", node->name);
+    }
+    return true;
+}
+
+/* The next records of a scope, each with its partitions dropped; ops has room for PURGE_CHUNK. */
+static bool chunk_read(struct catalogue *catalogue, struct slice scope, struct arena *arena,
+                       struct engine_op *ops, size_t *ret_count, struct error *err)
+{
+    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    struct engine_range range = {scope, prefix_end(scope, arena)};
+    struct engine_entry entry;
+    struct record record;
+    size_t count = 0;
+
+    if (!engine_iterator_new(catalogue->engine, NULL, CATALOGUE_PARTITION, range, false,
+                             ENGINE_READ_ANY, &iterator, err))
+        return false;
+    while (count < PURGE_CHUNK) {
+        if (!engine_iterator_next(iterator, &entry, err))
+            return false;
+        if (entry.found != ENGINE_FOUND)
+            break;
+        if (!record_read(entry.key, entry.value, &record, err) ||
+            (record.address.kind == RECORD_CONTAINER && !container_purge(catalogue, &record, err)))
+            return false;
+        ops[count++] =
+            (struct engine_op){.kind = ENGINE_DELETE, .key = arena_copy(arena, entry.key)};
+    }
+    *ret_count = count;
+    return true;
+}
+
+static bool scope_purge(struct catalogue *catalogue, struct slice scope, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct engine_op *ops = ARENA_ARRAY(arena, struct engine_op, PURGE_CHUNK + 1);
+    size_t count;
+
+    do {
+        struct commit_part part = {
+            .partition = CATALOGUE_PARTITION, .epoch = catalogue->epoch, .ops = ops};
+        struct commit_batch batch = {
+            .parts = &part, .part_count = 1, .moment = COMMIT_NOTHING_RELIED_ON};
+
+        if (is_stopping(catalogue))
+            return error_set(err, ERROR_SHUTTING_DOWN, "the catalogue is being closed");
+        if (!chunk_read(catalogue, scope, arena, ops, &count, err))
+            return false;
+        part.op_count = count;
+        if (count < PURGE_CHUNK)
+            ops[part.op_count++] = (struct engine_op){.kind = ENGINE_DELETE,
+                                                      .key = record_tombstone_key(scope, arena)};
+        if (!commit_run(catalogue->commit, &batch, err))
+            return false;
+    } while (count == PURGE_CHUNK);
+    return true;
+}
+
+bool catalogue_purge(struct catalogue *catalogue, struct error *err)
+{
+    WITH_LOCK (&catalogue->purging_lock) {
+        struct purge *first;
+
+        while ((first = queue_first(catalogue)) != NULL) {
+            if (!scope_purge(catalogue, slice_of(first->scope, first->len), err))
+                return error_prefix(err, "purging what was dropped");
+            queue_pop(catalogue);
+        }
+    }
+    return true;
+}
+
+/* Waits until there is something to purge. False: stop. */
+static bool work_wait(struct catalogue *catalogue)
+{
+    bool go_on = false;
+
+    WITH_LOCK (&catalogue->queue_lock) {
+        while (!catalogue->stopping && !catalogue->queue)
+            condition_wait(&catalogue->wake, &catalogue->queue_lock);
+        go_on = !catalogue->stopping;
+    }
+    return go_on;
+}
+
+static void retry_wait(struct catalogue *catalogue)
+{
+    int64_t deadline_ms = clock_monotonic_ms() + PURGE_RETRY_MS;
+
+    WITH_LOCK (&catalogue->queue_lock)
+        while (!catalogue->stopping &&
+               condition_wait_until(&catalogue->wake, &catalogue->queue_lock, deadline_ms))
+            ;
+}
+
+static void purge_run(void *context)
+{
+    struct catalogue *catalogue = context;
+    struct error err;
+
+    while (work_wait(catalogue))
+        if (!catalogue_purge(catalogue, &err) && err.code != ERROR_SHUTTING_DOWN) {
+            log_error(catalogue->log, "purge failed", &err);
+            retry_wait(catalogue);
+        }
+}
+
+void purge_start(struct catalogue *catalogue, bool by_hand)
+{
+    catalogue->has_thread = !by_hand;
+    if (catalogue->has_thread)
+        thread_start(&catalogue->thread, "purge", purge_run, catalogue);
+}
+
+void purge_stop(struct catalogue *catalogue)
+{
+    WITH_LOCK (&catalogue->queue_lock) {
+        catalogue->stopping = true;
+        condition_broadcast(&catalogue->wake);
+    }
+    if (catalogue->has_thread)
+        thread_join(&catalogue->thread);
+    purge_queue_clear(catalogue);
+}

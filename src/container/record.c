@@ -1,0 +1,436 @@
+/* What the catalogue's partition holds, format version 1. All numbers in keys are 4 bytes,
+ * big-endian; families 'c' and 'm' are group commit's (partition/layout.h).
+ *
+ *     h                                           -> the head: next numbers, nodes
+ *     w                                           -> nothing; written to get a write through
+ *     a | account                                 -> an account
+ *     a | account | 1 | database                  -> a database
+ *     a | account | 1 | database | 0              -> its offer
+ *     a | account | 1 | database | 2 | container      -> a container
+ *     a | account | 1 | database | 2 | container | 0  -> its offer
+ *     x | key of a record                         -> that record and all below it are dropped
+ *
+ * So parents come before what is in them, an offer right behind what it is for, and everything in
+ * a scope shares a prefix: dropping is one key, however much is dropped.
+ *
+ * A value is a header and a BSON document:
+ *
+ *     1 byte   format, 1
+ *     8 bytes  lsn of the commit that wrote it, big-endian
+ *     8 bytes  wall clock of that commit in ms, big-endian
+ *     then     the document
+ *
+ * Documents:
+ *
+ *     head       {accounts, databases, containers, offers, partitions: the next numbers;
+ *                 nodes: [node id, ...] by number}
+ *     account    {id, properties: {...}}
+ *     database   {id}
+ *     container  {definition: {...} as completed, map: {...} as partition_map_append writes it}
+ *     offer      {number, kind: 0 manual, 1 autoscale, ru, ruPerMinute, tier, increment,
+ *                 ruMaxEver, bytesMaxEver}
+ *
+ * Readers take no property for granted, and ignore those they do not know. */
+#include "base/bytes.h"
+#include "container/catalogue_private.h"
+#include "document/bson.h"
+
+enum family { FAMILY_HEAD = 'h', FAMILY_BARRIER = 'w', FAMILY_TREE = 'a', FAMILY_TOMBSTONE = 'x' };
+enum tag { TAG_OFFER = 0, TAG_DATABASE = 1, TAG_CONTAINER = 2 };
+
+static bool damaged(struct error *err, const char *what)
+{
+    return error_set(err, ERROR_STORE_CORRUPT, "the catalogue holds a damaged %s", what);
+}
+
+/* --- Keys ------------------------------------------------------------------------------------ */
+
+struct slice record_head_key(void)
+{
+    static const uint8_t key[] = {FAMILY_HEAD};
+
+    return slice_of(key, sizeof key);
+}
+
+struct slice record_barrier_key(void)
+{
+    static const uint8_t key[] = {FAMILY_BARRIER};
+
+    return slice_of(key, sizeof key);
+}
+
+struct engine_range record_range(void)
+{
+    static const uint8_t min[] = {FAMILY_TREE}, max[] = {FAMILY_TREE + 1};
+
+    return (struct engine_range){slice_of(min, sizeof min), slice_of(max, sizeof max)};
+}
+
+struct engine_range record_tombstone_range(void)
+{
+    static const uint8_t min[] = {FAMILY_TOMBSTONE}, max[] = {FAMILY_TOMBSTONE + 1};
+
+    return (struct engine_range){slice_of(min, sizeof min), slice_of(max, sizeof max)};
+}
+
+struct slice record_key(struct record_address address, struct arena *arena)
+{
+    uint8_t *key = arena_alloc(arena, RECORD_KEY_MAX);
+    size_t len = 5;
+
+    key[0] = FAMILY_TREE;
+    bytes_put_be32(key + 1, address.account);
+    if (address.database) {
+        key[len] = TAG_DATABASE;
+        bytes_put_be32(key + len + 1, address.database);
+        len += 5;
+    }
+    if (address.container) {
+        key[len] = TAG_CONTAINER;
+        bytes_put_be32(key + len + 1, address.container);
+        len += 5;
+    }
+    if (address.kind == RECORD_OFFER)
+        key[len++] = TAG_OFFER;
+    return slice_of(key, len);
+}
+
+static bool number_read(struct slice key, size_t at, enum tag tag, uint32_t *ret_number)
+{
+    if (key.len < at + 5 || key.data[at] != tag)
+        return false;
+    *ret_number = bytes_get_be32(key.data + at + 1);
+    return true;
+}
+
+static bool key_read(struct slice key, struct record_address *ret_address, struct error *err)
+{
+    struct record_address address = {.kind = RECORD_ACCOUNT};
+    size_t at = 5;
+
+    if (key.len < 5 || key.data[0] != FAMILY_TREE)
+        return damaged(err, "key");
+    address.account = bytes_get_be32(key.data + 1);
+    if (number_read(key, at, TAG_DATABASE, &address.database)) {
+        address.kind = RECORD_DATABASE;
+        at += 5;
+        if (number_read(key, at, TAG_CONTAINER, &address.container)) {
+            address.kind = RECORD_CONTAINER;
+            at += 5;
+        }
+        if (key.len == at + 1 && key.data[at] == TAG_OFFER) {
+            address.kind = RECORD_OFFER;
+            at++;
+        }
+    }
+    if (at != key.len)
+        return damaged(err, "key");
+    *ret_address = address;
+    return true;
+}
+
+struct slice record_tombstone_key(struct slice scope, struct arena *arena)
+{
+    uint8_t *key = arena_alloc(arena, scope.len + 1);
+
+    key[0] = FAMILY_TOMBSTONE;
+    memcpy(key + 1, scope.data, scope.len);
+    return slice_of(key, scope.len + 1);
+}
+
+struct slice record_tombstone_scope(struct slice key)
+{
+    return slice_skip(key, 1);
+}
+
+/* --- Values ---------------------------------------------------------------------------------- */
+
+struct slice record_value(struct slice document, struct arena *arena)
+{
+    uint8_t *value = arena_alloc(arena, RECORD_HEADER_LEN + document.len);
+
+    memset(value, 0, RECORD_HEADER_LEN);
+    value[0] = CATALOGUE_FORMAT;
+    if (document.len)
+        memcpy(value + RECORD_HEADER_LEN, document.data, document.len);
+    return slice_of(value, RECORD_HEADER_LEN + document.len);
+}
+
+/* The value was made by record_value, in memory that is the change's own. */
+void record_stamp(struct slice value, const struct commit_stamp *stamp)
+{
+    uint8_t *bytes = (uint8_t *)value.data;
+
+    bytes_put_be64(bytes + 1, stamp->lsn);
+    bytes_put_be64(bytes + 9, (uint64_t)stamp->wall_ms);
+}
+
+bool record_value_read(struct slice value, struct record *record, struct error *err)
+{
+    if (value.len < RECORD_HEADER_LEN)
+        return damaged(err, "record");
+    if (value.data[0] > CATALOGUE_FORMAT)
+        return error_set(err, ERROR_STORE_VERSION,
+                         "the catalogue was written by a newer Orrery: format %u", value.data[0]);
+    record->lsn = bytes_get_be64(value.data + 1);
+    record->ts_ms = (int64_t)bytes_get_be64(value.data + 9);
+    record->document = slice_skip(value, RECORD_HEADER_LEN);
+    return document_validate(record->document, NULL, err) || damaged(err, "record");
+}
+
+bool record_read(struct slice key, struct slice value, struct record *ret_record, struct error *err)
+{
+    return key_read(key, &ret_record->address, err) && record_value_read(value, ret_record, err);
+}
+
+/* --- Documents ------------------------------------------------------------------------------- */
+
+/* Every document is opened in a buffer and ends up in the arena. */
+static struct slice document_finish(struct buf *buf, size_t begin, struct arena *arena)
+{
+    document_end(buf, begin);
+    assert(!buf_overflowed(buf)); /* what is in it was limited on its way in */
+    return arena_copy(arena, buf_slice(buf));
+}
+
+static bool get_number(struct slice document, struct slice name, uint64_t max, uint64_t *ret_number)
+{
+    struct document_value value;
+    int64_t number;
+
+    if (!document_find(document, name, &value) || !document_to_int64(&value, &number) ||
+        number < 0 || (uint64_t)number > max)
+        return false;
+    *ret_number = (uint64_t)number;
+    return true;
+}
+
+static bool get_uint32(struct slice document, struct slice name, uint32_t *ret_number)
+{
+    uint64_t number;
+
+    if (!get_number(document, name, UINT32_MAX, &number))
+        return false;
+    *ret_number = (uint32_t)number;
+    return true;
+}
+
+static bool get_text(struct slice document, struct slice name, struct slice *ret_text)
+{
+    struct document_value value;
+
+    if (!document_find(document, name, &value) || value.type != DOCUMENT_STRING)
+        return false;
+    *ret_text = value.text;
+    return true;
+}
+
+static bool get_document(struct slice document, struct slice name, enum document_type type,
+                         struct slice *ret_document)
+{
+    struct document_value value;
+
+    if (!document_find(document, name, &value) || value.type != type)
+        return false;
+    *ret_document = value.document;
+    return true;
+}
+
+struct slice record_head_write(const struct head *head, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf buf;
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t begin, nodes;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    begin = document_begin(&buf);
+    document_append_int64(&buf, SLICE("accounts"), head->next_account);
+    document_append_int64(&buf, SLICE("databases"), head->next_database);
+    document_append_int64(&buf, SLICE("containers"), head->next_container);
+    document_append_int64(&buf, SLICE("offers"), head->next_offer);
+    document_append_int64(&buf, SLICE("partitions"), head->next_partition);
+    nodes = document_append_array_begin(&buf, SLICE("nodes"));
+    for (uint32_t i = 0; i < head->node_count; i++)
+        document_append_string(&buf, document_index_key(i, text), slice_of_text(head->nodes[i]));
+    document_end(&buf, nodes);
+    return document_finish(&buf, begin, arena);
+}
+
+bool record_head_read(struct slice document, struct head *ret_head, struct error *err)
+{
+    struct document_iter iter;
+    struct slice nodes;
+
+    *ret_head = (struct head){0};
+    if (!get_uint32(document, SLICE("accounts"), &ret_head->next_account) ||
+        !get_uint32(document, SLICE("databases"), &ret_head->next_database) ||
+        !get_uint32(document, SLICE("containers"), &ret_head->next_container) ||
+        !get_uint32(document, SLICE("offers"), &ret_head->next_offer) ||
+        !get_uint32(document, SLICE("partitions"), &ret_head->next_partition) ||
+        !get_document(document, SLICE("nodes"), DOCUMENT_ARRAY, &nodes))
+        return damaged(err, "head");
+    document_iter_init(&iter, nodes);
+    while (document_iter_next(&iter)) {
+        if (ret_head->node_count == CLUSTER_NODES_MAX || iter.value.type != DOCUMENT_STRING ||
+            iter.value.text.len != sizeof ret_head->nodes[0] - 1)
+            return damaged(err, "head");
+        memcpy(ret_head->nodes[ret_head->node_count++], iter.value.text.data, iter.value.text.len);
+    }
+    return true;
+}
+
+struct slice record_account_write(const struct account *account, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf buf;
+    struct document_value properties = document_object(account->properties);
+    size_t begin;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    begin = document_begin(&buf);
+    document_append_string(&buf, SLICE("id"), account->state.info.id);
+    if (account->properties.len)
+        document_append(&buf, SLICE("properties"), &properties);
+    return document_finish(&buf, begin, arena);
+}
+
+bool record_account_read(const struct record *record, struct state **ret_state, struct error *err)
+{
+    struct slice id, properties = SLICE_NONE;
+    struct state *state;
+
+    if (!get_text(record->document, SLICE("id"), &id))
+        return damaged(err, "account");
+    (void)get_document(record->document, SLICE("properties"), DOCUMENT_OBJECT, &properties);
+    state = state_new(STATE_ACCOUNT, id, record->address.account);
+    state_account(state)->properties = arena_copy(state->arena, properties);
+    state_stamp(state, (struct rid){0}, record->lsn, record->ts_ms);
+    *ret_state = state;
+    return true;
+}
+
+struct slice record_database_write(const struct database *database, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf buf;
+    size_t begin;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    begin = document_begin(&buf);
+    document_append_string(&buf, SLICE("id"), database->state.info.id);
+    return document_finish(&buf, begin, arena);
+}
+
+bool record_database_read(const struct record *record, struct state **ret_state, struct error *err)
+{
+    struct state *state;
+    struct slice id;
+
+    if (!get_text(record->document, SLICE("id"), &id))
+        return damaged(err, "database");
+    state = state_new(STATE_DATABASE, id, record->address.database);
+    state_database(state)->account = record->address.account;
+    state_stamp(state, rid_of_database(record->address.database), record->lsn, record->ts_ms);
+    *ret_state = state;
+    return true;
+}
+
+struct slice record_offer_write(const struct offer *offer, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf buf;
+    size_t begin;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    begin = document_begin(&buf);
+    document_append_int64(&buf, SLICE("number"), offer->number);
+    document_append_int32(&buf, SLICE("kind"), offer->kind);
+    document_append_int64(&buf, SLICE("ru"), (int64_t)offer->ru);
+    document_append_bool(&buf, SLICE("ruPerMinute"), offer->ru_per_minute);
+    document_append_int32(&buf, SLICE("tier"), offer->tier);
+    document_append_int64(&buf, SLICE("increment"), offer->increment_percent);
+    document_append_int64(&buf, SLICE("ruMaxEver"), (int64_t)offer->ru_max_ever);
+    document_append_int64(&buf, SLICE("bytesMaxEver"), (int64_t)offer->bytes_max_ever);
+    return document_finish(&buf, begin, arena);
+}
+
+bool record_offer_read(const struct record *record, struct offer *ret_offer, struct error *err)
+{
+    struct slice document = record->document;
+    struct document_value per_minute;
+    uint64_t kind, tier, number;
+    struct offer offer = {0};
+
+    if (!get_number(document, SLICE("number"), (1u << RID_OFFER_BITS) - 1, &number) ||
+        !get_number(document, SLICE("kind"), OFFER_AUTOSCALE, &kind) ||
+        !get_number(document, SLICE("tier"), 3, &tier) ||
+        !get_number(document, SLICE("ru"), INT64_MAX, &offer.ru) ||
+        !get_uint32(document, SLICE("increment"), &offer.increment_percent) ||
+        !get_number(document, SLICE("ruMaxEver"), INT64_MAX, &offer.ru_max_ever) ||
+        !get_number(document, SLICE("bytesMaxEver"), INT64_MAX, &offer.bytes_max_ever) ||
+        !document_find(document, SLICE("ruPerMinute"), &per_minute) ||
+        per_minute.type != DOCUMENT_BOOL)
+        return damaged(err, "offer");
+    offer.number = (uint32_t)number;
+    offer.kind = (enum offer_kind)kind;
+    offer.tier = (uint8_t)tier;
+    offer.ru_per_minute = per_minute.boolean;
+    offer.shared = !record->address.container;
+    offer.database = record->address.database;
+    offer.container = record->address.container;
+    offer_stamp(&offer, record->lsn, record->ts_ms);
+    *ret_offer = offer;
+    return true;
+}
+
+struct slice record_container_write(const struct container *container, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf buf, map;
+    struct document_value definition =
+        document_object(definition_fields(container->definition)->document);
+    struct document_value map_value;
+    size_t begin;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    buf_init(&map, BUF_DEFAULT_MAX);
+    partition_map_append(container->map, &map);
+    map_value = document_object(buf_slice(&map));
+    begin = document_begin(&buf);
+    document_append(&buf, SLICE("definition"), &definition);
+    document_append(&buf, SLICE("map"), &map_value);
+    return document_finish(&buf, begin, arena);
+}
+
+bool record_container_map(const struct record *record, struct partition_map **ret_map,
+                          struct error *err)
+{
+    struct slice map;
+
+    if (!get_document(record->document, SLICE("map"), DOCUMENT_OBJECT, &map))
+        return damaged(err, "container");
+    return partition_map_read(map, ret_map, err);
+}
+
+bool record_container_read(const struct record *record, const struct catalogue *catalogue,
+                           struct state **ret_state, struct error *err)
+{
+    CLEANUP(definition_unref) struct definition *definition = NULL;
+    CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    struct container *container;
+    struct slice document;
+    struct state *state;
+
+    if (!get_document(record->document, SLICE("definition"), DOCUMENT_OBJECT, &document))
+        return damaged(err, "container");
+    if (!record_container_map(record, &map, err) ||
+        !definition_new(document, NULL, &definition, err))
+        return false;
+    state =
+        state_new(STATE_CONTAINER, definition_fields(definition)->id, record->address.container);
+    container = state_container(state);
+    container->account = record->address.account;
+    container->database = record->address.database;
+    container->definition = TAKE(definition);
+    container->map = TAKE(map);
+    container->catalogue = catalogue;
+    state_stamp(state, container_rid(container), record->lsn, record->ts_ms);
+    *ret_state = state;
+    return true;
+}

@@ -1,0 +1,361 @@
+/* A tree whose nodes never change once published. Changing a container copies it, its database, its
+ * account and the root: a few hundred pointers, for an account has at most some hundred databases
+ * and containers. Readers in return search sorted arrays without any lock.
+ *
+ * Each state owns an arena with its bytes. Children are shared between the old tree and the new. */
+#include "container/catalogue_private.h"
+
+static size_t state_size(enum state_kind kind)
+{
+    switch (kind) {
+    case STATE_ACCOUNT:
+        return sizeof(struct account);
+    case STATE_DATABASE:
+        return sizeof(struct database);
+    case STATE_CONTAINER:
+        return sizeof(struct container);
+    default:
+        return sizeof(struct state);
+    }
+}
+
+struct state *state_new(enum state_kind kind, struct slice id, uint32_t number)
+{
+    struct arena *arena = arena_new();
+    struct state *state = arena_alloc_zero(arena, state_size(kind));
+
+    static_assert(offsetof(struct account, state) == 0 && offsetof(struct database, state) == 0 &&
+                      offsetof(struct container, state) == 0,
+                  "a state begins what it is the state of");
+    atomic_init(&state->refs, 1);
+    state->kind = kind;
+    state->arena = arena;
+    state->info.id = arena_copy(arena, id);
+    state->info.number = number;
+    return state;
+}
+
+static void kind_copy(struct state *to, const struct state *from)
+{
+    if (from->kind == STATE_ACCOUNT) {
+        struct slice properties = ((const struct account *)from)->properties;
+
+        state_account(to)->properties = arena_copy(to->arena, properties);
+    } else if (from->kind == STATE_DATABASE) {
+        struct database *database = state_database(to);
+        const struct database *old = (const struct database *)from;
+
+        database->account = old->account;
+        database->has_offer = old->has_offer;
+        database->offer = old->offer;
+    } else if (from->kind == STATE_CONTAINER) {
+        struct container *container = state_container(to);
+        const struct container *old = (const struct container *)from;
+
+        container->account = old->account;
+        container->database = old->database;
+        container->definition = definition_ref(old->definition);
+        container->map = partition_map_ref(old->map);
+        container->has_offer = old->has_offer;
+        container->offer = old->offer;
+        container->catalogue = old->catalogue;
+    }
+}
+
+struct state *state_copy(const struct state *state)
+{
+    struct state *copy = state_new(state->kind, state->info.id, state->info.number);
+
+    copy->info.rid = arena_copy(copy->arena, state->info.rid);
+    copy->info.etag = arena_copy(copy->arena, state->info.etag);
+    copy->info.lsn = state->info.lsn;
+    copy->info.ts_ms = state->info.ts_ms;
+    kind_copy(copy, state);
+    copy->child_count = copy->child_capacity = state->child_count;
+    copy->children = memory_alloc(memory_array_size(state->child_count + 1, sizeof(void *)));
+    for (size_t i = 0; i < state->child_count; i++)
+        copy->children[i] = state_ref(state->children[i]);
+    return copy;
+}
+
+struct state *state_ref(struct state *state)
+{
+    atomic_fetch_add_explicit(&state->refs, 1, memory_order_relaxed);
+    return state;
+}
+
+void state_unref(struct state *state)
+{
+    if (!state || atomic_fetch_sub(&state->refs, 1) != 1)
+        return;
+    for (size_t i = 0; i < state->child_count; i++)
+        state_unref(state->children[i]);
+    memory_free(state->children);
+    if (state->kind == STATE_CONTAINER) {
+        definition_unref(state_container(state)->definition);
+        partition_map_unref(state_container(state)->map);
+    }
+    arena_free(state->arena);
+}
+
+/* The text an etag has: the catalogue's partition and the commit that wrote the record. */
+static void etag_format(uint64_t lsn, char ret_text[OFFER_ETAG_SIZE])
+{
+    snprintf(ret_text, OFFER_ETAG_SIZE, "\"%08x-0000-0000-%04x-%012llx\"", CATALOGUE_PARTITION,
+             (unsigned)(lsn >> 48), (unsigned long long)(lsn & 0xFFFFFFFFFFFF));
+}
+
+void state_stamp(struct state *state, struct rid rid, uint64_t lsn, int64_t ts_ms)
+{
+    char etag[OFFER_ETAG_SIZE], text[RID_TEXT_SIZE];
+
+    etag_format(lsn, etag);
+    state->info.etag = arena_copy(state->arena, slice_of_text(etag));
+    state->info.rid = state->kind == STATE_ACCOUNT
+                          ? state->info.id
+                          : arena_copy(state->arena, rid_format(rid, text));
+    state->info.lsn = lsn;
+    state->info.ts_ms = ts_ms;
+}
+
+void offer_stamp(struct offer *offer, uint64_t lsn, int64_t ts_ms)
+{
+    rid_format(rid_of_offer(offer->number), offer->rid);
+    etag_format(lsn, offer->etag);
+    offer->ts_ms = ts_ms;
+}
+
+/* Where the child of that id is, or would be. */
+static size_t child_place(const struct state *parent, struct slice id)
+{
+    size_t low = 0, high = parent->child_count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (slice_compare(parent->children[middle]->info.id, id) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct state *state_find(const struct state *parent, struct slice id)
+{
+    size_t place = child_place(parent, id);
+
+    if (place == parent->child_count || !slice_equal(parent->children[place]->info.id, id))
+        return NULL;
+    return parent->children[place];
+}
+
+struct state *state_find_number(const struct state *parent, uint32_t number)
+{
+    for (size_t i = 0; i < parent->child_count; i++)
+        if (parent->children[i]->info.number == number)
+            return parent->children[i];
+    return NULL;
+}
+
+static void child_insert(struct state *parent, size_t place, struct state *child)
+{
+    if (parent->child_count == parent->child_capacity) {
+        parent->child_capacity = parent->child_capacity ? parent->child_capacity * 2 : 8;
+        parent->children = memory_realloc(
+            parent->children, memory_array_size(parent->child_capacity, sizeof(void *)));
+    }
+    memmove(&parent->children[place + 1], &parent->children[place],
+            (parent->child_count - place) * sizeof(void *));
+    parent->children[place] = child;
+    parent->child_count++;
+}
+
+void state_child_set(struct state *parent, struct state *child)
+{
+    state_child_remove(parent, child->info.number);
+    child_insert(parent, child_place(parent, child->info.id), child);
+}
+
+void state_child_remove(struct state *parent, uint32_t number)
+{
+    for (size_t i = 0; i < parent->child_count; i++)
+        if (parent->children[i]->info.number == number) {
+            state_unref(parent->children[i]);
+            parent->child_count--;
+            memmove(&parent->children[i], &parent->children[i + 1],
+                    (parent->child_count - i) * sizeof(void *));
+            return;
+        }
+}
+
+void state_child_append(struct state *parent, struct state *child)
+{
+    child_insert(parent, parent->child_count, child);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct state *const *left = a, *const *right = b;
+
+    return slice_compare((*left)->info.id, (*right)->info.id);
+}
+
+void state_sort(struct state *parent)
+{
+    if (parent->child_count)
+        qsort(parent->children, parent->child_count, sizeof(void *), by_id);
+}
+
+/* --- What readers ask ------------------------------------------------------------------------ */
+
+struct account *account_ref(struct account *account)
+{
+    return state_account(state_ref(&account->state));
+}
+
+void account_unref(struct account *account)
+{
+    if (account)
+        state_unref(&account->state);
+}
+
+const struct catalogue_info *account_info(const struct account *account)
+{
+    return &account->state.info;
+}
+
+struct slice account_properties(const struct account *account)
+{
+    return account->properties;
+}
+
+size_t account_database_count(const struct account *account)
+{
+    return account->state.child_count;
+}
+
+struct database *account_database(const struct account *account, size_t index)
+{
+    assert(index < account->state.child_count);
+    return state_database(account->state.children[index]);
+}
+
+struct database *database_ref(struct database *database)
+{
+    return state_database(state_ref(&database->state));
+}
+
+void database_unref(struct database *database)
+{
+    if (database)
+        state_unref(&database->state);
+}
+
+const struct catalogue_info *database_info(const struct database *database)
+{
+    return &database->state.info;
+}
+
+const struct offer *database_offer(const struct database *database)
+{
+    return database->has_offer ? &database->offer : NULL;
+}
+
+size_t database_container_count(const struct database *database)
+{
+    return database->state.child_count;
+}
+
+struct container *database_container(const struct database *database, size_t index)
+{
+    assert(index < database->state.child_count);
+    return state_container(database->state.children[index]);
+}
+
+struct container *container_ref(struct container *container)
+{
+    return state_container(state_ref(&container->state));
+}
+
+void container_unref(struct container *container)
+{
+    if (container)
+        state_unref(&container->state);
+}
+
+const struct catalogue_info *container_info(const struct container *container)
+{
+    return &container->state.info;
+}
+
+struct definition *container_definition(const struct container *container)
+{
+    return container->definition;
+}
+
+struct partition_map *container_map(const struct container *container)
+{
+    return container->map;
+}
+
+uint32_t container_account_number(const struct container *container)
+{
+    return container->account;
+}
+
+uint32_t container_database_number(const struct container *container)
+{
+    return container->database;
+}
+
+struct rid container_rid(const struct container *container)
+{
+    return rid_of_container(container->database, container->state.info.number);
+}
+
+struct rid container_rid_below(const struct container *container, enum rid_kind kind,
+                               uint64_t number)
+{
+    return rid_below_container(kind, container->database, container->state.info.number, number);
+}
+
+bool container_is_fixed(const struct container *container)
+{
+    return definition_fields(container->definition)->key.system_key;
+}
+
+uint64_t container_bytes_max(const struct container *container)
+{
+    return container_is_fixed(container) ? container->catalogue->limits.fixed_bytes_max
+                                         : UINT64_MAX;
+}
+
+const struct offer *container_offer(const struct container *container)
+{
+    return &container->offer;
+}
+
+const struct catalogue_limits *container_limits(const struct container *container)
+{
+    return &container->catalogue->limits;
+}
+
+/* A container is only loaded or made where all its nodes are. */
+static const struct cluster_node *container_node(const struct container *container, uint32_t number)
+{
+    const struct cluster_node *node = cluster_find(container->catalogue->cluster, number);
+
+    assert(node);
+    return node;
+}
+
+struct engine *container_engine(const struct container *container, uint32_t node)
+{
+    return container_node(container, node)->engine;
+}
+
+struct commit *container_commit(const struct container *container, uint32_t node)
+{
+    return container_node(container, node)->commit;
+}

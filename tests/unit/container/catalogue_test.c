@@ -1,0 +1,774 @@
+#include "container/catalogue.h"
+
+#include "support/check.h"
+#include "support/documents.h"
+#include "support/fault_engine.h"
+#include "support/scratch.h"
+
+#include <sched.h>
+
+/* A node whose engine outlives catalogues, and the catalogue that is open on it. */
+struct bench {
+    struct scratch scratch;
+    bool on_disk;
+    struct arena *arena;
+    struct engine *engine; /* in memory: a fault engine */
+    struct cluster *cluster;
+    struct catalogue *catalogue;
+    struct catalogue_limits limits;
+};
+
+static void bench_open(struct bench *bench)
+{
+    struct error err;
+
+    if (!bench->engine) {
+        struct slice url = arena_printf(bench->arena, "rocksdb:%s/node", bench->scratch.path);
+
+        assert_ok(engine_open(url, &(struct engine_options){0}, &bench->engine, &err), &err);
+    }
+    bench->cluster = cluster_new(NULL);
+    assert_ok(cluster_add(bench->cluster, "a", bench->engine, &err), &err);
+    assert_ok(catalogue_open(&(struct catalogue_options){.cluster = bench->cluster,
+                                                         .limits = &bench->limits,
+                                                         .purge_by_hand = true},
+                             &bench->catalogue, &err),
+              &err);
+}
+
+static void bench_close(struct bench *bench)
+{
+    catalogue_close(TAKE(bench->catalogue));
+    cluster_free(TAKE(bench->cluster));
+    if (bench->on_disk)
+        engine_close(TAKE(bench->engine));
+}
+
+static void bench_reopen(struct bench *bench)
+{
+    bench_close(bench);
+    bench_open(bench);
+}
+
+static int setup(void **state, bool on_disk)
+{
+    struct bench *bench = MEMORY_NEW(struct bench);
+    struct engine *inner;
+    struct error err;
+
+    bench->on_disk = on_disk;
+    bench->arena = arena_new();
+    bench->limits = CATALOGUE_LIMITS_DEFAULT;
+    scratch_init(&bench->scratch);
+    if (!on_disk) {
+        assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &inner, &err), &err);
+        bench->engine = fault_engine_new(inner);
+    }
+    bench_open(bench);
+    *state = bench;
+    return 0;
+}
+
+static int setup_memory(void **state)
+{
+    return setup(state, false);
+}
+
+static int setup_rocksdb(void **state)
+{
+    return setup(state, true);
+}
+
+static int teardown(void **state)
+{
+    struct bench *bench = *state;
+
+    bench_close(bench);
+    engine_close(bench->engine);
+    scratch_done(&bench->scratch);
+    arena_free(bench->arena);
+    memory_free(bench);
+    return 0;
+}
+
+/* --- Short words for what the stories do ----------------------------------------------------- */
+
+static void make_account(struct bench *bench, const char *id)
+{
+    CLEANUP(account_unref) struct account *account = NULL;
+    struct error err;
+
+    assert_ok(catalogue_account_create(bench->catalogue, slice_of_text(id),
+                                       document_of(bench->arena, "{\"key\":\"secret\"}"), &account,
+                                       &err),
+              &err);
+}
+
+static bool try_database(struct bench *bench, const char *account, const char *id, int64_t ru,
+                         struct error *err)
+{
+    CLEANUP(database_unref) struct database *database = NULL;
+    struct offer_request request = {.given = ru > 0, .ru = ru};
+
+    return catalogue_database_create(bench->catalogue, slice_of_text(account), slice_of_text(id),
+                                     &request, &database, err);
+}
+
+static void make_database(struct bench *bench, const char *account, const char *id, int64_t ru)
+{
+    struct error err;
+
+    assert_ok(try_database(bench, account, id, ru, &err), &err);
+}
+
+static bool try_container(struct bench *bench, const char *account, const char *database,
+                          const char *json, const struct offer_request *request, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+
+    return catalogue_container_create(bench->catalogue, slice_of_text(account),
+                                      slice_of_text(database), document_of(bench->arena, json),
+                                      request, &container, err);
+}
+
+#define BODY(id) "{\"id\":\"" id "\",\"partitionKey\":{\"paths\":[\"/pk\"]}}"
+
+static void make_container(struct bench *bench, const char *account, const char *database,
+                           const char *json, int64_t ru)
+{
+    struct offer_request request = {.given = ru > 0, .ru = ru};
+    struct error err;
+
+    assert_ok(try_container(bench, account, database, json, &request, &err), &err);
+}
+
+static struct container *open_container(struct bench *bench, const char *account,
+                                        const char *database, const char *id)
+{
+    struct container *container;
+    struct error err;
+
+    assert_ok(catalogue_container_open(bench->catalogue, slice_of_text(account),
+                                       slice_of_text(database), slice_of_text(id), &container,
+                                       &err),
+              &err);
+    return container;
+}
+
+static bool has_container(struct bench *bench, const char *account, const char *database,
+                          const char *id)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct error err;
+
+    return catalogue_container_open(bench->catalogue, slice_of_text(account),
+                                    slice_of_text(database), slice_of_text(id), &container, &err);
+}
+
+static bool drop_container(struct bench *bench, const char *account, const char *database,
+                           const char *id, struct error *err)
+{
+    return catalogue_container_drop(bench->catalogue, slice_of_text(account),
+                                    slice_of_text(database), slice_of_text(id), SLICE_NONE, err);
+}
+
+/* Physical partitions on the node, the catalogue's own left out. */
+static size_t partition_count(struct bench *bench)
+{
+    struct engine_partition *partitions;
+    struct error err;
+    size_t count;
+
+    assert_ok(engine_partition_list(bench->engine, bench->arena, &partitions, &count, &err), &err);
+    return count - 1;
+}
+
+static size_t span_count(const struct container *container)
+{
+    size_t count;
+
+    partition_map_spans(container_map(container), &count);
+    return count;
+}
+
+/* A write into every partition of a container, as an item would make. */
+static void assert_writable(struct container *container)
+{
+    const struct partition_span *spans;
+    size_t count;
+
+    spans = partition_map_spans(container_map(container), &count);
+    for (size_t i = 0; i < count; i++) {
+        struct engine_op op = {ENGINE_PUT, SLICE("d"), SLICE("x")};
+        struct commit_part part = {
+            .partition = spans[i].id, .epoch = spans[i].epoch, .ops = &op, .op_count = 1};
+        struct commit_batch batch = {
+            .parts = &part, .part_count = 1, .moment = COMMIT_NOTHING_RELIED_ON};
+        struct error err;
+
+        assert_ok(commit_run(container_commit(container, spans[i].node), &batch, &err), &err);
+    }
+}
+
+/* --- Stories --------------------------------------------------------------------------------- */
+
+static void everything_is_there_after_a_restart(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(container_unref) struct container *before = NULL, *after = NULL;
+    CLEANUP(account_unref) struct account *account = NULL;
+    struct slice id, etag, rid, document;
+    struct error err;
+    int64_t ts_ms;
+
+    make_account(bench, "acme");
+    make_database(bench, "acme", "shop", 0);
+    make_container(bench, "acme", "shop", BODY("orders"), 25000);
+    before = open_container(bench, "acme", "shop", "orders");
+    id = arena_copy(bench->arena, container_info(before)->id);
+    etag = arena_copy(bench->arena, container_info(before)->etag);
+    rid = arena_copy(bench->arena, container_info(before)->rid);
+    document = arena_copy(bench->arena, definition_fields(container_definition(before))->document);
+    ts_ms = container_info(before)->ts_ms;
+    container_unref(TAKE(before));
+
+    bench_reopen(bench);
+    after = open_container(bench, "acme", "shop", "orders");
+    assert_slice_equal(container_info(after)->id, id);
+    assert_slice_equal(container_info(after)->etag, etag);
+    assert_slice_equal(container_info(after)->rid, rid);
+    assert_true(slice_equal(definition_fields(container_definition(after))->document, document));
+    assert_int_equal(container_info(after)->ts_ms, ts_ms);
+    assert_int_equal(container_offer(after)->ru, 25000);
+    assert_int_equal(span_count(after), 3);
+    assert_int_equal(partition_count(bench), 3);
+    assert_writable(after);
+    assert_ok(catalogue_account_open(bench->catalogue, SLICE("acme"), &account, &err), &err);
+    assert_true(slice_equal(account_properties(account),
+                            document_of(bench->arena, "{\"key\":\"secret\"}")));
+}
+
+static void a_container_begins_with_as_many_partitions_as_its_throughput_needs(void **state)
+{
+    struct bench *bench = *state;
+    static const struct {
+        const char *body;
+        int64_t ru;
+        size_t partitions;
+    } cases[] = {
+        {BODY("a"), 0, 1},     {BODY("b"), 400, 1},   {BODY("c"), 10000, 1},
+        {BODY("d"), 10100, 2}, {BODY("e"), 20000, 2}, {BODY("f"), 50100, 6},
+    };
+
+    make_account(bench, "acme");
+    make_database(bench, "acme", "shop", 0);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(container_unref) struct container *container = NULL;
+        char id[2] = {(char)('a' + i), 0};
+        const struct partition_span *spans;
+        size_t count;
+
+        make_container(bench, "acme", "shop", cases[i].body, cases[i].ru);
+        container = open_container(bench, "acme", "shop", id);
+        spans = partition_map_spans(container_map(container), &count);
+        assert_int_equal(count, cases[i].partitions);
+        for (size_t j = 0; j < count; j++)
+            assert_true(spans[j].share * (double)count > 0.999 &&
+                        spans[j].share * (double)count < 1.001);
+        assert_writable(container);
+    }
+}
+
+static void a_recreated_container_has_another_rid(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(container_unref) struct container *first = NULL, *second = NULL;
+    struct error err;
+
+    make_account(bench, "acme");
+    make_database(bench, "acme", "shop", 0);
+    make_container(bench, "acme", "shop", BODY("orders"), 0);
+    first = open_container(bench, "acme", "shop", "orders");
+    assert_ok(drop_container(bench, "acme", "shop", "orders", &err), &err);
+    make_container(bench, "acme", "shop", BODY("orders"), 0);
+    second = open_container(bench, "acme", "shop", "orders");
+    assert_false(slice_equal(container_info(first)->rid, container_info(second)->rid));
+    assert_true(partition_map_spans(container_map(first), &(size_t){0})->id !=
+                partition_map_spans(container_map(second), &(size_t){0})->id);
+}
+
+static void a_dropped_container_is_gone_at_once_and_its_partitions_later(void **state)
+{
+    struct bench *bench = *state;
+    struct error err;
+
+    make_account(bench, "acme");
+    make_database(bench, "acme", "shop", 0);
+    make_container(bench, "acme", "shop", BODY("orders"), 20000);
+    make_container(bench, "acme", "shop", BODY("kept"), 0);
+    assert_ok(drop_container(bench, "acme", "shop", "orders", &err), &err);
+    assert_false(has_container(bench, "acme", "shop", "orders"));
+    assert_int_equal(partition_count(bench), 3);
+    assert_int_equal(catalogue_purges_left(bench->catalogue), 1);
+    assert_ok(catalogue_purge(bench->catalogue, &err), &err);
+    assert_int_equal(partition_count(bench), 1);
+    assert_int_equal(catalogue_purges_left(bench->catalogue), 0);
+    assert_fails(drop_container(bench, "acme", "shop", "orders", &err), &err, ERROR_NOT_FOUND);
+    assert_true(has_container(bench, "acme", "shop", "kept"));
+}
+
+static void what_was_dropped_is_purged_after_a_restart(void **state)
+{
+    struct bench *bench = *state;
+    struct error err;
+
+    make_account(bench, "acme");
+    make_account(bench, "zenith");
+    make_database(bench, "acme", "shop", 0);
+    make_database(bench, "zenith", "shop", 0);
+    make_container(bench, "acme", "shop", BODY("orders"), 20000);
+    make_container(bench, "acme", "shop", BODY("other"), 20000);
+    make_container(bench, "zenith", "shop", BODY("orders"), 0);
+    assert_ok(drop_container(bench, "acme", "shop", "orders", &err), &err);
+    assert_ok(catalogue_account_drop(bench->catalogue, SLICE("acme"), &err), &err);
+    bench_reopen(bench);
+    assert_false(has_container(bench, "acme", "shop", "other"));
+    assert_int_equal(partition_count(bench), 5);
+    assert_int_equal(catalogue_purges_left(bench->catalogue), 2);
+    assert_ok(catalogue_purge(bench->catalogue, &err), &err);
+    assert_int_equal(partition_count(bench), 1);
+    bench_reopen(bench);
+    assert_int_equal(catalogue_purges_left(bench->catalogue), 0);
+    assert_true(has_container(bench, "zenith", "shop", "orders"));
+}
+
+static void accounts_do_not_see_each_other(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(container_unref) struct container *container = NULL, *stranger = NULL;
+    struct error err;
+
+    for (int i = 0; i < 50; i++) {
+        const char *id = arena_text(bench->arena, arena_printf(bench->arena, "account%d", i));
+
+        make_account(bench, id);
+        make_database(bench, id, "shop", 0);
+        if (i % 10 == 0)
+            make_container(bench, id, "shop", BODY("orders"), 0);
+    }
+    container = open_container(bench, "account10", "shop", "orders");
+    assert_false(has_container(bench, "account11", "shop", "orders"));
+
+    /* Not even by the rids of another account's. */
+    assert_fails(catalogue_container_open(bench->catalogue, SLICE("account20"),
+                                          slice_first(container_info(container)->rid, 6),
+                                          SLICE("orders"), &stranger, &err),
+                 &err, ERROR_OWNER_NOT_FOUND);
+    assert_fails(catalogue_container_open(bench->catalogue, SLICE("account20"), SLICE("shop"),
+                                          container_info(container)->rid, &stranger, &err),
+                 &err, ERROR_NOT_FOUND);
+    assert_ok(catalogue_account_drop(bench->catalogue, SLICE("account10"), &err), &err);
+    assert_fails(try_database(bench, "account10", "new", 0, &err), &err, ERROR_OWNER_NOT_FOUND);
+    assert_true(has_container(bench, "account20", "shop", "orders"));
+
+    /* The name is free again, and the new account is empty. */
+    make_account(bench, "account10");
+    assert_ok(catalogue_purge(bench->catalogue, &err), &err);
+    assert_false(has_container(bench, "account10", "shop", "orders"));
+    assert_int_equal(partition_count(bench), 4);
+}
+
+static void a_container_opens_by_rid_too(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(container_unref) struct container *by_name = NULL, *by_rid = NULL;
+    CLEANUP(database_unref) struct database *database = NULL;
+    struct error err;
+
+    make_account(bench, "acme");
+    make_database(bench, "acme", "shop", 0);
+    make_container(bench, "acme", "shop", BODY("orders"), 0);
+    by_name = open_container(bench, "acme", "shop", "orders");
+    assert_ok(
+        catalogue_database_open(bench->catalogue, SLICE("acme"), SLICE("shop"), &database, &err),
+        &err);
+    assert_ok(catalogue_container_open(bench->catalogue, SLICE("acme"),
+                                       database_info(database)->rid, container_info(by_name)->rid,
+                                       &by_rid, &err),
+              &err);
+    assert_ptr_equal(by_name, by_rid);
+}
+
+static void names_are_taken_once_and_checked(void **state)
+{
+    struct bench *bench = *state;
+    static const char *const wrong[] = {"", "a/b", "a\\b", "a#b", "a?b", "blank "};
+    char name[260];
+    struct error err;
+
+    make_account(bench, "acme");
+    make_database(bench, "acme", "shop", 0);
+    assert_fails(try_database(bench, "acme", "shop", 0, &err), &err, ERROR_NAME_TAKEN);
+    make_container(bench, "acme", "shop", BODY("orders"), 0);
+    assert_fails(try_container(bench, "acme", "shop", BODY("orders"), NULL, &err), &err,
+                 ERROR_NAME_TAKEN);
+    assert_fails(try_container(bench, "acme", "none", BODY("orders"), NULL, &err), &err,
+                 ERROR_OWNER_NOT_FOUND);
+    assert_fails(try_container(bench, "acme", "shop", BODY("or/ders"), NULL, &err), &err,
+                 ERROR_BAD_REQUEST);
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+        assert_fails(try_database(bench, "acme", wrong[i], 0, &err), &err, ERROR_BAD_REQUEST);
+    memset(name, 'n', sizeof name);
+    name[256] = 0;
+    assert_fails(try_database(bench, "acme", name, 0, &err), &err, ERROR_BAD_REQUEST);
+    name[255] = 0;
+    make_database(bench, "acme", name, 0);
+
+    /* Characters count, not bytes. */
+    for (int i = 0; i < 128; i++)
+        memcpy(name + 2 * i, "\xC3\xA4", 2);
+    name[256] = 0;
+    make_database(bench, "acme", name, 0);
+    assert_int_equal(partition_count(bench), 1);
+}
+
+static void counts_are_limited(void **state)
+{
+    struct bench *bench = *state;
+    struct error err;
+
+    bench->limits.account_resources_max = 4;
+    bench->limits.accounts_max = 2;
+    bench->limits.shared_containers_max = 2;
+    bench_reopen(bench);
+    make_account(bench, "acme");
+    make_database(bench, "acme", "shop", 400);
+    make_container(bench, "acme", "shop", BODY("a"), 0);
+    make_container(bench, "acme", "shop", BODY("b"), 0);
+    assert_fails(try_container(bench, "acme", "shop", BODY("c"), NULL, &err), &err,
+                 ERROR_LIMIT_REACHED);
+    make_container(bench, "acme", "shop", BODY("c"), 400);
+    assert_fails(try_database(bench, "acme", "more", 0, &err), &err, ERROR_LIMIT_REACHED);
+    assert_fails(try_container(bench, "acme", "shop", BODY("d"),
+                               &(struct offer_request){.given = true, .ru = 400}, &err),
+                 &err, ERROR_LIMIT_REACHED);
+    make_account(bench, "beta");
+    assert_fails(catalogue_account_create(bench->catalogue, SLICE("gamma"), SLICE_NONE,
+                                          &(struct account *){NULL}, &err),
+                 &err, ERROR_LIMIT_REACHED);
+    assert_int_equal(partition_count(bench), 3);
+}
+
+static void a_container_without_a_key_is_fixed(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct offer_request request = {.given = true, .ru = 10100};
+    struct error err;
+
+    make_account(bench, "acme");
+    make_database(bench, "acme", "shop", 0);
+    assert_fails(try_container(bench, "acme", "shop", "{\"id\":\"old\"}", &request, &err), &err,
+                 ERROR_BAD_REQUEST);
+    make_container(bench, "acme", "shop", "{\"id\":\"old\"}", 10000);
+    container = open_container(bench, "acme", "shop", "old");
+    assert_true(container_is_fixed(container));
+    assert_int_equal(span_count(container), 1);
+    assert_int_equal(container_bytes_max(container), 10 * CATALOGUE_LIMITS_GB);
+}
+
+static void replacing_a_container_changes_what_may_change(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(container_unref) struct container *before = NULL, *after = NULL, *now = NULL;
+    struct slice with_ttl =
+        document_of(bench->arena, "{\"id\":\"orders\",\"partitionKey\":{\"paths\":[\"/pk\"]},"
+                                  "\"defaultTtl\":60}");
+    struct slice other_key =
+        document_of(bench->arena, "{\"id\":\"orders\",\"partitionKey\":{\"paths\":[\"/x\"]}}");
+    struct error err;
+
+    make_account(bench, "acme");
+    make_database(bench, "acme", "shop", 0);
+    make_container(bench, "acme", "shop", BODY("orders"), 0);
+    before = open_container(bench, "acme", "shop", "orders");
+    assert_fails(catalogue_container_replace(bench->catalogue, SLICE("acme"), SLICE("shop"),
+                                             SLICE("orders"), other_key, SLICE_NONE, &after, &err),
+                 &err, ERROR_BAD_REQUEST);
+    assert_fails(catalogue_container_replace(bench->catalogue, SLICE("acme"), SLICE("shop"),
+                                             SLICE("orders"), with_ttl, SLICE("\"other\""), &after,
+                                             &err),
+                 &err, ERROR_PRECONDITION_FAILED);
+    assert_ok(catalogue_container_replace(bench->catalogue, SLICE("acme"), SLICE("shop"),
+                                          SLICE("orders"), with_ttl, container_info(before)->etag,
+                                          &after, &err),
+              &err);
+    assert_int_equal(definition_fields(container_definition(after))->default_ttl, 60);
+    assert_int_equal(definition_fields(container_definition(before))->default_ttl,
+                     DEFINITION_TTL_OFF);
+    assert_false(slice_equal(container_info(before)->etag, container_info(after)->etag));
+    assert_slice_equal(container_info(before)->rid, container_info(after)->rid);
+    now = open_container(bench, "acme", "shop", "orders");
+    assert_ptr_equal(now, after);
+}
+
+static void a_shared_offer_reaches_the_containers_that_share_it(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(container_unref) struct container *own = NULL, *sharing = NULL;
+    struct offer_change change = {.request = {.given = true, .ru = 900}};
+    struct offer *offers, offer;
+    struct error err;
+    size_t count;
+
+    make_account(bench, "acme");
+    make_database(bench, "acme", "shop", 500);
+    make_container(bench, "acme", "shop", BODY("sharing"), 0);
+    make_container(bench, "acme", "shop", BODY("own"), 1000);
+    assert_ok(
+        catalogue_offers(bench->catalogue, SLICE("acme"), bench->arena, &offers, &count, &err),
+        &err);
+    assert_int_equal(count, 2);
+    assert_true(offers[0].shared);
+    assert_ok(catalogue_offer_replace(bench->catalogue, SLICE("acme"), slice_of_text(offers[0].rid),
+                                      &change, &offer, &err),
+              &err);
+    assert_int_equal(offer.ru, 900);
+    assert_string_not_equal(offer.etag, offers[0].etag);
+    sharing = open_container(bench, "acme", "shop", "sharing");
+    own = open_container(bench, "acme", "shop", "own");
+    assert_int_equal(container_offer(sharing)->ru, 900);
+    assert_int_equal(container_offer(own)->ru, 1000);
+}
+
+static void throughput_above_what_the_partitions_give_is_refused_by_name(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct offer_change change = {.request = {.given = true, .ru = 20000}};
+    struct offer offer;
+    struct error err;
+    struct slice rid;
+
+    make_account(bench, "acme");
+    make_database(bench, "acme", "shop", 0);
+    make_container(bench, "acme", "shop", BODY("orders"), 12000);
+    container = open_container(bench, "acme", "shop", "orders");
+    rid = slice_of_text(container_offer(container)->rid);
+    assert_ok(catalogue_offer_replace(bench->catalogue, SLICE("acme"), rid, &change, &offer, &err),
+              &err);
+    change.request.ru = 20100;
+    assert_fails(
+        catalogue_offer_replace(bench->catalogue, SLICE("acme"), rid, &change, &offer, &err), &err,
+        ERROR_NOT_SUPPORTED);
+    assert_contains(err.message, "split");
+    assert_ok(catalogue_offer_read(bench->catalogue, SLICE("acme"), rid, &offer, &err), &err);
+    assert_int_equal(offer.ru, 20000);
+    change.request.ru = 100;
+    assert_fails(
+        catalogue_offer_replace(bench->catalogue, SLICE("acme"), rid, &change, &offer, &err), &err,
+        ERROR_BAD_REQUEST);
+    assert_string_equal(err.message,
+                        "Requested throughput 100 is less than required minimum throughput 400");
+}
+
+/* --- Crashes --------------------------------------------------------------------------------- */
+
+/* What a half-done change must leave: the world before it or after it, and no partition without an
+ * owner once purged. */
+static void assert_consistent(struct bench *bench, bool orders_possible)
+{
+    bool there = has_container(bench, "acme", "shop", "orders");
+    struct error err;
+
+    assert_true(has_container(bench, "acme", "shop", "kept"));
+    if (there) {
+        CLEANUP(container_unref)
+        struct container *container = open_container(bench, "acme", "shop", "orders");
+
+        assert_true(orders_possible);
+        assert_int_equal(span_count(container), 3);
+        assert_writable(container);
+    }
+    assert_ok(catalogue_purge(bench->catalogue, &err), &err);
+    assert_int_equal(partition_count(bench), there ? 4 : 1);
+}
+
+static void crash_bench(struct bench *bench)
+{
+    make_account(bench, "acme");
+    make_database(bench, "acme", "shop", 0);
+    make_container(bench, "acme", "shop", BODY("kept"), 0);
+}
+
+/* Cuts the nth write of a creation, restarts, looks. */
+static void create_crashes_at_every_write(void **state, enum fault_outcome outcome)
+{
+    struct bench *bench = *state;
+    struct offer_request request = {.given = true, .ru = 30000};
+    struct error err;
+    unsigned nth = 1;
+
+    crash_bench(bench);
+    for (bool made = false; !made; nth++) {
+        unsigned before = fault_engine_count(bench->engine, FAULT_WRITES);
+
+        fault_engine_fail_nth(bench->engine, FAULT_WRITES, nth, ERROR_STORE_IO, outcome);
+        made = try_container(bench, "acme", "shop", BODY("orders"), &request, &err);
+        fault_engine_fail_nth(bench->engine, FAULT_WRITES, 0, ERROR_STORE_IO, outcome);
+        assert_true(made || fault_engine_count(bench->engine, FAULT_WRITES) >= before + nth);
+        bench_close(bench);
+        fault_engine_heal(bench->engine);
+        bench_open(bench);
+        assert_consistent(bench, made || outcome == FAULT_WRITTEN);
+        if (!made && has_container(bench, "acme", "shop", "orders")) {
+            assert_ok(drop_container(bench, "acme", "shop", "orders", &err), &err);
+            assert_ok(catalogue_purge(bench->catalogue, &err), &err);
+        }
+    }
+    assert_int_equal(nth, 3 + 1 + 1 + 1); /* three partitions, one commit, one without a fault */
+}
+
+static void a_creation_cut_before_any_write_leaves_nothing_half_there(void **state)
+{
+    create_crashes_at_every_write(state, FAULT_NOT_WRITTEN);
+}
+
+static void a_creation_cut_after_any_write_leaves_nothing_half_there(void **state)
+{
+    create_crashes_at_every_write(state, FAULT_WRITTEN);
+}
+
+static void drop_crashes_at_every_write(void **state, enum fault_outcome outcome)
+{
+    struct bench *bench = *state;
+    struct error err;
+    unsigned nth = 1;
+
+    crash_bench(bench);
+    for (bool purged = false; !purged; nth++) {
+        bool dropped;
+
+        if (!has_container(bench, "acme", "shop", "orders"))
+            make_container(bench, "acme", "shop", BODY("orders"), 30000);
+        fault_engine_fail_nth(bench->engine, FAULT_WRITES, nth, ERROR_STORE_IO, outcome);
+        dropped = drop_container(bench, "acme", "shop", "orders", &err);
+        purged = dropped && catalogue_purge(bench->catalogue, &err);
+        fault_engine_fail_nth(bench->engine, FAULT_WRITES, 0, ERROR_STORE_IO, outcome);
+        bench_close(bench);
+        fault_engine_heal(bench->engine);
+        bench_open(bench);
+        assert_consistent(bench, !dropped);
+    }
+    assert_int_equal(nth, 1 + 3 + 1 + 1 + 1); /* tombstone, partitions, records, and none */
+}
+
+static void a_drop_cut_before_any_write_is_finished_or_undone(void **state)
+{
+    drop_crashes_at_every_write(state, FAULT_NOT_WRITTEN);
+}
+
+static void a_drop_cut_after_any_write_is_finished_or_undone(void **state)
+{
+    drop_crashes_at_every_write(state, FAULT_WRITTEN);
+}
+
+/* The engine finds out what became of its write, as postgresql: does, and the server goes on. */
+static void a_creation_in_doubt_is_settled_without_a_restart(void **state)
+{
+    struct bench *bench = *state;
+    struct offer_request request = {.given = true, .ru = 30000};
+    struct error err;
+
+    crash_bench(bench);
+    for (unsigned nth = 1; nth <= 4; nth++)
+        for (int written = 0; written < 2; written++) {
+            fault_engine_fail_nth(bench->engine, FAULT_WRITES, nth, ERROR_STORE_IO,
+                                  written ? FAULT_WRITTEN : FAULT_NOT_WRITTEN);
+            assert_false(try_container(bench, "acme", "shop", BODY("orders"), &request, &err));
+            assert_false(try_database(bench, "acme", "other", 0, &err));
+            fault_engine_heal(bench->engine);
+            while (!try_database(bench, "acme", "other", 0, &err))
+                assert_true(err.code == ERROR_STORE_POISONED);
+            assert_consistent(bench, nth == 4 && written);
+            assert_int_equal(has_container(bench, "acme", "shop", "orders"), nth == 4 && written);
+            assert_ok(catalogue_database_drop(bench->catalogue, SLICE("acme"), SLICE("other"),
+                                              SLICE_NONE, &err),
+                      &err);
+        }
+}
+
+static void a_full_disk_refuses_a_creation_and_leaves_nothing(void **state)
+{
+    struct bench *bench = *state;
+    struct offer_request request = {.given = true, .ru = 30000};
+    struct error err;
+
+    crash_bench(bench);
+    for (unsigned nth = 1; nth <= 4; nth++) {
+        fault_engine_fail_nth(bench->engine, FAULT_WRITES, nth, ERROR_STORE_FULL,
+                              FAULT_NOT_WRITTEN);
+        assert_fails(try_container(bench, "acme", "shop", BODY("orders"), &request, &err), &err,
+                     ERROR_STORE_FULL);
+        assert_int_equal(partition_count(bench), 1);
+    }
+    make_container(bench, "acme", "shop", BODY("orders"), 30000);
+    assert_consistent(bench, true);
+}
+
+/* The purger's own thread does the same in the background. */
+static void the_purger_works_by_itself(void **state)
+{
+    struct bench *bench = *state;
+    struct error err;
+
+    catalogue_close(TAKE(bench->catalogue));
+    assert_ok(catalogue_open(&(struct catalogue_options){.cluster = bench->cluster},
+                             &bench->catalogue, &err),
+              &err);
+    crash_bench(bench);
+    assert_ok(catalogue_account_drop(bench->catalogue, SLICE("acme"), &err), &err);
+    while (catalogue_purges_left(bench->catalogue))
+        sched_yield();
+    assert_int_equal(partition_count(bench), 0);
+}
+
+#define ON_BOTH(story)                                                                             \
+    {"memory: " #story, story, setup_memory, teardown, NULL},                                      \
+    {                                                                                              \
+        "rocksdb: " #story, story, setup_rocksdb, teardown, NULL                                   \
+    }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_BOTH(everything_is_there_after_a_restart),
+        ON_BOTH(a_container_begins_with_as_many_partitions_as_its_throughput_needs),
+        ON_BOTH(a_recreated_container_has_another_rid),
+        ON_BOTH(a_dropped_container_is_gone_at_once_and_its_partitions_later),
+        ON_BOTH(what_was_dropped_is_purged_after_a_restart),
+        ON_BOTH(accounts_do_not_see_each_other),
+        ON_BOTH(a_container_opens_by_rid_too),
+        ON_BOTH(names_are_taken_once_and_checked),
+        ON_BOTH(counts_are_limited),
+        ON_BOTH(a_container_without_a_key_is_fixed),
+        ON_BOTH(replacing_a_container_changes_what_may_change),
+        ON_BOTH(a_shared_offer_reaches_the_containers_that_share_it),
+        ON_BOTH(throughput_above_what_the_partitions_give_is_refused_by_name),
+        ON_BOTH(the_purger_works_by_itself),
+        cmocka_unit_test_setup_teardown(a_creation_cut_before_any_write_leaves_nothing_half_there,
+                                        setup_memory, teardown),
+        cmocka_unit_test_setup_teardown(a_creation_cut_after_any_write_leaves_nothing_half_there,
+                                        setup_memory, teardown),
+        cmocka_unit_test_setup_teardown(a_drop_cut_before_any_write_is_finished_or_undone,
+                                        setup_memory, teardown),
+        cmocka_unit_test_setup_teardown(a_drop_cut_after_any_write_is_finished_or_undone,
+                                        setup_memory, teardown),
+        cmocka_unit_test_setup_teardown(a_creation_in_doubt_is_settled_without_a_restart,
+                                        setup_memory, teardown),
+        cmocka_unit_test_setup_teardown(a_full_disk_refuses_a_creation_and_leaves_nothing,
+                                        setup_memory, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
