@@ -297,6 +297,28 @@ bool items_change(const struct item_space *space, const struct partition_key *ke
     return write_at_gate(space, key, &attempt, arena, ret_result, ret_work, err);
 }
 
+bool items_make_patched(const struct item *item, void *patch, struct arena *arena,
+                        struct slice *ret_document, struct error *err)
+{
+    CLEANUP(buf_done) struct buf after;
+
+    buf_init(&after, BUF_DEFAULT_MAX);
+    if (!patch_apply(patch, item->document, &after, err))
+        return false;
+    *ret_document = arena_copy(arena, buf_slice(&after));
+    return true;
+}
+
+bool items_patch(const struct item_space *space, const struct partition_key *key,
+                 const struct document_value *id, const struct patch *patch,
+                 const struct transaction_options *options, struct arena *arena,
+                 struct transaction_result *ret_result, struct transaction_work *ret_work,
+                 struct error *err)
+{
+    return items_change(space, key, id, items_make_patched, (void *)patch, options, arena,
+                        ret_result, ret_work, err);
+}
+
 /* --- Moving ---------------------------------------------------------------------------------- */
 
 static bool move_run(const struct item_space *space, struct slice from, struct slice to,

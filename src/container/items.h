@@ -7,6 +7,7 @@
  * Blocking; from any thread. What is handed out lives in the arena. */
 #pragma once
 
+#include "container/patch.h"
 #include "container/scan.h"
 #include "container/transaction.h"
 #include "partition/map.h"
@@ -75,6 +76,18 @@ NODISCARD bool items_change(const struct item_space *space, const struct partiti
                             void *context, const struct transaction_options *options,
                             struct arena *arena, struct transaction_result *ret_result,
                             struct transaction_work *ret_work, struct error *err);
+
+/* items_change with a patch, which has been checked against the key's paths when it was parsed.
+ * ERROR_BAD_REQUEST: it does not fit the item. */
+NODISCARD bool items_patch(const struct item_space *space, const struct partition_key *key,
+                           const struct document_value *id, const struct patch *patch,
+                           const struct transaction_options *options, struct arena *arena,
+                           struct transaction_result *ret_result, struct transaction_work *ret_work,
+                           struct error *err);
+
+/* The make of items_change and metered_change that applies a patch: context is the patch. */
+bool items_make_patched(const struct item *item, void *patch, struct arena *arena,
+                        struct slice *ret_document, struct error *err);
 
 /* Moves an item to another partition key value, atomically: document is the item as it shall be
  * under the new key. It is a new item there, with a number of its own. ERROR_NOT_SUPPORTED: the two

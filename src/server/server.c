@@ -193,8 +193,8 @@ void server_free(struct server *server)
         return;
     net_listener_free(server->rest);
     net_workers_free(server->workers);
-    net_http_free(server->http);
     net_loops_free(server->loops);
+    net_http_free(server->http);
     nodes_close(server->nodes);
     OPENSSL_cleanse(&server->keys, sizeof server->keys);
     memory_free(server);

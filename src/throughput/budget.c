@@ -463,7 +463,7 @@ void budget_get_state(struct budget *budget, int64_t now_ms, struct budget_state
             .current_cru = current_rate(budget),
             .hour_peak_cru = budget->use.peak_cru,
             .hour_before_cru = budget->use.peak_before_cru,
-            .credit_cru = budget->lane.credit_cru,
+            .credit_cru = budget->lane.credit_milli / 1000,
             .minute_left_cru = minute_ready(budget, &(struct budget_request){0}, now_ms)
                                    ? budget->minute_left_cru
                                    : 0,

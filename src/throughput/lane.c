@@ -14,11 +14,16 @@
  * not coming, and newcomers are taken at the pace of the rate. A place is set aside until LATE
  * after its slot; its holder is still let in (the budget then owes a little) for KEPT.
  *
+ * When even the places are used up, by a very large crowd or one that ignores what it is told, who
+ * comes is paced as well: for a while a "second" is only a twentieth of one. Otherwise such a crowd
+ * would spend each second within milliseconds, and what is delivered within ten seconds would
+ * depend on where in a second they end.
+ *
  * Credit is spent by moving paid_ns at the burst rate and paying for the part above the lane's own
  * rate. With that, unused time is always worth rate x time, whether or not a burst is running:
  * at a steady use u the credit changes by exactly rate - u per second.
  *
- * Places are found by walking the tickets: at most 512 words, and only while somebody waits. */
+ * Places are found by walking the tickets: at most 1,024 words, and only while somebody waits. */
 #include "throughput/lane.h"
 
 #include "base/memory.h"
@@ -29,10 +34,16 @@
 #define LATE_NS (100 * MS_NS)
 #define LAG_NS (200 * MS_NS)
 #define KEPT_NS SECOND_NS
+#define AHEAD_MAX_NS (10 * SECOND_NS) /* nothing is set aside further in the future */
 #define EARLY_NS (5 * MS_NS) /* clocks and timers of clients differ from ours by that much */
+
+/* Durations are rounded down; a second within so little of its end is used up all the same. */
+#define ROUNDING_NS (20 * MS_NS / 1000)
 
 /* Nobody is told to wait longer than a day, which also keeps times far from overflow. */
 #define OWED_MAX_NS (86400 * SECOND_NS)
+
+enum { MILLI = 1000 };
 
 enum place_kind {
     PLACE_FREE,     /* given up; waits for the ring to turn */
@@ -57,16 +68,17 @@ struct lane_places {
 
 static void places_expire(struct lane_places *places, int64_t now_ns);
 static int32_t places_find(const struct lane_places *places, uint64_t ticket, int64_t now_ns);
-static void place_add(struct lane *lane, const struct lane_request *request, int64_t slot_ns);
+static void place_add(struct lane *lane, const struct lane_request *request, int64_t slot_ns,
+                      int64_t now_ns);
 
-/* Nanoseconds that cru take at this rate per second, rounded up. */
+/* Nanoseconds that cru take at this rate per second. */
 static int64_t duration(int64_t cru, int64_t rate_cru)
 {
     unsigned __int128 wide;
 
-    if (LIKELY(cru <= INT64_MAX / SECOND_NS - 1))
-        return (cru * SECOND_NS + rate_cru - 1) / rate_cru;
-    wide = ((unsigned __int128)cru * SECOND_NS + rate_cru - 1) / rate_cru;
+    if (LIKELY(cru <= INT64_MAX / SECOND_NS))
+        return cru * SECOND_NS / rate_cru;
+    wide = (unsigned __int128)cru * SECOND_NS / (uint64_t)rate_cru;
     return wide < OWED_MAX_NS ? (int64_t)wide : OWED_MAX_NS;
 }
 
@@ -83,15 +95,15 @@ static struct lane_spent price_of(const struct lane *lane, int64_t cru)
     struct lane_spent spent = {0};
     int64_t above = lane->burst_rate_cru - lane->rate_cru;
 
-    if (lane->credit_cru > 0 && above > 0) {
-        int64_t fast = multiply_divide(lane->credit_cru, lane->burst_rate_cru, above);
+    if (lane->credit_milli > 0 && above > 0) {
+        int64_t fast = multiply_divide(lane->credit_milli, lane->burst_rate_cru, above) / MILLI;
 
         if (cru <= fast) {
-            spent.credit_cru = multiply_divide(cru, above, lane->burst_rate_cru);
+            spent.credit_milli = multiply_divide(cru * MILLI, above, lane->burst_rate_cru);
             spent.time_ns = duration(cru, lane->burst_rate_cru);
             return spent;
         }
-        spent.credit_cru = lane->credit_cru;
+        spent.credit_milli = lane->credit_milli;
         spent.time_ns = duration(fast, lane->burst_rate_cru);
         cru -= fast;
     }
@@ -123,15 +135,17 @@ void lane_advance(struct lane *lane, int64_t now_ns)
     }
     unused_ns = now_ns - lag_ns - lane->paid_ns;
     if (unused_ns > 0) {
-        if (lane->credit_max_cru > 0)
-            lane->credit_cru =
-                MIN(lane->credit_cru + MIN(multiply_divide(unused_ns, lane->rate_cru, SECOND_NS),
-                                           lane->credit_max_cru),
-                    lane->credit_max_cru);
+        if (lane->credit_max_milli > 0)
+            lane->credit_milli =
+                MIN(lane->credit_milli +
+                        MIN(multiply_divide(unused_ns, lane->rate_cru * MILLI, SECOND_NS),
+                            lane->credit_max_milli),
+                    lane->credit_max_milli);
         lane->paid_ns += unused_ns;
     }
     if (lane->paid_ns <= now_ns)
-        lane->second_end_ns = lane->paid_ns + SECOND_NS;
+        lane->second_end_ns =
+            lane->paid_ns + (now_ns < lane->crowded_until_ns ? LATE_NS / 2 : SECOND_NS);
 }
 
 struct lane_answer lane_ask(struct lane *lane, const struct lane_request *request, int64_t now_ns)
@@ -151,14 +165,14 @@ struct lane_answer lane_ask(struct lane *lane, const struct lane_request *reques
     if (places)
         before_cru += places->reserved_cru[0] + (request->low ? places->reserved_cru[1] : 0);
     reached_ns = lane->paid_ns + MIN(price_of(lane, before_cru).time_ns, OWED_MAX_NS);
-    if (reached_ns < lane->second_end_ns)
+    if (reached_ns < lane->second_end_ns - ROUNDING_NS)
         return (struct lane_answer){.admitted = true, .place = place};
     if (lane->paid_ns <= now_ns - LATE_NS && request->ahead_cru == 0)
         return (struct lane_answer){.admitted = true, .place = place};
 
     reached_ns = MAX(reached_ns, now_ns + 1);
-    if (request->keeps_place && place < 0)
-        place_add(lane, request, reached_ns);
+    if (request->keeps_place && place < 0 && reached_ns <= now_ns + AHEAD_MAX_NS)
+        place_add(lane, request, reached_ns, now_ns);
     return (struct lane_answer){.place = -1, .slot_ns = reached_ns};
 }
 
@@ -181,14 +195,14 @@ struct lane_spent lane_take(struct lane *lane, int32_t place, int64_t cru, int64
         place_release(lane->places, &lane->places->all[place], PLACE_FREE);
     spent.time_ns = MIN(spent.time_ns, MAX(now_ns + OWED_MAX_NS - lane->paid_ns, 0));
     lane->paid_ns += spent.time_ns;
-    lane->credit_cru -= spent.credit_cru;
+    lane->credit_milli -= spent.credit_milli;
     return spent;
 }
 
 void lane_give_back(struct lane *lane, struct lane_spent spent)
 {
     lane->paid_ns -= spent.time_ns;
-    lane->credit_cru = MIN(lane->credit_cru + spent.credit_cru, lane->credit_max_cru);
+    lane->credit_milli = MIN(lane->credit_milli + spent.credit_milli, lane->credit_max_milli);
 }
 
 static int64_t rescale(int64_t at_ns, int64_t now_ns, int64_t old_rate_cru, int64_t new_rate_cru)
@@ -219,8 +233,8 @@ void lane_set_rate(struct lane *lane, int64_t rate_cru, int64_t now_ns)
 void lane_set_burst(struct lane *lane, int64_t burst_rate_cru, int64_t max_cru)
 {
     lane->burst_rate_cru = burst_rate_cru;
-    lane->credit_max_cru = MAX(max_cru, 0);
-    lane->credit_cru = MIN(lane->credit_cru, lane->credit_max_cru);
+    lane->credit_max_milli = MIN(MAX(max_cru, 0), INT64_MAX / 2 / MILLI) * MILLI;
+    lane->credit_milli = MIN(lane->credit_milli, lane->credit_max_milli);
 }
 
 uint32_t lane_waiting(const struct lane *lane)
@@ -265,7 +279,8 @@ static int32_t places_find(const struct lane_places *places, uint64_t ticket, in
 
 /* When the ring is full the oldest place that nothing is set aside for goes; where there is none
  * the request goes without. */
-static void place_add(struct lane *lane, const struct lane_request *request, int64_t slot_ns)
+static void place_add(struct lane *lane, const struct lane_request *request, int64_t slot_ns,
+                      int64_t now_ns)
 {
     struct lane_places *places = lane->places;
     size_t at;
@@ -273,8 +288,10 @@ static void place_add(struct lane *lane, const struct lane_request *request, int
     if (!places)
         places = lane->places = MEMORY_NEW(struct lane_places);
     if (places->next - places->first == LANE_PLACES_MAX) {
-        if (places->first == places->late)
+        if (places->first == places->late) {
+            lane->crowded_until_ns = now_ns + SECOND_NS;
             return;
+        }
         places->first++;
     }
     at = places->next++ % LANE_PLACES_MAX;

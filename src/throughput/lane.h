@@ -10,7 +10,7 @@
 
 #include "base/attrs.h"
 
-enum { LANE_PLACES_MAX = 512 };
+enum { LANE_PLACES_MAX = 1024 };
 
 struct lane_places; /* opaque, owned by the lane; made at the first refusal */
 
@@ -20,9 +20,10 @@ struct lane {
     int64_t second_end_ns; /* requests are taken while paid_ns is before this */
 
     int64_t burst_rate_cru; /* per second while there is credit; at or below rate_cru: none */
-    int64_t credit_cru, credit_max_cru;
+    int64_t credit_milli, credit_max_milli; /* thousandths of a cru */
 
     struct lane_places *places;
+    int64_t crowded_until_ns; /* somebody had to go without a place */
 };
 
 /* Who asks. The ticket is the same for every attempt of one request, 0 where that is not known. */
@@ -43,7 +44,7 @@ struct lane_answer {
 /* What a request took, so that it can be given back. */
 struct lane_spent {
     int64_t time_ns;
-    int64_t credit_cru;
+    int64_t credit_milli;
 };
 
 void lane_init(struct lane *lane, int64_t rate_cru);

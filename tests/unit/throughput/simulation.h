@@ -14,12 +14,12 @@ struct crowd {
     int64_t price_cru, charge_cru; /* known up front, and settled */
     int64_t charge_spread_cru;     /* the charge varies by up to this much more */
     int64_t latency_ms;
-    int64_t pause_ms;   /* between an answer and the next request */
-    int64_t jitter_ms;  /* attempts come up to this late */
-    bool disobedient;   /* comes again after retry_ms whatever it was told */
+    int64_t pause_ms;  /* between an answer and the next request */
+    int64_t jitter_ms; /* attempts come up to this late */
+    bool disobedient;  /* comes again after retry_ms whatever it was told */
     int64_t retry_ms;
-    bool gives_up;      /* a refused request is dropped, the next one is another */
-    bool nameless;      /* sends no ticket */
+    bool gives_up; /* a refused request is dropped, the next one is another */
+    bool nameless; /* sends no ticket */
     bool low_priority;
     uint8_t bucket;
     const char *key; /* NULL: none */

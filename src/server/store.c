@@ -1,0 +1,88 @@
+#include "server/store.h"
+
+struct store {
+    struct cluster *cluster;
+    struct catalogue *catalogue;
+    struct meters *meters;
+    struct item_gates *gates;
+};
+
+static struct catalogue_limits limits_of(const struct settings *settings)
+{
+    struct catalogue_limits limits = CATALOGUE_LIMITS_DEFAULT;
+
+    limits.partition_bytes_max = (uint64_t)settings->partition_bytes_max;
+    limits.partition_ru_max = (uint64_t)settings->partition_ru_max;
+    limits.logical_partition_bytes_max = (uint64_t)settings->logical_partition_bytes_max;
+    limits.item_bytes_max = (uint64_t)settings->item_bytes_max;
+    limits.key_bytes_max = (uint32_t)settings->partition_key_bytes_max;
+    limits.accounts_max = (uint32_t)settings->account_count_max;
+    limits.account_resources_max = (uint32_t)settings->account_resources_max;
+    limits.shared_containers_max = (uint32_t)settings->database_shared_containers_max;
+    limits.container_partitions_max = (uint32_t)settings->container_partitions_max;
+    limits.unlimited_ru_min = (uint64_t)settings->container_unlimited_ru_min;
+    limits.fixed_ru_max = (uint64_t)settings->container_fixed_ru_max;
+    limits.fixed_bytes_max = (uint64_t)settings->container_fixed_bytes_max;
+    limits.ru_min = (uint64_t)settings->throughput_ru_min;
+    limits.ru_step = (uint64_t)settings->throughput_ru_step;
+    limits.ru_max = (uint64_t)settings->throughput_ru_max;
+    limits.ru_default = (uint64_t)settings->throughput_ru_default;
+    limits.autoscale_min = (uint64_t)settings->throughput_autoscale_min;
+    limits.autoscale_step = (uint64_t)settings->throughput_autoscale_step;
+    return limits;
+}
+
+static bool cluster_fill(struct store *store, struct nodes *nodes, struct error *err)
+{
+    for (size_t i = 0; i < nodes_count(nodes); i++) {
+        const struct nodes_member *member = nodes_at(nodes, i);
+
+        if (!cluster_add(store->cluster, member->name, member->engine, err))
+            return error_prefix(err, "node \"%s\"", member->name);
+    }
+    return true;
+}
+
+bool store_open(const struct settings *settings, struct nodes *nodes, struct log *log,
+                struct store **ret_store, struct error *err)
+{
+    CLEANUP(store_close) struct store *store = MEMORY_NEW(struct store);
+    struct catalogue_limits limits = limits_of(settings);
+    struct catalogue_options options = {.limits = &limits, .log = log};
+
+    store->cluster = cluster_new(&(struct commit_options){.log = log});
+    store->meters = meters_new(&clock_system);
+    store->gates = item_gates_new();
+    options.cluster = store->cluster;
+    if (!cluster_fill(store, nodes, err) ||
+        !catalogue_open(&options, &store->catalogue, err))
+        return false;
+    *ret_store = TAKE(store);
+    return true;
+}
+
+void store_close(struct store *store)
+{
+    if (!store)
+        return;
+    catalogue_close(store->catalogue);
+    cluster_free(store->cluster);
+    meters_free(store->meters);
+    item_gates_free(store->gates);
+    memory_free(store);
+}
+
+struct catalogue *store_catalogue(struct store *store)
+{
+    return store->catalogue;
+}
+
+struct meters *store_meters(struct store *store)
+{
+    return store->meters;
+}
+
+struct item_gates *store_gates(struct store *store)
+{
+    return store->gates;
+}

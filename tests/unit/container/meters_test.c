@@ -1,0 +1,176 @@
+#include "container/meters.h"
+
+#include "support/check.h"
+#include "support/documents.h"
+#include "support/space.h"
+#include "throughput/cost.h"
+
+/* A container with 100 RU/s and no burst, on clocks the test turns. */
+struct fixture {
+    struct test_space test;
+    struct meters *meters;
+    struct clock clock;
+    int64_t monotonic_ms;
+    struct arena *arena;
+};
+
+static int64_t test_monotonic_ms(void *context)
+{
+    return ((struct fixture *)context)->monotonic_ms;
+}
+
+static int64_t test_wall_ms(void *context)
+{
+    return 1000000 + ((struct fixture *)context)->monotonic_ms;
+}
+
+static int setup(void **state)
+{
+    struct fixture *fixture = MEMORY_NEW(struct fixture);
+    struct engine *engine;
+    struct error err;
+
+    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &engine, &err), &err);
+    test_space_init(&fixture->test, engine, &(struct test_space_options){0});
+    fixture->clock = (struct clock){
+        .wall_ms = test_wall_ms, .monotonic_ms = test_monotonic_ms, .context = fixture};
+    fixture->monotonic_ms = 5000;
+    fixture->meters = meters_new(&fixture->clock);
+    fixture->arena = arena_new();
+    meters_set_own(fixture->meters, 1, &(struct budget_options){.rate_cru = 100 * 100});
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    test_space_done(&fixture->test);
+    meters_free(fixture->meters);
+    arena_free(fixture->arena);
+    memory_free(fixture);
+    return 0;
+}
+
+static bool create(struct fixture *fixture, const char *pk, const char *id,
+                   struct metered_call *call, struct error *err)
+{
+    struct partition_key key = test_space_key(&fixture->test, pk);
+    struct document_value id_value = document_string(slice_of_text(id));
+    struct transaction_result result;
+
+    return metered_write(fixture->meters, &fixture->test.space, &key, &id_value, TRANSACTION_CREATE,
+                         document_of(fixture->arena, "{\"a\":1,\"b\":2}"), NULL, call,
+                         fixture->arena, &result, err);
+}
+
+static void the_same_write_costs_the_same(void **state)
+{
+    struct fixture *fixture = *state;
+    struct metered_call first = {0}, second = {0};
+    struct error err;
+
+    assert_ok(create(fixture, "[\"a\"]", "1", &first, &err), &err);
+    assert_ok(create(fixture, "[\"a\"]", "2", &second, &err), &err);
+    assert_true(first.charge_cru > 500);
+    assert_int_equal(first.charge_cru, second.charge_cru);
+}
+
+static void a_refused_write_costs_its_read(void **state)
+{
+    struct fixture *fixture = *state;
+    struct metered_call call = {0};
+    struct error err;
+
+    assert_ok(create(fixture, "[\"a\"]", "1", &call, &err), &err);
+    assert_fails(create(fixture, "[\"a\"]", "1", &call, &err), &err, ERROR_ITEM_EXISTS);
+    assert_int_equal(call.charge_cru, cost_write_refused(0));
+}
+
+static void a_used_up_second_refuses_before_any_work_and_says_how_long(void **state)
+{
+    struct fixture *fixture = *state;
+    struct partition_key key = test_space_key(&fixture->test, "[\"a\"]");
+    struct metered_call call = {0};
+    struct statistics_totals totals;
+    struct error err;
+    int written = 0;
+    char id[16];
+
+    for (; written < 100; written++) {
+        snprintf(id, sizeof id, "%d", written);
+        if (!create(fixture, "[\"a\"]", id, &call, &err))
+            break;
+    }
+    assert_in_range(written, 10, 20);
+    assert_int_equal(err.code, ERROR_TOO_MANY_REQUESTS);
+    assert_in_range(call.wait_ms, 1, 2000);
+    {
+        struct document_value id_value = document_string(slice_of_text(id));
+        struct item item;
+
+        assert_fails(items_read(&fixture->test.space, &key, &id_value, fixture->arena, &item, &err),
+                     &err, ERROR_ITEM_MISSING);
+    }
+    fixture->monotonic_ms += call.wait_ms;
+    assert_ok(create(fixture, "[\"a\"]", id, &call, &err), &err);
+    statistics_get_totals(meter_statistics(meters_find(fixture->meters, 1)), test_wall_ms(fixture),
+                          &totals);
+    assert_int_equal(totals.hour.requests, written + 2);
+    assert_int_equal(totals.hour.throttled, 1);
+}
+
+static void the_hottest_key_is_known(void **state)
+{
+    struct fixture *fixture = *state;
+    struct statistics_key *keys;
+    struct metered_call call = {0};
+    struct error err;
+
+    for (int i = 0; i < 30; i++) {
+        char id[16];
+
+        snprintf(id, sizeof id, "%d", i);
+        fixture->monotonic_ms += 1000;
+        assert_ok(create(fixture, i % 10 ? "[\"hot\"]" : "[\"cold\"]", id, &call, &err), &err);
+    }
+    assert_int_equal(statistics_hottest(meter_statistics(meters_find(fixture->meters, 1)), 60, 5,
+                                        test_wall_ms(fixture), fixture->arena, &keys),
+                     2);
+    assert_in_range(keys[0].share_bp, 8500, 9500);
+}
+
+static void reads_are_priced_by_size(void **state)
+{
+    struct fixture *fixture = *state;
+    struct partition_key key = test_space_key(&fixture->test, "[\"a\"]");
+    struct document_value id = document_string(SLICE("1"));
+    struct metered_call call = {0}, strong = {.strong = true};
+    struct item item;
+    struct error err;
+
+    assert_ok(create(fixture, "[\"a\"]", "1", &call, &err), &err);
+    assert_ok(metered_read(fixture->meters, &fixture->test.space, &key, &id, &call, fixture->arena,
+                           &item, &err),
+              &err);
+    assert_int_equal(call.charge_cru, 100);
+    assert_ok(metered_read(fixture->meters, &fixture->test.space, &key, &id, &strong,
+                           fixture->arena, &item, &err),
+              &err);
+    assert_int_equal(strong.charge_cru, 200);
+}
+
+#define METERS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        METERS_TEST(the_same_write_costs_the_same),
+        METERS_TEST(a_refused_write_costs_its_read),
+        METERS_TEST(a_used_up_second_refuses_before_any_work_and_says_how_long),
+        METERS_TEST(the_hottest_key_is_known),
+        METERS_TEST(reads_are_priced_by_size),
+    };
+    return cmocka_run_group_tests_name("container/meters", tests, NULL, NULL);
+}
