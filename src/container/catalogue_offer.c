@@ -116,7 +116,7 @@ bool catalogue_offer_read(struct catalogue *catalogue, struct slice account, str
                           struct offer *ret_offer, struct error *err)
 {
     CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
-    struct owner owner;
+    struct owner owner = {0};
 
     if (!owner_find(root, account, rid, &owner, err))
         return false;
@@ -161,7 +161,7 @@ bool catalogue_offer_minimum(struct catalogue *catalogue, struct slice account, 
 {
     CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
     struct offer_subject subject;
-    struct owner owner;
+    struct owner owner = {0};
 
     if (!owner_find(root, account, rid, &owner, err))
         return false;
@@ -217,7 +217,7 @@ bool catalogue_offer_replace(struct catalogue *catalogue, struct slice account, 
 {
     CLEANUP(change_end) struct change change;
     struct record_address address = {.kind = RECORD_DATABASE};
-    struct owner owner;
+    struct owner owner = {0};
     struct offer offer;
 
     if (!change_begin(catalogue, &change, err) ||
