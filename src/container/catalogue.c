@@ -45,10 +45,9 @@ static bool partition_settle(struct catalogue *catalogue, struct error *err)
             catalogue->epoch = partitions[i].epoch;
             return true;
         }
-    if (count)
-        return new_check(catalogue, err);
     catalogue->epoch = EPOCH;
-    return engine_partition_create(catalogue->engine, CATALOGUE_PARTITION, EPOCH, err) &&
+    return new_check(catalogue, err) &&
+           engine_partition_create(catalogue->engine, CATALOGUE_PARTITION, EPOCH, err) &&
            commit_partition_open(catalogue->commit, CATALOGUE_PARTITION, EPOCH, err);
 }
 

@@ -116,7 +116,10 @@ NODISCARD bool catalogue_container_create(struct catalogue *catalogue, struct sl
                                           const struct offer_request *request,
                                           struct container **ret_container, struct error *err);
 
-/* Replaces what may change: body names id and partition key as they are. */
+/* Replaces what may change: body names id and partition key as they are. A changed index policy,
+ * or a default time to live switched on or off, takes effect for what is written from now on; what
+ * is stored is remade in the background (caretaker.h). ERROR_BUSY: that is still under way for too
+ * many earlier changes. */
 NODISCARD bool catalogue_container_replace(struct catalogue *catalogue, struct slice account,
                                            struct slice database, struct slice id,
                                            struct slice body, struct slice if_match,
@@ -146,6 +149,20 @@ uint32_t container_database_number(const struct container *container);
 struct rid container_rid(const struct container *container);
 struct rid container_rid_below(const struct container *container, enum rid_kind kind,
                                uint64_t number); /* of an item and its kin */
+
+/* The version of the index policy that items are written with, counted from 1. While entries of
+ * older items are being remade, the definitions before it are kept too: the last of them is of
+ * version container_policy_version - 1, and so on backwards. */
+enum { CONTAINER_POLICIES_MAX = 8 };
+uint32_t container_policy_version(const struct container *container);
+size_t container_policies_before(const struct container *container,
+                                 struct definition *const **ret_definitions);
+
+/* No item of an older version than this is left: the definitions before it can go. Nothing happens
+ * if the container has moved on to a later one. ERROR_NOT_FOUND. */
+NODISCARD bool catalogue_container_remade(struct catalogue *catalogue, struct slice account,
+                                          struct slice database, struct slice id,
+                                          uint32_t policy_version, struct error *err);
 
 /* Without a partition key: one physical partition for ever, and limits of its own. */
 bool container_is_fixed(const struct container *container);

@@ -3,6 +3,7 @@
  * Making one decides everything first (definition, offer, how many partitions), then makes the
  * partitions, then commits the record: the one moment from which it exists. */
 #include "container/catalogue_private.h"
+#include "document/order.h"
 
 static bool is_given(const struct offer_request *request)
 {
@@ -76,6 +77,7 @@ static bool container_prepare(struct change *change, const struct found *found,
     container = state_container(state);
     container->account = found->account->state.info.number;
     container->database = found->database->state.info.number;
+    container->policy_version = 1;
     container->definition = definition_ref(definition);
     container->catalogue = catalogue;
     if (!offer_decide(&catalogue->limits, found->database, definition, request, container, err) ||
@@ -166,6 +168,32 @@ bool catalogue_container_create(struct catalogue *catalogue, struct slice accoun
            container_create(&change, &found, definition, request, ret_container, err);
 }
 
+/* Do items that are stored have other entries from now on? */
+static bool entries_differ(const struct definition_fields *a, const struct definition_fields *b)
+{
+    struct document_value policy_a = document_undefined(), policy_b = document_undefined();
+
+    (void)document_find(a->document, SLICE("indexingPolicy"), &policy_a);
+    (void)document_find(b->document, SLICE("indexingPolicy"), &policy_b);
+    return (a->default_ttl > 0) != (b->default_ttl > 0) ||
+           document_compare(DOCUMENT_ORDER_SQL, &policy_a, &policy_b) != 0;
+}
+
+static bool policy_advance(struct container *container, struct definition *definition,
+                           struct error *err)
+{
+    if (!entries_differ(definition_fields(container->definition), definition_fields(definition)))
+        return true;
+    if (container->before_count == CONTAINER_POLICIES_MAX)
+        return error_set(err, ERROR_BUSY,
+                         "the index of container \"%.*s\" is still being remade for %d earlier "
+                         "policies: try again later",
+                         SLICE_ARG(container->state.info.id), CONTAINER_POLICIES_MAX);
+    container->before[container->before_count++] = definition_ref(container->definition);
+    container->policy_version++;
+    return true;
+}
+
 bool catalogue_container_replace(struct catalogue *catalogue, struct slice account,
                                  struct slice database, struct slice id, struct slice body,
                                  struct slice if_match, struct container **ret_container,
@@ -184,11 +212,37 @@ bool catalogue_container_replace(struct catalogue *catalogue, struct slice accou
         return false;
     state = state_copy(&found.container->state);
     container = state_container(state);
+    if (!policy_advance(container, definition, err))
+        return false;
     definition_unref(container->definition);
     container->definition = TAKE(definition);
     if (!container_commit_state(&change, container, false, err))
         return false;
     *ret_container = container_ref(container);
+    change_publish(&change, address_of(container), TAKE(state));
+    return true;
+}
+
+bool catalogue_container_remade(struct catalogue *catalogue, struct slice account,
+                                struct slice database, struct slice id, uint32_t policy_version,
+                                struct error *err)
+{
+    CLEANUP(change_end) struct change change;
+    CLEANUP(state_unref) struct state *state = NULL;
+    struct container *container;
+    struct found found;
+
+    if (!change_begin(catalogue, &change, err) ||
+        !find_container(change.root, account, database, id, &found, err))
+        return false;
+    if (found.container->policy_version != policy_version || !found.container->before_count)
+        return true;
+    state = state_copy(&found.container->state);
+    container = state_container(state);
+    while (container->before_count)
+        definition_unref(container->before[--container->before_count]);
+    if (!container_commit_state(&change, container, false, err))
+        return false;
     change_publish(&change, address_of(container), TAKE(state));
     return true;
 }

@@ -42,9 +42,12 @@ struct database {
 struct container {
     struct state state;
     uint32_t account, database;
-    struct definition *definition; /* a reference */
-    struct partition_map *map;     /* a reference */
-    bool has_offer;                /* of its own; else offer is the database's */
+    struct definition *definition;                     /* a reference */
+    struct definition *before[CONTAINER_POLICIES_MAX]; /* references: container_policies */
+    uint32_t before_count;
+    uint32_t policy_version;
+    struct partition_map *map; /* a reference */
+    bool has_offer;            /* of its own; else offer is the database's */
     struct offer offer;
     const struct catalogue *catalogue; /* for limits and nodes, which do not change */
 };

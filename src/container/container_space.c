@@ -14,11 +14,13 @@ struct item_space container_space(struct container *container, const struct cloc
                                   struct item_gates *gates)
 {
     const struct catalogue_limits *limits = container_limits(container);
-
-    return (struct item_space){
+    struct definition *const *before;
+    size_t before_count = container_policies_before(container, &before);
+    struct item_space space = {
         .map = container_map(container),
         .definition = definition_fields(container_definition(container)),
-        .policy_version = 1,
+        .policy_version = container_policy_version(container),
+        .policies_before_count = before_count,
         .logical_bytes_max = (int64_t)limits->logical_partition_bytes_max,
         .item_bytes_max = limits->item_bytes_max,
         .clock = clock,
@@ -27,4 +29,10 @@ struct item_space container_space(struct container *container, const struct cloc
         .engine = engine_of,
         .commit = commit_of,
     };
+
+    static_assert((int)CONTAINER_POLICIES_MAX <= (int)CONTAINER_POLICIES_BEFORE_MAX,
+                  "all of them fit");
+    for (size_t i = 0; i < before_count; i++)
+        space.policies_before[i] = definition_fields(before[i])->policy;
+    return space;
 }

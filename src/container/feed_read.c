@@ -167,6 +167,28 @@ static bool records_read(struct reading *r, struct engine_iterator *iterator, st
     }
 }
 
+/* What is younger than the retention is all there; a reader who stands before that may have missed
+ * something. */
+static bool versions_are_kept(const struct item_scope *scope, uint64_t after_lsn, struct error *err)
+{
+    int64_t retention_ms = scope->definition->feed_retention_ms;
+    uint64_t kept_after;
+
+    if (!retention_ms)
+        return error_set(err, ERROR_FEED_RETENTION,
+                         "container \"%.*s\" does not keep all versions: set "
+                         "changeFeedPolicy.retentionDuration",
+                         SLICE_ARG(scope->definition->id));
+    if (!feed_lsn_at(scope, clock_read_wall_ms(scope->clock) - retention_ms - 1, &kept_after, err))
+        return false;
+    if (after_lsn < kept_after)
+        return error_set(err, ERROR_FEED_RETENTION,
+                         "you must read the change feed from within the retention period: it is "
+                         "kept from lsn %llu on",
+                         (unsigned long long)kept_after);
+    return true;
+}
+
 bool feed_read(const struct item_scope *scope, const struct feed_request *request,
                struct arena *arena, struct feed_page *ret_page, struct error *err)
 {
@@ -174,11 +196,8 @@ bool feed_read(const struct item_scope *scope, const struct feed_request *reques
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
     struct reading reading = {.scope = scope, .request = request, .arena = arena};
 
-    if (request->mode == FEED_ALL_VERSIONS && !scope->definition->feed_retention_ms)
-        return error_set(err, ERROR_FEED_RETENTION,
-                         "container \"%.*s\" does not keep all versions: set "
-                         "changeFeedPolicy.retentionDuration",
-                         SLICE_ARG(scope->definition->id));
+    if (request->mode == FEED_ALL_VERSIONS && !versions_are_kept(scope, request->after_lsn, err))
+        return false;
     if (!engine_snapshot_new(scope->engine, &snapshot, err) ||
         !engine_iterator_new(scope->engine, snapshot, scope->partition,
                              records_after(request->after_lsn, arena), false, ENGINE_READ_ANY,

@@ -225,6 +225,20 @@ struct members {
     bool descending[MEMBERS_MAX];
 };
 
+/* In a tuple paths are written without their first slash. */
+static bool read_member_path(struct reader *r, bool slash)
+{
+    size_t begin = r->buf ? r->buf->len : 0;
+
+    if (!read_path(r))
+        return false;
+    if (r->buf && !slash && r->buf->len > begin) {
+        r->buf->len--;
+        memmove(r->buf->data + begin, r->buf->data + begin + 1, r->buf->len - begin);
+    }
+    return true;
+}
+
 /* For each member its mark and its path; 00. */
 static bool read_members(struct reader *r, struct members *members)
 {
@@ -235,7 +249,7 @@ static bool read_members(struct reader *r, struct members *members)
             return corrupt(r);
         r->rest = slice_skip(r->rest, 1);
         put(r, members->count ? ", " : "");
-        if (!members->hashed && !read_path(r))
+        if (!members->hashed && !read_member_path(r, members->orders))
             return false;
         members->descending[members->count] = mark == INDEX_MARK_DESCENDING;
         put(r, members->orders && !members->hashed ? " " : "");

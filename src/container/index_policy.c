@@ -166,6 +166,7 @@ static bool parse_row(struct parser *p, const struct document_value *value, bool
     return true;
 }
 
+/* Included ones are read first; the limit counts both. */
 static bool parse_rows(struct parser *p, struct slice policy, struct slice name, bool include,
                        struct rows *ret_rows)
 {
@@ -177,9 +178,9 @@ static bool parse_rows(struct parser *p, struct slice policy, struct slice name,
     if (!field(p, policy, name, DOCUMENT_ARRAY, "an array", &list))
         return false;
     count = list.type == DOCUMENT_ARRAY ? document_count(list.document) : 0;
-    if (count > INDEX_PATHS_MAX)
-        return error_set(p->err, ERROR_BAD_REQUEST, "%zu paths are over the limit of %d", count,
-                         INDEX_PATHS_MAX);
+    if (p->included.count + count > INDEX_PATHS_MAX)
+        return error_set(p->err, ERROR_BAD_REQUEST, "%zu paths are over the limit of %d",
+                         p->included.count + count, INDEX_PATHS_MAX);
     rows.rows = ARENA_ARRAY(p->arena, struct row, count + 1); /* one may be appended */
     if (count)
         document_iter_init(&iter, list.document);

@@ -23,8 +23,9 @@ CLEANUP_FN(struct item_gates *, item_gates_free)
 struct item_space {
     struct partition_map *map;
     const struct definition_fields *definition;
-    const struct index_policy *policy_before; /* while the index is remade; NULL: none */
     uint32_t policy_version;
+    const struct index_policy *policies_before[CONTAINER_POLICIES_BEFORE_MAX]; /* scope.h */
+    size_t policies_before_count;
     int64_t logical_bytes_max;
     size_t item_bytes_max;
     const struct clock *clock;
@@ -38,6 +39,10 @@ struct item_space {
 
 /* The scope of the physical partition that holds a logical one. */
 struct item_scope item_space_scope(const struct item_space *space, struct slice logical);
+
+/* The scope of one span of the map. */
+struct item_scope item_space_span_scope(const struct item_space *space,
+                                        const struct partition_span *span);
 
 /* ERROR_ITEM_MISSING. */
 NODISCARD bool items_read(const struct item_space *space, const struct partition_key *key,

@@ -15,11 +15,19 @@ struct meter {
     struct statistics *statistics;
 };
 
+/* The pool of one database. */
+struct pool {
+    uint32_t offer;
+    struct shared_throughput *shared; /* a reference */
+    struct pool *next;
+};
+
 struct meters {
     const struct clock *clock;
     pthread_rwlock_t lock;
     struct meter **meters; /* under lock; sorted by partition */
     size_t count, capacity;
+    struct pool *pools; /* under lock */
 };
 
 struct meters *meters_new(const struct clock *clock)
@@ -45,6 +53,13 @@ void meters_free(struct meters *meters)
         return;
     for (size_t i = 0; i < meters->count; i++)
         meter_free(meters->meters[i]);
+    while (meters->pools) {
+        struct pool *pool = meters->pools;
+
+        meters->pools = pool->next;
+        shared_throughput_unref(pool->shared);
+        memory_free(pool);
+    }
     memory_free(meters->meters);
     pthread_rwlock_destroy(&meters->lock);
     memory_free(meters);
@@ -136,6 +151,41 @@ void meters_set_shared(struct meters *meters, uint32_t partition, struct shared_
     }
     meter->place = place;
     pthread_rwlock_unlock(&meters->lock);
+}
+
+static bool pool_get(struct meters *meters, uint32_t offer, const struct budget_options *options,
+                     struct shared_throughput **ret_shared, struct error *err)
+{
+    struct pool *pool = meters->pools;
+
+    while (pool && pool->offer != offer)
+        pool = pool->next;
+    if (!pool) {
+        struct shared_throughput *shared;
+
+        if (!shared_throughput_new(options, &shared, err))
+            return false;
+        pool = MEMORY_NEW(struct pool);
+        *pool = (struct pool){.offer = offer, .shared = shared, .next = meters->pools};
+        meters->pools = pool;
+    } else if (!shared_throughput_set(pool->shared, options->rate_cru, options->autoscale,
+                                      options->minute_pool, clock_read_monotonic_ms(meters->clock),
+                                      err)) {
+        return false;
+    }
+    *ret_shared = pool->shared;
+    return true;
+}
+
+bool meters_shared(struct meters *meters, uint32_t offer, const struct budget_options *options,
+                   struct shared_throughput **ret_shared, struct error *err)
+{
+    bool got;
+
+    pthread_rwlock_wrlock(&meters->lock);
+    got = pool_get(meters, offer, options, ret_shared, err);
+    pthread_rwlock_unlock(&meters->lock);
+    return got;
 }
 
 void meters_remove(struct meters *meters, uint32_t partition)

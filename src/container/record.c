@@ -26,7 +26,8 @@
  *                 nodes: [node id, ...] by number}
  *     account    {id, properties: {...}}
  *     database   {id}
- *     container  {definition: {...} as completed, map: {...} as partition_map_append writes it}
+ *     container  {definition: {...} as completed, map: {...} as partition_map_append writes it,
+ *                 policyVersion, before: [{...}, ...] definitions items may still be indexed by}
  *     offer      {number, kind: 0 manual, 1 autoscale, ru, ruPerMinute, tier, increment,
  *                 ruMaxEver, bytesMaxEver}
  *
@@ -386,7 +387,7 @@ struct slice record_container_write(const struct container *container, struct ar
     struct document_value definition =
         document_object(definition_fields(container->definition)->document);
     struct document_value map_value;
-    size_t begin;
+    size_t begin, before;
 
     buf_init(&buf, BUF_DEFAULT_MAX);
     buf_init(&map, BUF_DEFAULT_MAX);
@@ -395,6 +396,15 @@ struct slice record_container_write(const struct container *container, struct ar
     begin = document_begin(&buf);
     document_append(&buf, SLICE("definition"), &definition);
     document_append(&buf, SLICE("map"), &map_value);
+    document_append_int64(&buf, SLICE("policyVersion"), container->policy_version);
+    before = document_append_array_begin(&buf, SLICE("before"));
+    for (uint32_t i = 0; i < container->before_count; i++) {
+        char index[DOCUMENT_INDEX_SIZE];
+
+        definition = document_object(definition_fields(container->before[i])->document);
+        document_append(&buf, document_index_key(i, index), &definition);
+    }
+    document_end(&buf, before);
     return document_finish(&buf, begin, arena);
 }
 
@@ -408,14 +418,37 @@ bool record_container_map(const struct record *record, struct partition_map **re
     return partition_map_read(map, ret_map, err);
 }
 
+/* Records from before policies had versions are of version 1. */
+static bool container_policies_read(const struct record *record, struct container *container,
+                                    struct error *err)
+{
+    struct document_iter iter;
+    struct slice before;
+
+    container->policy_version = 1;
+    (void)get_uint32(record->document, SLICE("policyVersion"), &container->policy_version);
+    if (!get_document(record->document, SLICE("before"), DOCUMENT_ARRAY, &before))
+        return true;
+    document_iter_init(&iter, before);
+    while (document_iter_next(&iter)) {
+        if (container->before_count == CONTAINER_POLICIES_MAX || iter.value.type != DOCUMENT_OBJECT)
+            return damaged(err, "container");
+        if (!definition_new(iter.value.document, NULL, &container->before[container->before_count],
+                            err))
+            return false;
+        container->before_count++;
+    }
+    return true;
+}
+
 bool record_container_read(const struct record *record, const struct catalogue *catalogue,
                            struct state **ret_state, struct error *err)
 {
     CLEANUP(definition_unref) struct definition *definition = NULL;
     CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    CLEANUP(state_unref) struct state *state = NULL;
     struct container *container;
     struct slice document;
-    struct state *state;
 
     if (!get_document(record->document, SLICE("definition"), DOCUMENT_OBJECT, &document))
         return damaged(err, "container");
@@ -430,7 +463,9 @@ bool record_container_read(const struct record *record, const struct catalogue *
     container->definition = TAKE(definition);
     container->map = TAKE(map);
     container->catalogue = catalogue;
+    if (!container_policies_read(record, container, err))
+        return false;
     state_stamp(state, container_rid(container), record->lsn, record->ts_ms);
-    *ret_state = state;
+    *ret_state = TAKE(state);
     return true;
 }

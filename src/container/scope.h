@@ -7,6 +7,8 @@
 #include "engine/engine.h"
 #include "partition/commit.h"
 
+enum { CONTAINER_POLICIES_BEFORE_MAX = 8 };
+
 struct item_scope {
     struct engine *engine;
     struct commit *commit;
@@ -15,8 +17,11 @@ struct item_scope {
     const struct definition_fields *definition;
     const struct index_policy *policy; /* current */
     uint32_t policy_version;
-    const struct index_policy *policy_before; /* while entries are being remade; NULL: none */
-    int64_t logical_bytes_max;                /* 0: no limit */
-    size_t item_bytes_max;                    /* of the BSON; 0: no limit */
+    /* Policies of versions before it that stored items may still be indexed by, the last one of
+     * version policy_version - 1; none: all items are of the current one. */
+    const struct index_policy *const *policies_before;
+    size_t policies_before_count;
+    int64_t logical_bytes_max; /* 0: no limit */
+    size_t item_bytes_max;     /* of the BSON; 0: no limit */
     const struct clock *clock;
 };

@@ -55,6 +55,10 @@ static void kind_copy(struct state *to, const struct state *from)
         container->account = old->account;
         container->database = old->database;
         container->definition = definition_ref(old->definition);
+        for (uint32_t i = 0; i < old->before_count; i++)
+            container->before[i] = definition_ref(old->before[i]);
+        container->before_count = old->before_count;
+        container->policy_version = old->policy_version;
         container->map = partition_map_ref(old->map);
         container->has_offer = old->has_offer;
         container->offer = old->offer;
@@ -92,7 +96,11 @@ void state_unref(struct state *state)
         state_unref(state->children[i]);
     memory_free(state->children);
     if (state->kind == STATE_CONTAINER) {
-        definition_unref(state_container(state)->definition);
+        struct container *container = state_container(state);
+
+        definition_unref(container->definition);
+        for (uint32_t i = 0; i < container->before_count; i++)
+            definition_unref(container->before[i]);
         partition_map_unref(state_container(state)->map);
     }
     arena_free(state->arena);
@@ -287,6 +295,18 @@ void container_unref(struct container *container)
 const struct catalogue_info *container_info(const struct container *container)
 {
     return &container->state.info;
+}
+
+uint32_t container_policy_version(const struct container *container)
+{
+    return container->policy_version;
+}
+
+size_t container_policies_before(const struct container *container,
+                                 struct definition *const **ret_definitions)
+{
+    *ret_definitions = container->before;
+    return container->before_count;
 }
 
 struct definition *container_definition(const struct container *container)

@@ -47,6 +47,13 @@ struct planned {
     bool created;
 };
 
+/* A range that must not change before the commit. */
+struct scanned {
+    const struct place *place;
+    struct engine_range range;
+    struct scanned *next;
+};
+
 struct transaction {
     const struct place *first, *place; /* where it began, and where it is */
     struct arena *arena;
@@ -58,6 +65,7 @@ struct transaction {
     size_t seen_count, seen_capacity;
     struct planned *planned;
     size_t planned_count, planned_capacity;
+    struct scanned *scanned;
     struct transaction_work work;
 
     struct section *sections; /* one for each part */
@@ -219,6 +227,151 @@ void transaction_rely(struct transaction *transaction, const struct document_val
     seen->is_relied = true;
 }
 
+/* --- Scanning -------------------------------------------------------------------------------- */
+
+static int seen_compare(const void *left, const void *right)
+{
+    return slice_compare((*(const struct seen *const *)left)->key,
+                         (*(const struct seen *const *)right)->key);
+}
+
+/* What the transaction has written here behind a position, by key. */
+static const struct seen **written_after(struct transaction *transaction, struct slice after,
+                                         size_t *ret_count)
+{
+    const struct seen **written =
+        ARENA_ARRAY(transaction->arena, const struct seen *, transaction->seen_count);
+    size_t count = 0;
+
+    for (size_t i = 0; i < transaction->seen_count; i++) {
+        const struct seen *seen = transaction->seen[i];
+
+        if (seen->is_written &&
+            seen->place->scope.partition == transaction->place->scope.partition &&
+            slice_starts_with(seen->key, transaction->place->logical) &&
+            slice_compare(seen->key, after) > 0)
+            written[count++] = seen;
+    }
+    qsort(written, count, sizeof *written, seen_compare);
+    *ret_count = count;
+    return written;
+}
+
+/* All keys of the logical partition behind a position. Ids begin with neither 00 nor FF. */
+static struct engine_range logical_range(struct transaction *transaction, struct slice after)
+{
+    struct arena *arena = transaction->arena;
+    struct slice logical = transaction->place->logical;
+    struct slice from = after.len ? after : logical;
+    uint8_t *min = arena_alloc(arena, 2 + from.len), *max = arena_alloc(arena, 2 + logical.len);
+
+    min[0] = max[0] = PARTITION_FAMILY_ITEM;
+    memcpy(min + 1, from.data, from.len);
+    min[1 + from.len] = 0;
+    memcpy(max + 1, logical.data, logical.len);
+    max[1 + logical.len] = 0xFF;
+    return (struct engine_range){.min = slice_of(min, 2 + from.len),
+                                 .max = slice_of(max, 2 + logical.len)};
+}
+
+static void scanned_note(struct transaction *transaction, struct engine_range range,
+                         const struct transaction_page *page)
+{
+    struct scanned *scanned = ARENA_NEW(transaction->arena, struct scanned);
+
+    /* A page that ended early looked no further than its last item. */
+    if (page->more) {
+        struct slice last =
+            item_family_key(transaction->arena, PARTITION_FAMILY_ITEM, page->position);
+        uint8_t *max = arena_alloc(transaction->arena, last.len + 1);
+
+        memcpy(max, last.data, last.len);
+        max[last.len] = 0;
+        range.max = slice_of(max, last.len + 1);
+    }
+    *scanned =
+        (struct scanned){.place = transaction->place, .range = range, .next = transaction->scanned};
+    transaction->scanned = scanned;
+}
+
+static bool is_over(const struct transaction *transaction, const struct item *item)
+{
+    return item_expiry_s(&item->header, transaction->place->scope.definition->default_ttl) <=
+           transaction->now_ms / 1000;
+}
+
+/* The next stored item; *ret_item.document.data NULL: there is none. */
+static bool stored_next(struct transaction *transaction, struct engine_iterator *iterator,
+                        struct item *ret_item, struct error *err)
+{
+    struct engine_entry entry;
+
+    do {
+        *ret_item = (struct item){0};
+        if (!engine_iterator_next(iterator, &entry, err))
+            return false;
+        if (entry.found != ENGINE_FOUND)
+            return true;
+        if (!item_decode(arena_copy(transaction->arena, slice_skip(entry.key, 1)),
+                         arena_copy(transaction->arena, entry.value), ret_item, err))
+            return false;
+        transaction->work.bytes_read += ret_item->document.len;
+    } while (is_over(transaction, ret_item));
+    return true;
+}
+
+/* Both lists are sorted; where both have a key, what was written counts. */
+static bool scan_merge(struct transaction *transaction, struct engine_iterator *iterator,
+                       const struct seen **written, size_t written_count, size_t max,
+                       struct transaction_page *page, struct error *err)
+{
+    struct item stored;
+    size_t w = 0;
+
+    if (!stored_next(transaction, iterator, &stored, err))
+        return false;
+    while (stored.document.data || w < written_count) {
+        int order = !stored.document.data ? 1
+                    : w == written_count  ? -1
+                                          : slice_compare(stored.key, written[w]->key);
+        const struct item *item = order < 0 ? &stored : seen_item(written[w]);
+
+        if (item && page->count == max) {
+            page->more = true;
+            return true;
+        }
+        if (item) {
+            page->items[page->count++] = *item;
+            page->position = item->key;
+        }
+        w += order >= 0;
+        if (order <= 0 && !stored_next(transaction, iterator, &stored, err))
+            return false;
+    }
+    return true;
+}
+
+bool transaction_scan(struct transaction *transaction, struct slice after, size_t max, bool rely,
+                      struct transaction_page *ret_page, struct error *err)
+{
+    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    const struct item_scope *scope = &transaction->place->scope;
+    struct engine_range range = logical_range(transaction, after);
+    struct transaction_page page = {.position = after};
+    size_t written_count;
+    const struct seen **written = written_after(transaction, after, &written_count);
+
+    page.items = ARENA_ARRAY(transaction->arena, struct item, max);
+    if (!engine_iterator_new(scope->engine, transaction->snapshot, scope->partition, range, false,
+                             ENGINE_READ_ANY, &iterator, err) ||
+        !scan_merge(transaction, iterator, written, written_count, max, &page, err))
+        return false;
+    if (rely)
+        scanned_note(transaction, range, &page);
+    *ret_page = page;
+    return true;
+}
+
 /* --- Planning -------------------------------------------------------------------------------- */
 
 static bool etag_fits(const struct item *item, struct slice etag)
@@ -357,10 +510,9 @@ static struct section *section_of(struct transaction *transaction, const struct 
     return &transaction->sections[transaction->part_count++];
 }
 
-static void changes_collect(struct transaction *transaction)
+static void changes_collect(struct transaction *transaction, size_t places)
 {
-    transaction->sections =
-        ARENA_ARRAY(transaction->arena, struct section, transaction->seen_count);
+    transaction->sections = ARENA_ARRAY(transaction->arena, struct section, places);
     for (size_t i = 0; i < transaction->seen_count; i++) {
         struct seen *seen = transaction->seen[i];
         struct section *section;
@@ -381,22 +533,38 @@ static void changes_collect(struct transaction *transaction)
     }
 }
 
-/* What was read with transaction_rely goes to the part of its partition; if nothing is written
- * there, to a part of its own without operations. */
-static void relied_add(struct transaction *transaction, const struct seen *seen)
+/* What is relied on goes to the part of its partition; if nothing is written there, to a part of
+ * its own without operations. */
+static struct commit_part *part_of(struct transaction *transaction, const struct place *place)
 {
-    struct commit_part *part = NULL;
-    struct slice *relied;
+    struct commit_part *part;
 
     for (size_t i = 0; i < transaction->part_count; i++)
-        if (transaction->parts[i].partition == seen->place->scope.partition)
-            part = &transaction->parts[i];
-    if (!part) {
-        part = &transaction->parts[transaction->part_count];
-        transaction->sections[transaction->part_count++] = (struct section){0};
-        *part = (struct commit_part){.partition = seen->place->scope.partition,
-                                     .epoch = seen->place->scope.epoch};
-    }
+        if (transaction->parts[i].partition == place->scope.partition)
+            return &transaction->parts[i];
+    part = &transaction->parts[transaction->part_count];
+    transaction->sections[transaction->part_count++] = (struct section){0};
+    *part = (struct commit_part){.partition = place->scope.partition, .epoch = place->scope.epoch};
+    return part;
+}
+
+static void scanned_add(struct transaction *transaction, const struct scanned *scanned)
+{
+    struct commit_part *part = part_of(transaction, scanned->place);
+    struct engine_range *ranges =
+        ARENA_ARRAY(transaction->arena, struct engine_range, part->scanned_count + 1);
+
+    if (part->scanned_count)
+        memcpy(ranges, part->scanned, part->scanned_count * sizeof *ranges);
+    ranges[part->scanned_count++] = scanned->range;
+    part->scanned = ranges;
+}
+
+static void relied_add(struct transaction *transaction, const struct seen *seen)
+{
+    struct commit_part *part = part_of(transaction, seen->place);
+    struct slice *relied;
+
     relied = ARENA_ARRAY(transaction->arena, struct slice, part->relied_count + 1);
     if (part->relied_count)
         memcpy(relied, part->relied, part->relied_count * sizeof *relied);
@@ -498,15 +666,21 @@ static bool section_build(struct transaction *transaction, size_t index, struct 
 
 static bool commit_prepare(struct transaction *transaction, struct error *err)
 {
-    changes_collect(transaction);
-    transaction->parts =
-        ARENA_ARRAY(transaction->arena, struct commit_part, transaction->seen_count);
+    size_t places = transaction->seen_count;
+
+    for (const struct scanned *scanned = transaction->scanned; scanned; scanned = scanned->next)
+        places++;
+    changes_collect(transaction, places);
+    transaction->parts = ARENA_ARRAY(transaction->arena, struct commit_part, places);
     for (size_t i = 0; i < transaction->part_count; i++)
         if (!section_build(transaction, i, err))
             return false;
     for (size_t i = 0; transaction->part_count && i < transaction->seen_count; i++)
         if (transaction->seen[i]->is_relied)
             relied_add(transaction, transaction->seen[i]);
+    for (const struct scanned *scanned = transaction->scanned; scanned && transaction->part_count;
+         scanned = scanned->next)
+        scanned_add(transaction, scanned);
     transaction->batch = (struct commit_batch){
         .parts = transaction->parts,
         .part_count = transaction->part_count,

@@ -43,6 +43,19 @@ NODISCARD bool transaction_read(struct transaction *transaction, const struct do
 /* Makes the commit fail with ERROR_CONFLICT if this item is written by another one meanwhile. */
 void transaction_rely(struct transaction *transaction, const struct document_value *id);
 
+struct transaction_page {
+    struct item *items; /* in the arena */
+    size_t count;
+    bool more;
+    struct slice position; /* key of the last item; to go on behind it */
+};
+
+/* Items of the logical partition the transaction is in, by id, as it sees them: with its own
+ * writes. after: position of the last page, or empty. rely: the commit fails with ERROR_CONFLICT if
+ * another one writes into what was looked at meanwhile, also where nothing was. */
+NODISCARD bool transaction_scan(struct transaction *transaction, struct slice after, size_t max,
+                                bool rely, struct transaction_page *ret_page, struct error *err);
+
 enum transaction_verb {
     TRANSACTION_CREATE,  /* ERROR_ITEM_EXISTS */
     TRANSACTION_REPLACE, /* ERROR_ITEM_MISSING */

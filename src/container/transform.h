@@ -14,8 +14,8 @@ struct transform_step {
     bool finished;
 };
 
-/* Looks at up to max items behind position. scope->policy_before is what older items were indexed
- * with. */
+/* Looks at up to max items behind position. scope->policies_before are what older items were
+ * indexed with. */
 NODISCARD bool transform_run(const struct item_scope *scope, struct slice position, size_t max,
                              struct arena *arena, struct transform_step *ret_step,
                              struct error *err);

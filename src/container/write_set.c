@@ -184,9 +184,11 @@ static struct slice index_key(struct builder *b, struct slice entry, uint64_t nu
 static const struct index_policy *policy_of(const struct item_scope *scope,
                                             const struct item_header *header)
 {
-    if (header->policy_version == scope->policy_version || !scope->policy_before)
+    uint32_t first = scope->policy_version - (uint32_t)scope->policies_before_count;
+
+    if (header->policy_version < first || header->policy_version >= scope->policy_version)
         return scope->policy;
-    return scope->policy_before;
+    return scope->policies_before[header->policy_version - first];
 }
 
 static bool entries_of(struct builder *b, const struct index_policy *policy, uint8_t flags,

@@ -180,8 +180,10 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
     server->log = log;
     if (!fronts_exist(settings, err) || (rest && !rest_address(settings, &address, err)))
         return false;
-    if (!nodes_open(settings, log, &server->nodes, err) || !secrets_load(server, &tls, err) ||
-        !threads_start(server, err) || (rest && !rest_listen(server, &address, tls, err)))
+    if (!nodes_open(settings, log, &server->nodes, err) ||
+        !store_open(settings, server->nodes, log, &server->store, err) ||
+        !secrets_load(server, &tls, err) || !threads_start(server, err) ||
+        (rest && !rest_listen(server, &address, tls, err)))
         return false;
     *ret_server = TAKE(server);
     return true;
@@ -195,6 +197,7 @@ void server_free(struct server *server)
     net_workers_free(server->workers);
     net_loops_free(server->loops);
     net_http_free(server->http);
+    store_close(server->store);
     nodes_close(server->nodes);
     OPENSSL_cleanse(&server->keys, sizeof server->keys);
     memory_free(server);

@@ -9,11 +9,13 @@
 #include "server/nodes.h"
 #include "server/probes.h"
 #include "server/server.h"
+#include "server/store.h"
 
 struct server {
     const struct settings *settings; /* borrowed */
     struct log *log;                 /* borrowed */
     struct nodes *nodes;
+    struct store *store;
     struct keys keys;
     struct net_loops *loops;
     struct net_workers *workers;

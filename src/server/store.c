@@ -1,10 +1,15 @@
 #include "server/store.h"
 
+#include "container/caretaker.h"
+#include "container/container_meters.h"
+
 struct store {
+    uint32_t burst_seconds;
     struct cluster *cluster;
     struct catalogue *catalogue;
     struct meters *meters;
     struct item_gates *gates;
+    struct caretaker *caretaker;
 };
 
 static struct catalogue_limits limits_of(const struct settings *settings)
@@ -43,6 +48,35 @@ static bool cluster_fill(struct store *store, struct nodes *nodes, struct error 
     return true;
 }
 
+static bool account_meters_fill(struct store *store, const struct account *account,
+                                struct error *err)
+{
+    for (size_t d = 0; d < account_database_count(account); d++) {
+        const struct database *database = account_database(account, d);
+
+        for (size_t c = 0; c < database_container_count(database); c++)
+            if (!container_meters_apply(store->meters, database_container(database, c),
+                                        store->burst_seconds, err))
+                return false;
+    }
+    return true;
+}
+
+/* Containers that are made later get theirs from whoever makes them. */
+static bool meters_fill(struct store *store, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    size_t count;
+    struct account **accounts = catalogue_accounts(store->catalogue, arena, &count);
+    bool fine = true;
+
+    for (size_t i = 0; i < count; i++) {
+        fine = fine && account_meters_fill(store, accounts[i], err);
+        account_unref(accounts[i]);
+    }
+    return fine;
+}
+
 bool store_open(const struct settings *settings, struct nodes *nodes, struct log *log,
                 struct store **ret_store, struct error *err)
 {
@@ -54,9 +88,12 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
     store->meters = meters_new(&clock_system);
     store->gates = item_gates_new();
     options.cluster = store->cluster;
-    if (!cluster_fill(store, nodes, err) ||
-        !catalogue_open(&options, &store->catalogue, err))
+    store->burst_seconds = (uint32_t)settings->throughput_burst_seconds;
+    if (!cluster_fill(store, nodes, err) || !catalogue_open(&options, &store->catalogue, err) ||
+        !meters_fill(store, err))
         return false;
+    store->caretaker = caretaker_new(&(struct caretaker_options){
+        .catalogue = store->catalogue, .log = log, .pause_ms = settings->caretaker_pause_ms});
     *ret_store = TAKE(store);
     return true;
 }
@@ -65,6 +102,7 @@ void store_close(struct store *store)
 {
     if (!store)
         return;
+    caretaker_free(store->caretaker);
     catalogue_close(store->catalogue);
     cluster_free(store->cluster);
     meters_free(store->meters);

@@ -1,17 +1,20 @@
 #include "container/catalogue.h"
 
+#include "base/thread.h"
 #include "support/check.h"
 #include "support/documents.h"
 #include "support/fault_engine.h"
+#include "support/postgres.h"
 #include "support/scratch.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 
-/* A node whose engine outlives catalogues, and the catalogue that is open on it. */
+/* A node, and the catalogue that is open on it. */
 struct bench {
     struct scratch scratch;
-    bool on_disk;
     struct arena *arena;
+    struct slice url;      /* none: in memory, where the engine outlives catalogues */
     struct engine *engine; /* in memory: a fault engine */
     struct cluster *cluster;
     struct catalogue *catalogue;
@@ -22,11 +25,8 @@ static void bench_open(struct bench *bench)
 {
     struct error err;
 
-    if (!bench->engine) {
-        struct slice url = arena_printf(bench->arena, "rocksdb:%s/node", bench->scratch.path);
-
-        assert_ok(engine_open(url, &(struct engine_options){0}, &bench->engine, &err), &err);
-    }
+    if (bench->url.data)
+        assert_ok(engine_open(bench->url, &(struct engine_options){0}, &bench->engine, &err), &err);
     bench->cluster = cluster_new(NULL);
     assert_ok(cluster_add(bench->cluster, "a", bench->engine, &err), &err);
     assert_ok(catalogue_open(&(struct catalogue_options){.cluster = bench->cluster,
@@ -40,7 +40,7 @@ static void bench_close(struct bench *bench)
 {
     catalogue_close(TAKE(bench->catalogue));
     cluster_free(TAKE(bench->cluster));
-    if (bench->on_disk)
+    if (bench->url.data)
         engine_close(TAKE(bench->engine));
 }
 
@@ -50,33 +50,48 @@ static void bench_reopen(struct bench *bench)
     bench_open(bench);
 }
 
-static int setup(void **state, bool on_disk)
+static struct bench *bench_new(void)
 {
     struct bench *bench = MEMORY_NEW(struct bench);
-    struct engine *inner;
-    struct error err;
 
-    bench->on_disk = on_disk;
     bench->arena = arena_new();
     bench->limits = CATALOGUE_LIMITS_DEFAULT;
     scratch_init(&bench->scratch);
-    if (!on_disk) {
-        assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &inner, &err), &err);
-        bench->engine = fault_engine_new(inner);
-    }
+    return bench;
+}
+
+static int setup_memory(void **state)
+{
+    struct bench *bench = bench_new();
+    struct engine *inner;
+    struct error err;
+
+    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &inner, &err), &err);
+    bench->engine = fault_engine_new(inner);
     bench_open(bench);
     *state = bench;
     return 0;
 }
 
-static int setup_memory(void **state)
-{
-    return setup(state, false);
-}
-
 static int setup_rocksdb(void **state)
 {
-    return setup(state, true);
+    struct bench *bench = bench_new();
+
+    bench->url = arena_printf(bench->arena, "rocksdb:%s/node", bench->scratch.path);
+    bench_open(bench);
+    *state = bench;
+    return 0;
+}
+
+/* The initial state is the server. */
+static int setup_postgresql(void **state)
+{
+    struct bench *bench = bench_new();
+
+    bench->url = arena_copy(bench->arena, slice_of_text(postgres_fresh_url(*state)));
+    bench_open(bench);
+    *state = bench;
+    return 0;
 }
 
 static int teardown(void **state)
@@ -733,14 +748,123 @@ static void the_purger_works_by_itself(void **state)
     assert_int_equal(partition_count(bench), 0);
 }
 
-#define ON_BOTH(story)                                                                             \
-    {"memory: " #story, story, setup_memory, teardown, NULL},                                      \
-    {                                                                                              \
-        "rocksdb: " #story, story, setup_rocksdb, teardown, NULL                                   \
+/* --- Threads --------------------------------------------------------------------------------- */
+
+struct reader {
+    struct bench *bench;
+    atomic_bool *stop;
+    struct thread thread;
+    unsigned found, missed;
+};
+
+static void reader_run(void *context)
+{
+    struct reader *reader = context;
+
+    while (!atomic_load(reader->stop)) {
+        CLEANUP(container_unref) struct container *container = NULL;
+        struct error err;
+
+        if (!catalogue_container_open(reader->bench->catalogue, SLICE("acme"), SLICE("shop"),
+                                      SLICE("orders"), &container, &err)) {
+            reader->missed++;
+            continue;
+        }
+        reader->found++;
+        if (!slice_equal(container_info(container)->id, SLICE("orders")) ||
+            span_count(container) != 2 || container_offer(container)->ru != 20000)
+            abort();
     }
+}
+
+static void readers_see_whole_states_while_everything_changes(void **state)
+{
+    struct bench *bench = *state;
+    atomic_bool stop = false;
+    struct reader readers[2];
+    struct error err;
+
+    crash_bench(bench);
+    for (size_t i = 0; i < ARRAY_LEN(readers); i++) {
+        readers[i] = (struct reader){.bench = bench, .stop = &stop};
+        thread_start(&readers[i].thread, "reader", reader_run, &readers[i]);
+    }
+    for (int i = 0; i < 100; i++) {
+        CLEANUP(container_unref) struct container *replaced = NULL;
+
+        make_container(bench, "acme", "shop", BODY("orders"), 20000);
+        assert_ok(catalogue_container_replace(
+                      bench->catalogue, SLICE("acme"), SLICE("shop"), SLICE("orders"),
+                      document_of(bench->arena, BODY("orders")), SLICE_NONE, &replaced, &err),
+                  &err);
+        assert_ok(drop_container(bench, "acme", "shop", "orders", &err), &err);
+        assert_ok(catalogue_purge(bench->catalogue, &err), &err);
+    }
+    make_container(bench, "acme", "shop", BODY("orders"), 20000);
+    atomic_store(&stop, true);
+    for (size_t i = 0; i < ARRAY_LEN(readers); i++)
+        thread_join(&readers[i].thread);
+    assert_int_equal(partition_count(bench), 1 + 2);
+}
+
+/* Two that make the same name: one of them is told. */
+struct maker {
+    struct bench *bench;
+    struct thread thread;
+    unsigned made, taken;
+};
+
+static void maker_run(void *context)
+{
+    struct maker *maker = context;
+
+    for (int i = 0; i < 50; i++) {
+        CLEANUP(database_unref) struct database *database = NULL;
+        struct error err;
+        char id[16];
+
+        snprintf(id, sizeof id, "db%d", i);
+        if (catalogue_database_create(maker->bench->catalogue, SLICE("acme"), slice_of_text(id),
+                                      NULL, &database, &err))
+            maker->made++;
+        else if (err.code == ERROR_NAME_TAKEN)
+            maker->taken++;
+    }
+}
+
+static void a_name_is_made_once_however_many_try(void **state)
+{
+    struct bench *bench = *state;
+    struct maker makers[3];
+    unsigned made = 0, taken = 0;
+
+    make_account(bench, "acme");
+    for (size_t i = 0; i < ARRAY_LEN(makers); i++) {
+        makers[i] = (struct maker){.bench = bench};
+        thread_start(&makers[i].thread, "maker", maker_run, &makers[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(makers); i++) {
+        thread_join(&makers[i].thread);
+        made += makers[i].made;
+        taken += makers[i].taken;
+    }
+    assert_int_equal(made, 50);
+    assert_int_equal(taken, 100);
+}
+
+#define ON(engine, story)                                                                          \
+    {                                                                                              \
+#engine ": " #story, story, setup_##engine, teardown, NULL                                 \
+    }
+#define ON_POSTGRESQL(story)                                                                       \
+    {                                                                                              \
+        "postgresql: " #story, story, setup_postgresql, teardown, server                           \
+    }
+#define ON_BOTH(story) ON(memory, story), ON(rocksdb, story)
 
 int main(void)
 {
+    CLEANUP(postgres_free) struct postgres *server = postgres_start(false);
     const struct CMUnitTest tests[] = {
         ON_BOTH(everything_is_there_after_a_restart),
         ON_BOTH(a_container_begins_with_as_many_partitions_as_its_throughput_needs),
@@ -756,18 +880,17 @@ int main(void)
         ON_BOTH(a_shared_offer_reaches_the_containers_that_share_it),
         ON_BOTH(throughput_above_what_the_partitions_give_is_refused_by_name),
         ON_BOTH(the_purger_works_by_itself),
-        cmocka_unit_test_setup_teardown(a_creation_cut_before_any_write_leaves_nothing_half_there,
-                                        setup_memory, teardown),
-        cmocka_unit_test_setup_teardown(a_creation_cut_after_any_write_leaves_nothing_half_there,
-                                        setup_memory, teardown),
-        cmocka_unit_test_setup_teardown(a_drop_cut_before_any_write_is_finished_or_undone,
-                                        setup_memory, teardown),
-        cmocka_unit_test_setup_teardown(a_drop_cut_after_any_write_is_finished_or_undone,
-                                        setup_memory, teardown),
-        cmocka_unit_test_setup_teardown(a_creation_in_doubt_is_settled_without_a_restart,
-                                        setup_memory, teardown),
-        cmocka_unit_test_setup_teardown(a_full_disk_refuses_a_creation_and_leaves_nothing,
-                                        setup_memory, teardown),
+        ON_BOTH(readers_see_whole_states_while_everything_changes),
+        ON_BOTH(a_name_is_made_once_however_many_try),
+        ON(memory, a_creation_cut_before_any_write_leaves_nothing_half_there),
+        ON(memory, a_creation_cut_after_any_write_leaves_nothing_half_there),
+        ON(memory, a_drop_cut_before_any_write_is_finished_or_undone),
+        ON(memory, a_drop_cut_after_any_write_is_finished_or_undone),
+        ON(memory, a_creation_in_doubt_is_settled_without_a_restart),
+        ON(memory, a_full_disk_refuses_a_creation_and_leaves_nothing),
+        ON_POSTGRESQL(everything_is_there_after_a_restart),
+        ON_POSTGRESQL(a_dropped_container_is_gone_at_once_and_its_partitions_later),
+        ON_POSTGRESQL(what_was_dropped_is_purged_after_a_restart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,8 +121,15 @@ static void a_scalar_included_by_name_is_indexed_when_it_is_missing(void **state
     assert_entries(policy, "{\"a\":{\"b\":null}}", "/a/b = null\n");
     assert_entries(policy, "{\"a\":{\"b\":[]}}", "");
     assert_entries(policy, "{\"a\":[{\"b\":2}]}", "/a/b = undefined\n");
-    assert_entries(policy, "{\"a\":{\"b\":1},\"l\":[{\"x\":1},{},7]}",
-                   "/a/b = 1\n/l/[]/x = undefined\n/l/[]/x = 1\n");
+    for (int i = 0; i < 3; i++) {
+        static const char *const others[] = {"{}", "7", "[]"};
+        CLEANUP(arena_free) struct arena *arena = arena_new();
+        struct slice item =
+            arena_printf(arena, "{\"a\":{\"b\":1},\"l\":[{\"x\":1},%s]}", others[i]);
+
+        assert_entries(policy, arena_text(arena, item),
+                       "/a/b = 1\n/l/[]/x = undefined\n/l/[]/x = 1\n");
+    }
 }
 
 static void composites_have_an_entry_for_every_item(void **state UNUSED)
@@ -142,10 +149,10 @@ static void tuples_have_an_entry_for_every_element(void **state UNUSED)
     const char *policy = PATHS(PATH("/e/[]/{n, c/d}/?") "," PATH("/{x, y}/?"), PATH("/*"));
 
     assert_entries(policy, "{\"x\":1,\"e\":[{\"n\":1,\"c\":{\"d\":2}},{\"n\":3},4]}",
-                   "/{/x, /y} = 1, undefined\n"
-                   "/e/[]/{/n, /c/d} = undefined, undefined\n"
-                   "/e/[]/{/n, /c/d} = 1, 2\n"
-                   "/e/[]/{/n, /c/d} = 3, undefined\n");
+                   "/{x, y} = 1, undefined\n"
+                   "/e/[]/{n, c/d} = undefined, undefined\n"
+                   "/e/[]/{n, c/d} = 1, 2\n"
+                   "/e/[]/{n, c/d} = 3, undefined\n");
 }
 
 /* --- Bytes ----------------------------------------------------------------------------------- */
@@ -299,6 +306,23 @@ static void long_paths_end_in_a_hash(void **state UNUSED)
     name = arena_text(arena, arena_printf(arena, "/b/%sy/a/[]", name));
     assert_int_equal(count_of(entries, count, prefix_of(arena, name, false)), 1);
     assert_contains(entries_text(arena, policy_of(arena, NULL), document_of(arena, item)), "/b/#");
+}
+
+static void long_paths_differ_where_any_segment_does(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    char *name = repeated(arena, 'n', INDEX_PATH_MAX);
+    char *item = arena_text(
+        arena, arena_printf(arena, "{\"%s1\":{\"a\":1},\"%s2\":{\"a\":1},\"%s3\":[{\"a\":1}]}",
+                            name, name, name));
+    struct index_entry *entries;
+    size_t count;
+    struct error err;
+
+    assert_ok(index_entries(policy_of(arena, NULL), document_of(arena, item), arena, &entries,
+                            &count, &err),
+              &err);
+    assert_int_equal(count, 3);
 }
 
 static void long_composites_are_known_by_their_hash(void **state UNUSED)
@@ -555,7 +579,7 @@ static void line_of_tuple(struct model *m, const struct steps *steps,
     const char *second = model_value(m, *value, &m->tuple[1]);
     struct slice path =
         arena_printf(m->arena, "%s/{%s, %s}", path_text(m->arena, steps),
-                     path_text(m->arena, &m->tuple[0]), path_text(m->arena, &m->tuple[1]));
+                     path_text(m->arena, &m->tuple[0]) + 1, path_text(m->arena, &m->tuple[1]) + 1);
 
     model_line(m, arena_text(m->arena, path),
                arena_text(m->arena, arena_printf(m->arena, "%s, %s", first, second)));
@@ -623,7 +647,7 @@ static struct steps steps_random(struct random *random, size_t least, bool eleme
     struct steps steps = {.count = least + random_below(random, STEPS_MAX - least)};
 
     for (size_t i = 0; i < steps.count; i++)
-        steps.names[i] = elements && random_below(random, 4) == 0 ? NULL : name_random(random);
+        steps.names[i] = elements && random_below(random, 3) == 0 ? NULL : name_random(random);
     return steps;
 }
 
@@ -631,14 +655,14 @@ static void value_append_random(struct random *random, struct arena *arena, stru
                                 unsigned depth, struct buf *buf)
 {
     static const char *const names[] = {"a", "b", "id", "x y", "\1", "z"};
-    size_t kind = random_below(random, depth ? 6 : 3), begin, count = random_below(random, 4);
+    size_t kind = random_below(random, depth ? 7 : 3), begin, count = random_below(random, 4);
     char index[DOCUMENT_INDEX_SIZE];
 
     if (kind < 3) {
         struct document_value value = value_random(random, arena, 0);
 
         document_append(buf, key, &value);
-    } else if (kind == 3) {
+    } else if (kind < 5) {
         begin = document_append_array_begin(buf, key);
         for (size_t i = 0; i < count; i++)
             value_append_random(random, arena, document_index_key((uint32_t)i, index), depth - 1,
@@ -776,6 +800,32 @@ static char *entries_sorted_text(struct arena *arena, const struct index_policy 
     return lines_joined(arena, lines, count);
 }
 
+/* What covers says of a path is what becomes of a value there. */
+static void compare_covers(struct random *random, const struct model *m,
+                           const struct index_policy *policy, uint64_t seed)
+{
+    struct steps at = steps_random(random, 1, true), below = steps_random(random, 1, true);
+    struct document_segment segments[STEPS_MAX];
+    struct document_path path = {.segments = segments, .count = at.count};
+    bool nested = false;
+
+    for (size_t i = 0; i < at.count; i++)
+        segments[i] = (struct document_segment){
+            .kind = at.names[i] ? DOCUMENT_SEGMENT_PROPERTY : DOCUMENT_SEGMENT_ELEMENTS,
+            .name = slice_of_text(at.names[i] ? at.names[i] : "")};
+    if (index_policy_covers(policy, &path) != model_includes(m, &at, true))
+        fail_msg("seed %llu: covers %s", (unsigned long long)seed, path_text(m->arena, &at));
+    path.end = DOCUMENT_PATH_END_ALL;
+    if (!index_policy_covers(policy, &path))
+        return;
+    for (size_t i = 0; i < below.count; i++, nested = !nested) {
+        at.names[at.count++] = below.names[i];
+        if (!model_includes(m, &at, nested))
+            fail_msg("seed %llu: covers all above %s", (unsigned long long)seed,
+                     path_text(m->arena, &at));
+    }
+}
+
 static void compare_once(struct random *random, uint64_t seed)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
@@ -788,6 +838,8 @@ static void compare_once(struct random *random, uint64_t seed)
     model->arena = arena;
     model_random(random, model);
     assert_ok(index_policy_parse(model_policy(model), arena, &buf, &policy, &err), &err);
+    for (int i = 0; i < 10; i++)
+        compare_covers(random, model, policy, seed);
     for (int i = 0; i < 3; i++) {
         struct slice item = item_random(random, arena);
         char *got = entries_sorted_text(arena, policy, item), *expected = model_text(model, item);
@@ -835,6 +887,7 @@ int main(void)
         cmocka_unit_test(descending_members_sort_backwards),
         cmocka_unit_test(long_values_are_cut),
         cmocka_unit_test(long_paths_end_in_a_hash),
+        cmocka_unit_test(long_paths_differ_where_any_segment_does),
         cmocka_unit_test(long_composites_are_known_by_their_hash),
         cmocka_unit_test(the_limit_counts_different_entries),
         cmocka_unit_test(broken_bytes_are_told_from_entries),

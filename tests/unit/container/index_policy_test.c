@@ -160,6 +160,31 @@ static void composites_have_a_limit_in_all(void **state UNUSED)
     assert_false(policy_with_composites(max + 1, &count));
 }
 
+static bool policy_with_paths(int included, int excluded)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    CLEANUP(buf_done) struct buf buf, completed;
+    const struct index_policy *policy;
+    struct error err;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    buf_init(&completed, BUF_DEFAULT_MAX);
+    buf_append_text(&buf, "{\"includedPaths\":[{\"path\":\"/*\"}");
+    for (int i = 1; i < included; i++)
+        buf_printf(&buf, ",{\"path\":\"/i%d/?\"}", i);
+    for (int i = 0; i < excluded; i++)
+        buf_printf(&buf, "%s{\"path\":\"/e%d/?\"}", i ? "," : "],\"excludedPaths\":[", i);
+    buf_append_text(&buf, "]}");
+    return index_policy_parse(document_of(arena, arena_text(arena, buf_slice(&buf))), arena,
+                              &completed, &policy, &err);
+}
+
+static void paths_have_a_limit_in_all(void **state UNUSED)
+{
+    assert_true(policy_with_paths(INDEX_PATHS_MAX - 500, 500));
+    assert_false(policy_with_paths(INDEX_PATHS_MAX - 499, 500));
+}
+
 static void covers_says_what_has_entries(void **state UNUSED)
 {
     static const struct {
@@ -216,6 +241,7 @@ int main(void)
         cmocka_unit_test(policies_are_completed_as_the_service_shows_them),
         cmocka_unit_test(wrong_policies_are_refused),
         cmocka_unit_test(composites_have_a_limit_in_all),
+        cmocka_unit_test(paths_have_a_limit_in_all),
         cmocka_unit_test(covers_says_what_has_entries),
         cmocka_unit_test(none_is_known_by_its_mode),
     };

@@ -316,7 +316,8 @@ static void a_changed_policy_remakes_entries_and_leaves_versions_alone(void **st
                                                        "\"excludedPaths\":[{\"path\":\"/*\"}]}"),
                            fixture->arena, &completed, &nothing, &err),
         &err);
-    fixture->test.space.policy_before = fixture->test.definition.policy;
+    fixture->test.space.policies_before[0] = fixture->test.definition.policy;
+    fixture->test.space.policies_before_count = 1;
     fixture->test.definition.policy = nothing;
     fixture->test.space.policy_version = 2;
     scope = scope_of(fixture, "[\"a\"]");
@@ -465,6 +466,9 @@ static void all_versions_show_every_change_with_what_was_before(void **state)
     assert_int_equal(feed_of(fixture, FEED_LATEST, 0).count, 0);
     fixture->test.wall_ms += 61 * 1000;
     scope = scope_of(fixture, "[\"a\"]");
+    assert_fails(feed_read(&scope, &(struct feed_request){.mode = FEED_ALL_VERSIONS},
+                           fixture->arena, &page, &err),
+                 &err, ERROR_FEED_RETENTION);
     assert_ok(feed_trim(&scope, 100, &removed, &err), &err);
     assert_int_equal(removed, 3);
     assert_int_equal(family_count(fixture, 'f'), 0);
@@ -567,6 +571,57 @@ static void a_transaction_is_all_or_nothing_and_sees_its_own_writes(void **state
     assert_string_equal(read_item(fixture, "[\"a\"]", "2"), "");
 }
 
+static const char *scan_text(struct fixture *fixture, struct transaction *transaction, bool rely)
+{
+    struct transaction_page page = {.more = true};
+    struct slice text = SLICE("");
+    struct error err;
+
+    while (page.more) {
+        assert_ok(transaction_scan(transaction, page.position, 2, rely, &page, &err), &err);
+        for (size_t i = 0; i < page.count; i++)
+            text = arena_printf(fixture->arena, "%.*s%s ", SLICE_ARG(text),
+                                json_of(fixture, page.items[i].document));
+    }
+    return arena_text(fixture->arena, text);
+}
+
+static void a_scan_in_a_transaction_sees_its_writes_and_can_be_relied_on(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct document_value id;
+    struct partition_key key;
+    struct item_scope scope;
+    struct slice logical;
+    struct error err;
+
+    open_with(fixture, &(struct test_space_options){0});
+    key = test_space_key(&fixture->test, "[\"a\"]");
+    scope = scope_of(fixture, "[\"a\"]");
+    logical = item_logical(&fixture->test.definition.key, &key, fixture->arena);
+    must_write(fixture, "[\"a\"]", "1", TRANSACTION_CREATE, "{\"n\":1}");
+    must_write(fixture, "[\"a\"]", "3", TRANSACTION_CREATE, "{\"n\":3}");
+    must_write(fixture, "[\"a\"]", "5", TRANSACTION_CREATE, "{\"n\":5}");
+    assert_ok(transaction_begin(&scope, logical, fixture->arena, &transaction, &err), &err);
+    id = document_string(SLICE("2"));
+    assert_ok(transaction_write(transaction, &id, TRANSACTION_CREATE,
+                                document_of(fixture->arena, "{\"n\":2}"), NULL, &err),
+              &err);
+    id = document_string(SLICE("3"));
+    assert_ok(transaction_write(transaction, &id, TRANSACTION_DELETE, SLICE_NONE, NULL, &err),
+              &err);
+    id = document_string(SLICE("5"));
+    assert_ok(transaction_write(transaction, &id, TRANSACTION_REPLACE,
+                                document_of(fixture->arena, "{\"n\":55}"), NULL, &err),
+              &err);
+    assert_string_equal(scan_text(fixture, transaction, true), "{\"n\":1} {\"n\":2} {\"n\":55} ");
+    /* A phantom. */
+    must_write(fixture, "[\"a\"]", "4", TRANSACTION_CREATE, "{\"n\":4}");
+    assert_fails(transaction_commit(transaction, &err), &err, ERROR_CONFLICT);
+    assert_string_equal(read_item(fixture, "[\"a\"]", "2"), "");
+}
+
 #define ITEMS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -588,6 +643,7 @@ int main(void)
         ITEMS_TEST(a_feed_can_begin_at_a_time),
         ITEMS_TEST(pages_neither_lose_nor_repeat_an_item),
         ITEMS_TEST(a_transaction_is_all_or_nothing_and_sees_its_own_writes),
+        ITEMS_TEST(a_scan_in_a_transaction_sees_its_writes_and_can_be_relied_on),
     };
     return cmocka_run_group_tests_name("container/items", tests, NULL, NULL);
 }

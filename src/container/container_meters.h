@@ -1,0 +1,10 @@
+/* Hands the throughput a container's offer bought to its physical partitions: of its own by their
+ * shares, or from the pool its database shares. */
+#pragma once
+
+#include "container/catalogue.h"
+#include "container/meters.h"
+
+/* Called when a container is opened and whenever its offer has changed; cheap when nothing did. */
+NODISCARD bool container_meters_apply(struct meters *meters, const struct container *container,
+                                      uint32_t burst_seconds, struct error *err);
