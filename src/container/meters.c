@@ -315,7 +315,7 @@ static int64_t refused_cru(const struct error *err)
     switch (err->code) {
     case ERROR_ITEM_EXISTS:
     case ERROR_ITEM_MISSING:
-    case ERROR_PRECONDITION:
+    case ERROR_PRECONDITION_FAILED:
     case ERROR_UNIQUE_KEY:
     case ERROR_LOGICAL_PARTITION_FULL:
     case ERROR_BAD_REQUEST:

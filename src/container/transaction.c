@@ -390,10 +390,11 @@ static bool precondition_check(const struct item *item, const struct transaction
                                bool missing_is_fine, struct error *err)
 {
     if (options->if_match.len && !(missing_is_fine && !item) && !etag_fits(item, options->if_match))
-        return error_set(err, ERROR_PRECONDITION,
+        return error_set(err, ERROR_PRECONDITION_FAILED,
                          "the item has changed: its etag is not the one of if-match");
     if (options->if_none_match.len && etag_fits(item, options->if_none_match))
-        return error_set(err, ERROR_PRECONDITION, "the item exists with the etag of if-none-match");
+        return error_set(err, ERROR_PRECONDITION_FAILED,
+                         "the item exists with the etag of if-none-match");
     return true;
 }
 

@@ -69,8 +69,9 @@ struct transaction_options {
     bool not_indexed;
 };
 
-/* Plans a write. ERROR_PRECONDITION: the etag is another. The document is BSON without system
- * properties, borrowed until the commit; its ttl property is looked at. ERROR_BAD_REQUEST. */
+/* Plans a write. ERROR_PRECONDITION_FAILED: the etag is another. The document is BSON without
+ * system properties, borrowed until the commit; its ttl property is looked at. ERROR_BAD_REQUEST.
+ */
 NODISCARD bool transaction_write(struct transaction *transaction, const struct document_value *id,
                                  enum transaction_verb verb, struct slice document,
                                  const struct transaction_options *options, struct error *err);

@@ -166,7 +166,7 @@ static void etags_guard_writes(void **state)
     options.if_match = slice_of(first, sizeof first);
     assert_fails(write_item(fixture, "[\"a\"]", "1", TRANSACTION_REPLACE, "{\"id\":\"1\"}",
                             &options, &result, &err),
-                 &err, ERROR_PRECONDITION);
+                 &err, ERROR_PRECONDITION_FAILED);
     options.if_match = slice_of(second, sizeof second);
     assert_ok(write_item(fixture, "[\"a\"]", "1", TRANSACTION_REPLACE, "{\"id\":\"1\"}", &options,
                          &result, &err),
@@ -174,7 +174,7 @@ static void etags_guard_writes(void **state)
     options = (struct transaction_options){.if_none_match = SLICE("*")};
     assert_fails(write_item(fixture, "[\"a\"]", "1", TRANSACTION_UPSERT, "{\"id\":\"1\"}", &options,
                             &result, &err),
-                 &err, ERROR_PRECONDITION);
+                 &err, ERROR_PRECONDITION_FAILED);
 }
 
 static void an_item_is_found_by_its_number(void **state)

@@ -669,15 +669,16 @@ static void the_same_story_ends_the_same(void **state UNUSED)
 {
     struct crowd runs[2];
 
+    memset(runs, 0, sizeof runs); /* padding is compared too */
     for (int i = 0; i < 2; i++) {
         CLEANUP(budget_free) struct budget *budget = budget_with_burst(700, 20);
 
-        runs[i] = (struct crowd){.clients = 50,
-                                 .price_cru = 230,
-                                 .charge_cru = 300,
-                                 .charge_spread_cru = 900,
-                                 .latency_ms = 3,
-                                 .jitter_ms = 9};
+        runs[i].clients = 50;
+        runs[i].price_cru = 230;
+        runs[i].charge_cru = 300;
+        runs[i].charge_spread_cru = 900;
+        runs[i].latency_ms = 3;
+        runs[i].jitter_ms = 9;
         simulate(budget, &runs[i], 1, 0, 5000, 77);
     }
     assert_memory_equal(&runs[0], &runs[1], sizeof runs[0]);
