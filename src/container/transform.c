@@ -96,7 +96,8 @@ static uint64_t head_of(struct slice routing)
 {
     uint8_t head[8] = {0};
 
-    memcpy(head, routing.data, MIN(routing.len, sizeof head));
+    if (routing.len)
+        memcpy(head, routing.data, MIN(routing.len, sizeof head));
     return bytes_get_be64(head);
 }
 

@@ -23,7 +23,8 @@
  * rate. With that, unused time is always worth rate x time, whether or not a burst is running:
  * at a steady use u the credit changes by exactly rate - u per second.
  *
- * Places are found by walking the tickets: at most 1,024 words, and only while somebody waits. */
+ * Places lie in a ring in the order of refusal, which is very nearly that of their slots; those
+ * with a ticket are found through chains by its low bits. */
 #include "throughput/lane.h"
 
 #include "base/memory.h"
@@ -52,15 +53,17 @@ enum place_kind {
 };
 
 struct place {
+    uint64_t ticket; /* 0: anybody without one */
     int64_t slot_ns;
     int64_t cru;
+    uint16_t next_in_chain;
     uint8_t kind;
     bool low;
 };
 
 struct lane_places {
-    uint64_t tickets[LANE_PLACES_MAX]; /* apart, for the walk */
     struct place all[LANE_PLACES_MAX];
+    uint16_t chains[LANE_PLACES_MAX]; /* by ticket modulo their number: position + 1, 0 ends it */
     uint64_t first, late, next; /* ring: first .. late-1 are not reserved, late .. next-1 may be */
     int64_t reserved_cru[2];    /* sums, of normal and low ones */
     uint32_t reserved_count;
@@ -132,6 +135,8 @@ void lane_advance(struct lane *lane, int64_t now_ns)
     if (lane->places) {
         places_expire(lane->places, now_ns);
         lag_ns = lane->places->reserved_count > 0 ? LAG_NS : 0;
+        if (lane->places->first == lane->places->next)
+            lane_done(lane); /* a thousand tenants refused once must not hold 80 MB */
     }
     unused_ns = now_ns - lag_ns - lane->paid_ns;
     if (unused_ns > 0) {
@@ -176,13 +181,25 @@ struct lane_answer lane_ask(struct lane *lane, const struct lane_request *reques
     return (struct lane_answer){.place = -1, .slot_ns = reached_ns};
 }
 
-/* Gives up a place; the ring takes it back when it has turned that far. */
+static void chain_remove(struct lane_places *places, const struct place *place)
+{
+    uint16_t *link = &places->chains[place->ticket % LANE_PLACES_MAX];
+
+    while (*link && &places->all[*link - 1] != place)
+        link = &places->all[*link - 1].next_in_chain;
+    *link = place->next_in_chain;
+}
+
+/* Gives up what is set aside, and with PLACE_FREE the place; the ring takes it back when it has
+ * turned that far. */
 static void place_release(struct lane_places *places, struct place *place, enum place_kind kind)
 {
     if (place->kind == PLACE_RESERVED) {
         places->reserved_cru[place->low] -= place->cru;
         places->reserved_count--;
     }
+    if (kind == PLACE_FREE && place->kind != PLACE_FREE && place->ticket)
+        chain_remove(places, place);
     place->kind = (uint8_t)kind;
 }
 
@@ -214,13 +231,14 @@ static int64_t rescale(int64_t at_ns, int64_t now_ns, int64_t old_rate_cru, int6
 
 void lane_set_rate(struct lane *lane, int64_t rate_cru, int64_t now_ns)
 {
-    struct lane_places *places = lane->places;
+    struct lane_places *places;
     int64_t old = lane->rate_cru;
 
     rate_cru = MAX(rate_cru, 1);
     if (rate_cru == old)
         return;
     lane_advance(lane, now_ns);
+    places = lane->places;
     lane->paid_ns = rescale(lane->paid_ns, now_ns, old, rate_cru);
     for (uint64_t i = places ? places->first : 0; places && i < places->next; i++) {
         struct place *place = &places->all[i % LANE_PLACES_MAX];
@@ -253,10 +271,11 @@ static void places_expire(struct lane_places *places, int64_t now_ns)
             place_release(places, place, PLACE_LATE);
     }
     for (; places->first < places->late; places->first++) {
-        const struct place *place = &places->all[places->first % LANE_PLACES_MAX];
+        struct place *place = &places->all[places->first % LANE_PLACES_MAX];
 
         if (place->kind == PLACE_LATE && place->slot_ns > now_ns - KEPT_NS)
             break;
+        place_release(places, place, PLACE_FREE);
     }
 }
 
@@ -264,15 +283,21 @@ static void places_expire(struct lane_places *places, int64_t now_ns)
  * the oldest. */
 static int32_t places_find(const struct lane_places *places, uint64_t ticket, int64_t now_ns)
 {
-    for (uint64_t i = ticket ? places->first : places->late; i < places->next; i++) {
+    if (ticket) {
+        uint16_t link = places->chains[ticket % LANE_PLACES_MAX];
+
+        while (link && places->all[link - 1].ticket != ticket)
+            link = places->all[link - 1].next_in_chain;
+        return (int32_t)link - 1;
+    }
+    for (uint64_t i = places->late; i < places->next; i++) {
         size_t at = i % LANE_PLACES_MAX;
         const struct place *place = &places->all[at];
 
-        if (places->tickets[at] != ticket || place->kind == PLACE_FREE)
-            continue;
-        if (!ticket && place->slot_ns > now_ns + EARLY_NS)
+        if (place->slot_ns > now_ns + EARLY_NS)
             return -1;
-        return (int32_t)at;
+        if (!place->ticket && place->kind == PLACE_RESERVED)
+            return (int32_t)at;
     }
     return -1;
 }
@@ -292,14 +317,20 @@ static void place_add(struct lane *lane, const struct lane_request *request, int
             lane->crowded_until_ns = now_ns + SECOND_NS;
             return;
         }
-        places->first++;
+        place_release(places, &places->all[places->first++ % LANE_PLACES_MAX], PLACE_FREE);
     }
     at = places->next++ % LANE_PLACES_MAX;
-    places->tickets[at] = request->ticket;
-    places->all[at] = (struct place){.slot_ns = slot_ns,
+    places->all[at] = (struct place){.ticket = request->ticket,
+                                     .slot_ns = slot_ns,
                                      .cru = request->expected_cru,
                                      .kind = PLACE_RESERVED,
                                      .low = request->low};
+    if (request->ticket) {
+        uint16_t *chain = &places->chains[request->ticket % LANE_PLACES_MAX];
+
+        places->all[at].next_in_chain = *chain;
+        *chain = (uint16_t)(at + 1);
+    }
     places->reserved_cru[request->low] += request->expected_cru;
     places->reserved_count++;
 }

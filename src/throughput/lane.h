@@ -12,7 +12,8 @@
 
 enum { LANE_PLACES_MAX = 1024 };
 
-struct lane_places; /* opaque, owned by the lane; made at the first refusal */
+struct lane_places; /* opaque, owned by the lane; made at a refusal, freed when
+                     * the last place is gone */
 
 struct lane {
     int64_t rate_cru;      /* per second, at least 1 */
