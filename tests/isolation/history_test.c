@@ -366,7 +366,7 @@ static bool note_refused(struct note *note, uint32_t index, const struct error *
         note_op(note, HISTORY_PRESENT, index, 0);
     else if (err->code == ERROR_ITEM_MISSING)
         note_op(note, HISTORY_READ, index, 0);
-    else if (err->code == ERROR_PRECONDITION)
+    else if (err->code == ERROR_PRECONDITION_FAILED)
         note_op(note, HISTORY_OTHER, index, if_version);
     else
         return false;
