@@ -480,7 +480,7 @@ static void cycle_trace(const struct check *check, size_t through, const size_t 
 
 static void cycle_measure(const struct check *check, size_t through, struct cycle *ret_cycle)
 {
-    size_t *queue = ARENA_ARRAY(check->arena, size_t, check->instant_count);
+    size_t *queue = ARENA_ARRAY(check->arena, size_t, check->instant_count + 1); /* through twice */
     size_t *from = ARENA_ARRAY(check->arena, size_t, check->instant_count);
     size_t *by_edge = ARENA_ARRAY(check->arena, size_t, check->instant_count);
     size_t head = 0, tail = 0;
