@@ -755,12 +755,17 @@ bool transaction_commit_start(struct transaction *transaction,
     return commit_submit(transaction->first->scope.commit, &transaction->batch, err);
 }
 
-uint64_t transaction_lsn(const struct transaction *transaction)
+static uint64_t lsn_in(const struct transaction *transaction, uint32_t partition)
 {
     for (size_t i = 0; i < transaction->part_count; i++)
-        if (transaction->parts[i].partition == transaction->first->scope.partition)
+        if (transaction->parts[i].partition == partition)
             return transaction->parts[i].stamp.lsn;
     return 0;
+}
+
+uint64_t transaction_lsn(const struct transaction *transaction)
+{
+    return lsn_in(transaction, transaction->first->scope.partition);
 }
 
 struct transaction_work transaction_work(const struct transaction *transaction)
@@ -772,7 +777,8 @@ struct transaction_result transaction_result(const struct transaction *transacti
 {
     const struct planned *planned = &transaction->planned[nth];
     const struct seen *seen = transaction->seen[planned->seen];
-    struct transaction_result result = {.created = planned->created};
+    struct transaction_result result = {.created = planned->created,
+                                        .lsn = lsn_in(transaction, seen->place->scope.partition)};
 
     assert(nth < transaction->planned_count);
     if (seen->after.data)

@@ -84,6 +84,7 @@ NODISCARD bool transaction_remove_expired(struct transaction *transaction,
 struct transaction_result {
     struct item item; /* after; of a delete: before */
     bool created;     /* there was none */
+    uint64_t lsn;     /* of the commit in the item's partition; 0: nothing was to be done */
 };
 
 /* The result of the nth planned write (from 0), after a successful commit. A later write of the

@@ -1,0 +1,87 @@
+/* Checker: looks at what concurrent clients saw and says which promise was broken.
+ *
+ * A history is a list of transactions with the versions they read and wrote. Every write has a
+ * version of its own, so a read tells whose write it saw; LSNs tell in which order the versions of
+ * an item came. Two questions are asked:
+ *
+ *   - isolation: is there one order of all snapshots and commits that explains every read, agrees
+ *     with the LSNs and with what the clients' clocks say happened before what, and lets the first
+ *     committer win? (Snapshot isolation; that two transactions each miss what the other wrote,
+ *     write skew, is allowed and counted.)
+ *   - items: has every single item a history in which each plain operation happened at one instant
+ *     between its call and its answer? (Linearizability.) */
+#pragma once
+
+#include "base/arena.h"
+
+enum history_op_kind {
+    HISTORY_READ,    /* saw version; 0: the item was not there */
+    HISTORY_PRESENT, /* saw that the item is there, not which version */
+    HISTORY_OTHER,   /* saw that its version is not this one */
+    HISTORY_WRITE,   /* wrote version, never 0 and never used twice */
+    HISTORY_DELETE,
+};
+
+struct history_op {
+    enum history_op_kind kind;
+    uint32_t item; /* below items of the history */
+    uint64_t version;
+    uint64_t lsn;   /* of a committed write or delete, in the partition of the item */
+    uint64_t at_ns; /* when a read had its answer; 0: not known */
+};
+
+enum history_outcome {
+    HISTORY_COMMITTED, /* also what only read, or was refused for what it saw */
+    HISTORY_ABORTED,   /* nothing of it may ever be seen */
+};
+
+/* What one client did at once. */
+struct history_transaction {
+    uint32_t client;
+    bool plain; /* one operation of items.h: happened between began and ended */
+    enum history_outcome outcome;
+    uint64_t began_ns; /* before it took its snapshot */
+    uint64_t asked_ns; /* before it asked for the commit */
+    uint64_t ended_ns; /* when it had the answer */
+    struct history_op *ops;
+    size_t op_count;
+};
+
+struct history {
+    struct history_transaction *transactions; /* in any order */
+    size_t count;
+    uint32_t items;
+};
+
+enum checker_anomaly {
+    CHECKER_UNKNOWN_VERSION, /* a version nobody wrote */
+    CHECKER_ABORTED_READ,    /* a version of a transaction that was refused */
+    CHECKER_DIRTY_READ,      /* a version before its commit was asked for, or never the last */
+    CHECKER_NON_REPEATABLE,  /* two versions of one item, or not one's own write */
+    CHECKER_LOST_UPDATE,     /* wrote over a version it had not seen */
+    CHECKER_READ_SKEW,       /* saw a part of what another wrote */
+    CHECKER_LONG_FORK,       /* two saw two writes in opposite order */
+    CHECKER_CIRCULAR_FLOW,   /* saw each other's writes, directly or around corners */
+    CHECKER_STALE_READ,      /* missed what was acknowledged before it began */
+    CHECKER_FUTURE_READ,     /* LSNs or versions against the order of time */
+    CHECKER_NOT_LINEAR,      /* an item has no order of operations that explains all answers */
+    CHECKER_UNDECIDED,       /* too much happened at once to say */
+    CHECKER_ANOMALY_COUNT
+};
+
+struct checker_report {
+    size_t counts[CHECKER_ANOMALY_COUNT];
+    size_t violations;  /* sum of counts */
+    size_t write_skews; /* pairs; allowed */
+    char first[400];    /* the first violation, in words */
+};
+
+const char *checker_anomaly_name(enum checker_anomaly anomaly);
+
+/* Both add to the report, which begins as zeros. */
+void checker_isolation(const struct history *history, struct checker_report *report);
+void checker_items(const struct history *history, struct checker_report *report);
+
+/* For the two checkers: counts a violation and keeps the words of the first. */
+void checker_object(struct checker_report *report, enum checker_anomaly anomaly, const char *format,
+                    ...) PRINTF_LIKE(3, 4);

@@ -1,0 +1,389 @@
+/* Histories written by hand, one for each thing that must be objected to, and some that must not.
+ *
+ * Time runs from 1; a transaction is T(began, asked, ended, ops). X, Y and Z are items; versions of
+ * one history are all different. */
+#include "isolation/checker.h"
+#include "support/check.h"
+
+enum { X, Y, Z, ITEMS };
+
+#define OPS(...)                                                                                   \
+    .ops = (struct history_op[]){__VA_ARGS__},                                                     \
+    .op_count = sizeof((struct history_op[]){__VA_ARGS__}) / sizeof(struct history_op)
+#define T(began, asked, ended, ...)                                                                \
+    {                                                                                              \
+        .began_ns = (began), .asked_ns = (asked), .ended_ns = (ended), OPS(__VA_ARGS__)            \
+    }
+#define PLAIN(began, ended, ...)                                                                   \
+    {                                                                                              \
+        .plain = true, .began_ns = (began), .asked_ns = (began), .ended_ns = (ended),              \
+        OPS(__VA_ARGS__)                                                                           \
+    }
+#define REFUSED(began, asked, ended, ...)                                                          \
+    {                                                                                              \
+        .outcome = HISTORY_ABORTED, .began_ns = (began), .asked_ns = (asked), .ended_ns = (ended), \
+        OPS(__VA_ARGS__)                                                                           \
+    }
+#define READ(item_, version_)                                                                      \
+    {                                                                                              \
+        .kind = HISTORY_READ, .item = (item_), .version = (version_)                               \
+    }
+#define WRITE(item_, version_, lsn_)                                                               \
+    {                                                                                              \
+        .kind = HISTORY_WRITE, .item = (item_), .version = (version_), .lsn = (lsn_)               \
+    }
+#define DELETE(item_, lsn_)                                                                        \
+    {                                                                                              \
+        .kind = HISTORY_DELETE, .item = (item_), .lsn = (lsn_)                                     \
+    }
+#define PRESENT(item_)                                                                             \
+    {                                                                                              \
+        .kind = HISTORY_PRESENT, .item = (item_)                                                   \
+    }
+#define OTHER(item_, version_)                                                                     \
+    {                                                                                              \
+        .kind = HISTORY_OTHER, .item = (item_), .version = (version_)                              \
+    }
+
+#define CHECK(report, transactions)                                                                \
+    check((transactions), sizeof(transactions) / sizeof *(transactions), &(report))
+
+static void check(struct history_transaction *transactions, size_t count,
+                  struct checker_report *ret_report)
+{
+    struct history history = {.transactions = transactions, .count = count, .items = ITEMS};
+
+    *ret_report = (struct checker_report){0};
+    checker_isolation(&history, ret_report);
+    checker_items(&history, ret_report);
+}
+
+static void expect_only(const struct checker_report *report, enum checker_anomaly anomaly)
+{
+    if (report->violations == 0)
+        fail_msg("no objection; wanted: %s", checker_anomaly_name(anomaly));
+    if (report->counts[anomaly] != report->violations)
+        fail_msg("wanted nothing but %s, got: %s", checker_anomaly_name(anomaly), report->first);
+}
+
+static void expect_fine(const struct checker_report *report)
+{
+    if (report->violations)
+        fail_msg("%s", report->first);
+}
+
+static void one_after_another_is_fine(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 1), WRITE(Y, 2, 1)),
+        T(4, 5, 6, READ(X, 1), READ(Y, 2), WRITE(X, 3, 2)),
+        T(7, 8, 9, READ(X, 3), READ(Y, 2), WRITE(X, 4, 3), READ(X, 4)),
+        T(10, 11, 12, READ(X, 4), DELETE(X, 4), READ(X, 0)),
+        T(13, 14, 15, READ(X, 0), WRITE(X, 5, 5)),
+        PLAIN(16, 17, READ(X, 5)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_fine(&report);
+    assert_int_equal(report.write_skews, 0);
+}
+
+static void a_refused_update_is_no_lost_one(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 1)),
+        T(4, 8, 9, READ(X, 1), WRITE(X, 2, 2)),
+        REFUSED(4, 8, 9, READ(X, 1), WRITE(X, 3, 0)),
+        PLAIN(10, 11, READ(X, 2)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_fine(&report);
+}
+
+static void write_skew_is_counted_and_allowed(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 1), WRITE(Y, 2, 1)),
+        T(4, 8, 9, READ(X, 1), READ(Y, 2), WRITE(X, 3, 2)),
+        T(5, 8, 9, READ(X, 1), READ(Y, 2), WRITE(Y, 4, 3)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_fine(&report);
+    assert_int_equal(report.write_skews, 1);
+}
+
+static void a_concurrent_write_may_be_seen_or_not(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        PLAIN(1, 2, WRITE(X, 1, 1)),
+        PLAIN(3, 9, PRESENT(X), WRITE(X, 2, 2)),
+        PLAIN(4, 5, READ(X, 1)),
+        PLAIN(6, 7, READ(X, 2)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_fine(&report);
+}
+
+static void a_version_nobody_wrote_is_objected_to(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 1)),
+        T(4, 5, 6, READ(X, 99)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_only(&report, CHECKER_UNKNOWN_VERSION);
+}
+
+static void an_aborted_read_is_named(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 1)),
+        REFUSED(4, 5, 6, WRITE(X, 2, 0)),
+        T(5, 7, 8, READ(X, 2)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_only(&report, CHECKER_ABORTED_READ);
+}
+
+static void a_read_before_the_commit_was_asked_for_is_dirty(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 1)),
+        T(4, 8, 9, WRITE(X, 2, 2)),
+        T(5, 10, 11, {.kind = HISTORY_READ, .item = X, .version = 2, .at_ns = 6}),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_only(&report, CHECKER_DIRTY_READ);
+}
+
+static void a_read_of_what_its_writer_wrote_over_is_dirty(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 5, 6, WRITE(X, 1, 1), WRITE(X, 2, 1)),
+        T(2, 7, 8, READ(X, 1)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_only(&report, CHECKER_DIRTY_READ);
+}
+
+static void two_versions_in_one_transaction_are_named(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 1)),
+        T(4, 9, 10, READ(X, 1), READ(X, 2)),
+        T(5, 6, 7, WRITE(X, 2, 2)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_only(&report, CHECKER_NON_REPEATABLE);
+}
+
+static void not_seeing_the_own_write_is_named(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 1)),
+        T(4, 9, 10, READ(X, 1), WRITE(X, 2, 2), READ(X, 1)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_only(&report, CHECKER_NON_REPEATABLE);
+}
+
+static void a_lost_update_is_named(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 1)),
+        T(4, 8, 9, READ(X, 1), WRITE(X, 2, 2)),
+        T(4, 8, 9, READ(X, 1), WRITE(X, 3, 3)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    assert_true(report.counts[CHECKER_LOST_UPDATE] > 0);
+    assert_true(report.counts[CHECKER_NOT_LINEAR] > 0);
+    assert_contains(report.first, "lost update");
+}
+
+static void two_creations_of_one_item_are_a_lost_update(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 5, 6, READ(X, 0), WRITE(X, 1, 1)),
+        T(1, 5, 6, READ(X, 0), WRITE(X, 2, 2)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    assert_true(report.counts[CHECKER_LOST_UPDATE] > 0);
+}
+
+static void read_skew_is_named(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 1), WRITE(Y, 2, 1)),
+        T(4, 10, 11, READ(X, 1), READ(Y, 4)),
+        T(5, 6, 7, WRITE(X, 3, 2), WRITE(Y, 4, 2)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_only(&report, CHECKER_READ_SKEW);
+}
+
+/* Saw a later one of two transactions that follow each other, not the earlier. */
+static void read_skew_around_a_corner_is_named(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 1), WRITE(Y, 2, 1)),
+        T(4, 20, 21, READ(X, 1), READ(Y, 4)),
+        T(5, 6, 7, READ(X, 1), WRITE(X, 3, 2), WRITE(Z, 5, 2)),
+        T(8, 9, 10, READ(Z, 5), WRITE(Y, 4, 3)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_only(&report, CHECKER_READ_SKEW);
+}
+
+static void a_long_fork_is_named(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 1), WRITE(Y, 2, 1)),
+        T(4, 10, 20, WRITE(X, 3, 2)),
+        T(4, 10, 20, WRITE(Y, 4, 3)),
+        T(5, 15, 16, READ(X, 3), READ(Y, 2)),
+        T(5, 15, 16, READ(X, 1), READ(Y, 4)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_only(&report, CHECKER_LONG_FORK);
+}
+
+static void seeing_each_other_is_named(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 5, 9, READ(Y, 2), WRITE(X, 1, 1)),
+        T(1, 5, 9, READ(X, 1), WRITE(Y, 2, 2)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_only(&report, CHECKER_CIRCULAR_FLOW);
+}
+
+static void missing_an_acknowledged_write_is_stale(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 1)),
+        T(4, 5, 6, READ(X, 1), WRITE(X, 2, 2)),
+        T(7, 8, 9, READ(X, 1)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_only(&report, CHECKER_STALE_READ);
+}
+
+static void missing_an_item_that_was_always_there_is_stale(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 1)),
+        T(4, 5, 6, READ(X, 0)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_only(&report, CHECKER_STALE_READ);
+}
+
+static void lsns_against_time_are_named(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 2)),
+        T(4, 5, 6, WRITE(X, 2, 1)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    assert_int_equal(report.counts[CHECKER_FUTURE_READ], 1);
+}
+
+static void a_plain_read_that_goes_back_is_not_linear(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        PLAIN(1, 2, WRITE(X, 1, 1)),
+        PLAIN(3, 20, PRESENT(X), WRITE(X, 2, 2)),
+        PLAIN(4, 5, READ(X, 2)),
+        PLAIN(6, 7, READ(X, 1)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    assert_int_equal(report.counts[CHECKER_NOT_LINEAR], 1);
+}
+
+static void refusals_must_have_a_moment_too(void **state UNUSED)
+{
+    struct history_transaction good[] = {
+        PLAIN(1, 2, READ(X, 0), WRITE(X, 1, 1)),
+        PLAIN(3, 10, PRESENT(X), DELETE(X, 2)),
+        PLAIN(4, 5, PRESENT(X)),  /* create: exists */
+        PLAIN(6, 7, OTHER(X, 1)), /* replace if-match 1: precondition */
+        PLAIN(8, 9, READ(X, 0)),  /* replace: missing */
+    };
+    struct history_transaction bad[] = {
+        PLAIN(1, 2, READ(X, 0), WRITE(X, 1, 1)), PLAIN(4, 5, OTHER(X, 1)), /* nobody changed it */
+    };
+    struct checker_report report;
+
+    CHECK(report, good);
+    expect_fine(&report);
+    CHECK(report, bad);
+    expect_only(&report, CHECKER_NOT_LINEAR);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_after_another_is_fine),
+        cmocka_unit_test(a_refused_update_is_no_lost_one),
+        cmocka_unit_test(write_skew_is_counted_and_allowed),
+        cmocka_unit_test(a_concurrent_write_may_be_seen_or_not),
+        cmocka_unit_test(a_version_nobody_wrote_is_objected_to),
+        cmocka_unit_test(an_aborted_read_is_named),
+        cmocka_unit_test(a_read_before_the_commit_was_asked_for_is_dirty),
+        cmocka_unit_test(a_read_of_what_its_writer_wrote_over_is_dirty),
+        cmocka_unit_test(two_versions_in_one_transaction_are_named),
+        cmocka_unit_test(not_seeing_the_own_write_is_named),
+        cmocka_unit_test(a_lost_update_is_named),
+        cmocka_unit_test(two_creations_of_one_item_are_a_lost_update),
+        cmocka_unit_test(read_skew_is_named),
+        cmocka_unit_test(read_skew_around_a_corner_is_named),
+        cmocka_unit_test(a_long_fork_is_named),
+        cmocka_unit_test(seeing_each_other_is_named),
+        cmocka_unit_test(missing_an_acknowledged_write_is_stale),
+        cmocka_unit_test(missing_an_item_that_was_always_there_is_stale),
+        cmocka_unit_test(lsns_against_time_are_named),
+        cmocka_unit_test(a_plain_read_that_goes_back_is_not_linear),
+        cmocka_unit_test(refusals_must_have_a_moment_too),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
