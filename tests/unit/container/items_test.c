@@ -352,6 +352,53 @@ static void unique_keys_hold_within_a_logical_partition(void **state)
     assert_int_equal(family_count(fixture, 'u'), 3);
 }
 
+static void an_item_written_along_keeps_its_unique_key_from_others(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct document_value one = document_string(SLICE("1")), two = document_string(SLICE("2"));
+    struct item_scope scope;
+    struct partition_key key;
+    struct error err;
+
+    open_with(fixture, &(struct test_space_options){.unique_paths = {"/mail"}});
+    key = test_space_key(&fixture->test, "[\"a\"]");
+    scope = scope_of(fixture, "[\"a\"]");
+    must_write(fixture, "[\"a\"]", "1", TRANSACTION_CREATE, "{\"mail\":\"x\"}");
+    assert_ok(transaction_begin(&scope,
+                                item_logical(&fixture->test.definition.key, &key, fixture->arena),
+                                fixture->arena, &transaction, &err),
+              &err);
+    assert_ok(transaction_write(transaction, &one, TRANSACTION_REPLACE,
+                                document_of(fixture->arena, "{\"mail\":\"x\",\"n\":1}"), NULL,
+                                &err),
+              &err);
+    assert_ok(transaction_write(transaction, &two, TRANSACTION_CREATE,
+                                document_of(fixture->arena, "{\"mail\":\"x\"}"), NULL, &err),
+              &err);
+    assert_fails(transaction_commit(transaction, &err), &err, ERROR_UNIQUE_KEY);
+}
+
+static void a_unique_key_taken_from_an_expired_item_stays_taken(void **state)
+{
+    struct fixture *fixture = *state;
+    struct transaction_result result;
+    struct item_scope scope;
+    struct error err;
+    size_t removed;
+
+    open_with(fixture, &(struct test_space_options){.unique_paths = {"/mail"}, .default_ttl = 10});
+    must_write(fixture, "[\"a\"]", "1", TRANSACTION_CREATE, "{\"mail\":\"x\"}");
+    fixture->test.wall_ms += 10 * 1000;
+    must_write(fixture, "[\"a\"]", "2", TRANSACTION_CREATE, "{\"mail\":\"x\"}");
+    assert_int_equal(family_count(fixture, 'd'), 1); /* the expired one is gone with it */
+    scope = scope_of(fixture, "[\"a\"]");
+    assert_ok(expiry_sweep(&scope, 100, &removed, &err), &err);
+    assert_fails(write_item(fixture, "[\"a\"]", "3", TRANSACTION_CREATE, "{\"mail\":\"x\"}", NULL,
+                            &result, &err),
+                 &err, ERROR_UNIQUE_KEY);
+}
+
 static void a_full_logical_partition_refuses_growth_only(void **state)
 {
     struct fixture *fixture = *state;
@@ -639,6 +686,8 @@ int main(void)
         ITEMS_TEST(the_index_finds_items_in_the_order_of_their_values),
         ITEMS_TEST(a_changed_policy_remakes_entries_and_leaves_versions_alone),
         ITEMS_TEST(unique_keys_hold_within_a_logical_partition),
+        ITEMS_TEST(an_item_written_along_keeps_its_unique_key_from_others),
+        ITEMS_TEST(a_unique_key_taken_from_an_expired_item_stays_taken),
         ITEMS_TEST(a_full_logical_partition_refuses_growth_only),
         ITEMS_TEST(expired_items_are_gone_at_once_and_removed_later),
         ITEMS_TEST(a_bad_ttl_is_refused),
