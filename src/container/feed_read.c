@@ -99,8 +99,8 @@ static struct feed_change *change_add(struct reading *r)
 
 static bool is_over(const struct item_scope *scope, const struct item *item)
 {
-    return item_expiry_s(&item->header, scope->definition->default_ttl) <=
-           clock_read_wall_ms(scope->clock) / 1000;
+    return item_is_over(&item->header, scope->definition->default_ttl,
+                        clock_read_wall_ms(scope->clock));
 }
 
 static bool record_take(struct reading *r, const struct feed_record *record, struct error *err)

@@ -1,6 +1,7 @@
 #include "container/item.h"
 
 #include "base/bytes.h"
+#include "document/order.h"
 #include "partition/strategy.h"
 
 enum { FORMAT = 1 };
@@ -91,6 +92,16 @@ struct slice item_logical(const struct partition_definition *definition,
     partition_route(definition, key, &bytes);
     partition_key_append(key, &bytes);
     return arena_copy(arena, buf_slice(&bytes));
+}
+
+struct slice item_key(struct slice logical, const struct document_value *id, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf key;
+
+    buf_init(&key, BUF_DEFAULT_MAX);
+    buf_append_slice(&key, logical);
+    document_key_append(DOCUMENT_ORDER_SQL, id, &key);
+    return arena_copy(arena, buf_slice(&key));
 }
 
 struct slice item_family_key(struct arena *arena, uint8_t family, struct slice rest)

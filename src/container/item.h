@@ -76,6 +76,13 @@ void item_etag(const struct item_header *header, char ret_text[ITEM_ETAG_LEN]);
 /* When the item expires, in seconds; INT64_MAX: never. */
 int64_t item_expiry_s(const struct item_header *header, int32_t default_ttl);
 
+/* Has its time passed? Then it is gone, stored or not. */
+static inline bool item_is_over(const struct item_header *header, int32_t default_ttl,
+                                int64_t now_ms)
+{
+    return item_expiry_s(header, default_ttl) <= now_ms / 1000;
+}
+
 /* --- Keys ------------------------------------------------------------------------------------ */
 
 /* An item key taken apart; the slices point into it. */
@@ -93,6 +100,9 @@ NODISCARD bool item_key_split(const struct partition_definition *definition, str
 /* Routing key and pk of a whole partition key: the logical partition, in the arena. */
 struct slice item_logical(const struct partition_definition *definition,
                           const struct partition_key *key, struct arena *arena);
+
+/* The key of the item with this id in a logical partition, in the arena. */
+struct slice item_key(struct slice logical, const struct document_value *id, struct arena *arena);
 
 /* A family byte and the bytes behind it, in the arena. */
 struct slice item_family_key(struct arena *arena, uint8_t family, struct slice rest);

@@ -2,7 +2,6 @@
 
 #include "base/bytes.h"
 #include "base/thread.h"
-#include "document/order.h"
 #include "partition/layout.h"
 
 #include <xxhash.h>
@@ -36,15 +35,13 @@ void item_gates_free(struct item_gates *gates)
 }
 
 static struct mutex *gate_of(const struct item_space *space, struct slice logical,
-                             const struct document_value *id)
+                             const struct document_value *id, struct arena *arena)
 {
-    CLEANUP(buf_done) struct buf key;
+    struct slice key;
 
-    buf_init(&key, BUF_DEFAULT_MAX);
     if (!space->gates)
         return NULL;
-    buf_append_slice(&key, logical);
-    document_key_append(DOCUMENT_ORDER_SQL, id, &key);
+    key = item_key(logical, id, arena);
     return &space->gates->locks[XXH3_64bits(key.data, key.len) % GATES];
 }
 
@@ -83,27 +80,16 @@ static bool missing(struct error *err)
                      "entity with the specified id does not exist in the system");
 }
 
-static struct slice key_of(struct slice logical, const struct document_value *id,
-                           struct arena *arena)
-{
-    CLEANUP(buf_done) struct buf key;
-
-    buf_init(&key, BUF_DEFAULT_MAX);
-    buf_append_slice(&key, logical);
-    document_key_append(DOCUMENT_ORDER_SQL, id, &key);
-    return arena_copy(arena, buf_slice(&key));
-}
-
 bool items_read(const struct item_space *space, const struct partition_key *key,
                 const struct document_value *id, struct arena *arena, struct item *ret_item,
                 struct error *err)
 {
     struct slice logical = item_logical(&space->definition->key, key, arena);
     struct item_scope scope = item_space_scope(space, logical);
-    struct slice item_key = key_of(logical, id, arena);
+    struct slice key_bytes = item_key(logical, id, arena);
     struct item item;
 
-    if (!scan_fetch(&scope, &item_key, 1, arena, &item, err))
+    if (!scan_fetch(&scope, &key_bytes, 1, arena, &item, err))
         return false;
     if (!item.document.data)
         return missing(err);
@@ -179,7 +165,7 @@ bool items_read_many(const struct item_space *space, const struct items_referenc
     for (size_t i = 0; i < count; i++) {
         struct slice logical = item_logical(&space->definition->key, &references[i].key, arena);
 
-        wanted[i] = (struct wanted){.key = key_of(logical, &references[i].id, arena),
+        wanted[i] = (struct wanted){.key = item_key(logical, &references[i].id, arena),
                                     .span = partition_map_find(space->map, logical),
                                     .place = i};
     }
@@ -260,7 +246,7 @@ static bool write_at_gate(const struct item_space *space, const struct partition
                           struct error *err)
 {
     struct slice logical = item_logical(&space->definition->key, key, arena);
-    struct mutex *gate = gate_of(space, logical, attempt->id);
+    struct mutex *gate = gate_of(space, logical, attempt->id, arena);
     bool done;
 
     if (gate)

@@ -10,8 +10,8 @@ enum { ITEMS_DEFAULT = 1000, BYTES_DEFAULT = 4 * 1024 * 1024, FETCH_AT_ONCE = 12
 
 static bool is_over(const struct item_scope *scope, const struct item *item)
 {
-    return item_expiry_s(&item->header, scope->definition->default_ttl) <=
-           clock_read_wall_ms(scope->clock) / 1000;
+    return item_is_over(&item->header, scope->definition->default_ttl,
+                        clock_read_wall_ms(scope->clock));
 }
 
 /* The first key that is greater than every key beginning with prefix; prefix is not all FF. */

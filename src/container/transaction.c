@@ -132,12 +132,7 @@ int64_t transaction_now_ms(const struct transaction *transaction)
 
 static struct slice key_of(struct transaction *transaction, const struct document_value *id)
 {
-    CLEANUP(buf_done) struct buf key;
-
-    buf_init(&key, BUF_DEFAULT_MAX);
-    buf_append_slice(&key, transaction->place->logical);
-    document_key_append(DOCUMENT_ORDER_SQL, id, &key);
-    return arena_copy(transaction->arena, buf_slice(&key));
+    return item_key(transaction->place->logical, id, transaction->arena);
 }
 
 /* Of that place: containers may have equal keys. */
@@ -168,8 +163,8 @@ static bool seen_load(struct transaction *transaction, struct seen *seen, struct
         return false;
     transaction->work.bytes_read += seen->stored.document.len;
     seen->is_stored = true;
-    seen->is_over = item_expiry_s(&seen->stored.header, scope->definition->default_ttl) <=
-                    transaction->now_ms / 1000;
+    seen->is_over =
+        item_is_over(&seen->stored.header, scope->definition->default_ttl, transaction->now_ms);
     return true;
 }
 
@@ -300,12 +295,6 @@ static void scanned_note(struct transaction *transaction, struct engine_range ra
     transaction->scanned = scanned;
 }
 
-static bool is_over(const struct transaction *transaction, const struct item *item)
-{
-    return item_expiry_s(&item->header, transaction->place->scope.definition->default_ttl) <=
-           transaction->now_ms / 1000;
-}
-
 /* The next stored item; *ret_item.document.data NULL: there is none. */
 static bool stored_next(struct transaction *transaction, struct engine_iterator *iterator,
                         struct item *ret_item, struct error *err)
@@ -322,7 +311,8 @@ static bool stored_next(struct transaction *transaction, struct engine_iterator 
                          arena_copy(transaction->arena, entry.value), ret_item, err))
             return false;
         transaction->work.bytes_read += ret_item->document.len;
-    } while (is_over(transaction, ret_item));
+    } while (item_is_over(&ret_item->header, transaction->place->scope.definition->default_ttl,
+                          transaction->now_ms));
     return true;
 }
 
