@@ -5,7 +5,6 @@
 
 #include "base/bytes.h"
 #include "document/bson.h"
-#include "document/order.h"
 #include "partition/layout.h"
 #include "throughput/cost.h"
 
