@@ -249,7 +249,8 @@ static const char *say_value(struct expectation *e, struct slice key, struct sli
 static const char *entries_compare(struct expectation *e, struct engine_iterator *iterator)
 {
     const struct expected *next = (const struct expected *)(const void *)e->entries.data;
-    const struct expected *end = next + e->entries.len / sizeof *next;
+    /* No entries: no memory either, and nothing may be added to its address. */
+    const struct expected *end = next ? next + e->entries.len / sizeof *next : NULL;
 
     for (;;) {
         struct engine_entry entry;
