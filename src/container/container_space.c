@@ -22,7 +22,13 @@ struct item_space container_space(struct container *container, const struct cloc
         .policy_version = container_policy_version(container),
         .policies_before_count = before_count,
         .logical_bytes_max = (int64_t)limits->logical_partition_bytes_max,
+        .partition_bytes_max =
+            (int64_t)MIN(limits->partition_bytes_max, container_bytes_max(container)),
         .item_bytes_max = limits->item_bytes_max,
+        .key_limits = {.bytes_max = limits->key_bytes_max,
+                       .bytes_max_v1 =
+                           MIN(limits->key_bytes_max, (uint32_t)PARTITION_KEY_BYTES_V1_DEFAULT)},
+        .id_bytes_max = limits->item_id_bytes_max,
         .clock = clock,
         .gates = gates,
         .nodes = container,

@@ -4,7 +4,10 @@
 #include "document/order.h"
 #include "partition/strategy.h"
 
-enum { FORMAT = 1 };
+enum {
+    FORMAT = 1,
+    KEY_BYTES_USUAL = 256, /* so that most keys are made with one allocation */
+};
 
 void item_header_encode(const struct item_header *header, uint8_t ret_bytes[ITEM_HEADER_LEN])
 {
@@ -89,6 +92,7 @@ struct slice item_logical(const struct partition_definition *definition,
     CLEANUP(buf_done) struct buf bytes;
 
     buf_init(&bytes, BUF_DEFAULT_MAX);
+    buf_reserve(&bytes, KEY_BYTES_USUAL);
     partition_route(definition, key, &bytes);
     partition_key_append(key, &bytes);
     return arena_copy(arena, buf_slice(&bytes));
@@ -99,6 +103,7 @@ struct slice item_key(struct slice logical, const struct document_value *id, str
     CLEANUP(buf_done) struct buf key;
 
     buf_init(&key, BUF_DEFAULT_MAX);
+    buf_reserve(&key, KEY_BYTES_USUAL);
     buf_append_slice(&key, logical);
     document_key_append(DOCUMENT_ORDER_SQL, id, &key);
     return arena_copy(arena, buf_slice(&key));

@@ -61,6 +61,7 @@ struct item_scope item_space_span_scope(const struct item_space *space,
         .policies_before = space->policies_before,
         .policies_before_count = space->policies_before_count,
         .logical_bytes_max = space->logical_bytes_max,
+        .partition_bytes_max = space->partition_bytes_max,
         .item_bytes_max = space->item_bytes_max,
         .clock = space->clock,
     };
@@ -240,6 +241,19 @@ static bool attempts_run(const struct item_space *space, struct slice logical,
     return false;
 }
 
+/* Only what is written is held to the limits: what cannot be stored is simply not found. */
+static bool names_check(const struct item_space *space, const struct partition_key *key,
+                        const struct document_value *id, struct error *err)
+{
+    if (space->key_limits.bytes_max &&
+        !partition_key_check(&space->definition->key, key, &space->key_limits, err))
+        return false;
+    if (space->id_bytes_max && id->type == DOCUMENT_STRING && id->text.len > space->id_bytes_max)
+        return error_set(err, ERROR_BAD_REQUEST, "an id of %zu bytes is over the limit of %zu",
+                         id->text.len, space->id_bytes_max);
+    return true;
+}
+
 static bool write_at_gate(const struct item_space *space, const struct partition_key *key,
                           const struct attempt *attempt, struct arena *arena,
                           struct transaction_result *ret_result, struct transaction_work *ret_work,
@@ -249,6 +263,8 @@ static bool write_at_gate(const struct item_space *space, const struct partition
     struct mutex *gate = gate_of(space, logical, attempt->id, arena);
     bool done;
 
+    if (!names_check(space, key, attempt->id, err))
+        return false;
     if (gate)
         mutex_lock(gate);
     done = attempts_run(space, logical, attempt, arena, ret_result, ret_work, err);
@@ -338,6 +354,8 @@ bool items_move(const struct item_space *space, const struct partition_key *from
     struct slice target = item_logical(&space->definition->key, to, arena);
     struct attempt attempt = {.id = id, .document = document, .options = options};
 
+    if (!names_check(space, to, id, err))
+        return false;
     if (slice_equal(source, target))
         return error_set(err, ERROR_BAD_REQUEST, "the item has that partition key already");
     for (int i = 0; i < ATTEMPTS_MAX; i++) {

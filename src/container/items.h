@@ -26,8 +26,10 @@ struct item_space {
     uint32_t policy_version;
     const struct index_policy *policies_before[CONTAINER_POLICIES_BEFORE_MAX]; /* scope.h */
     size_t policies_before_count;
-    int64_t logical_bytes_max;
+    int64_t logical_bytes_max, partition_bytes_max;
     size_t item_bytes_max;
+    struct partition_key_limits key_limits; /* zeros: none */
+    size_t id_bytes_max;                    /* of a text id; 0: no limit */
     const struct clock *clock;
     struct item_gates *gates;
 
@@ -64,7 +66,8 @@ NODISCARD bool items_read_many(const struct item_space *space,
                                struct arena *arena, struct item *ret_items, struct error *err);
 
 /* Create, replace, upsert or delete. The document's partition key must be the given one: the
- * caller has extracted or compared it. */
+ * caller has extracted or compared it. ERROR_BAD_REQUEST: key or id is over its limit, or the key
+ * is an object or array. */
 NODISCARD bool items_write(const struct item_space *space, const struct partition_key *key,
                            const struct document_value *id, enum transaction_verb verb,
                            struct slice document, const struct transaction_options *options,

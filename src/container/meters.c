@@ -318,6 +318,7 @@ static int64_t refused_cru(const struct error *err)
     case ERROR_PRECONDITION_FAILED:
     case ERROR_UNIQUE_KEY:
     case ERROR_LOGICAL_PARTITION_FULL:
+    case ERROR_PARTITION_FULL:
     case ERROR_BAD_REQUEST:
     case ERROR_TOO_LARGE:
         return cost_write_refused(0);

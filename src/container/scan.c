@@ -182,8 +182,11 @@ static bool fetch_in(const struct item_scope *scope, struct engine_snapshot *sna
 
     for (size_t i = 0; i < count; i++)
         full[i] = item_family_key(arena, PARTITION_FAMILY_ITEM, keys[i]);
-    if (!engine_multi_get(scope->engine, snapshot, scope->partition, full, count, ENGINE_READ_ANY,
-                          arena, values, err))
+    /* One key is by far the most frequent case, and several cost more than their number. */
+    if (count == 1 ? !engine_get(scope->engine, snapshot, scope->partition, full[0],
+                                 ENGINE_READ_ANY, arena, values, err)
+                   : !engine_multi_get(scope->engine, snapshot, scope->partition, full, count,
+                                       ENGINE_READ_ANY, arena, values, err))
         return false;
     for (size_t i = 0; i < count; i++) {
         ret_items[i] = (struct item){.key = keys[i]};

@@ -485,6 +485,8 @@ static void counters_build(struct builder *b)
     delta = delta_of(b->set, counter_key(b->set->arena, 't', SLICE_NONE));
     delta->amounts[0] += bytes;
     delta->amounts[1] += items;
+    delta->first_max = b->scope->partition_bytes_max;
+    delta->full = ERROR_PARTITION_FULL;
 }
 
 /* --- All of it ------------------------------------------------------------------------------- */

@@ -47,8 +47,8 @@ struct commit_stamp {
 struct commit_delta {
     struct slice key; /* begins with PARTITION_FAMILY_COUNTER */
     int64_t amounts[COUNTER_NUMBERS];
-    int64_t first_max; /* refuse (ERROR_LOGICAL_PARTITION_FULL) if a growing amounts[0] would pass
-                          it; 0: no limit */
+    int64_t first_max;    /* refuse if a growing amounts[0] would pass it; 0: no limit */
+    enum error_code full; /* with this code; ERROR_NONE: ERROR_LOGICAL_PARTITION_FULL */
 };
 
 /* What a batch does to one partition. All memory is the client's and stays until done(). */

@@ -81,9 +81,9 @@ static bool part_fits(struct commit *commit, const struct commit_part *part, str
             return false;
         if (delta->first_max && delta->amounts[0] > 0 &&
             counter->now[0] + delta->amounts[0] > delta->first_max)
-            return error_set(err, ERROR_LOGICAL_PARTITION_FULL,
-                             "the logical partition holds %lld bytes and %lld more would pass its "
-                             "limit of %lld",
+            return error_set(err, delta->full ? delta->full : ERROR_LOGICAL_PARTITION_FULL,
+                             "the %s holds %lld bytes and %lld more would pass its limit of %lld",
+                             delta->full ? "physical partition" : "logical partition",
                              (long long)counter->now[0], (long long)delta->amounts[0],
                              (long long)delta->first_max);
     }

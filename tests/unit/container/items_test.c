@@ -419,6 +419,42 @@ static void a_full_logical_partition_refuses_growth_only(void **state)
     must_write(fixture, "[\"a\"]", "2", TRANSACTION_CREATE, "{\"t\":\"small\"}");
 }
 
+static void a_full_physical_partition_refuses_growth_only(void **state)
+{
+    struct fixture *fixture = *state;
+    struct transaction_result result;
+    struct error err;
+
+    open_with(fixture, &(struct test_space_options){0});
+    fixture->test.space.partition_bytes_max = 400;
+    must_write(fixture, "[\"a\"]", "1", TRANSACTION_CREATE, "{\"t\":\"some text\"}");
+    must_write(fixture, "[\"b\"]", "1", TRANSACTION_CREATE, "{\"t\":\"some text\"}");
+    assert_fails(write_item(fixture, "[\"c\"]", "1", TRANSACTION_CREATE,
+                            arena_text(fixture->arena,
+                                       arena_printf(fixture->arena, "{\"t\":\"%0400d\"}", 1)),
+                            NULL, &result, &err),
+                 &err, ERROR_PARTITION_FULL);
+    must_write(fixture, "[\"a\"]", "1", TRANSACTION_DELETE, NULL);
+}
+
+static void keys_and_ids_over_their_limits_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct transaction_result result;
+    struct error err;
+
+    open_with(fixture, &(struct test_space_options){0});
+    fixture->test.space.key_limits = (struct partition_key_limits){16, 16};
+    fixture->test.space.id_bytes_max = 8;
+    assert_fails(write_item(fixture, "[\"a key of 17 bytes\"]", "1", TRANSACTION_CREATE, "{}", NULL,
+                            &result, &err),
+                 &err, ERROR_BAD_REQUEST);
+    assert_fails(
+        write_item(fixture, "[\"a\"]", "123456789", TRANSACTION_UPSERT, "{}", NULL, &result, &err),
+        &err, ERROR_BAD_REQUEST);
+    must_write(fixture, "[\"a\"]", "12345678", TRANSACTION_CREATE, "{}");
+}
+
 static void expired_items_are_gone_at_once_and_removed_later(void **state)
 {
     struct fixture *fixture = *state;
@@ -689,6 +725,8 @@ int main(void)
         ITEMS_TEST(an_item_written_along_keeps_its_unique_key_from_others),
         ITEMS_TEST(a_unique_key_taken_from_an_expired_item_stays_taken),
         ITEMS_TEST(a_full_logical_partition_refuses_growth_only),
+        ITEMS_TEST(a_full_physical_partition_refuses_growth_only),
+        ITEMS_TEST(keys_and_ids_over_their_limits_are_refused),
         ITEMS_TEST(expired_items_are_gone_at_once_and_removed_later),
         ITEMS_TEST(a_bad_ttl_is_refused),
         ITEMS_TEST(the_latest_feed_shows_each_item_once_at_its_last_change),
