@@ -8,7 +8,12 @@
 #include "partition/layout.h"
 #include "throughput/cost.h"
 
-enum { WRITES_MAX = 65536 };
+#include <xxhash.h>
+
+enum {
+    WRITES_MAX = 65536,
+    BUCKETS = 256, /* of what it has seen: a large transaction stays near linear */
+};
 
 /* A logical partition the transaction is or was in. */
 struct place {
@@ -39,6 +44,8 @@ struct seen {
     bool expired;
     struct item view;      /* what the transaction sees now, when written */
     struct change *change; /* at commit */
+    size_t index;          /* in transaction->seen */
+    struct seen *next;     /* in its bucket */
 };
 
 struct planned {
@@ -62,6 +69,7 @@ struct transaction {
 
     struct seen **seen;
     size_t seen_count, seen_capacity;
+    struct seen *buckets[BUCKETS];
     struct planned *planned;
     size_t planned_count, planned_capacity;
     struct scanned *scanned;
@@ -134,17 +142,41 @@ static struct slice key_of(struct transaction *transaction, const struct documen
     return item_key(transaction->place->logical, id, transaction->arena);
 }
 
+static struct seen **bucket_of(struct transaction *transaction, const struct place *place,
+                               struct slice key)
+{
+    uint64_t hash = XXH3_64bits_withSeed(key.data, key.len, place->scope.partition);
+
+    return &transaction->buckets[hash % BUCKETS];
+}
+
 /* Of that place: containers may have equal keys. */
 static struct seen *seen_find(struct transaction *transaction, const struct place *place,
                               struct slice key)
 {
-    uint32_t partition = place->scope.partition;
+    struct seen *seen = *bucket_of(transaction, place, key);
 
-    for (size_t i = 0; i < transaction->seen_count; i++)
-        if (transaction->seen[i]->place->scope.partition == partition &&
-            slice_equal(transaction->seen[i]->key, key))
-            return transaction->seen[i];
-    return NULL;
+    while (seen &&
+           (seen->place->scope.partition != place->scope.partition || !slice_equal(seen->key, key)))
+        seen = seen->next;
+    return seen;
+}
+
+static void seen_add(struct transaction *transaction, struct seen *seen)
+{
+    struct seen **bucket = bucket_of(transaction, seen->place, seen->key);
+
+    if (transaction->seen_count == transaction->seen_capacity) {
+        transaction->seen_capacity =
+            transaction->seen_capacity ? transaction->seen_capacity * 2 : 8;
+        transaction->seen =
+            memory_realloc(transaction->seen,
+                           memory_array_size(transaction->seen_capacity, sizeof(struct seen *)));
+    }
+    seen->index = transaction->seen_count;
+    transaction->seen[transaction->seen_count++] = seen;
+    seen->next = *bucket;
+    *bucket = seen;
 }
 
 static bool seen_load(struct transaction *transaction, struct seen *seen, struct error *err)
@@ -181,14 +213,7 @@ static bool seen_get_at(struct transaction *transaction, const struct place *pla
         seen->place = place;
         if (!seen_load(transaction, seen, err))
             return false;
-        if (transaction->seen_count == transaction->seen_capacity) {
-            transaction->seen_capacity =
-                transaction->seen_capacity ? transaction->seen_capacity * 2 : 8;
-            transaction->seen =
-                memory_realloc(transaction->seen, memory_array_size(transaction->seen_capacity,
-                                                                    sizeof(struct seen *)));
-        }
-        transaction->seen[transaction->seen_count++] = seen;
+        seen_add(transaction, seen);
     }
     *ret_seen = seen;
     return true;
@@ -422,10 +447,6 @@ static bool verb_check(enum transaction_verb verb, const struct item *item, stru
 
 static void plan_note(struct transaction *transaction, struct seen *seen, bool created)
 {
-    size_t at = 0;
-
-    while (transaction->seen[at] != seen)
-        at++;
     if (transaction->planned_count == transaction->planned_capacity) {
         transaction->planned_capacity =
             transaction->planned_capacity ? transaction->planned_capacity * 2 : 8;
@@ -434,7 +455,7 @@ static void plan_note(struct transaction *transaction, struct seen *seen, bool c
                                                                    sizeof *transaction->planned));
     }
     transaction->planned[transaction->planned_count++] =
-        (struct planned){.seen = at, .created = created};
+        (struct planned){.seen = seen->index, .created = created};
 }
 
 bool transaction_write(struct transaction *transaction, const struct document_value *id,
