@@ -138,6 +138,14 @@ static bool threads_start(struct server *server, struct error *err)
     if (!net_loops_new((size_t)settings->net_loops, &server->loops, err))
         return false;
     server->workers = net_workers_new(&workers);
+    server->rest_front = rest_new(&(struct rest_options){
+        .services = store_services(server->store, server->workers, server->log),
+        .dev = settings->server_dev,
+        .consistency = (enum rest_consistency)settings->account_consistency,
+        .accounts_by_use = settings->account_by_use,
+        .host_suffix = settings->account_host_suffix,
+    });
+    server->probes.rest = server->rest_front;
     server->http = net_http_new(server->loops, &http, probes_handle, &server->probes);
     sources->http = server->http;
     sources->workers = server->workers;
@@ -197,6 +205,7 @@ void server_free(struct server *server)
     net_workers_free(server->workers);
     net_loops_free(server->loops);
     net_http_free(server->http);
+    rest_free(server->rest_front);
     store_close(server->store);
     nodes_close(server->nodes);
     OPENSSL_cleanse(&server->keys, sizeof server->keys);

@@ -52,7 +52,8 @@ bool rest_account_make(struct rest_call *call, struct error *err)
 
     if (call->account)
         return true;
-    if (catalogue_account_create(catalogue, call->account_id, SLICE_NONE, &call->account, err))
+    if (catalogue_account_create(catalogue, call->account_id, SLICE_NONE,
+                                 &call->account, err))
         return true;
     return err->code == ERROR_NAME_TAKEN &&
            catalogue_account_open(catalogue, call->account_id, &call->account, err);

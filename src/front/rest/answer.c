@@ -93,12 +93,16 @@ static void common_lines(struct rest_call *call)
 void rest_answer_send(struct rest_call *call)
 {
     struct net_http_response response = {.body_kind = NET_HTTP_BODY_OWNED};
+    CLEANUP(buf_done) struct buf lines = {0};
+    CLEANUP(buf_done) struct buf body = {0};
 
     common_lines(call);
+    lines = call->lines; /* answering ends the request, and with it the arena the call is in */
+    body = call->body;
     response.status = call->status;
-    response.lines = buf_slice(&call->lines);
-    if (call->body.len)
-        response.body.data = buf_take(&call->body, &response.body.len);
+    response.lines = buf_slice(&lines);
+    if (body.len)
+        response.body.data = buf_take(&body, &response.body.len);
     else
         response.body_kind = NET_HTTP_BODY_COPIED;
     net_http_respond(call->http, &response);

@@ -11,7 +11,7 @@ enum {
 /* Takes over the activity id the client sent, or makes one. */
 void rest_answer_activity(struct rest_call *call);
 
-/* Sends what the call has gathered. */
+/* Sends what the call has gathered, which is the end of the call. */
 void rest_answer_send(struct rest_call *call);
 
 /* Sends an error with the charge collected so far; 304 has no body, everything else a JSON one. */

@@ -3,6 +3,7 @@
 #include "front/rest/items.h"
 
 #include "document/json.h"
+#include "document/order.h"
 
 /* Where an operation goes. */
 struct target {

@@ -3,6 +3,8 @@
 #include "document/json.h"
 #include "front/rest/session.h"
 
+#include <inttypes.h>
+
 enum { ID_BYTES_SHOWN = 64 };
 
 /* --- Opening --------------------------------------------------------------------------------- */

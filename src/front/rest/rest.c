@@ -81,24 +81,14 @@ static bool operation_choose(struct rest_call *call, struct error *err)
 
 /* --- Running it ------------------------------------------------------------------------------ */
 
-static void call_free(struct rest_call *call)
+static void call_finish(struct rest_call *call, bool fine, const struct error *err)
 {
     account_unref(call->account);
     account_unref(call->keys_account);
-    buf_done(&call->lines);
-    buf_done(&call->body);
-}
-
-static void call_finish(struct rest_call *call, bool fine, const struct error *err)
-{
-    struct rest_call held = *call; /* answering ends the request, and the arena the call is in */
-
     if (fine)
         rest_answer_send(call);
     else
         rest_answer_send_error(call, err);
-    held.body = (struct buf){0}; /* handed over */
-    call_free(&held);
 }
 
 static void work_run(struct net_work *work)

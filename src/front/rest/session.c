@@ -3,6 +3,8 @@
  * of the same name. */
 #include "front/rest/session.h"
 
+#include <inttypes.h>
+
 enum { TOKENS_MAX = 4096 };
 
 static bool number_until(struct slice *text, uint8_t stop, uint64_t *ret_number)
