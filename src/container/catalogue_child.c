@@ -234,7 +234,7 @@ bool catalogue_child_create(struct catalogue *catalogue, const struct child_plac
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct checked checked;
-    struct nest nest;
+    struct nest nest = {0};
 
     if (!child_body_check(&catalogue->limits, place->kind, body, arena, &checked.body, &checked.id,
                           err))
@@ -257,7 +257,7 @@ bool catalogue_child_upsert(struct catalogue *catalogue, const struct child_plac
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct catalogue_child *before;
     struct checked checked;
-    struct nest nest;
+    struct nest nest = {0};
 
     if (!child_body_check(&catalogue->limits, place->kind, body, arena, &checked.body, &checked.id,
                           err))
@@ -295,7 +295,7 @@ bool catalogue_child_replace(struct catalogue *catalogue, const struct child_pla
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct catalogue_child *before;
     struct checked checked;
-    struct nest nest;
+    struct nest nest = {0};
 
     if (!child_body_check(&catalogue->limits, place->kind, body, arena, &checked.body, &checked.id,
                           err))
@@ -315,7 +315,7 @@ bool catalogue_child_drop(struct catalogue *catalogue, const struct child_place 
     struct record_address address;
     struct catalogue_child *before;
     struct slice scope = SLICE_NONE;
-    struct nest nest;
+    struct nest nest = {0};
 
     if (!change_begin_child(catalogue, place, &change, &nest, err) ||
         !child_find(&nest, id, &before, err) || !etag_check(before->info.etag, if_match, err))
@@ -342,7 +342,7 @@ bool catalogue_child_open(struct catalogue *catalogue, const struct child_place 
 {
     CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
     struct catalogue_child *child;
-    struct nest nest;
+    struct nest nest = {0};
 
     if (!nest_find(root, place, &nest, err) || !child_find(&nest, id, &child, err))
         return false;
@@ -354,7 +354,7 @@ bool catalogue_children_open(struct catalogue *catalogue, const struct child_pla
                              struct catalogue_children **ret_children, struct error *err)
 {
     CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
-    struct nest nest;
+    struct nest nest = {0};
 
     if (!nest_find(root, place, &nest, err))
         return false;
