@@ -340,11 +340,11 @@ bool catalogue_child_drop(struct catalogue *catalogue, const struct child_place 
 bool catalogue_child_open(struct catalogue *catalogue, const struct child_place *place,
                           struct slice id, struct catalogue_child **ret_child, struct error *err)
 {
-    CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
+    CLEANUP(look_end) struct look look = look_begin(catalogue);
     struct catalogue_child *child;
     struct nest nest = {0};
 
-    if (!nest_find(root, place, &nest, err) || !child_find(&nest, id, &child, err))
+    if (!nest_find(look.root, place, &nest, err) || !child_find(&nest, id, &child, err))
         return false;
     *ret_child = catalogue_child_ref(child);
     return true;
@@ -353,10 +353,10 @@ bool catalogue_child_open(struct catalogue *catalogue, const struct child_place 
 bool catalogue_children_open(struct catalogue *catalogue, const struct child_place *place,
                              struct catalogue_children **ret_children, struct error *err)
 {
-    CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
+    CLEANUP(look_end) struct look look = look_begin(catalogue);
     struct nest nest = {0};
 
-    if (!nest_find(root, place, &nest, err))
+    if (!nest_find(look.root, place, &nest, err))
         return false;
     *ret_children = catalogue_children_ref((struct catalogue_children *)nest.children);
     return true;
