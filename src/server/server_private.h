@@ -25,5 +25,8 @@ struct server {
     struct probes probes;
 };
 
+/* What the REST front's administration asks of the server. */
+struct admin_hooks server_admin_hooks(struct server *server);
+
 /* Where the certificate comes from. */
 struct certificate_source server_certificate_source(const struct server *server);

@@ -4,6 +4,7 @@
 
 #include "document/json.h"
 #include "document/order.h"
+#include "front/rest/token.h"
 
 /* Where an operation goes. */
 struct target {
@@ -54,6 +55,7 @@ static bool target_of_path(struct rest_call *call, const struct rest_items *item
         rest = parts.id;
         return partition_key_read(&items->space.definition->key, &pk, call->arena,
                                   &ret_target->key, err) &&
+               rest_token_check_key(call, &items->space.definition->key, &ret_target->key, err) &&
                document_key_read(DOCUMENT_ORDER_SQL, &rest, call->arena, &ret_target->id, err);
     }
     return given || key_missing(err);
