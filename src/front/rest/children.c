@@ -142,30 +142,31 @@ static bool page_size(const struct rest_call *call, size_t *ret_size, struct err
     return true;
 }
 
-/* A continuation is the id the page ended with, in base64: the feed is in the order of ids, so it
- * is good whatever is made and deleted meanwhile. */
+/* A continuation is "id:" and the id the page ended with, in base64: the feed is in the order of
+ * ids, so it is good whatever is made and deleted meanwhile. */
 static struct slice continuation_of(struct rest_call *call, struct slice id)
 {
     unsigned char *text = arena_alloc(call->arena, (id.len + 2) / 3 * 4 + 1);
     int len = EVP_EncodeBlock(text, id.data, (int)id.len);
 
-    return slice_of(text, (size_t)len);
+    return arena_printf(call->arena, "id:%.*s", len, (char *)text);
 }
 
 static bool continuation_read(struct rest_call *call, struct slice *ret_id, struct error *err)
 {
-    struct slice text = rest_call_header(call, REST_HEADER_CONTINUATION);
+    struct slice text = rest_call_header(call, REST_HEADER_CONTINUATION), encoded = SLICE_NONE;
     unsigned char *id;
-    int len;
+    int len = -1;
 
     *ret_id = SLICE_NONE;
     if (!text.data || text.len == 0)
         return true;
     id = arena_alloc(call->arena, text.len);
-    len = text.len > CONTINUATION_MAX || text.len % 4
-              ? -1
-              : EVP_DecodeBlock(id, text.data, (int)text.len);
-    for (size_t i = text.len; len > 0 && i > 0 && text.data[i - 1] == '='; i--)
+    if (text.len <= CONTINUATION_MAX && slice_starts_with(text, SLICE("id:"))) {
+        encoded = slice_skip(text, 3);
+        len = EVP_DecodeBlock(id, encoded.data, (int)encoded.len);
+    }
+    for (size_t i = encoded.len; len > 0 && i > 0 && encoded.data[i - 1] == '='; i--)
         len--;
     if (len <= 0 || !slice_equal(continuation_of(call, slice_of(id, (size_t)len)), text))
         return error_set(err, ERROR_BAD_CONTINUATION, "Invalid Continuation Token");
