@@ -234,7 +234,7 @@ bool catalogue_child_create(struct catalogue *catalogue, const struct child_plac
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct checked checked;
-    struct nest nest;
+    struct nest nest = {0};
 
     if (!child_body_check(&catalogue->limits, place->kind, body, arena, &checked.body, &checked.id,
                           err))
@@ -257,7 +257,7 @@ bool catalogue_child_upsert(struct catalogue *catalogue, const struct child_plac
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct catalogue_child *before;
     struct checked checked;
-    struct nest nest;
+    struct nest nest = {0};
 
     if (!child_body_check(&catalogue->limits, place->kind, body, arena, &checked.body, &checked.id,
                           err))
@@ -295,7 +295,7 @@ bool catalogue_child_replace(struct catalogue *catalogue, const struct child_pla
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct catalogue_child *before;
     struct checked checked;
-    struct nest nest;
+    struct nest nest = {0};
 
     if (!child_body_check(&catalogue->limits, place->kind, body, arena, &checked.body, &checked.id,
                           err))
@@ -315,7 +315,7 @@ bool catalogue_child_drop(struct catalogue *catalogue, const struct child_place 
     struct record_address address;
     struct catalogue_child *before;
     struct slice scope = SLICE_NONE;
-    struct nest nest;
+    struct nest nest = {0};
 
     if (!change_begin_child(catalogue, place, &change, &nest, err) ||
         !child_find(&nest, id, &before, err) || !etag_check(before->info.etag, if_match, err))
@@ -340,11 +340,11 @@ bool catalogue_child_drop(struct catalogue *catalogue, const struct child_place 
 bool catalogue_child_open(struct catalogue *catalogue, const struct child_place *place,
                           struct slice id, struct catalogue_child **ret_child, struct error *err)
 {
-    CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
+    CLEANUP(look_end) struct look look = look_begin(catalogue);
     struct catalogue_child *child;
-    struct nest nest;
+    struct nest nest = {0};
 
-    if (!nest_find(root, place, &nest, err) || !child_find(&nest, id, &child, err))
+    if (!nest_find(look.root, place, &nest, err) || !child_find(&nest, id, &child, err))
         return false;
     *ret_child = catalogue_child_ref(child);
     return true;
@@ -353,10 +353,10 @@ bool catalogue_child_open(struct catalogue *catalogue, const struct child_place 
 bool catalogue_children_open(struct catalogue *catalogue, const struct child_place *place,
                              struct catalogue_children **ret_children, struct error *err)
 {
-    CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
-    struct nest nest;
+    CLEANUP(look_end) struct look look = look_begin(catalogue);
+    struct nest nest = {0};
 
-    if (!nest_find(root, place, &nest, err))
+    if (!nest_find(look.root, place, &nest, err))
         return false;
     *ret_children = catalogue_children_ref((struct catalogue_children *)nest.children);
     return true;
