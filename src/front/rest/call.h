@@ -41,7 +41,7 @@ struct rest_call {
     struct buf lines; /* header lines, each ending in CRLF */
     struct buf body;  /* JSON, or empty */
     int64_t charge_cru;
-    int64_t wait_ms;     /* of a 429 */
+    int64_t wait_ms;      /* of a 429 */
     struct slice message; /* of an error, instead of err->message: longer, or the service's text */
 
     struct net_work work;

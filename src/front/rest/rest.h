@@ -21,7 +21,7 @@ enum rest_consistency {
 
 struct rest_options {
     struct front_services services;
-    bool dev; /* the public emulator key is accepted as well */
+    bool dev;                          /* the public emulator key is accepted as well */
     enum rest_consistency consistency; /* of the account */
     bool accounts_by_use;              /* an account is made when it is first named */
     const char *host_suffix; /* hosts LABEL.suffix name the account LABEL; besides .localhost */
