@@ -77,15 +77,6 @@ test('the file of keys comes back when it is lost, with --dev too', async (t) =>
   assert.equal(readFileSync(join(directory, 'keys'), 'utf8'), keys);
 });
 
-test('a catalogue without keys takes those of a file from before it kept them', async (t) => {
-  const directory = join(scratch(t), 'data');
-  const nodes = ['--node', 'root=memory:', '--node', `local=rocksdb:${directory}`];
-  await (await Server.start(t, nodes)).stop();
-  writeFileSync(join(directory, 'keys'), `primary ${emulatorKey}\n`);
-  await (await Server.start(t, nodes)).stop();
-  assert.match(readFileSync(join(directory, 'keys'), 'utf8'), /^primary C2y6y.*\nsecondary /);
-});
-
 test('the banner of --dev holds a connection string that clients take as it is', async (t) => {
   const server = await Server.start(t, ['--dev']);
   assert.ok(server.out.includes(`AccountEndpoint=${server.url}/;AccountKey=${emulatorKey};`));
