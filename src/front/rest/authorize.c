@@ -1,6 +1,6 @@
-/* Clients differ in how they treat escapes in the link they sign, and links made of _rids are signed
- * by their last rid in lower case. So there are up to three texts a good signature may be of; the
- * usual one is tried first, and a wrong signature costs a dozen hashes. */
+/* Clients differ in how they treat escapes in the link they sign, and links made of _rids are
+ * signed by their last rid in lower case. So there are up to three texts a good signature may be
+ * of; the usual one is tried first, and a wrong signature costs a dozen hashes. */
 #include "front/rest/authorize.h"
 
 #include "container/account_keys.h"
@@ -141,8 +141,7 @@ static bool emulator_try(struct rest_call *call, const struct payload *payload,
 {
     uint8_t secret[ACCOUNT_KEY_BYTES];
 
-    if (!call->options->dev ||
-        !account_key_parse(slice_of_text(account_key_emulator), secret) ||
+    if (!call->options->dev || !account_key_parse(slice_of_text(account_key_emulator), secret) ||
         !payload_signed(payload, slice_of(secret, sizeof secret), mac))
         return false;
     call->identity.kind = REST_IDENTITY_OWNER;
