@@ -23,6 +23,10 @@ const struct cli_command *cli_command_find(const char *name); /* NULL: there is 
 
 int cli_serve(int argc, char **argv);
 void cli_serve_help(void);
+int cli_account(int argc, char **argv);
+void cli_account_help(void);
+int cli_stats(int argc, char **argv);
+void cli_stats_help(void);
 int cli_help(int argc, char **argv);
 void cli_help_help(void);
 int cli_version(int argc, char **argv);
@@ -37,3 +41,15 @@ int cli_fail(int code, const char *format, ...) PRINTF_LIKE(2, 3);
 /* As getopt_long with no short options but -h, printing a message with the nearest option where
  * it would print its own. '?' after a message, -1 at the end. */
 int cli_option_next(int argc, char **argv, const struct option *options);
+
+/* Options anywhere between words: take is called for each option (and says whether it is good), at
+ * most max words are kept, as many are given back. -1 after a message; *ret_help: --help was asked
+ * for. */
+struct cli_words {
+    const char **words;
+    int max;
+    bool (*take)(void *context, int option, const char *value);
+    void *context;
+};
+int cli_words_read(int argc, char **argv, const struct option *options,
+                   const struct cli_words *words, bool *ret_help);

@@ -9,25 +9,32 @@ struct nodes {
     struct nodes_member members[SETTINGS_NODES_MAX];
 };
 
-/* Where data goes when nobody said: server.directory, else what the XDG base directories say. */
-static bool default_url(const struct settings *settings, struct arena *arena, const char **ret_url,
-                        struct error *err)
+bool nodes_default_directory(const char *given, char *ret_path, size_t size, struct error *err)
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-    char path[PATH_MAX];
     int length;
 
-    if (settings->server_directory[0])
-        length = snprintf(path, sizeof path, "%s", settings->server_directory);
+    if (given[0])
+        length = snprintf(ret_path, size, "%s", given);
     else if (data && data[0] == '/')
-        length = snprintf(path, sizeof path, "%s/orrery", data);
+        length = snprintf(ret_path, size, "%s/orrery", data);
     else if (home && home[0] == '/')
-        length = snprintf(path, sizeof path, "%s/.local/share/orrery", home);
+        length = snprintf(ret_path, size, "%s/.local/share/orrery", home);
     else
         return error_set(err, ERROR_CONFIGURATION,
                          "there is no place for data: HOME is not set, and no --node is given");
-    if (length < 0 || (size_t)length >= sizeof path)
+    if (length < 0 || (size_t)length >= size)
         return error_set(err, ERROR_CONFIGURATION, "the path of the data directory is too long");
+    return true;
+}
+
+static bool default_url(const struct settings *settings, struct arena *arena, const char **ret_url,
+                        struct error *err)
+{
+    char path[PATH_MAX];
+
+    if (!nodes_default_directory(settings->server_directory, path, sizeof path, err))
+        return false;
     *ret_url = arena_text(arena, arena_printf(arena, "rocksdb:%s", path));
     return true;
 }

@@ -19,6 +19,11 @@ NODISCARD bool nodes_open(const struct settings *settings, struct log *log,
 void nodes_close(struct nodes *nodes); /* NULL is fine */
 CLEANUP_FN(struct nodes *, nodes_close)
 
+/* Where data goes when no node is named: the given directory (server.directory), or if that is
+ * empty what the XDG base directories say. ERROR_CONFIGURATION: they say nothing. */
+NODISCARD bool nodes_default_directory(const char *given, char *ret_path, size_t size,
+                                       struct error *err);
+
 size_t nodes_count(const struct nodes *nodes);
 const struct nodes_member *nodes_at(const struct nodes *nodes, size_t index);
 
