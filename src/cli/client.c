@@ -14,7 +14,6 @@
 #include <limits.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { KEY_FILE_MAX = 16 * 1024, ANSWER_MAX = 64 * 1024 * 1024, HOST_MAX = 255 };
@@ -267,25 +266,22 @@ static void encoded_append(struct buf *out, struct slice text)
 static void authorization_append(const struct cli_client *client, const char *method,
                                  struct slice path, struct buf *out)
 {
-    char date[64], verb[8] = "", sig[48];
+    char date[CLOCK_HTTP_DATE_LEN], small_date[CLOCK_HTTP_DATE_LEN], verb[8] = "", sig[48];
     uint8_t mac[REST_SIGNATURE_LEN];
     struct slice parts[] = {SLICE_NONE, SLICE("\n_orrery\n"), path, SLICE("\n"), SLICE_NONE,
                             SLICE("\n\n")};
-    time_t now = (time_t)(clock_wall_ms() / 1000);
-    char signed_date[64];
-    struct tm tm;
 
-    gmtime_r(&now, &tm);
-    strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+    clock_http_date(clock_wall_ms(), date);
     for (size_t i = 0; i < sizeof date; i++)
-        signed_date[i] = date[i] >= 'A' && date[i] <= 'Z' ? (char)(date[i] | 0x20) : date[i];
+        small_date[i] = date[i] >= 'A' && date[i] <= 'Z' ? (char)(date[i] | 0x20) : date[i];
     for (size_t i = 0; method[i] && i < sizeof verb - 1; i++)
         verb[i] = (char)(method[i] | 0x20);
     parts[0] = slice_of_text(verb);
-    parts[4] = slice_of_text(signed_date);
+    parts[4] = slice_of(small_date, sizeof small_date);
     rest_signature(slice_of(client->secret, sizeof client->secret), parts, ARRAY_LEN(parts), mac);
     EVP_EncodeBlock((unsigned char *)sig, mac, sizeof mac);
-    buf_printf(out, "x-ms-date: %s\r\nauthorization: type%%3Dmaster%%26ver%%3D1.0%%26sig%%3D", date);
+    buf_printf(out, "x-ms-date: %.*s\r\nauthorization: type%%3Dmaster%%26ver%%3D1.0%%26sig%%3D",
+               CLOCK_HTTP_DATE_LEN, date);
     encoded_append(out, slice_of_text(sig));
     BUF_APPEND(out, "\r\n");
 }
