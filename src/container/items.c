@@ -98,6 +98,36 @@ bool items_read(const struct item_space *space, const struct partition_key *key,
     return true;
 }
 
+bool items_read_cached(const struct item_space *space, const struct partition_key *key,
+                       const struct document_value *id, struct arena *arena, struct item *ret_item,
+                       bool *ret_cold, struct error *err)
+{
+    struct slice logical = item_logical(&space->definition->key, key, arena);
+    struct item_scope scope = item_space_scope(space, logical);
+    struct slice key_bytes = item_key(logical, id, arena);
+    struct engine_value value;
+    struct item item;
+
+    *ret_cold = false;
+    if (!engine_get(scope.engine, NULL, scope.partition,
+                    item_family_key(arena, PARTITION_FAMILY_ITEM, key_bytes), ENGINE_READ_CACHED,
+                    arena, &value, err))
+        return false;
+    if (value.found == ENGINE_COLD) {
+        *ret_cold = true;
+        return true;
+    }
+    if (value.found != ENGINE_FOUND)
+        return missing(err);
+    if (!item_decode(key_bytes, value.bytes, &item, err))
+        return false;
+    if (item_is_over(&item.header, space->definition->default_ttl,
+                     clock_read_wall_ms(space->clock)))
+        return missing(err);
+    *ret_item = item;
+    return true;
+}
+
 bool items_read_number(const struct item_space *space, uint64_t number, struct arena *arena,
                        struct item *ret_item, struct error *err)
 {

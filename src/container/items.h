@@ -51,6 +51,12 @@ NODISCARD bool items_read(const struct item_space *space, const struct partition
                           const struct document_value *id, struct arena *arena,
                           struct item *ret_item, struct error *err);
 
+/* The same without ever blocking. *ret_cold: it is not known without; nothing else is written, and
+ * the caller asks again where it may block. */
+NODISCARD bool items_read_cached(const struct item_space *space, const struct partition_key *key,
+                                 const struct document_value *id, struct arena *arena,
+                                 struct item *ret_item, bool *ret_cold, struct error *err);
+
 /* By number, wherever it is: one look per physical partition until it is found. */
 NODISCARD bool items_read_number(const struct item_space *space, uint64_t number,
                                  struct arena *arena, struct item *ret_item, struct error *err);

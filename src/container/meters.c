@@ -292,6 +292,13 @@ static void metering_end(struct metering *m, int64_t charge_cru)
     statistics_add(m, charge_cru, false);
 }
 
+/* As if it had never begun. */
+static void metering_drop(struct metering *m)
+{
+    if (m->meter && m->budget)
+        budget_settle(m->budget, &m->grant, 0, clock_read_monotonic_ms(m->meters->clock));
+}
+
 bool metered_read(struct meters *meters, const struct item_space *space,
                   const struct partition_key *key, const struct document_value *id,
                   struct metered_call *call, struct arena *arena, struct item *ret_item,
@@ -304,6 +311,28 @@ bool metered_read(struct meters *meters, const struct item_space *space,
                         err))
         return false;
     found = items_read(space, key, id, arena, ret_item, err);
+    metering.bytes_out = found ? ret_item->document.len : 0;
+    metering_end(&metering, cost_read(metering.bytes_out, call->strong));
+    return found;
+}
+
+bool metered_read_cached(struct meters *meters, const struct item_space *space,
+                         const struct partition_key *key, const struct document_value *id,
+                         struct metered_call *call, struct arena *arena, struct item *ret_item,
+                         bool *ret_cold, struct error *err)
+{
+    struct metering metering;
+    bool found;
+
+    *ret_cold = false;
+    if (!metering_begin(&metering, meters, space, key, id, cost_read(0, call->strong), call, arena,
+                        err))
+        return false;
+    found = items_read_cached(space, key, id, arena, ret_item, ret_cold, err);
+    if (*ret_cold) {
+        metering_drop(&metering);
+        return true;
+    }
     metering.bytes_out = found ? ret_item->document.len : 0;
     metering_end(&metering, cost_read(metering.bytes_out, call->strong));
     return found;

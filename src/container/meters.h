@@ -59,6 +59,11 @@ NODISCARD bool metered_read(struct meters *meters, const struct item_space *spac
                             const struct partition_key *key, const struct document_value *id,
                             struct metered_call *call, struct arena *arena, struct item *ret_item,
                             struct error *err);
+/* As items_read_cached: with *ret_cold nothing is charged. */
+NODISCARD bool metered_read_cached(struct meters *meters, const struct item_space *space,
+                                   const struct partition_key *key, const struct document_value *id,
+                                   struct metered_call *call, struct arena *arena,
+                                   struct item *ret_item, bool *ret_cold, struct error *err);
 NODISCARD bool metered_write(struct meters *meters, const struct item_space *space,
                              const struct partition_key *key, const struct document_value *id,
                              enum transaction_verb verb, struct slice document,

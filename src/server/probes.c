@@ -150,38 +150,6 @@ static void respond_authority(struct net_http_request *request, struct certifica
     respond_error(request, &err, NULL);
 }
 
-/* Whether the path is one of the NoSQL API's: the account itself, or below one of its roots. */
-static bool path_is_resource(struct slice path)
-{
-    static const char *const roots[] = {"dbs", "offers", "media", "addresses"};
-    struct slice root, rest;
-
-    if (path.len == 0 || path.data[0] != '/')
-        return false;
-    path = slice_skip(path, 1);
-    if (path.len == 0)
-        return true;
-    root = slice_split(path, '/', &root, &rest) ? root : path;
-    for (size_t i = 0; i < ARRAY_LEN(roots); i++)
-        if (slice_equal(root, slice_of_text(roots[i])))
-            return true;
-    return false;
-}
-
-static void refuse(struct net_http_request *request)
-{
-    struct error err;
-
-    if (path_is_resource(request->path))
-        error_set(&err, ERROR_NOT_SUPPORTED,
-                  "this version of Orrery does not serve the NoSQL API yet: no account, databases "
-                  "or containers");
-    else
-        error_set(&err, ERROR_NOT_FOUND, "there is nothing at %.*s",
-                  (int)MIN(request->path.len, (size_t)100), (const char *)request->path.data);
-    respond_error(request, &err, NULL);
-}
-
 void probes_handle(struct net_http_request *request, void *context)
 {
     const struct probes *probes = context;
@@ -202,6 +170,6 @@ void probes_handle(struct net_http_request *request, void *context)
     } else if (authority) {
         respond_authority(request, probes->certificate);
     } else {
-        refuse(request);
+        rest_handle(request, probes->rest);
     }
 }

@@ -107,11 +107,8 @@ static bool secrets_load(struct server *server, struct net_tls_context **ret_tls
 {
     const char *directory = nodes_directory(server->nodes);
 
-    if (server->settings->server_dev)
-        memcpy(server->keys.primary, keys_emulator, sizeof keys_emulator);
-    else if (!keys_load(directory, &server->keys, err))
-        return false;
-    return certificate_load(server->certificate, directory, clock_wall_ms(), ret_tls, err);
+    return keys_load(store_catalogue(server->store), directory, &server->keys, err) &&
+           certificate_load(server->certificate, directory, clock_wall_ms(), ret_tls, err);
 }
 
 static struct net_http_settings http_settings(const struct settings *settings)
@@ -155,6 +152,14 @@ static bool threads_start(struct server *server, struct error *err)
     if (!net_loops_new((size_t)settings->net_loops, &server->loops, err))
         return false;
     server->workers = net_workers_new(&workers);
+    server->rest_front = rest_new(&(struct rest_options){
+        .services = store_services(server->store, server->workers, server->log),
+        .dev = settings->server_dev,
+        .consistency = (enum rest_consistency)settings->account_consistency,
+        .accounts_by_use = settings->account_by_use,
+        .host_suffix = settings->account_host_suffix,
+    });
+    server->probes.rest = server->rest_front;
     server->http = net_http_new(server->loops, &http, probes_handle, &server->probes);
     server->probes.certificate = server->certificate;
     sources->http = server->http;
@@ -220,6 +225,7 @@ void server_free(struct server *server)
     net_workers_free(server->workers);
     net_loops_free(server->loops);
     net_http_free(server->http);
+    rest_free(server->rest_front);
     store_close(server->store);
     nodes_close(server->nodes);
     certificate_free(server->certificate);

@@ -22,6 +22,7 @@ struct server {
     struct net_loops *loops;
     struct net_workers *workers;
     struct net_http *http;
+    struct rest *rest_front;
     struct net_listener *rest; /* NULL: off */
     struct probes probes;
 };

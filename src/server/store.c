@@ -25,6 +25,15 @@ static struct catalogue_limits limits_of(const struct settings *settings)
     limits.account_resources_max = (uint32_t)settings->account_resources_max;
     limits.shared_containers_max = (uint32_t)settings->database_shared_containers_max;
     limits.container_partitions_max = (uint32_t)settings->container_partitions_max;
+    limits.account_children_max = (uint32_t)settings->account_children_max;
+    limits.users_max = (uint32_t)settings->database_users_max;
+    limits.encryption_keys_max = (uint32_t)settings->database_encryption_keys_max;
+    limits.permissions_max = (uint32_t)settings->user_permissions_max;
+    limits.procedures_max = (uint32_t)settings->container_procedures_max;
+    limits.triggers_max = (uint32_t)settings->container_triggers_max;
+    limits.functions_max = (uint32_t)settings->container_functions_max;
+    limits.script_bytes_max = (uint32_t)settings->script_bytes_max;
+    limits.resource_bytes_max = (uint32_t)settings->resource_bytes_max;
     limits.unlimited_ru_min = (uint64_t)settings->container_unlimited_ru_min;
     limits.fixed_ru_max = (uint64_t)settings->container_fixed_ru_max;
     limits.fixed_bytes_max = (uint64_t)settings->container_fixed_bytes_max;
@@ -77,6 +86,19 @@ static bool meters_fill(struct store *store, struct error *err)
     return fine;
 }
 
+static bool default_account(struct store *store, struct error *err)
+{
+    CLEANUP(account_unref) struct account *account = NULL;
+    CLEANUP(account_keys_done) struct account_keys keys;
+
+    account_keys_make(&keys);
+    return catalogue_account_open(store->catalogue, slice_of_text(CATALOGUE_ACCOUNT_DEFAULT),
+                                  &account, err) ||
+           catalogue_account_create_keyed(store->catalogue,
+                                          slice_of_text(CATALOGUE_ACCOUNT_DEFAULT), SLICE_NONE,
+                                          &keys, &account, err);
+}
+
 bool store_open(const struct settings *settings, struct nodes *nodes, struct log *log,
                 struct store **ret_store, struct error *err)
 {
@@ -90,7 +112,7 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
     options.cluster = store->cluster;
     store->burst_seconds = (uint32_t)settings->throughput_burst_seconds;
     if (!cluster_fill(store, nodes, err) || !catalogue_open(&options, &store->catalogue, err) ||
-        !meters_fill(store, err))
+        !default_account(store, err) || !meters_fill(store, err))
         return false;
     store->caretaker = caretaker_new(&(struct caretaker_options){
         .catalogue = store->catalogue, .log = log, .pause_ms = settings->caretaker_pause_ms});
@@ -115,12 +137,16 @@ struct catalogue *store_catalogue(struct store *store)
     return store->catalogue;
 }
 
-struct meters *store_meters(struct store *store)
+struct front_services store_services(struct store *store, struct net_workers *workers,
+                                     struct log *log)
 {
-    return store->meters;
-}
-
-struct item_gates *store_gates(struct store *store)
-{
-    return store->gates;
+    return (struct front_services){
+        .catalogue = store->catalogue,
+        .meters = store->meters,
+        .gates = store->gates,
+        .clock = &clock_system,
+        .workers = workers,
+        .log = log,
+        .burst_seconds = store->burst_seconds,
+    };
 }

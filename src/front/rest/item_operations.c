@@ -1,0 +1,224 @@
+/* Operations on one item. Where the partition key comes from: the header, which must agree with
+ * what the item says; without a header the item's own for a create or upsert. */
+#include "front/rest/items.h"
+
+#include "document/json.h"
+#include "document/order.h"
+
+/* Where an operation goes. */
+struct target {
+    struct partition_key key;
+    struct document_value id;
+    struct slice document; /* of writes that bring one */
+};
+
+static bool key_missing(struct error *err)
+{
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "PartitionKey value must be supplied for this operation.");
+}
+
+static bool key_mismatch(struct error *err)
+{
+    return error_set(err, ERROR_KEY_MISMATCH,
+                     "PartitionKey extracted from document doesn't match the one specified in the "
+                     "header");
+}
+
+/* By the path: an id, or in a path made of _rids the item's own, which says where it is. */
+static bool target_of_path(struct rest_call *call, const struct rest_items *items,
+                           struct target *ret_target, struct error *err)
+{
+    struct rid rid;
+    struct item item;
+    struct slice rest;
+    bool given;
+
+    if (!rest_items_key(call, items, &ret_target->key, &given, err))
+        return false;
+    ret_target->id = document_string(call->route.id);
+    if (slice_equal(call->route.owner, container_info(items->container)->rid) &&
+        rid_parse(call->route.id, &rid) && rid.kind == RID_ITEM &&
+        rid.owner == container_rid(items->container).owner) {
+        struct item_key_parts parts;
+        struct slice pk;
+
+        if (!call->may_block) {
+            call->cold = true;
+            return false;
+        }
+        if (!items_read_number(&items->space, rid.number, call->arena, &item, err) ||
+            !item_key_split(&items->space.definition->key, item.key, &parts, err))
+            return false;
+        pk = slice_skip(parts.logical, parts.routing.len);
+        rest = parts.id;
+        return partition_key_read(&items->space.definition->key, &pk, call->arena, &ret_target->key,
+                                  err) &&
+               document_key_read(DOCUMENT_ORDER_SQL, &rest, call->arena, &ret_target->id, err);
+    }
+    return given || key_missing(err);
+}
+
+static bool target_of_body(struct rest_call *call, const struct rest_items *items,
+                           struct target *ret_target, struct error *err)
+{
+    const struct partition_definition *definition = &items->space.definition->key;
+    struct partition_key header;
+    struct slice body;
+    bool given;
+
+    if (!rest_call_body(call, &body, err) ||
+        !rest_item_clean(body, call->arena, &ret_target->document, &ret_target->id, err) ||
+        !rest_items_key(call, items, &header, &given, err))
+        return false;
+    ret_target->key = partition_key_extract(definition, ret_target->document);
+    if (given && !partition_key_equal(&header, &ret_target->key))
+        return key_mismatch(err);
+    return true;
+}
+
+static void item_answer(struct rest_call *call, const struct rest_items *items,
+                        const struct partition_key *key, const struct item *item, uint64_t lsn,
+                        uint16_t status)
+{
+    char etag[ITEM_ETAG_LEN + 2];
+
+    etag[0] = etag[ITEM_ETAG_LEN + 1] = '"';
+    item_etag(&item->header, etag + 1);
+    rest_items_headers(call, items, rest_items_partition(items, key, call->arena), lsn);
+    rest_answer_etag(call, slice_of(etag, sizeof etag));
+    rest_answer_header_int(call, SLICE("x-ms-item-lsn"), (int64_t)item->header.lsn);
+    call->status = status;
+}
+
+/* --- Reading --------------------------------------------------------------------------------- */
+
+bool rest_items_read(struct rest_call *call, struct error *err)
+{
+    CLEANUP(rest_items_close) struct rest_items items = {0};
+    struct slice known = rest_call_etag(call, REST_HEADER_IF_NONE_MATCH);
+    struct metered_call metered;
+    struct target target;
+    struct item item;
+    char etag[ITEM_ETAG_LEN];
+    bool found;
+
+    if (!rest_items_open(call, &items, err) || !rest_items_metered(call, &metered, err) ||
+        !target_of_path(call, &items, &target, err))
+        return false;
+    if (call->may_block)
+        found = metered_read(call->services->meters, &items.space, &target.key, &target.id,
+                             &metered, call->arena, &item, err);
+    else
+        found = metered_read_cached(call->services->meters, &items.space, &target.key, &target.id,
+                                    &metered, call->arena, &item, &call->cold, err);
+    if (call->cold)
+        return false;
+    call->charge_cru = metered.charge_cru;
+    call->wait_ms = metered.wait_ms;
+    if (!found) {
+        if (err->code == ERROR_ITEM_MISSING)
+            rest_items_headers(call, &items, rest_items_partition(&items, &target.key, call->arena),
+                               0);
+        return false;
+    }
+    item_etag(&item.header, etag);
+    if (known.data && slice_equal(known, slice_of(etag, sizeof etag))) {
+        item_answer(call, &items, &target.key, &item, item.header.lsn, 304);
+        return true;
+    }
+    rest_item_append(&items, &item, 0, &call->body);
+    item_answer(call, &items, &target.key, &item, item.header.lsn, 200);
+    return true;
+}
+
+/* --- Writing --------------------------------------------------------------------------------- */
+
+static bool minimal(const struct rest_call *call)
+{
+    return slice_equal_nocase(rest_call_header(call, REST_HEADER_PREFER), SLICE("return=minimal"));
+}
+
+static void written_answer(struct rest_call *call, const struct rest_items *items,
+                           const struct target *target, const struct transaction_result *result,
+                           uint16_t status)
+{
+    if (!minimal(call))
+        rest_item_append(items, &result->item, 0, &call->body);
+    item_answer(call, items, &target->key, &result->item, result->lsn, status);
+}
+
+static bool item_write(struct rest_call *call, const struct rest_items *items,
+                       const struct target *target, enum transaction_verb verb,
+                       struct transaction_result *ret_result, struct error *err)
+{
+    struct transaction_options options;
+    struct metered_call metered;
+    bool written;
+
+    if (!rest_items_options(call, &options, err) || !rest_items_metered(call, &metered, err))
+        return false;
+    written = metered_write(call->services->meters, &items->space, &target->key, &target->id, verb,
+                            target->document, &options, &metered, call->arena, ret_result, err);
+    call->charge_cru = metered.charge_cru;
+    call->wait_ms = metered.wait_ms;
+    return written;
+}
+
+static bool item_post(struct rest_call *call, enum transaction_verb verb, struct error *err)
+{
+    CLEANUP(rest_items_close) struct rest_items items = {0};
+    struct transaction_result result;
+    struct target target;
+
+    if (!rest_items_open(call, &items, err) || !target_of_body(call, &items, &target, err) ||
+        !item_write(call, &items, &target, verb, &result, err))
+        return false;
+    written_answer(call, &items, &target, &result, result.created ? 201 : 200);
+    return true;
+}
+
+bool rest_items_create(struct rest_call *call, struct error *err)
+{
+    return item_post(call, TRANSACTION_CREATE, err);
+}
+
+bool rest_items_upsert(struct rest_call *call, struct error *err)
+{
+    return item_post(call, TRANSACTION_UPSERT, err);
+}
+
+bool rest_items_replace(struct rest_call *call, struct error *err)
+{
+    CLEANUP(rest_items_close) struct rest_items items = {0};
+    struct transaction_result result;
+    struct target target, body;
+
+    if (!rest_items_open(call, &items, err) || !target_of_path(call, &items, &target, err) ||
+        !target_of_body(call, &items, &body, err))
+        return false;
+    if (!slice_equal(body.id.text, target.id.text))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "the id of an item cannot be changed: the body says \"%.*s\"",
+                         (int)MIN(body.id.text.len, (size_t)64), (const char *)body.id.text.data);
+    target.document = body.document;
+    if (!item_write(call, &items, &target, TRANSACTION_REPLACE, &result, err))
+        return false;
+    written_answer(call, &items, &target, &result, 200);
+    return true;
+}
+
+bool rest_items_delete(struct rest_call *call, struct error *err)
+{
+    CLEANUP(rest_items_close) struct rest_items items = {0};
+    struct transaction_result result;
+    struct target target = {0};
+
+    if (!rest_items_open(call, &items, err) || !target_of_path(call, &items, &target, err) ||
+        !item_write(call, &items, &target, TRANSACTION_DELETE, &result, err))
+        return false;
+    rest_items_headers(call, &items, rest_items_partition(&items, &target.key, call->arena),
+                       result.lsn);
+    call->status = 204;
+    return true;
+}

@@ -1,0 +1,55 @@
+/* Items on the wire: where one is, how it is read from a body and shown in an answer. Shared by all
+ * operations on items, batches and feeds. */
+#pragma once
+
+#include "container/meters.h"
+#include "front/rest/call.h"
+
+/* The container of a call as items see it. */
+struct rest_items {
+    struct container *container; /* a reference */
+    struct item_space space;
+    struct slice self; /* "dbs/{db}/colls/{c}/docs/", in the arena */
+};
+
+/* Opens the container of the route and checks what goes for every operation on its items: the
+ * session token, the consistency level. */
+NODISCARD bool rest_items_open(struct rest_call *call, struct rest_items *ret_items,
+                               struct error *err);
+void rest_items_close(struct rest_items *items);
+CLEANUP_VALUE_FN(struct rest_items, rest_items_close)
+
+/* The partition key of the header. *ret_given false: there is no header, and *ret_key is not
+ * written. */
+NODISCARD bool rest_items_key(struct rest_call *call, const struct rest_items *items,
+                              struct partition_key *ret_key, bool *ret_given, struct error *err);
+
+/* Takes system properties out of an item as a client sent it, and checks its id: a text within the
+ * rules. Both are borrowed from document or in the arena. */
+NODISCARD bool rest_item_clean(struct slice document, struct arena *arena, struct slice *ret_item,
+                               struct document_value *ret_id, struct error *err);
+
+/* Checks an id from a path or body. ERROR_BAD_REQUEST. */
+NODISCARD bool rest_item_id_check(struct slice id, struct error *err);
+
+/* Appends an item as clients see it: its properties, then _rid, _self, _etag, _attachments, _ts,
+ * and _lsn where asked for (0: not). */
+void rest_item_append(const struct rest_items *items, const struct item *item, uint64_t lsn,
+                      struct buf *body);
+
+/* What the request says about paying: consistency, priority, bucket. ERROR_BAD_REQUEST. */
+NODISCARD bool rest_items_metered(struct rest_call *call, struct metered_call *ret_metered,
+                                  struct error *err);
+
+/* Headers of an answer from one physical partition: session token, lsn, range id, content paths.
+ * lsn 0: where the partition stands now. */
+void rest_items_headers(struct rest_call *call, const struct rest_items *items, uint32_t partition,
+                        uint64_t lsn);
+
+/* The physical partition of a key. */
+uint32_t rest_items_partition(const struct rest_items *items, const struct partition_key *key,
+                              struct arena *arena);
+
+/* Options of a write from the headers: etags, indexing directive. */
+NODISCARD bool rest_items_options(struct rest_call *call, struct transaction_options *ret_options,
+                                  struct error *err);
