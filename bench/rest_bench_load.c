@@ -135,7 +135,7 @@ static void turn_measure(struct bench *bench, enum server server, enum operation
 static void sync_measure(struct bench *bench)
 {
     char path[256], bytes[SYNC_BYTES] = {0};
-    uint64_t end_ns = clock_monotonic_ns() + (uint64_t)(bench->seconds * 1e9) / 2;
+    uint64_t end_ns = clock_monotonic_ns() + (uint64_t)(bench->seconds * 1e9) / 3;
     int fd;
 
     snprintf(path, sizeof path, "%s/sync", bench->directory);
@@ -157,7 +157,7 @@ static void sync_measure(struct bench *bench)
 
 static void round_run(struct bench *bench, size_t round)
 {
-    for (size_t at = 0; at < CONNECTION_COUNTS; at++)
+    for (size_t at = 0; at < CONNECTION_COUNTS; at++) {
         for (size_t operation = 0; operation < OPERATION_COUNT; operation++)
             for (size_t i = 0; i < SERVER_COUNT; i++) {
                 enum server server = (enum server)((round + i) % SERVER_COUNT);
@@ -165,7 +165,8 @@ static void round_run(struct bench *bench, size_t round)
                 if (server != BARE || operation == READ)
                     turn_measure(bench, server, (enum operation)operation, at, round);
             }
-    sync_measure(bench);
+        sync_measure(bench);
+    }
 }
 
 /* --- Before ---------------------------------------------------------------------------------- */
@@ -227,14 +228,13 @@ static void cell_print(struct bench *bench, enum server server, enum operation o
     double rate = rate_of(bench, server, operation, at);
     double each_us = 1e6 / (double)MAX(cell->total.operations, (uint64_t)1);
 
-    printf(
-        "  %s of %s, %zu connections: %.0f/s, spread %.0f %%, p50 %.2f ms, p99 %.2f ms, CPU of the "
-        "server %.0f us each, of the generator %.0f us, which is busy %.0f %%\n",
-        operation_names[operation], server_names[server], connection_counts[at], rate,
-        (cell->rates[bench->rounds - 1] - cell->rates[0]) / rate * 100,
-        quantile_ms(&cell->total.latency_us, 0.5), quantile_ms(&cell->total.latency_us, 0.99),
-        cell->total.server_cpu_s * each_us, cell->total.generator_cpu_s * each_us,
-        cell->total.generator_cpu_s / cell->total.seconds * 100);
+    printf("  %s of %s, %zu at once: %.0f/s, spread %.0f %%, p50 %.2f ms, p99 %.2f ms, CPU of the "
+           "server %.0f us each, of the generator %.0f us, which is busy %.0f %%\n",
+           operation_names[operation], server_names[server], connection_counts[at], rate,
+           (cell->rates[bench->rounds - 1] - cell->rates[0]) / rate * 100,
+           quantile_ms(&cell->total.latency_us, 0.5), quantile_ms(&cell->total.latency_us, 0.99),
+           cell->total.server_cpu_s * each_us, cell->total.generator_cpu_s * each_us,
+           cell->total.generator_cpu_s / cell->total.seconds * 100);
 }
 
 static void rate_compare(struct bench *bench, enum server theirs, enum operation operation,
@@ -242,7 +242,7 @@ static void rate_compare(struct bench *bench, enum server theirs, enum operation
 {
     char name[128];
 
-    snprintf(name, sizeof name, "1 KB %s, %zu connections, per second, vs %s",
+    snprintf(name, sizeof name, "1 KB %s, %zu at once, per second, vs %s",
              operation_names[operation], connection_counts[at], server_names[theirs]);
     rounds_ratio(name, rate_of(bench, OURS, operation, at), rate_of(bench, theirs, operation, at),
                  goal);
@@ -256,7 +256,7 @@ static void cpu_compare(const struct bench *bench, enum server theirs, enum oper
     const struct load_result *b = &bench->cells[theirs][operation][at].total;
     char name[128];
 
-    snprintf(name, sizeof name, "1 KB %s, %zu connections, per CPU second of the server, vs %s",
+    snprintf(name, sizeof name, "1 KB %s, %zu at once, per CPU second of the server, vs %s",
              operation_names[operation], connection_counts[at], server_names[theirs]);
     rounds_ratio(name, (double)a->operations / a->server_cpu_s,
                  (double)b->operations / b->server_cpu_s, NULL);
@@ -267,7 +267,7 @@ static void latency_compare(const struct bench *bench, enum operation operation,
 {
     char name[128];
 
-    snprintf(name, sizeof name, "p99 of %s in ms, %zu connections, less is better, vs %s",
+    snprintf(name, sizeof name, "p99 of %s in ms, %zu at once, less is better, vs %s",
              operation_names[operation], connection_counts[at], other);
     rounds_ratio(name, quantile_ms(&bench->cells[OURS][operation][at].total.latency_us, 0.99),
                  other_ms, goal);

@@ -68,6 +68,7 @@ bool certificate_new(const struct certificate_source *source, struct certificate
 {
     CLEANUP(certificate_free) struct certificate *certificate = MEMORY_NEW(struct certificate);
     char host[HOST_NAME_SIZE] = "";
+    struct certificate_names_source names;
 
     certificate->source = source;
     certificate->arena = arena_new();
@@ -77,9 +78,13 @@ bool certificate_new(const struct certificate_source *source, struct certificate
     if (gethostname(host, sizeof host) != 0)
         host[0] = '\0';
     host[sizeof host - 1] = '\0';
+    names = (struct certificate_names_source){
+        .host = slice_of_text(host),
+        .account_suffix = slice_of_text(source->account_suffix),
+        .extra = slice_of_text(source->names),
+    };
     if (!source_check(source, err) ||
-        !certificate_names_make(slice_of_text(source->names), slice_of_text(host),
-                                certificate->arena, &certificate->names, err))
+        !certificate_names_make(&names, certificate->arena, &certificate->names, err))
         return false;
     *ret_certificate = TAKE(certificate);
     return true;

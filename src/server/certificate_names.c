@@ -98,19 +98,23 @@ static bool extra_add(struct certificate_names *names, struct slice text, struct
     return true;
 }
 
-bool certificate_names_make(struct slice extra, struct slice host, struct arena *arena,
-                            struct certificate_names *ret_names, struct error *err)
+static bool suffix_add(struct certificate_names *names, struct slice suffix, struct arena *arena,
+                       struct error *err)
 {
-    static const char *const own[] = {"localhost", "*.localhost", "127.0.0.1", "::1"};
     struct certificate_name name;
+    struct slice text = arena_printf(arena, "*.%.*s", SLICE_ARG(suffix));
+
+    if (!name_parse(text, arena, &name) || !names_add(names, &name))
+        return error_set(err, ERROR_CONFIGURATION, "account.host_suffix: \"%.*s\" is no host name",
+                         (int)MIN(suffix.len, (size_t)80), (const char *)suffix.data);
+    return true;
+}
+
+static bool extras_add(struct certificate_names *names, struct slice extra, struct arena *arena,
+                       struct error *err)
+{
     struct slice text;
 
-    ret_names->count = 0;
-    for (size_t i = 0; i < ARRAY_LEN(own); i++)
-        if (name_parse(slice_of_text(own[i]), arena, &name))
-            names_add(ret_names, &name);
-    if (host.len && name_parse(host, arena, &name))
-        names_add(ret_names, &name);
     extra = slice_trim(extra);
     while (extra.len) {
         if (!slice_split(extra, ',', &text, &extra)) {
@@ -119,8 +123,25 @@ bool certificate_names_make(struct slice extra, struct slice host, struct arena 
         } else if (slice_trim(extra).len == 0) {
             return error_set(err, ERROR_CONFIGURATION, "tls.names ends in a comma");
         }
-        if (!extra_add(ret_names, slice_trim(text), arena, err))
+        if (!extra_add(names, slice_trim(text), arena, err))
             return false;
     }
     return true;
+}
+
+bool certificate_names_make(const struct certificate_names_source *source, struct arena *arena,
+                            struct certificate_names *ret_names, struct error *err)
+{
+    static const char *const own[] = {"localhost", "*.localhost", "127.0.0.1", "::1"};
+    struct certificate_name name;
+
+    ret_names->count = 0;
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        if (name_parse(slice_of_text(own[i]), arena, &name))
+            names_add(ret_names, &name);
+    if (source->host.len && name_parse(source->host, arena, &name))
+        names_add(ret_names, &name);
+    if (source->account_suffix.len && !suffix_add(ret_names, source->account_suffix, arena, err))
+        return false;
+    return extras_add(ret_names, source->extra, arena, err);
 }

@@ -98,6 +98,7 @@ static bool certificate_prepare(struct server *server, struct error *err)
         .certificate_path = server->settings->tls_certificate,
         .key_path = server->settings->tls_key,
         .names = server->settings->tls_names,
+        .account_suffix = server->settings->account_host_suffix,
         .log = server->log,
     };
     return certificate_new(&server->certificate_source, &server->certificate, err);

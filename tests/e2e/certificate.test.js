@@ -34,10 +34,11 @@ function kept(t) {
 
 test('clients that trust the exported authority accept localhost, addresses and extra names', async (t) => {
   const { directory, node } = kept(t);
-  const server = await Server.start(t, [...node, '--set', 'tls.names=db.example, *.db.example, 10.0.0.7']);
+  const server = await Server.start(t, [...node, '--set', 'tls.names=db.example, *.db.example, 10.0.0.7',
+    '--set', 'account.host_suffix=accounts.example']);
   const { code, out: ca } = await orrery(['certificate', 'export', '--directory', directory]);
   assert.equal(code, 0);
-  for (const host of ['localhost', '127.0.0.1', 'db.example', 'orders.db.example'])
+  for (const host of ['localhost', '127.0.0.1', 'db.example', 'orders.db.example', 'orders.accounts.example'])
     await verified(server, ca, host);
   await assert.rejects(verified(server, ca, 'elsewhere.example'), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' });
   await assert.rejects(verified(server, undefined, 'localhost'), { code: /SELF_SIGNED|UNABLE_TO/ });

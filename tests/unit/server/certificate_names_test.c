@@ -3,17 +3,25 @@
 #include "base/buf.h"
 #include "support/check.h"
 
+static bool make(struct slice extra, struct arena *arena, struct certificate_names *ret_names,
+                 struct error *err)
+{
+    const struct certificate_names_source source = {.extra = extra};
+
+    return certificate_names_make(&source, arena, ret_names, err);
+}
+
 /* The names as one text. */
 static const char *joined(struct arena *arena, const char *extra, const char *host)
 {
+    const struct certificate_names_source source = {.host = slice_of_text(host),
+                                                    .extra = slice_of_text(extra)};
     struct certificate_names names;
     CLEANUP(buf_done) struct buf text;
     struct error err;
 
     buf_init(&text, BUF_DEFAULT_MAX);
-    assert_ok(
-        certificate_names_make(slice_of_text(extra), slice_of_text(host), arena, &names, &err),
-        &err);
+    assert_ok(certificate_names_make(&source, arena, &names, &err), &err);
     for (size_t i = 0; i < names.count; i++) {
         buf_append_text(&text, i > 0 ? " " : "");
         buf_append_slice(&text, names.list[i].text);
@@ -48,13 +56,28 @@ static void extra_names_come_in_small_letters_and_once(void **state UNUSED)
                         "fe80::1 a_b");
 }
 
+static void accounts_are_hosts_below_their_suffix(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct certificate_names_source source = {.account_suffix = SLICE("db.example")};
+    struct certificate_names names;
+    struct error err;
+
+    assert_ok(certificate_names_make(&source, arena, &names, &err), &err);
+    assert_int_equal(names.count, 5);
+    assert_slice_equal(names.list[4].text, SLICE("*.db.example"));
+    source.account_suffix = SLICE(".db.example");
+    assert_fails(certificate_names_make(&source, arena, &names, &err), &err, ERROR_CONFIGURATION);
+    assert_contains(err.message, "account.host_suffix");
+}
+
 static void addresses_are_known_as_such(void **state UNUSED)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct certificate_names names;
     struct error err;
 
-    assert_ok(certificate_names_make(SLICE("10.0.0.7,db"), SLICE_NONE, arena, &names, &err), &err);
+    assert_ok(make(SLICE("10.0.0.7,db"), arena, &names, &err), &err);
     assert_int_equal(names.list[0].address_len, 0);
     assert_int_equal(names.list[2].address_len, 4);
     assert_int_equal(names.list[3].address_len, 16);
@@ -74,9 +97,7 @@ static void what_is_no_name_is_refused_by_name(void **state UNUSED)
         struct certificate_names names;
         struct error err;
 
-        assert_fails(
-            certificate_names_make(slice_of_text(wrong[i]), SLICE_NONE, arena, &names, &err), &err,
-            ERROR_CONFIGURATION);
+        assert_fails(make(slice_of_text(wrong[i]), arena, &names, &err), &err, ERROR_CONFIGURATION);
         assert_contains(err.message, "tls.names");
     }
 }
@@ -89,14 +110,12 @@ static void long_names_and_labels_are_refused(void **state UNUSED)
     char text[256];
 
     memset(text, 'a', sizeof text);
-    assert_ok(certificate_names_make(slice_of(text, 63), SLICE_NONE, arena, &names, &err), &err);
-    assert_fails(certificate_names_make(slice_of(text, 64), SLICE_NONE, arena, &names, &err), &err,
-                 ERROR_CONFIGURATION);
+    assert_ok(make(slice_of(text, 63), arena, &names, &err), &err);
+    assert_fails(make(slice_of(text, 64), arena, &names, &err), &err, ERROR_CONFIGURATION);
     for (size_t i = 50; i < sizeof text; i += 50)
         text[i] = '.';
-    assert_ok(certificate_names_make(slice_of(text, 253), SLICE_NONE, arena, &names, &err), &err);
-    assert_fails(certificate_names_make(slice_of(text, 254), SLICE_NONE, arena, &names, &err), &err,
-                 ERROR_CONFIGURATION);
+    assert_ok(make(slice_of(text, 253), arena, &names, &err), &err);
+    assert_fails(make(slice_of(text, 254), arena, &names, &err), &err, ERROR_CONFIGURATION);
 }
 
 static void more_names_than_the_limit_are_refused(void **state UNUSED)
@@ -109,10 +128,9 @@ static void more_names_than_the_limit_are_refused(void **state UNUSED)
     buf_init(&text, BUF_DEFAULT_MAX);
     for (int i = 0; i < CERTIFICATE_NAMES_MAX - 4; i++)
         buf_printf(&text, "%sn%d", i > 0 ? "," : "", i);
-    assert_ok(certificate_names_make(buf_slice(&text), SLICE_NONE, arena, &names, &err), &err);
+    assert_ok(make(buf_slice(&text), arena, &names, &err), &err);
     BUF_APPEND(&text, ",one-more");
-    assert_fails(certificate_names_make(buf_slice(&text), SLICE_NONE, arena, &names, &err), &err,
-                 ERROR_CONFIGURATION);
+    assert_fails(make(buf_slice(&text), arena, &names, &err), &err, ERROR_CONFIGURATION);
 }
 
 int main(void)
@@ -121,6 +139,7 @@ int main(void)
         cmocka_unit_test(a_certificate_is_always_for_this_machine),
         cmocka_unit_test(a_machine_without_a_proper_name_is_left_out),
         cmocka_unit_test(extra_names_come_in_small_letters_and_once),
+        cmocka_unit_test(accounts_are_hosts_below_their_suffix),
         cmocka_unit_test(addresses_are_known_as_such),
         cmocka_unit_test(what_is_no_name_is_refused_by_name),
         cmocka_unit_test(long_names_and_labels_are_refused),

@@ -38,7 +38,7 @@ CLEANUP_VALUE_FN(struct place, place_done)
 static bool try_start(const struct place *place, const char *names, int64_t now_ms,
                       struct error *err)
 {
-    const struct certificate_source source = {"", "", names, NULL};
+    const struct certificate_source source = {"", "", names, "", NULL};
     CLEANUP(certificate_free) struct certificate *certificate = NULL;
     CLEANUP(net_tls_context_unref) struct net_tls_context *context = NULL;
 
@@ -270,7 +270,7 @@ static void a_pair_of_somebody_else_is_left_alone(void **state UNUSED)
 
 static void in_memory_the_authority_lives_as_long_as_the_server(void **state UNUSED)
 {
-    const struct certificate_source source = {"", "", "", NULL};
+    const struct certificate_source source = {"", "", "", "", NULL};
     CLEANUP(certificate_free) struct certificate *certificate = NULL;
     CLEANUP(buf_done) struct buf first;
     CLEANUP(buf_done) struct buf second;
@@ -300,7 +300,7 @@ static void settings_that_contradict_are_refused(void **state UNUSED)
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct certificate_source source = {cases[i].certificate, cases[i].key,
-                                                  cases[i].names, NULL};
+                                                  cases[i].names, "", NULL};
         CLEANUP(certificate_free) struct certificate *certificate = NULL;
         struct error err;
 
@@ -315,7 +315,7 @@ static void the_operators_certificate_has_no_authority_of_ours(void **state UNUS
     CLEANUP(certificate_free) struct certificate *certificate = NULL;
     CLEANUP(net_tls_context_unref) struct net_tls_context *context = NULL;
     CLEANUP(buf_done) struct buf text;
-    struct certificate_source source = {"", "", "", NULL};
+    struct certificate_source source = {"", "", "", "", NULL};
     struct error err;
 
     place_init(&place);

@@ -23,11 +23,10 @@ CLEANUP_VALUE_FN(struct issuer, issuer_done)
 
 static void names_set(struct issuer *issuer, const char *extra)
 {
+    const struct certificate_names_source source = {.extra = slice_of_text(extra)};
     struct error err;
 
-    assert_ok(certificate_names_make(slice_of_text(extra), SLICE_NONE, issuer->arena,
-                                     &issuer->names, &err),
-              &err);
+    assert_ok(certificate_names_make(&source, issuer->arena, &issuer->names, &err), &err);
 }
 
 static void issuer_init(struct issuer *issuer)
