@@ -224,6 +224,8 @@ void server_free(struct server *server)
         return;
     net_listener_free(server->rest);
     net_workers_free(server->workers);
+    if (server->rest_front)
+        rest_wait(server->rest_front);
     net_loops_free(server->loops);
     net_http_free(server->http);
     rest_free(server->rest_front);
