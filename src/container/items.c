@@ -406,8 +406,8 @@ static bool is_warm(const struct item_scope *scope, struct slice logical,
 bool items_write_start(const struct item_space *space, const struct partition_key *key,
                        const struct document_value *id, enum transaction_verb verb,
                        struct slice document, const struct transaction_options *options,
-                       struct arena *arena, items_write_done *done, void *context,
-                       bool *ret_begun, struct error *err)
+                       struct arena *arena, items_write_done *done, void *context, bool *ret_begun,
+                       struct error *err)
 {
     struct slice logical = item_logical(&space->definition->key, key, arena);
     struct item_scope scope = item_space_scope(space, logical);

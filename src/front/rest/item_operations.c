@@ -144,8 +144,7 @@ void rest_item_written(struct rest_call *call, const struct rest_items *items,
     }
     if (!minimal(call))
         rest_item_append(items, &result->item, 0, &call->body);
-    item_answer(call, items, &target->key, &result->item, result->lsn,
-                result->created ? 201 : 200);
+    item_answer(call, items, &target->key, &result->item, result->lsn, result->created ? 201 : 200);
 }
 
 /* Longer bodies take longer to read than a loop has time for. */

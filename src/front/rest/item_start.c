@@ -1,6 +1,6 @@
-/* Writes without a worker: the loop begins them, the committer makes them durable, the loop answers.
- * A write so waits for nothing but its commit, and any number of them can be under way. What
- * cannot be done that way runs again from its beginning on a worker; so does what lost against
+/* Writes without a worker: the loop begins them, the committer makes them durable, the loop
+ * answers. A write so waits for nothing but its commit, and any number of them can be under way.
+ * What cannot be done that way runs again from its beginning on a worker; so does what lost against
  * another writer. */
 #include "front/rest/items.h"
 
