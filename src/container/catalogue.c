@@ -271,9 +271,9 @@ static void account_give_keys(struct state *state, const struct account_keys *ke
     state_account(state)->keys = *keys;
 }
 
-static bool account_create(struct catalogue *catalogue, struct slice id, struct slice properties,
-                           const struct account_keys *keys, struct account **ret_account,
-                           struct error *err)
+bool catalogue_account_create_keyed(struct catalogue *catalogue, struct slice id,
+                                    struct slice properties, const struct account_keys *keys,
+                                    struct account **ret_account, struct error *err)
 {
     CLEANUP(change_end) struct change change;
     struct state *state;
@@ -297,14 +297,7 @@ static bool account_create(struct catalogue *catalogue, struct slice id, struct 
 bool catalogue_account_create(struct catalogue *catalogue, struct slice id, struct slice properties,
                               struct account **ret_account, struct error *err)
 {
-    return account_create(catalogue, id, properties, NULL, ret_account, err);
-}
-
-bool catalogue_account_create_keyed(struct catalogue *catalogue, struct slice id,
-                                    struct slice properties, const struct account_keys *keys,
-                                    struct account **ret_account, struct error *err)
-{
-    return account_create(catalogue, id, properties, keys, ret_account, err);
+    return catalogue_account_create_keyed(catalogue, id, properties, NULL, ret_account, err);
 }
 
 bool catalogue_account_set_keys(struct catalogue *catalogue, struct slice id,

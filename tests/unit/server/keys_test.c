@@ -218,8 +218,8 @@ static void keys_others_can_read_are_refused(void **state)
 
 static void a_broken_file_is_refused_and_kept_while_it_is_needed(void **state)
 {
-    static const char *const texts[] = {"", "\n", "primary\n", "primary short\n", "secondary x\n",
-                                        "tertiary x\n"};
+    static const char *const texts[] = {
+        "", "\n", "primary\n", "primary short\n", "secondary x\n", "tertiary x\n"};
     struct bench *bench = *state;
     CLEANUP(account_unref) struct account *account = NULL;
     struct keys keys;
@@ -233,9 +233,8 @@ static void a_broken_file_is_refused_and_kept_while_it_is_needed(void **state)
         assert_fails(keys_load(bench->catalogue, bench->scratch.path, &keys, &err), &err,
                      ERROR_CONFIGURATION);
         assert_file_holds(bench, i < ARRAY_LEN(texts) ? texts[i] : twice);
-        assert_fails(
-            catalogue_account_open(bench->catalogue, SLICE("default"), &account, &err), &err,
-            ERROR_NOT_FOUND);
+        assert_fails(catalogue_account_open(bench->catalogue, SLICE("default"), &account, &err),
+                     &err, ERROR_NOT_FOUND);
     }
 }
 
