@@ -112,11 +112,13 @@ test('what does not exist is a named error in JSON with an activity id', async (
   const server = await Server.start(t);
   for (const [path, status, code] of [
     ['/nowhere/"quoted"', 404, 'NotFound'],
-    ['/readyx', 404, 'NotFound'],
-    ['/', 501, 'NotImplemented'],
-    ['/dbs', 501, 'NotImplemented'],
-    ['/dbs/d/colls/c/docs', 501, 'NotImplemented'],
-    ['/offers', 501, 'NotImplemented'],
+    ['/readyx', 403, 'Forbidden'], // no account of that name
+    ['/', 401, 'Unauthorized'],
+    ['/dbs', 401, 'Unauthorized'],
+    ['/dbs/', 400, 'BadRequest'],
+    ['/dbs/d/nothing', 404, 'NotFound'],
+    ['/dbs/d/colls/c/docs', 401, 'Unauthorized'],
+    ['/offers', 401, 'Unauthorized'],
   ]) {
     const answer = await server.get(path);
     assert.equal(answer.status, status, path);
