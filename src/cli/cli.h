@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "server/settings.h"
 
 #include <getopt.h>
 
@@ -27,6 +28,8 @@ int cli_account(int argc, char **argv);
 void cli_account_help(void);
 int cli_stats(int argc, char **argv);
 void cli_stats_help(void);
+int cli_certificate(int argc, char **argv);
+void cli_certificate_help(void);
 int cli_help(int argc, char **argv);
 void cli_help_help(void);
 int cli_version(int argc, char **argv);
@@ -53,3 +56,8 @@ struct cli_words {
 };
 int cli_words_read(int argc, char **argv, const struct option *options,
                    const struct cli_words *words, bool *ret_help);
+
+/* The directory a server keeps its keys and certificates in: the given one, or if that is NULL what
+ * the environment says as for `orrery serve`. Settings hold the text. */
+NODISCARD bool cli_directory_find(const char *given, struct settings *settings,
+                                  const char **ret_directory, struct error *err);

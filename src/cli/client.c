@@ -4,12 +4,12 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "cli/cli.h"
 #include "cli/client_socket.h"
 #include "container/account_keys.h"
 #include "document/json.h"
 #include "front/rest/signature.h"
 #include "server/file.h"
-#include "server/nodes.h"
 
 #include <limits.h>
 #include <openssl/crypto.h>
@@ -37,8 +37,9 @@ void cli_client_help(void)
            "  --account NAME       ask as this account instead of the default one\n"
            "  --key-file FILE      a file with a read-write key of the account. Without it:\n"
            "                       ORRERY_KEY, else the file `keys` beside the server's data\n"
-           "  --directory DIR      where those data are ($XDG_DATA_HOME/orrery, or\n"
-           "                       ~/.local/share/orrery)\n"
+           "  --directory DIR      where those data are: of the first rocksdb: node. Without it,\n"
+           "                       what the environment says as for `orrery serve`, or\n"
+           "                       $XDG_DATA_HOME/orrery, or ~/.local/share/orrery\n"
            "  --dev                the public emulator key, for a server started with --dev\n"
            "  --ca FILE            certificates (PEM) to trust besides the system's\n"
            "  --json               print the server's answer as it is\n"
@@ -157,23 +158,11 @@ static bool key_read(struct cli_client *client, const char *path, struct error *
            error_set(err, ERROR_CONFIGURATION, "file \"%s\" holds no account key", path);
 }
 
-static bool key_find(struct cli_client *client, const struct cli_client_options *options,
-                     struct error *err)
+static bool key_beside_data(struct cli_client *client, const char *directory, struct error *err)
 {
-    const char *variable = getenv("ORRERY_KEY");
-    char directory[PATH_MAX - 8], path[PATH_MAX];
+    char path[PATH_MAX];
     struct error cause;
 
-    if (options->key_file)
-        return key_read(client, options->key_file, err);
-    if (options->dev)
-        return key_take(client, slice_of_text(account_key_emulator));
-    if (variable && variable[0])
-        return key_take(client, slice_of_text(variable)) ||
-               error_set(err, ERROR_CONFIGURATION, "the variable ORRERY_KEY holds no account key");
-    if (!nodes_default_directory(options->directory ? options->directory : "", directory,
-                                 sizeof directory, err))
-        return false;
     snprintf(path, sizeof path, "%s/keys", directory);
     return key_read(client, path, &cause) ||
            error_set(err, ERROR_CONFIGURATION,
@@ -182,50 +171,65 @@ static bool key_find(struct cli_client *client, const struct cli_client_options 
                      cause.message);
 }
 
-/* Whom to trust: what was given, else the certificate a server keeps beside its data. */
-static void ca_find(struct cli_client *client, const struct cli_client_options *options)
+static bool key_find(struct cli_client *client, const struct cli_client_options *options,
+                     const char *directory, struct error *err)
 {
-    static const char *const names[] = {"tls/ca.pem", "tls/certificate.pem"};
-    char directory[PATH_MAX - 32];
-    struct error ignored;
+    const char *variable = getenv("ORRERY_KEY");
 
+    if (options->key_file)
+        return key_read(client, options->key_file, err);
+    if (options->dev)
+        return key_take(client, slice_of_text(account_key_emulator));
+    if (variable && variable[0])
+        return key_take(client, slice_of_text(variable)) ||
+               error_set(err, ERROR_CONFIGURATION, "the variable ORRERY_KEY holds no account key");
+    return key_beside_data(client, directory, err);
+}
+
+/* Whom to trust: what was given, else the authority a server keeps beside its data. */
+static void ca_find(struct cli_client *client, const struct cli_client_options *options,
+                    const char *directory)
+{
     if (options->ca) {
         snprintf(client->ca, sizeof client->ca, "%s", options->ca);
         return;
     }
-    if (!nodes_default_directory(options->directory ? options->directory : "", directory,
-                                 sizeof directory, &ignored))
-        return;
-    for (size_t i = 0; i < ARRAY_LEN(names) && !client->ca[0]; i++) {
-        snprintf(client->ca, sizeof client->ca, "%s/%s", directory, names[i]);
-        if (access(client->ca, R_OK) != 0)
-            client->ca[0] = '\0';
-    }
+    snprintf(client->ca, sizeof client->ca, "%s/tls/ca.pem", directory);
+    if (access(client->ca, R_OK) != 0)
+        client->ca[0] = '\0';
+}
+
+static bool account_take(struct cli_client *client, const char *account, struct error *err)
+{
+    if (client->prefix[0])
+        return error_set(err, ERROR_CONFIGURATION,
+                         "the endpoint names the account \"%s\" already: leave --account out",
+                         client->prefix + 1);
+    client->prefix[0] = '/';
+    return slice_fit(slice_of_text(account), client->prefix + 1, sizeof client->prefix - 1) ||
+           error_set(err, ERROR_CONFIGURATION, "the name given with --account is too long");
 }
 
 bool cli_client_new(const struct cli_client_options *options, struct cli_client **ret_client,
                     struct error *err)
 {
     CLEANUP(cli_client_free) struct cli_client *client = MEMORY_NEW(struct cli_client);
-    const char *variable = getenv("ORRERY_ENDPOINT");
-    const char *endpoint = options->endpoint        ? options->endpoint
+    CLEANUP(settings_free) struct settings *settings = settings_new();
+    const char *variable = getenv("ORRERY_ENDPOINT"), *directory = "";
+    const char *endpoint = options->endpoint         ? options->endpoint
                            : variable && variable[0] ? variable
                                                      : endpoint_default;
+    struct error ignored;
 
-    if (!endpoint_parse(client, slice_of_text(endpoint), err) || !key_find(client, options, err))
+    /* Where there is no directory there may still be a key. */
+    if (!cli_directory_find(options->directory, settings, &directory, &ignored))
+        directory = "";
+    if (!endpoint_parse(client, slice_of_text(endpoint), err) ||
+        !key_find(client, options, directory, err) ||
+        (options->account && !account_take(client, options->account, err)))
         return false;
-    if (options->account) {
-        if (client->prefix[0])
-            return error_set(err, ERROR_CONFIGURATION,
-                             "the endpoint names the account \"%s\" already: leave --account out",
-                             client->prefix + 1);
-        client->prefix[0] = '/';
-        if (!slice_fit(slice_of_text(options->account), client->prefix + 1,
-                       sizeof client->prefix - 1))
-            return error_set(err, ERROR_CONFIGURATION, "the name given with --account is too long");
-    }
     if (client->tls)
-        ca_find(client, options);
+        ca_find(client, options, directory);
     *ret_client = TAKE(client);
     return true;
 }

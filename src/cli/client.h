@@ -1,8 +1,8 @@
 /* Client: asks the administration of a server (docs/admin.md) for the commands that need one.
  *
  * One connection for each request, http or https, blocking with a deadline. Certificates are
- * checked against the system's, the file given with --ca, and the one the server keeps beside its
- * data. */
+ * checked against the system's and against the file given with --ca, else the authority the server
+ * keeps beside its data. */
 #pragma once
 
 #include "base/arena.h"

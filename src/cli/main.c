@@ -2,14 +2,18 @@
 #include "cli/cli.h"
 
 #include "base/nearest.h"
+#include "server/nodes.h"
 
 #include <stdarg.h>
+#include <unistd.h>
 
 const struct cli_command cli_commands[] = {
     {"serve", "start the server", cli_serve, cli_serve_help},
     {"account", "list, create and drop accounts, show and rotate keys", cli_account,
      cli_account_help},
     {"stats", "what databases and containers hold and who uses them", cli_stats, cli_stats_help},
+    {"certificate", "show or export the certificate authority clients have to trust",
+     cli_certificate, cli_certificate_help},
     {"version", "print the version", cli_version, cli_version_help},
     {"help", "explain a command, the settings or the errors", cli_help, cli_help_help},
     {NULL},
@@ -92,6 +96,17 @@ int cli_words_read(int argc, char **argv, const struct option *options,
         }
         words->words[count++] = argv[optind++];
     }
+}
+
+bool cli_directory_find(const char *given, struct settings *settings, const char **ret_directory,
+                        struct error *err)
+{
+    if (given) {
+        *ret_directory = given;
+        return true;
+    }
+    return settings_read_environment(settings, environ, err) &&
+           nodes_find_directory(settings, settings->arena, ret_directory, err);
 }
 
 static int command_unknown(const char *name)

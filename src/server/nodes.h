@@ -19,17 +19,17 @@ NODISCARD bool nodes_open(const struct settings *settings, struct log *log,
 void nodes_close(struct nodes *nodes); /* NULL is fine */
 CLEANUP_FN(struct nodes *, nodes_close)
 
-/* Where data goes when no node is named: the given directory (server.directory), or if that is
- * empty what the XDG base directories say. ERROR_CONFIGURATION: they say nothing. */
-NODISCARD bool nodes_default_directory(const char *given, char *ret_path, size_t size,
-                                       struct error *err);
-
 size_t nodes_count(const struct nodes *nodes);
 const struct nodes_member *nodes_at(const struct nodes *nodes, size_t index);
 
 /* The directory of the first rocksdb: node, where the server may keep files of its own; NULL when
  * there is none. */
 const char *nodes_directory(const struct nodes *nodes);
+
+/* The same directory as settings say, without opening anything: for whoever looks into it while no
+ * server runs. In arena or in the settings. ERROR_CONFIGURATION when there is none. */
+NODISCARD bool nodes_find_directory(const struct settings *settings, struct arena *arena,
+                                    const char **ret_directory, struct error *err);
 
 /* Whether every node serves every partition it holds. Blocks as long as a node does. An error says
  * which does not and why. */

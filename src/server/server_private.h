@@ -17,6 +17,8 @@ struct server {
     struct nodes *nodes;
     struct store *store;
     struct keys keys;
+    struct certificate_source certificate_source;
+    struct certificate *certificate;
     struct net_loops *loops;
     struct net_workers *workers;
     struct net_http *http;
@@ -27,6 +29,3 @@ struct server {
 
 /* What the REST front's administration asks of the server. */
 struct admin_hooks server_admin_hooks(struct server *server);
-
-/* Where the certificate comes from. */
-struct certificate_source server_certificate_source(const struct server *server);
