@@ -105,8 +105,7 @@ static int account_list(struct account_command *command)
             return failed(&err);
         if (command->options.json)
             print_json(&answer);
-        if (answer.document.data &&
-            document_find(answer.document, SLICE("accounts"), &accounts) &&
+        if (answer.document.data && document_find(answer.document, SLICE("accounts"), &accounts) &&
             accounts.type == DOCUMENT_ARRAY)
             rows_add(table, accounts.document);
         next = answer.document.data ? cli_answer_text(answer.document, "next") : SLICE_NONE;
@@ -210,7 +209,8 @@ static int account_drop(struct account_command *command)
         return cli_fail(CLI_USAGE,
                         "account \"%s\" has %lld databases with %lld containers, which would all "
                         "be deleted: say --yes to do it",
-                        command->words[1], (long long)cli_answer_number(answer.document, "databases"),
+                        command->words[1],
+                        (long long)cli_answer_number(answer.document, "databases"),
                         (long long)cli_answer_number(answer.document, "containers"));
     }
     if (!ask(command, "DELETE", NULL, SLICE_NONE, &answer, &err))
@@ -244,8 +244,8 @@ static int verb_unknown(const char *name)
     if (nearest.name)
         return cli_fail(CLI_USAGE, "account knows no \"%s\": did you mean \"%s\"?", name,
                         nearest.name);
-    return cli_fail(CLI_USAGE, "account knows no \"%s\": `orrery account --help` lists what it does",
-                    name);
+    return cli_fail(CLI_USAGE,
+                    "account knows no \"%s\": `orrery account --help` lists what it does", name);
 }
 
 static int verb_run(const struct verb *verb, struct account_command *command)

@@ -33,17 +33,18 @@ struct cli_client {
 
 void cli_client_help(void)
 {
-    printf("  --endpoint URL       where the server is (http://127.0.0.1:8081, or ORRERY_ENDPOINT)\n"
-           "  --account NAME       ask as this account instead of the default one\n"
-           "  --key-file FILE      a file with a read-write key of the account. Without it:\n"
-           "                       ORRERY_KEY, else the file `keys` beside the server's data\n"
-           "  --directory DIR      where those data are: of the first rocksdb: node. Without it,\n"
-           "                       what the environment says as for `orrery serve`, or\n"
-           "                       $XDG_DATA_HOME/orrery, or ~/.local/share/orrery\n"
-           "  --dev                the public emulator key, for a server started with --dev\n"
-           "  --ca FILE            certificates (PEM) to trust besides the system's\n"
-           "  --json               print the server's answer as it is\n"
-           "  -h, --help           this text\n");
+    printf(
+        "  --endpoint URL       where the server is (http://127.0.0.1:8081, or ORRERY_ENDPOINT)\n"
+        "  --account NAME       ask as this account instead of the default one\n"
+        "  --key-file FILE      a file with a read-write key of the account. Without it:\n"
+        "                       ORRERY_KEY, else the file `keys` beside the server's data\n"
+        "  --directory DIR      where those data are: of the first rocksdb: node. Without it,\n"
+        "                       what the environment says as for `orrery serve`, or\n"
+        "                       $XDG_DATA_HOME/orrery, or ~/.local/share/orrery\n"
+        "  --dev                the public emulator key, for a server started with --dev\n"
+        "  --ca FILE            certificates (PEM) to trust besides the system's\n"
+        "  --json               print the server's answer as it is\n"
+        "  -h, --help           this text\n");
 }
 
 bool cli_client_take(struct cli_client_options *options, int option, const char *value)
@@ -259,8 +260,7 @@ static void encoded_append(struct buf *out, struct slice text)
     for (size_t i = 0; i < text.len; i++) {
         uint8_t c = text.data[i], small = c | 0x20;
 
-        if ((small >= 'a' && small <= 'z') || (c >= '0' && c <= '9') ||
-            (c && strchr("-_.~/", c)))
+        if ((small >= 'a' && small <= 'z') || (c >= '0' && c <= '9') || (c && strchr("-_.~/", c)))
             buf_append_byte(out, c);
         else
             buf_printf(out, "%%%02X", c);
@@ -272,8 +272,8 @@ static void authorization_append(const struct cli_client *client, const char *me
 {
     char date[CLOCK_HTTP_DATE_LEN], small_date[CLOCK_HTTP_DATE_LEN], verb[8] = "", sig[48];
     uint8_t mac[REST_SIGNATURE_LEN];
-    struct slice parts[] = {SLICE_NONE, SLICE("\n_orrery\n"), path, SLICE("\n"), SLICE_NONE,
-                            SLICE("\n\n")};
+    struct slice parts[] = {SLICE_NONE,  SLICE("\n_orrery\n"), path,
+                            SLICE("\n"), SLICE_NONE,           SLICE("\n\n")};
 
     clock_http_date(clock_wall_ms(), date);
     for (size_t i = 0; i < sizeof date; i++)
@@ -301,7 +301,8 @@ static void request_make(const struct cli_client *client, const char *method, st
         BUF_APPEND(out, "?");
         buf_append_slice(out, query);
     }
-    buf_printf(out, " HTTP/1.1\r\nHost: %s%s%s:%s\r\nConnection: close\r\nUser-Agent: orrery/%s\r\n",
+    buf_printf(out,
+               " HTTP/1.1\r\nHost: %s%s%s:%s\r\nConnection: close\r\nUser-Agent: orrery/%s\r\n",
                six ? "[" : "", client->host, six ? "]" : "", client->port, ORRERY_VERSION);
     authorization_append(client, method, path, out);
     if (body.data)

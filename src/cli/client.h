@@ -31,7 +31,9 @@ enum { CLI_CLIENT_OPTION = 2000, CLI_CLIENT_OPTION_COUNT = 7 };
         {"directory", required_argument, NULL, CLI_CLIENT_OPTION + 3},                             \
         {"ca", required_argument, NULL, CLI_CLIENT_OPTION + 4},                                    \
         {"dev", no_argument, NULL, CLI_CLIENT_OPTION + 5},                                         \
-        {"json", no_argument, NULL, CLI_CLIENT_OPTION + 6}
+    {                                                                                              \
+        "json", no_argument, NULL, CLI_CLIENT_OPTION + 6                                           \
+    }
 void cli_client_help(void);
 
 /* Takes one of those options. False: it is another. */

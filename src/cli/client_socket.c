@@ -103,10 +103,9 @@ static bool link_secure(struct link *link, const struct cli_socket_target *targe
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(link->context), X509_V_FLAG_PARTIAL_CHAIN);
     link->ssl = SSL_new(link->context);
     if (!link->ssl || !SSL_set_fd(link->ssl, link->fd) ||
-        (is_address
-             ? !X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(link->ssl), target->host)
-             : !SSL_set1_host(link->ssl, target->host) ||
-                   !SSL_set_tlsext_host_name(link->ssl, target->host)) ||
+        (is_address ? !X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(link->ssl), target->host)
+                    : !SSL_set1_host(link->ssl, target->host) ||
+                          !SSL_set_tlsext_host_name(link->ssl, target->host)) ||
         SSL_connect(link->ssl) != 1)
         return tls_failed(link, err);
     return true;

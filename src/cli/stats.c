@@ -9,15 +9,16 @@ enum { OPTION_KEYS = 'k', OPTION_MINUTES = 'm', WORDS_MAX = 2, MINUTES_MAX = 60 
 
 void cli_stats_help(void)
 {
-    printf("Usage: orrery stats [DATABASE [CONTAINER]] [--keys] [--minutes N]\n"
-           "\n"
-           "Without names, the databases and containers of the account; of a database, what each\n"
-           "container holds; of a container, its physical partitions: the span of routing keys,\n"
-           "what is in it, and the request units (RU) spent and requests refused in the last hour.\n"
-           "\n"
-           "Options:\n"
-           "  --keys               the partition key values that spend the most RU\n"
-           "  --minutes N          in the last N minutes, 1 to 60 (5)\n");
+    printf(
+        "Usage: orrery stats [DATABASE [CONTAINER]] [--keys] [--minutes N]\n"
+        "\n"
+        "Without names, the databases and containers of the account; of a database, what each\n"
+        "container holds; of a container, its physical partitions: the span of routing keys,\n"
+        "what is in it, and the request units (RU) spent and requests refused in the last hour.\n"
+        "\n"
+        "Options:\n"
+        "  --keys               the partition key values that spend the most RU\n"
+        "  --minutes N          in the last N minutes, 1 to 60 (5)\n");
     cli_client_help();
 }
 
@@ -92,8 +93,8 @@ static void containers_add(struct cli_table *table, struct slice database, struc
 
 static int account_print(struct stats_command *command, struct slice document)
 {
-    static const char *const headings[] = {"DATABASE", "CONTAINER", ">PARTITIONS", ">RU/S",
-                                           "THROUGHPUT", NULL};
+    static const char *const headings[] = {"DATABASE", "CONTAINER",  ">PARTITIONS",
+                                           ">RU/S",    "THROUGHPUT", NULL};
     struct cli_table *table = cli_table_new(command->arena, headings);
     struct document_iter iter;
 
@@ -111,8 +112,8 @@ static int account_print(struct stats_command *command, struct slice document)
 static bool container_row(struct stats_command *command, struct cli_table *table,
                           struct slice container, struct error *err)
 {
-    struct slice path = arena_printf(command->arena, "containers/%s/%.*s", command->words[0],
-                                     SLICE_ARG(container));
+    struct slice path =
+        arena_printf(command->arena, "containers/%s/%.*s", command->words[0], SLICE_ARG(container));
     struct cli_answer answer;
     struct slice hour;
 
@@ -122,10 +123,13 @@ static bool container_row(struct stats_command *command, struct cli_table *table
         printf("%.*s\n", SLICE_ARG(answer.text));
     hour = cli_answer_inside(cli_answer_inside(answer.document, "statistics"), "hour");
     cli_table_text(table, container);
-    cli_table_number(table, (double)document_count(cli_answer_inside(answer.document, "partitions")), 0);
+    cli_table_number(table,
+                     (double)document_count(cli_answer_inside(answer.document, "partitions")), 0);
     cli_table_number(table, cli_answer_number(answer.document, "items"), 0);
     cli_table_bytes(table, cli_answer_number(answer.document, "bytes"));
-    cli_table_number(table, cli_answer_number(cli_answer_inside(answer.document, "throughput"), "ruPerSecond"), 0);
+    cli_table_number(
+        table, cli_answer_number(cli_answer_inside(answer.document, "throughput"), "ruPerSecond"),
+        0);
     cli_table_number(table, cli_answer_number(hour, "ru"), 2);
     cli_table_number(table, cli_answer_number(hour, "requests"), 0);
     cli_table_number(table, cli_answer_number(hour, "throttled"), 0);
@@ -152,7 +156,8 @@ static int database_print(struct stats_command *command, struct slice document)
         document_iter_init(&containers, cli_answer_inside(databases.value.document, "containers"));
         while (document_iter_next(&containers))
             if (containers.value.type == DOCUMENT_OBJECT &&
-                !container_row(command, table, cli_answer_text(containers.value.document, "id"), &err))
+                !container_row(command, table, cli_answer_text(containers.value.document, "id"),
+                               &err))
                 return cli_fail(CLI_FAILED, "%s", err.message);
     }
     if (!found)
@@ -167,8 +172,8 @@ static int database_print(struct stats_command *command, struct slice document)
 
 static int container_print(struct stats_command *command, struct slice document)
 {
-    static const char *const headings[] = {"PARTITION", "FROM",        "TO",         "NODE",
-                                           ">ITEMS",    ">SIZE",       ">SHARE %",   ">RU/S",
+    static const char *const headings[] = {"PARTITION",  "FROM",      "TO",         "NODE",
+                                           ">ITEMS",     ">SIZE",     ">SHARE %",   ">RU/S",
                                            ">RU (HOUR)", ">REQUESTS", ">THROTTLED", NULL};
     struct cli_table *table = cli_table_new(command->arena, headings);
     struct document_iter iter;
@@ -210,7 +215,7 @@ static struct slice key_text(struct stats_command *command, struct slice key)
 
 static int keys_print(struct stats_command *command, struct slice document)
 {
-    static const char *const headings[] = {"PARTITION KEY", "PARTITION", ">RU", ">SHARE %",
+    static const char *const headings[] = {"PARTITION KEY",    "PARTITION",  ">RU", ">SHARE %",
                                            ">REQUESTS (HOUR)", ">THROTTLED", NULL};
     struct cli_table *table = cli_table_new(command->arena, headings);
     struct document_iter iter;
@@ -282,10 +287,10 @@ int cli_stats(int argc, char **argv)
     if (command.word_count < 0)
         return CLI_USAGE;
     if ((command.keys && command.word_count != 2) || (command.minutes && !command.keys))
-        return cli_fail(CLI_USAGE, "%s", command.keys
-                                             ? "--keys is of one container: orrery stats DATABASE "
-                                               "CONTAINER --keys"
-                                             : "--minutes goes with --keys");
+        return cli_fail(CLI_USAGE, "%s",
+                        command.keys ? "--keys is of one container: orrery stats DATABASE "
+                                       "CONTAINER --keys"
+                                     : "--minutes goes with --keys");
     if (!cli_client_new(&command.options, &command.client, &err))
         return cli_fail(CLI_FAILED, "%s", err.message);
     code = stats_run(&command);

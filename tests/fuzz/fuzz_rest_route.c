@@ -1,5 +1,5 @@
-/* The first line is a path with perhaps a query, the rest an authorization header, as a stranger may
- * send them. Holds that
+/* The first line is a path with perhaps a query, the rest an authorization header, as a stranger
+ * may send them. Holds that
  *  - a route that is taken has what its resource needs, and no empty name;
  *  - the link that is signed has no slash at its ends;
  *  - a path made of the decoded names, escaped again, is the same route. */

@@ -89,10 +89,10 @@ const char *rest_bench_date(struct rest_bench *bench, int64_t later_ms)
 const char *rest_bench_signature(struct rest_bench *bench, struct slice key, const char *method,
                                  struct slice type, struct slice link, const char *date)
 {
-    struct slice text = arena_printf(
-        bench->arena, "%.*s\n%.*s\n%.*s\n%.*s\n\n",
-        SLICE_ARG(rest_lower(slice_of_text(method), bench->arena)), SLICE_ARG(type), SLICE_ARG(link),
-        SLICE_ARG(rest_lower(slice_of_text(date), bench->arena)));
+    struct slice text =
+        arena_printf(bench->arena, "%.*s\n%.*s\n%.*s\n%.*s\n\n",
+                     SLICE_ARG(rest_lower(slice_of_text(method), bench->arena)), SLICE_ARG(type),
+                     SLICE_ARG(link), SLICE_ARG(rest_lower(slice_of_text(date), bench->arena)));
     uint8_t mac[REST_SIGNATURE_LEN];
     char encoded[48];
 

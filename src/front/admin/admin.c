@@ -68,9 +68,9 @@ bool admin_run(struct rest_call *call, struct error *err)
                          call->body.max);
     }
     if (known)
-        return error_set(err, ERROR_METHOD_NOT_ALLOWED, "\"/_orrery/%.*s\" does not take this method",
-                         (int)MIN(call->route.id.len, (size_t)100),
-                         (const char *)call->route.id.data);
+        return error_set(
+            err, ERROR_METHOD_NOT_ALLOWED, "\"/_orrery/%.*s\" does not take this method",
+            (int)MIN(call->route.id.len, (size_t)100), (const char *)call->route.id.data);
     return error_set(err, ERROR_NOT_FOUND, "there is nothing at \"/_orrery/%.*s\"",
                      (int)MIN(call->route.id.len, (size_t)100), (const char *)call->route.id.data);
 }

@@ -284,17 +284,18 @@ static void hot_key_append(struct rest_call *call, const struct container *conta
     BUF_APPEND(out, "}");
 }
 
-/* The hottest of one partition behind those gathered so far; keys are copied to the call's arena. */
+/* The hottest of one partition behind those gathered so far; keys are copied to the call's arena.
+ */
 static size_t hot_keys_add(struct rest_call *call, uint32_t partition, uint32_t minutes, size_t max,
                            struct hot_key *hot, size_t count)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct meter *meter = meters_find(call->services->meters, partition);
     struct statistics_key *keys;
-    size_t found = meter ? statistics_hottest(meter_statistics(meter), minutes, max,
-                                              clock_read_wall_ms(call->services->clock), arena,
-                                              &keys)
-                         : 0;
+    size_t found = meter
+                       ? statistics_hottest(meter_statistics(meter), minutes, max,
+                                            clock_read_wall_ms(call->services->clock), arena, &keys)
+                       : 0;
 
     for (size_t i = 0; i < found; i++)
         hot[count++] = (struct hot_key){.key = arena_copy(call->arena, keys[i].key),

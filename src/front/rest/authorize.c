@@ -96,8 +96,8 @@ static struct payload payload_of(struct rest_call *call, struct slice type)
 
     payload.head = arena_printf(call->arena, "%.*s\n%.*s\n", SLICE_ARG(verb), SLICE_ARG(type));
     if (ms_date.data)
-        payload.date = arena_printf(call->arena, "\n%.*s\n\n",
-                                    SLICE_ARG(rest_lower(ms_date, call->arena)));
+        payload.date =
+            arena_printf(call->arena, "\n%.*s\n\n", SLICE_ARG(rest_lower(ms_date, call->arena)));
     else
         payload.date =
             arena_printf(call->arena, "\n\n%.*s\n", SLICE_ARG(rest_lower(date, call->arena)));
@@ -203,7 +203,8 @@ static bool master_authorize(struct rest_call *call, struct slice sig, struct er
     return error_set(err, ERROR_UNAUTHORIZED, "the signature is wrong");
 }
 
-/* What is refused to everybody is refused by its name, so a key that may only read hears that too. */
+/* What is refused to everybody is refused by its name, so a key that may only read hears that too.
+ */
 static bool access_check(const struct rest_call *call, struct error *err)
 {
     if (call->identity.kind == REST_IDENTITY_OWNER || !call->operation->run ||

@@ -39,8 +39,7 @@ bool rest_call_container(struct rest_call *call, struct container **ret_containe
                              (const char *)call->route.owner.data);
         return false;
     }
-    if (call->identity.container &&
-        call->identity.container != container_info(container)->number) {
+    if (call->identity.container && call->identity.container != container_info(container)->number) {
         container_unref(container);
         return error_set(err, ERROR_FORBIDDEN,
                          "the container was made anew since the resource token was looked at");

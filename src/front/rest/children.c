@@ -242,9 +242,9 @@ bool rest_children_list(struct rest_call *call, struct error *err)
     if (count && begin + count < catalogue_children_count(children))
         rest_answer_header(
             call, SLICE("x-ms-continuation"),
-            continuation_of(call, catalogue_child_info(
-                                      catalogue_children_at(children, begin + count - 1))
-                                      ->id));
+            continuation_of(
+                call,
+                catalogue_child_info(catalogue_children_at(children, begin + count - 1))->id));
     call->status = 200;
     return true;
 }

@@ -46,8 +46,8 @@ static bool target_of_path(struct rest_call *call, const struct rest_items *item
             return false;
         pk = slice_skip(parts.logical, parts.routing.len);
         rest = parts.id;
-        return partition_key_read(&items->space.definition->key, &pk, call->arena,
-                                  &ret_target->key, err) &&
+        return partition_key_read(&items->space.definition->key, &pk, call->arena, &ret_target->key,
+                                  err) &&
                rest_token_check_key(call, &items->space.definition->key, &ret_target->key, err) &&
                document_key_read(DOCUMENT_ORDER_SQL, &rest, call->arena, &ret_target->id, err);
     }

@@ -1,10 +1,10 @@
 /* Reach: which resource a link or a route means, by numbers that nobody gets again, and whether the
  * permission on one covers the other.
  *
- * A permission on a resource covers it and what is below it. One on an item or script covers besides
- * what a client must read to get there: its container and that container's ranges. Two things no
- * permission covers: other permissions, whose answers carry tokens, and what is the account's alone
- * (offers, administration, the list of databases). */
+ * A permission on a resource covers it and what is below it. One on an item or script covers
+ * besides what a client must read to get there: its container and that container's ranges. Two
+ * things no permission covers: other permissions, whose answers carry tokens, and what is the
+ * account's alone (offers, administration, the list of databases). */
 #pragma once
 
 #include "container/catalogue.h"

@@ -379,7 +379,7 @@ bool rest_token_authorize(struct rest_call *call, struct slice sig, struct error
     permitted = reach_of(call, permission);
     if (!claim_still_means(&claim, &permitted, err))
         return false;
-    call->identity = (struct rest_identity){.kind = REST_IDENTITY_TOKEN,
-                                            .key = key_of(call, permission)};
+    call->identity =
+        (struct rest_identity){.kind = REST_IDENTITY_TOKEN, .key = key_of(call, permission)};
     return claim_allows(call, &claim, &permitted, err);
 }

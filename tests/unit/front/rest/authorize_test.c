@@ -95,10 +95,9 @@ static void a_key_to_read_is_refused_every_operation_that_writes(void **state)
 
             if (!operation || !operation->run)
                 continue;
-            call = rest_bench_call(bench, "POST",
-                                   path_of((enum rest_resource)resource,
-                                           of_one((enum rest_verb)verb)),
-                                   (enum rest_verb)verb);
+            call = rest_bench_call(
+                bench, "POST", path_of((enum rest_resource)resource, of_one((enum rest_verb)verb)),
+                (enum rest_verb)verb);
             rest_bench_sign(bench, call, key_of(bench, ACCOUNT_KEY_PRIMARY_READONLY));
             if (operation->access == REST_ACCESS_READ) {
                 assert_ok(authorize(call, &err), &err);
@@ -218,8 +217,7 @@ static void what_is_no_token_is_refused(void **state)
                      ERROR_UNAUTHORIZED);
     assert_fails(with(bench, NULL, rest_bench_date(bench, 0), &err), &err, ERROR_UNAUTHORIZED);
     assert_fails(with(bench, "type=master&ver=1.0&sig=x", NULL, &err), &err, ERROR_UNAUTHORIZED);
-    assert_fails(with(bench, "type=master&ver=1.0&sig=x", "today", &err), &err,
-                 ERROR_UNAUTHORIZED);
+    assert_fails(with(bench, "type=master&ver=1.0&sig=x", "today", &err), &err, ERROR_UNAUTHORIZED);
 }
 
 static void a_signature_is_taken_whole_behind_its_name(void **state)

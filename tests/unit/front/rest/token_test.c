@@ -40,13 +40,11 @@ static int setup(void **state)
 static const char *token(struct rest_bench *bench, const char *id, const char *mode,
                          const char *resource, const char *key)
 {
-    struct slice body =
-        arena_printf(bench->arena,
-                     "{\"id\":\"%s\",\"permissionMode\":\"%s\",\"resource\":\"%s\"%s%s}", id, mode,
-                     resource, key ? ",\"resourcePartitionKey\":" : "", key ? key : "");
+    struct slice body = arena_printf(
+        bench->arena, "{\"id\":\"%s\",\"permissionMode\":\"%s\",\"resource\":\"%s\"%s%s}", id, mode,
+        resource, key ? ",\"resourcePartitionKey\":" : "", key ? key : "");
     CLEANUP(catalogue_child_unref)
-    struct catalogue_child *permission =
-        child(bench, &permissions, arena_text(bench->arena, body));
+    struct catalogue_child *permission = child(bench, &permissions, arena_text(bench->arena, body));
     struct rest_bench_call *call =
         rest_bench_call(bench, "GET", "/dbs/d/users/u/permissions/p", REST_READ);
     struct slice made = rest_token_make(&call->call, permission, REST_TOKEN_SECONDS_MIN);
@@ -218,8 +216,8 @@ static void a_token_is_good_until_its_time_is_over(void **state)
 static void no_bit_of_a_token_can_be_changed(void **state)
 {
     struct rest_bench *bench = *state;
-    char *text = arena_text(bench->arena,
-                            slice_of_text(token(bench, "p", "Read", "dbs/d/colls/c", NULL)));
+    char *text =
+        arena_text(bench->arena, slice_of_text(token(bench, "p", "Read", "dbs/d/colls/c", NULL)));
     struct error err;
 
     for (size_t i = strlen("type=resource&ver=1&sig="); text[i]; i++) {
