@@ -108,7 +108,7 @@ static int account_list(struct account_command *command)
         if (answer.document.data && document_find(answer.document, SLICE("accounts"), &accounts) &&
             accounts.type == DOCUMENT_ARRAY)
             rows_add(table, accounts.document);
-        next = answer.document.data ? cli_answer_text(answer.document, "next") : SLICE_NONE;
+        next = answer.document.data ? cli_answer_text(answer.document, "next") : SLICE("");
         query = arena_printf(command->arena, "after=%.*s", SLICE_ARG(next));
     } while (next.len);
     if (!command->options.json)
