@@ -32,8 +32,16 @@ NODISCARD bool meters_shared(struct meters *meters, uint32_t offer,
                              const struct budget_options *options,
                              struct shared_throughput **ret_shared, struct error *err);
 
+/* The state of that pool, summed over its partitions. False: nobody has asked for it yet. */
+NODISCARD bool meters_shared_state(struct meters *meters, uint32_t offer,
+                                   struct budget_state *ret_state);
+
 /* NULL: nobody set one; operations on it are not held back. */
 struct meter *meters_find(struct meters *meters, uint32_t partition);
+
+/* The state of its budget. False: it has none. */
+NODISCARD bool meters_state(struct meters *meters, uint32_t partition,
+                            struct budget_state *ret_state);
 
 /* Takes a dropped partition out. No operation on it may be running. */
 void meters_remove(struct meters *meters, uint32_t partition);
@@ -61,10 +69,9 @@ NODISCARD bool metered_read(struct meters *meters, const struct item_space *spac
                             struct error *err);
 /* As items_read_cached: with *ret_cold nothing is charged. */
 NODISCARD bool metered_read_cached(struct meters *meters, const struct item_space *space,
-                                   const struct partition_key *key,
-                                   const struct document_value *id, struct metered_call *call,
-                                   struct arena *arena, struct item *ret_item, bool *ret_cold,
-                                   struct error *err);
+                                   const struct partition_key *key, const struct document_value *id,
+                                   struct metered_call *call, struct arena *arena,
+                                   struct item *ret_item, bool *ret_cold, struct error *err);
 NODISCARD bool metered_write(struct meters *meters, const struct item_space *space,
                              const struct partition_key *key, const struct document_value *id,
                              enum transaction_verb verb, struct slice document,

@@ -94,8 +94,9 @@ static bool default_account(struct store *store, struct error *err)
     account_keys_make(&keys);
     return catalogue_account_open(store->catalogue, slice_of_text(CATALOGUE_ACCOUNT_DEFAULT),
                                   &account, err) ||
-           catalogue_account_create_keyed(store->catalogue, slice_of_text(CATALOGUE_ACCOUNT_DEFAULT),
-                                          SLICE_NONE, &keys, &account, err);
+           catalogue_account_create_keyed(store->catalogue,
+                                          slice_of_text(CATALOGUE_ACCOUNT_DEFAULT), SLICE_NONE,
+                                          &keys, &account, err);
 }
 
 bool store_open(const struct settings *settings, struct nodes *nodes, struct log *log,
@@ -143,6 +144,7 @@ struct front_services store_services(struct store *store, struct net_workers *wo
         .catalogue = store->catalogue,
         .meters = store->meters,
         .gates = store->gates,
+        .caretaker = store->caretaker,
         .clock = &clock_system,
         .workers = workers,
         .log = log,

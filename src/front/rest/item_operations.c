@@ -52,8 +52,8 @@ static bool target_of_path(struct rest_call *call, const struct rest_items *item
             return false;
         pk = slice_skip(parts.logical, parts.routing.len);
         rest = parts.id;
-        return partition_key_read(&items->space.definition->key, &pk, call->arena,
-                                  &ret_target->key, err) &&
+        return partition_key_read(&items->space.definition->key, &pk, call->arena, &ret_target->key,
+                                  err) &&
                document_key_read(DOCUMENT_ORDER_SQL, &rest, call->arena, &ret_target->id, err);
     }
     return given || key_missing(err);
@@ -118,8 +118,8 @@ bool rest_items_read(struct rest_call *call, struct error *err)
     call->wait_ms = metered.wait_ms;
     if (!found) {
         if (err->code == ERROR_ITEM_MISSING)
-            rest_items_headers(call, &items,
-                               rest_items_partition(&items, &target.key, call->arena), 0);
+            rest_items_headers(call, &items, rest_items_partition(&items, &target.key, call->arena),
+                               0);
         return false;
     }
     item_etag(&item.header, etag);

@@ -37,6 +37,24 @@ bool rest_percent_decode(struct slice text, struct arena *arena, struct slice *r
     return true;
 }
 
+void rest_percent_encode(struct slice text, struct buf *out)
+{
+    static const char hex[] = "0123456789ABCDEF";
+
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t c = text.data[i];
+
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+            (c && strchr("-_.!~*'();/?:@&=+$,#", c))) {
+            buf_append_byte(out, c);
+        } else {
+            buf_append_byte(out, '%');
+            buf_append_byte(out, (uint8_t)hex[c >> 4]);
+            buf_append_byte(out, (uint8_t)hex[c & 15]);
+        }
+    }
+}
+
 /* A path as its segments. */
 struct segments {
     struct slice raw[SEGMENTS_MAX], decoded[SEGMENTS_MAX];
@@ -109,9 +127,10 @@ static const struct place below_database[] = {
 };
 
 static const struct place below_container[] = {
-    {"docs", REST_ITEMS},          {"pkranges", REST_PKRANGES},   {"sprocs", REST_PROCEDURES},
-    {"triggers", REST_TRIGGERS},   {"udfs", REST_FUNCTIONS},      {"conflicts", REST_CONFLICTS},
-    {"schemas", REST_SCHEMAS},     {"operations", REST_PARTITION_DELETE},
+    {"docs", REST_ITEMS},        {"pkranges", REST_PKRANGES},
+    {"sprocs", REST_PROCEDURES}, {"triggers", REST_TRIGGERS},
+    {"udfs", REST_FUNCTIONS},    {"conflicts", REST_CONFLICTS},
+    {"schemas", REST_SCHEMAS},   {"operations", REST_PARTITION_DELETE},
 };
 
 static const struct place below_user[] = {{"permissions", REST_PERMISSIONS}};
@@ -219,8 +238,7 @@ bool rest_route_parse(struct slice path, struct slice query, struct arena *arena
         return error_set(err, ERROR_BAD_REQUEST, "the path does not begin with a slash");
     path = slice_skip(path, 1);
     /* The account document alone may have a slash at its end: it is how clients write endpoints. */
-    if (path.len > 1 && path.data[path.len - 1] == '/' &&
-        !memchr(path.data, '/', path.len - 1) &&
+    if (path.len > 1 && path.data[path.len - 1] == '/' && !memchr(path.data, '/', path.len - 1) &&
         !place_find(roots, ARRAY_LEN(roots), slice_first(path, path.len - 1)))
         path = slice_first(path, path.len - 1);
     if (!segments_split(path, arena, &segments, err))

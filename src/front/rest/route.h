@@ -2,9 +2,9 @@
  *
  *     /                                             the account
  *     /dbs[/{db}]                                   databases
- *     /dbs/{db}/colls[/{c}]                         containers; users, clientencryptionkeys likewise
- *     /dbs/{db}/colls/{c}/docs[/{id}]               items; pkranges, sprocs, triggers, udfs, conflicts
- *     /dbs/{db}/colls/{c}/operations/partitionkeydelete
+ *     /dbs/{db}/colls[/{c}]                         containers; users, clientencryptionkeys
+ * likewise /dbs/{db}/colls/{c}/docs[/{id}]               items; pkranges, sprocs, triggers, udfs,
+ * conflicts /dbs/{db}/colls/{c}/operations/partitionkeydelete
  *     /dbs/{db}/users/{u}/permissions[/{id}]
  *     /offers[/{rid}]
  *     /_orrery/...                                  administration
@@ -14,6 +14,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/error.h"
 
 enum rest_resource {
@@ -47,9 +48,9 @@ struct rest_route {
     struct slice prefix;   /* the same as sent, with its slash: "/name" */
     struct slice database; /* name or rid */
     struct slice owner;    /* the container, or the user of permissions */
-    struct slice id;       /* of the resource itself when single; of REST_ADMIN the rest of the path */
-    struct slice type;     /* as it is signed: "docs" */
-    struct slice link;     /* as it is signed: own link, or the parent's of a feed; decoded */
+    struct slice id;   /* of the resource itself when single; of REST_ADMIN the rest of the path */
+    struct slice type; /* as it is signed: "docs" */
+    struct slice link; /* as it is signed: own link, or the parent's of a feed; decoded */
     struct slice link_raw; /* the same as sent */
 };
 
@@ -61,3 +62,6 @@ NODISCARD bool rest_route_parse(struct slice path, struct slice query, struct ar
 
 /* Percent escapes replaced; the same bytes when there are none. False when one is broken. */
 NODISCARD bool rest_percent_decode(struct slice text, struct arena *arena, struct slice *ret_text);
+
+/* Appends the text with escapes, as encodeURI of JavaScript does: what clients compare links by. */
+void rest_percent_encode(struct slice text, struct buf *out);
