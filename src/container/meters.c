@@ -402,6 +402,52 @@ bool metered_write(struct meters *meters, const struct item_space *space,
     return written;
 }
 
+/* A metered write under way; in the arena. */
+struct metered_started {
+    struct metering metering;
+    items_write_done *done;
+    void *context;
+};
+
+static void metered_write_end(const struct transaction_result *result,
+                              const struct transaction_work *work, const struct error *err,
+                              void *context)
+{
+    struct metered_started *started = context;
+
+    metering_end(&started->metering, err ? refused_cru(err) : work->write_cru);
+    started->done(result, work, err, started->context);
+}
+
+bool metered_write_start(struct meters *meters, const struct item_space *space,
+                         const struct partition_key *key, const struct document_value *id,
+                         enum transaction_verb verb, struct slice document,
+                         const struct transaction_options *options, struct metered_call *call,
+                         struct arena *arena, items_write_done *done, void *context,
+                         bool *ret_begun, struct error *err)
+{
+    struct cost_write known = {.removes = verb == TRANSACTION_DELETE,
+                               .puts = verb != TRANSACTION_DELETE,
+                               .new_bytes = document.len};
+    struct metered_started *started = ARENA_NEW(arena, struct metered_started);
+    struct metering *metering = &started->metering;
+
+    *ret_begun = false;
+    if (!metering_begin(metering, meters, space, key, id, cost_write(&known), call, arena, err))
+        return false;
+    metering->bytes_in = document.len;
+    started->done = done;
+    started->context = context;
+    if (!items_write_start(space, key, id, verb, document, options, arena, metered_write_end,
+                           started, ret_begun, err)) {
+        metering_end(metering, refused_cru(err));
+        return false;
+    }
+    if (!*ret_begun)
+        metering_drop(metering);
+    return true;
+}
+
 bool metered_change(struct meters *meters, const struct item_space *space,
                     const struct partition_key *key, const struct document_value *id,
                     bool (*make)(const struct item *item, void *context, struct arena *arena,

@@ -35,17 +35,32 @@ static void certificate_print(const struct server *server, struct buf *out)
         BUF_APPEND(out, "self-signed certificate of this run");
 }
 
+/* The root keeps the catalogue, and with it the keys. */
+static bool root_forgets(const struct server *server)
+{
+    return slice_starts_with(engine_name(nodes_at(server->nodes, 0)->engine), SLICE("memory:"));
+}
+
 static void key_print(const struct server *server, struct buf *out)
 {
     if (server->settings->server_dev)
         buf_printf(out, "  key      %s\n           (the public emulator key, because of --dev)\n",
-                   server->keys.primary);
+                   account_key_emulator);
     else if (server->keys.path[0])
         buf_printf(out, "  key      in the file %s\n", server->keys.path);
     else
-        buf_printf(out,
-                   "  key      %s\n           (of this run only: no rocksdb node to keep it in)\n",
-                   server->keys.primary);
+        buf_printf(out, "  key      %s\n           (%s)\n", server->keys.primary,
+                   root_forgets(server)
+                       ? "of this run only: no rocksdb node to keep it in"
+                       : "kept with the data: no rocksdb node to keep a file of it in");
+}
+
+/* The key of the connection string. A secret that lives in a file is not shown. */
+static const char *key_shown(const struct server *server)
+{
+    if (server->settings->server_dev)
+        return account_key_emulator;
+    return server->keys.path[0] ? "<the key>" : server->keys.primary;
 }
 
 static void rest_print(const struct server *server, struct buf *out)
@@ -64,7 +79,7 @@ static void rest_print(const struct server *server, struct buf *out)
     BUF_APPEND(out, ")\n");
     key_print(server, out);
     buf_printf(out, "  NoSQL    AccountEndpoint=%s://%s:%u/;AccountKey=%s;\n", scheme, host, port,
-               server->keys.path[0] ? "<the key>" : server->keys.primary);
+               key_shown(server));
     BUF_APPEND(out, "           (clients connect, but this version answers every request 501)\n");
 }
 

@@ -90,11 +90,8 @@ static bool secrets_load(struct server *server, struct net_tls_context **ret_tls
 {
     const struct certificate_source source = server_certificate_source(server);
 
-    if (server->settings->server_dev)
-        memcpy(server->keys.primary, keys_emulator, sizeof keys_emulator);
-    else if (!keys_load(source.directory, &server->keys, err))
-        return false;
-    return certificate_load(&source, clock_wall_ms(), ret_tls, err);
+    return keys_load(store_catalogue(server->store), source.directory, &server->keys, err) &&
+           certificate_load(&source, clock_wall_ms(), ret_tls, err);
 }
 
 static struct net_http_settings http_settings(const struct settings *settings)
@@ -204,6 +201,8 @@ void server_free(struct server *server)
         return;
     net_listener_free(server->rest);
     net_workers_free(server->workers);
+    if (server->rest_front)
+        rest_wait(server->rest_front);
     net_loops_free(server->loops);
     net_http_free(server->http);
     rest_free(server->rest_front);

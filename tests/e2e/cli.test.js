@@ -7,7 +7,7 @@ import { orrery, root } from './server.js';
 
 test('help texts go to standard output with exit code 0', async () => {
   for (const args of [[], ['help'], ['--help'], ['-h'], ['serve', '--help'], ['serve', '-h'], ['version', '--help'],
-    ['help', '--help'], ['help', 'serve'], ['help', 'version'], ['help', 'settings'], ['help', 'errors']]) {
+    ['help', '--help'], ['help', 'serve'], ['help', 'version'], ['help', 'settings'], ['help', 'errors'], ['help', 'api']]) {
     const result = await orrery(args);
     assert.equal(result.code, 0, args.join(' '));
     assert.ok(result.out.length > 50, args.join(' '));
@@ -49,8 +49,8 @@ test('wrong usage exits with 2 and a hint', async () => {
   }
 });
 
-for (const topic of ['settings', 'errors'])
-  test(`docs/${topic}.md says what the program says (else: make docs)`, async () => {
+for (const [topic, page] of [['settings', 'settings'], ['errors', 'errors'], ['api', 'compatibility']])
+  test(`docs/${page}.md says what the program says (else: make docs)`, async () => {
     const { out } = await orrery(['help', topic, '--markdown']);
-    assert.equal(readFileSync(join(root, 'docs', `${topic}.md`), 'utf8'), out);
+    assert.equal(readFileSync(join(root, 'docs', `${page}.md`), 'utf8'), out);
   });

@@ -2,7 +2,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
@@ -58,10 +58,23 @@ test('secrets are readable by their owner only, and not printed', async (t) => {
   const directory = join(scratch(t), 'data');
   const server = await Server.start(t, ['--node', `local=rocksdb:${directory}`]);
   for (const name of ['keys', 'tls/key.pem']) assert.equal(statSync(join(directory, name)).mode & 0o777, 0o600);
-  const key = readFileSync(join(directory, 'keys'), 'utf8').split(/\s+/)[1];
-  assert.equal(Buffer.from(key, 'base64').length, 64);
-  assert.ok(!(server.out + server.err).includes(key));
+  const lines = readFileSync(join(directory, 'keys'), 'utf8').trim().split('\n').map((line) => line.split(' '));
+  assert.deepEqual(lines.map(([name]) => name), ['primary', 'secondary', 'primary-readonly', 'secondary-readonly']);
+  for (const [, key] of lines) {
+    assert.equal(Buffer.from(key, 'base64').length, 64);
+    assert.ok(!(server.out + server.err).includes(key));
+  }
   assert.match(server.out, /key +in the file .*keys/);
+});
+
+test('the file of keys comes back when it is lost, with --dev too', async (t) => {
+  const directory = join(scratch(t), 'data');
+  const node = ['--node', `local=rocksdb:${directory}`];
+  await (await Server.start(t, node)).stop();
+  const keys = readFileSync(join(directory, 'keys'), 'utf8');
+  rmSync(join(directory, 'keys'));
+  await (await Server.start(t, [...node, '--dev'])).stop();
+  assert.equal(readFileSync(join(directory, 'keys'), 'utf8'), keys);
 });
 
 test('the banner of --dev holds a connection string that clients take as it is', async (t) => {

@@ -31,6 +31,10 @@ struct rest_options {
 /* Options are copied, the texts in them are borrowed. */
 struct rest *rest_new(const struct rest_options *options);
 
+/* Waits for the writes that a committer will still end. After the listeners have gone, before the
+ * loops go. */
+void rest_wait(struct rest *rest);
+
 /* After the http it handles for is gone. NULL is fine. */
 void rest_free(struct rest *rest);
 CLEANUP_FN(struct rest *, rest_free)
