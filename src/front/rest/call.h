@@ -19,7 +19,7 @@
 struct rest_call {
     const struct rest_options *options;
     const struct front_services *services;
-    const char *since; /* x-ms-last-state-change-utc: when the server started */
+    const char *since;      /* x-ms-last-state-change-utc: when the server started */
     atomic_uint *under_way; /* calls that a committer will end: see rest_wait */
     struct net_http_request *http;
     struct arena *arena;

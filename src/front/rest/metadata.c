@@ -144,7 +144,7 @@ static bool position_parse(struct slice text, struct rid kind, struct position *
     struct rid rid;
 
     if (!part_take(&text, SLICE("+RID:~"), &rid_text) || !part_take(&text, SLICE("RT:"), &pages) ||
-        !part_take(&text, SLICE("TRC:"), &told) || text.len ||
+        !part_take(&text, SLICE("TRC:"), &told) || text.data ||
         !slice_to_uint64(pages, &ret_position->pages) ||
         !slice_to_uint64(told, &ret_position->told) || !rid_parse(rid_text, &rid) ||
         rid.kind != kind.kind)
