@@ -182,8 +182,12 @@ bool rest_page_size(const struct rest_call *call, size_t *ret_size, bool *ret_as
                     struct error *err)
 {
     struct slice text = rest_call_header(call, REST_HEADER_MAX_ITEM_COUNT);
-    uint64_t size = REST_PAGE_DEFAULT;
+    struct slice limit = rest_call_header(call, REST_HEADER_CONTINUATION_LIMIT_KB);
+    uint64_t size = REST_PAGE_DEFAULT, limit_kb = 1;
 
+    if (limit.len && (!slice_to_uint64(limit, &limit_kb) || limit_kb < 1))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "x-ms-documentdb-responsecontinuationtokenlimitinkb must be 1 or more");
     *ret_asked = !slice_equal(text, SLICE("-1"));
     if (!*ret_asked)
         size = REST_PAGE_MAX;
