@@ -76,12 +76,12 @@ static void largest_offer(struct largest *largest, struct slice logical,
     largest->usage[place] = *usage;
 }
 
-static bool largest_walk(struct engine_iterator *iterator, struct largest *largest,
+static bool largest_walk(struct engine_iterator *iterator, struct largest *largest, size_t seen_max,
                          struct arena *arena, size_t *ret_seen, struct error *err)
 {
     size_t seen = 0;
 
-    for (; seen < CONTAINER_USAGE_KEYS_SEEN_MAX; seen++) {
+    for (; seen < seen_max; seen++) {
         struct container_usage usage;
         struct engine_entry entry;
 
@@ -99,8 +99,9 @@ static bool largest_walk(struct engine_iterator *iterator, struct largest *large
 }
 
 bool container_usage_largest(const struct container *container, const struct partition_span *span,
-                             size_t max, struct arena *arena, struct container_usage_key **ret_keys,
-                             size_t *ret_count, size_t *ret_seen, struct error *err)
+                             size_t max, size_t seen_max, struct arena *arena,
+                             struct container_usage_key **ret_keys, size_t *ret_count,
+                             size_t *ret_seen, struct error *err)
 {
     static const uint8_t from[] = {PARTITION_FAMILY_COUNTER, 'l'};
     static const uint8_t to[] = {PARTITION_FAMILY_COUNTER, 'l' + 1};
@@ -116,7 +117,7 @@ bool container_usage_largest(const struct container *container, const struct par
             container_engine(container, span->node), NULL, span->id,
             (struct engine_range){slice_of(from, sizeof from), slice_of(to, sizeof to)}, false,
             ENGINE_READ_ANY, &iterator, err) ||
-        !largest_walk(iterator, &largest, arena, ret_seen, err))
+        !largest_walk(iterator, &largest, seen_max, arena, ret_seen, err))
         return false;
     for (size_t i = 0; i < largest.count; i++) {
         struct slice bytes = largest.logical[i];

@@ -24,11 +24,10 @@ struct container_usage_key {
     struct container_usage usage;
 };
 
-enum { CONTAINER_USAGE_KEYS_SEEN_MAX = 100000 };
-
 /* The largest logical partitions of a physical one, at most max, largest first, in the arena. No
- * more than CONTAINER_USAGE_KEYS_SEEN_MAX are looked at, in key order; *ret_seen says how many. */
+ * more than seen_max are looked at, in key order; *ret_seen says how many. */
 NODISCARD bool container_usage_largest(const struct container *container,
                                        const struct partition_span *span, size_t max,
-                                       struct arena *arena, struct container_usage_key **ret_keys,
-                                       size_t *ret_count, size_t *ret_seen, struct error *err);
+                                       size_t seen_max, struct arena *arena,
+                                       struct container_usage_key **ret_keys, size_t *ret_count,
+                                       size_t *ret_seen, struct error *err);

@@ -339,3 +339,26 @@ test('metadata has a budget of its own when it is set', async (t) => {
   }
   assert.equal((await signed(server, 'GET', '/')).status, 200);
 });
+
+test('the client finds its session token again, whatever the names', async (t) => {
+  const server = await Server.start(t, ['--dev']);
+  const sent = [];
+  const client = new CosmosClient({
+    endpoint: server.url, key: emulatorKey, consistencyLevel: 'Session',
+    plugins: [{
+      on: 'request',
+      plugin: async (context, diagnostics, next) => {
+        if (context.resourceType === 'docs' && context.operationType === 'read') sent.push(context.headers['x-ms-session-token']);
+        return next(context);
+      },
+    }],
+  });
+  t.after(() => client.dispose());
+  for (const [databaseId, containerId] of [['plain', 'c'], ['my db', 'größe'], ['a+b', "it's (50%)"]]) {
+    const { database } = await client.databases.create({ id: databaseId });
+    const { container } = await database.containers.create({ id: containerId, partitionKey: '/pk' });
+    await container.items.create({ id: '1', pk: 'x' });
+    await container.item('1', 'x').read();
+    assert.match(sent.at(-1) ?? '', /^\d+:-1#\d+$/, `${databaseId} / ${containerId}`);
+  }
+});

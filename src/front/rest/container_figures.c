@@ -7,7 +7,12 @@
 
 #include <inttypes.h>
 
-enum { KEYS_SHOWN_MAX = 3, KEY_PERCENT_MIN = 1 };
+enum {
+    KEYS_SHOWN_MAX = 3,
+    KEY_PERCENT_MIN = 1,
+    KEYS_SEEN_MAX = 100000, /* in one answer; the partitions have even parts of it, */
+    KEYS_SEEN_MIN = 100,    /* but at least this much each */
+};
 
 static uint64_t kilobytes(uint64_t bytes)
 {
@@ -79,8 +84,8 @@ static bool key_append(const struct partition_definition *definition,
 }
 
 static bool keys_append(struct rest_call *call, const struct container *container,
-                        const struct partition_span *span, uint64_t bytes, struct buf *document,
-                        struct error *err)
+                        const struct partition_span *span, uint64_t bytes, size_t seen_max,
+                        struct buf *document, struct error *err)
 {
     const struct partition_definition *definition =
         &definition_fields(container_definition(container))->key;
@@ -88,8 +93,8 @@ static bool keys_append(struct rest_call *call, const struct container *containe
     char name[DOCUMENT_INDEX_SIZE];
     size_t count, seen, array;
 
-    if (!container_usage_largest(container, span, KEYS_SHOWN_MAX, call->arena, &keys, &count, &seen,
-                                 err))
+    if (!container_usage_largest(container, span, KEYS_SHOWN_MAX, seen_max, call->arena, &keys,
+                                 &count, &seen, err))
         return false;
     document_append_int64(document, SLICE("sampledDistinctPartitionKeyCount"), (int64_t)seen);
     array = document_append_array_begin(document, SLICE("partitionKeys"));
@@ -117,7 +122,8 @@ bool rest_container_statistics(struct rest_call *call, const struct container *c
         document_append_string(document, SLICE("id"), arena_printf(call->arena, "%u", spans[i].id));
         document_append_int64(document, SLICE("sizeInKB"), (int64_t)kilobytes(usage.bytes));
         document_append_int64(document, SLICE("documentCount"), (int64_t)usage.items);
-        if (!keys_append(call, container, &spans[i], usage.bytes, document, err))
+        if (!keys_append(call, container, &spans[i], usage.bytes,
+                         MAX(KEYS_SEEN_MAX / count, (size_t)KEYS_SEEN_MIN), document, err))
             return false;
         document_end(document, object);
     }

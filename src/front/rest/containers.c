@@ -148,6 +148,23 @@ bool rest_containers_create(struct rest_call *call, struct error *err)
            container_answer(call, database, container, 201, err);
 }
 
+/* How far the index is; of a lazy one, which is kept like any other, in a header more. */
+static void progress_answer(struct rest_call *call, struct container *container)
+{
+    struct caretaker *caretaker = call->services->caretaker;
+    unsigned progress = caretaker ? caretaker_progress(caretaker, container) : 100;
+    struct document_value policy, mode;
+
+    rest_answer_header_int(call, SLICE("x-ms-documentdb-collection-index-transformation-progress"),
+                           progress);
+    if (document_find(definition_fields(container_definition(container))->document,
+                      SLICE("indexingPolicy"), &policy) &&
+        document_find(policy.document, SLICE("indexingMode"), &mode) &&
+        slice_equal(mode.text, SLICE("lazy")))
+        rest_answer_header_int(call, SLICE("x-ms-documentdb-collection-lazy-indexing-progress"),
+                               progress);
+}
+
 bool rest_containers_read(struct rest_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
@@ -161,9 +178,7 @@ bool rest_containers_read(struct rest_call *call, struct error *err)
     if (rest_headers_true(&call->headers, REST_HEADER_POPULATE_QUOTA) &&
         !rest_container_quota(call, container, err))
         return false;
-    rest_answer_header_int(
-        call, SLICE("x-ms-documentdb-collection-index-transformation-progress"),
-        call->services->caretaker ? caretaker_progress(call->services->caretaker, container) : 100);
+    progress_answer(call, container);
     return container_answer(call, database, container, 200, err);
 }
 

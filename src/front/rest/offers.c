@@ -103,7 +103,9 @@ static void content_append(struct rest_call *call, struct buf *document, const s
 
     document_append_int64(document, SLICE("offerThroughput"),
                           (int64_t)container_meters_now(call->services->meters, offer,
-                                                        container_of(call->account, offer)));
+                                                        offer->kind == OFFER_AUTOSCALE
+                                                            ? container_of(call->account, offer)
+                                                            : NULL));
     document_append_bool(document, SLICE("offerIsRUPerMinuteThroughputEnabled"),
                          offer->ru_per_minute);
     if (offer->kind == OFFER_AUTOSCALE)
@@ -259,7 +261,7 @@ static bool identities_check(struct rest_call *call, struct slice body, const st
                       : rest_metadata_container_self(call, offer->database, offer->container);
 
     return identity_check(body, "id", rid, true, err) &&
-           identity_check(body, "_rid", rid, true, err) &&
+           identity_check(body, "_rid", rid, false, err) &&
            identity_check(body, "resource", resource, false, err);
 }
 

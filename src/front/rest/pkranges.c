@@ -141,37 +141,36 @@ static struct slice map_etag(struct rest_call *call, const struct container *con
                         partition_map_version(container_map(container)));
 }
 
-bool rest_pkranges_list(struct rest_call *call, struct error *err)
+static bool feed_answer(struct rest_call *call, bool query, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
     struct ranges ranges;
     struct rest_feed feed;
+    struct slice etag;
 
     call->charge_cru = cost_metadata(COST_METADATA_LIST);
     if (!ranges_open(call, &container, err))
         return false;
     ranges = ranges_of(call, container);
     feed = feed_of(&ranges);
-    rest_answer_etag(call, map_etag(call, container));
-    if (rest_metadata_seen(call, map_etag(call, container))) {
-        call->status = 304;
-        return true;
-    }
-    return rest_feed_list(call, &feed, err);
+    if (query)
+        return rest_feed_query(call, &feed, err);
+    etag = map_etag(call, container);
+    rest_answer_etag(call, etag);
+    if (!rest_metadata_seen(call, etag))
+        return rest_feed_list(call, &feed, err);
+    call->status = 304;
+    return true;
+}
+
+bool rest_pkranges_list(struct rest_call *call, struct error *err)
+{
+    return feed_answer(call, false, err);
 }
 
 bool rest_pkranges_query(struct rest_call *call, struct error *err)
 {
-    CLEANUP(container_unref) struct container *container = NULL;
-    struct ranges ranges;
-    struct rest_feed feed;
-
-    call->charge_cru = cost_metadata(COST_METADATA_LIST);
-    if (!ranges_open(call, &container, err))
-        return false;
-    ranges = ranges_of(call, container);
-    feed = feed_of(&ranges);
-    return rest_feed_query(call, &feed, err);
+    return feed_answer(call, true, err);
 }
 
 bool rest_pkranges_read(struct rest_call *call, struct error *err)

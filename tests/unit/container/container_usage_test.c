@@ -85,16 +85,23 @@ static void the_largest_logical_partitions_come_first(void **state)
     item_write(bench, container, TRANSACTION_CREATE, "middle", "1", 1000);
     item_write(bench, container, TRANSACTION_CREATE, "gone", "1", 1900);
     item_write(bench, container, TRANSACTION_DELETE, "gone", "1", 0);
-    assert_ok(container_usage_largest(container, span, 2, bench->arena, &keys, &count, &seen, &err),
-              &err);
+    assert_ok(
+        container_usage_largest(container, span, 2, 1000, bench->arena, &keys, &count, &seen, &err),
+        &err);
     assert_int_equal(count, 2);
     assert_true(seen >= 3);
     assert_slice_equal(keys[0].key.components[0].text, SLICE("large"));
     assert_int_equal(keys[0].usage.items, 2);
     assert_slice_equal(keys[1].key.components[0].text, SLICE("middle"));
-    assert_ok(container_usage_largest(container, span, 9, bench->arena, &keys, &count, &seen, &err),
-              &err);
+    assert_ok(
+        container_usage_largest(container, span, 9, 1000, bench->arena, &keys, &count, &seen, &err),
+        &err);
     assert_int_equal(count, 3);
+    assert_ok(
+        container_usage_largest(container, span, 9, 1, bench->arena, &keys, &count, &seen, &err),
+        &err);
+    assert_int_equal(seen, 1);
+    assert_true(count <= 1);
 }
 
 static void autoscale_gives_a_tenth_when_nothing_is_asked_of_it(void **state)
