@@ -1,6 +1,5 @@
 #include "container/container_usage.h"
 
-#include "container/container_meters.h"
 #include "container/container_space.h"
 #include "support/catalogue_bench.h"
 #include "support/check.h"
@@ -104,29 +103,11 @@ static void the_largest_logical_partitions_come_first(void **state)
     assert_true(count <= 1);
 }
 
-static void autoscale_gives_a_tenth_when_nothing_is_asked_of_it(void **state)
-{
-    struct bench *bench = *state;
-    CLEANUP(container_unref) struct container *container = container_made(bench, 400);
-    CLEANUP(meters_free) struct meters *meters = meters_new(&clock_system);
-    struct offer offer = *container_offer(container);
-    struct error err;
-
-    assert_int_equal(container_meters_now(meters, &offer, container), 400);
-    offer.kind = OFFER_AUTOSCALE;
-    offer.ru = 4000;
-    assert_int_equal(container_meters_now(meters, &offer, container), 400);
-    assert_int_equal(container_meters_now(meters, &offer, NULL), 400);
-    assert_ok(container_meters_apply(meters, container, 0, &err), &err);
-    assert_int_equal(container_meters_now(meters, &offer, container), 400);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_BOTH(usage_follows_what_is_written),
         ON_BOTH(the_largest_logical_partitions_come_first),
-        ON(memory, autoscale_gives_a_tenth_when_nothing_is_asked_of_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
