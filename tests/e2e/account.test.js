@@ -1,9 +1,10 @@
 // The account document, which every client reads first and then obeys.
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
+import https from 'node:https';
 import { CosmosClient } from '@azure/cosmos';
 import { Server, emulatorKey } from './server.js';
-import { send, signed } from './rest.js';
+import { master, send, signature, signed } from './rest.js';
 
 test('the account document has what clients read of it', async (t) => {
   const server = await Server.start(t, ['--dev']);
@@ -47,6 +48,23 @@ test('the endpoint told is the one the client came by', async (t) => {
   assert.deepEqual(await told({ host: 'h', account: 'mine' }), ['mine', 'http://h/mine/']);
   assert.deepEqual(await told({ host: 'h', headers: { 'X-Forwarded-Proto': 'https', 'X-Forwarded-Host': 'evil' } }),
     ['default', 'http://h/']);
+});
+
+test('over TLS the endpoint told is https', async (t) => {
+  const server = await Server.start(t, ['--dev']);
+  const date = new Date().toUTCString();
+  const authorization = master(signature(emulatorKey, 'GET', { type: '', link: '' }, date));
+  const text = await new Promise((resolve, reject) => {
+    https.get({
+      host: '127.0.0.1', port: server.port, path: '/', rejectUnauthorized: false, // it is our own authority's
+      headers: { 'x-ms-date': date, authorization },
+    }, (response) => {
+      let body = '';
+      response.on('data', (part) => (body += part));
+      response.on('end', () => resolve(body));
+    }).on('error', reject);
+  });
+  assert.equal(JSON.parse(text).writableLocations[0].databaseAccountEndpoint, `https://127.0.0.1:${server.port}/`);
 });
 
 test('bounded staleness tells its bounds', async (t) => {

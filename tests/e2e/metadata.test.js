@@ -362,3 +362,51 @@ test('the client finds its session token again, whatever the names', async (t) =
     assert.match(sent.at(-1) ?? '', /^\d+:-1#\d+$/, `${databaseId} / ${containerId}`);
   }
 });
+
+// Bodies and headers as these libraries send them when they make a container.
+const makers = {
+  '.NET': {
+    headers: { 'x-ms-version': '2020-07-15', 'x-ms-cosmos-sdk-supportedcapabilities': '3', 'x-ms-offer-throughput': '400' },
+    body: {
+      id: 'c',
+      indexingPolicy: { automatic: true, indexingMode: 'Consistent', includedPaths: [], excludedPaths: [], compositeIndexes: [], spatialIndexes: [] },
+      partitionKey: { paths: ['/pk'], kind: 'Hash', version: 2 },
+      conflictResolutionPolicy: { mode: 'LastWriterWins', conflictResolutionPath: null, conflictResolutionProcedure: null },
+      uniqueKeyPolicy: { uniqueKeys: [] }, geospatialConfig: { type: 'Geography' },
+    },
+  },
+  Java: {
+    headers: { 'x-ms-version': '2020-07-15', 'x-ms-cosmos-sdk-supportedcapabilities': '1', 'x-ms-cosmos-offer-autopilot-settings': '{"maxThroughput":4000}' },
+    body: {
+      id: 'c', partitionKey: { paths: ['/pk'], kind: 'Hash', version: 2 },
+      indexingPolicy: { indexingMode: 'consistent', automatic: true, includedPaths: [{ path: '/*' }], excludedPaths: [{ path: '/"_etag"/?' }], spatialIndexes: null },
+    },
+  },
+  Python: {
+    headers: { 'x-ms-version': '2020-07-15', 'x-ms-documentdb-populatequerymetrics': 'False' },
+    body: { id: 'c', partitionKey: { paths: ['/pk'], kind: 'Hash', version: 2 } },
+  },
+  Go: {
+    headers: { 'x-ms-version': '2020-11-05', 'content-type': 'application/json' },
+    body: { id: 'c', partitionKey: { paths: ['/a', '/b'], kind: 'MultiHash', version: 2 } },
+  },
+};
+
+for (const [name, { headers, body }] of Object.entries(makers))
+  test(`a container is made as ${name} makes it, and replaced by what was read`, async (t) => {
+    const server = await Server.start(t, ['--dev']);
+    assert.equal((await signed(server, 'POST', '/dbs', { headers: { 'x-ms-version': headers['x-ms-version'] }, body: { id: 'd' } })).status, 201);
+    const created = await signed(server, 'POST', '/dbs/d/colls', { headers, body });
+    assert.equal(created.status, 201, created.text);
+    assert.deepEqual(created.json.partitionKey, body.partitionKey);
+    assert.deepEqual(created.json.indexingPolicy.includedPaths, [{ path: '/*' }]);
+    assert.deepEqual(created.json.indexingPolicy.excludedPaths, [{ path: '/"_etag"/?' }]);
+    assert.equal(created.json.indexingPolicy.indexingMode, 'consistent');
+    const replaced = await signed(server, 'PUT', '/dbs/d/colls/c', { headers, body: { ...created.json, defaultTtl: -1 } });
+    assert.equal(replaced.status, 200, replaced.text);
+    const { _etag, ...rest } = replaced.json;
+    assert.notEqual(_etag, created.json._etag);
+    const read = await signed(server, 'GET', '/dbs/d/colls/c', { headers });
+    assert.deepEqual(read.json, { ...rest, _etag });
+    assert.equal((await signed(server, 'DELETE', '/dbs/d/colls/c', { headers })).status, 204);
+  });
