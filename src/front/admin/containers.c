@@ -2,9 +2,8 @@
  * or against a partition key rests on. */
 #include "front/admin/admin.h"
 
+#include "container/container_usage.h"
 #include "document/json.h"
-#include "partition/counters.h"
-#include "partition/layout.h"
 
 enum { KEYS_DEFAULT = 20, KEYS_MAX = STATISTICS_KEYS_MAX, MINUTES_DEFAULT = 5 };
 
@@ -115,20 +114,6 @@ static void totals_append(struct buf *out, const struct statistics_totals *total
     BUF_APPEND(out, "]}");
 }
 
-/* Bytes and items as group commit counts them. */
-static bool size_read(const struct container *container, const struct partition_span *span,
-                      struct arena *arena, int64_t ret_numbers[COUNTER_NUMBERS], struct error *err)
-{
-    static const uint8_t key[] = {PARTITION_FAMILY_COUNTER, 't'};
-    struct engine_value value;
-
-    if (!engine_get(container_engine(container, span->node), NULL, span->id,
-                    slice_of(key, sizeof key), ENGINE_READ_ANY, arena, &value, err))
-        return false;
-    memset(ret_numbers, 0, COUNTER_NUMBERS * sizeof *ret_numbers);
-    return value.found != ENGINE_FOUND || counter_decode(value.bytes, ret_numbers, err);
-}
-
 static void node_append(struct rest_call *call, uint32_t node)
 {
     const struct admin_hooks *hooks = &call->options->admin;
@@ -162,24 +147,24 @@ static void meter_append(struct rest_call *call, uint32_t partition, struct stat
 }
 
 static bool span_append(struct rest_call *call, const struct container *container,
-                        const struct partition_span *span, int64_t sums[COUNTER_NUMBERS],
+                        const struct partition_span *span, struct container_usage *sum,
                         struct statistics_totals *all, struct error *err)
 {
-    int64_t numbers[COUNTER_NUMBERS];
+    struct container_usage usage;
     struct buf *out = &call->body;
 
-    if (!size_read(container, span, call->arena, numbers, err))
+    if (!container_usage_partition(container, span, call->arena, &usage, err))
         return false;
-    sums[0] += numbers[0];
-    sums[1] += numbers[1];
+    sum->bytes += usage.bytes;
+    sum->items += usage.items;
     buf_printf(out, "{\"id\":\"%u\"", span->id);
     hex_append(out, "minInclusive", span->min);
     hex_append(out, "maxExclusive", span->max);
     node_append(call, span->node);
     admin_number_append(out, "epoch", span->epoch);
     buf_printf(out, ",\"share\":%.6f", span->share);
-    admin_number_append(out, "bytes", (uint64_t)MAX(numbers[0], (int64_t)0));
-    admin_number_append(out, "items", (uint64_t)MAX(numbers[1], (int64_t)0));
+    admin_number_append(out, "bytes", usage.bytes);
+    admin_number_append(out, "items", usage.items);
     meter_append(call, span->id, all);
     BUF_APPEND(out, "}");
     return true;
@@ -206,7 +191,7 @@ bool admin_containers_show(struct admin_request *request, struct error *err)
     CLEANUP(container_unref) struct container *container = NULL;
     struct rest_call *call = request->call;
     struct statistics_totals all = {.minute = clock_read_wall_ms(call->services->clock) / 60000};
-    int64_t sums[COUNTER_NUMBERS] = {0};
+    struct container_usage sum = {0};
     const struct partition_span *spans;
     size_t count;
 
@@ -219,12 +204,12 @@ bool admin_containers_show(struct admin_request *request, struct error *err)
     for (size_t i = 0; i < count; i++) {
         if (i)
             BUF_APPEND(&call->body, ",");
-        if (!span_append(call, container, &spans[i], sums, &all, err))
+        if (!span_append(call, container, &spans[i], &sum, &all, err))
             return false;
     }
     BUF_APPEND(&call->body, "]");
-    admin_number_append(&call->body, "bytes", (uint64_t)MAX(sums[0], (int64_t)0));
-    admin_number_append(&call->body, "items", (uint64_t)MAX(sums[1], (int64_t)0));
+    admin_number_append(&call->body, "bytes", sum.bytes);
+    admin_number_append(&call->body, "items", sum.items);
     totals_append(&call->body, &all);
     BUF_APPEND(&call->body, "}");
     call->status = 200;

@@ -203,14 +203,11 @@ static bool master_authorize(struct rest_call *call, struct slice sig, struct er
     return error_set(err, ERROR_UNAUTHORIZED, "the signature is wrong");
 }
 
-/* What is refused to everybody is refused by its name, so a key that may only read hears that too.
- */
 static bool access_check(const struct rest_call *call, struct error *err)
 {
-    if (call->identity.kind == REST_IDENTITY_OWNER || !call->operation->run ||
-        call->operation->access == REST_ACCESS_READ)
-        return true;
-    return error_set(err, ERROR_FORBIDDEN, "%s needs a read-write key; this one may only read",
+    return call->identity.kind == REST_IDENTITY_OWNER ||
+           call->operation->access == REST_ACCESS_READ ||
+           error_set(err, ERROR_FORBIDDEN, "%s needs a read-write key; this one may only read",
                      call->operation->name);
 }
 

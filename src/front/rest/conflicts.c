@@ -1,22 +1,32 @@
 /* Conflicts arise between write regions. There is one region here, so the feed of every container
  * is there and has nothing in it. */
-#include "document/json.h"
-#include "front/rest/call.h"
+#include "front/rest/metadata.h"
 #include "throughput/cost.h"
 
-bool rest_conflicts_list(struct rest_call *call, struct error *err)
+static bool feed_answer(struct rest_call *call,
+                        bool (*answer)(struct rest_call *call, const struct rest_feed *feed,
+                                       struct error *err),
+                        struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
+    struct rest_feed feed = {.name = SLICE("Conflicts")};
 
     call->charge_cru = cost_metadata(COST_METADATA_LIST);
     if (!rest_call_container(call, &container, err))
         return false;
-    BUF_APPEND(&call->body, "{\"_rid\":");
-    document_json_write_string(container_info(container)->rid, &call->body);
-    BUF_APPEND(&call->body, ",\"Conflicts\":[],\"_count\":0}");
-    rest_answer_header_int(call, SLICE("x-ms-item-count"), 0);
-    call->status = 200;
-    return true;
+    feed.owner = container_info(container)->rid;
+    feed.rid = container_rid_below(container, RID_CONFLICT, 0);
+    return answer(call, &feed, err);
+}
+
+bool rest_conflicts_list(struct rest_call *call, struct error *err)
+{
+    return feed_answer(call, rest_feed_list, err);
+}
+
+bool rest_conflicts_query(struct rest_call *call, struct error *err)
+{
+    return feed_answer(call, rest_feed_query, err);
 }
 
 /* Reading and deleting one: there is none. */

@@ -350,8 +350,6 @@ static bool claim_allows(struct rest_call *call, const struct claim *claim,
         return false;
     if (container)
         call->identity.container = container_info(container)->number;
-    if (!call->operation->run) /* refused to everybody, by its name */
-        return true;
     if (call->operation->access == REST_ACCESS_OWNER)
         return insufficient(call, err, "it needs a read-write key of the account");
     return call->operation->access == REST_ACCESS_READ || claim->all ||
