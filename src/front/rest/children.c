@@ -187,8 +187,7 @@ static bool feed_answer(struct rest_call *call,
 {
     struct child_place place = place_of(call);
     struct feed_context context = {0};
-    struct rest_feed feed = {
-        .context = &context, .number = feed_number, .document = feed_document};
+    struct rest_feed feed = {.context = &context, .number = feed_number, .document = feed_document};
     bool fine;
 
     call->charge_cru = cost_metadata(COST_METADATA_LIST);
