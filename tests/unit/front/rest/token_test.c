@@ -190,6 +190,46 @@ static void every_operation_on_items_must_name_the_key_of_a_bound_token(void **s
                  ERROR_FORBIDDEN);
 }
 
+static void a_prefix_of_a_hierarchical_key_binds_to_all_that_begin_with_it(void **state)
+{
+    struct rest_bench *bench = *state;
+    const char *path = "/dbs/d/colls/deep/docs/i";
+    const char *bound;
+    struct error err;
+
+    bench_container(bench->bench, ACCOUNT, "d",
+                    "{\"id\":\"deep\",\"partitionKey\":{\"paths\":[\"/a\",\"/b\"],"
+                    "\"kind\":\"MultiHash\",\"version\":2}}",
+                    0);
+    bound = token(bench, "p", "Read", "dbs/d/colls/deep", "[\"x\"]");
+    assert_ok(allows(bench, bound, path, REST_READ, "[\"x\",\"y\"]", &err), &err);
+    assert_ok(allows(bench, bound, path, REST_READ, "[\"x\"]", &err), &err);
+    assert_fails(allows(bench, bound, path, REST_READ, "[\"z\",\"x\"]", &err), &err,
+                 ERROR_FORBIDDEN);
+    bound = token(bench, "q", "Read", "dbs/d/colls/deep", "[\"x\",\"y\"]");
+    assert_fails(allows(bench, bound, path, REST_READ, "[\"x\"]", &err), &err, ERROR_FORBIDDEN);
+    assert_fails(allows(bench, bound, path, REST_READ, "[\"x\",\"z\"]", &err), &err,
+                 ERROR_FORBIDDEN);
+}
+
+static void a_bound_token_of_a_database_reaches_that_key_in_each_container(void **state)
+{
+    struct rest_bench *bench = *state;
+    const char *bound = token(bench, "p", "All", "dbs/d", "[\"x\"]");
+    struct error err;
+
+    assert_ok(allows(bench, bound, "/dbs/d/colls/c/docs/i", REST_DELETE, "[\"x\"]", &err), &err);
+    assert_ok(allows(bench, bound, "/dbs/d/colls/other/docs/i", REST_READ, "[\"x\"]", &err), &err);
+    assert_fails(allows(bench, bound, "/dbs/d/colls/c/docs/i", REST_READ, "[\"y\"]", &err), &err,
+                 ERROR_FORBIDDEN);
+    assert_fails(allows(bench, bound, "/dbs/d/colls", REST_CREATE, "[\"x\"]", &err), &err,
+                 ERROR_FORBIDDEN);
+    assert_fails(allows(bench, bound, "/dbs/d", REST_DELETE, "[\"x\"]", &err), &err,
+                 ERROR_FORBIDDEN);
+    assert_fails(allows(bench, bound, "/dbs/d/users", REST_CREATE, "[\"x\"]", &err), &err,
+                 ERROR_FORBIDDEN);
+}
+
 static void an_empty_key_binds_to_nothing_and_opens_nothing(void **state)
 {
     struct rest_bench *bench = *state;
@@ -287,6 +327,8 @@ int main(void)
         STORY(nothing_hands_out_more_than_was_given),
         STORY(a_token_to_read_is_refused_every_operation_that_writes),
         STORY(every_operation_on_items_must_name_the_key_of_a_bound_token),
+        STORY(a_prefix_of_a_hierarchical_key_binds_to_all_that_begin_with_it),
+        STORY(a_bound_token_of_a_database_reaches_that_key_in_each_container),
         STORY(an_empty_key_binds_to_nothing_and_opens_nothing),
         STORY(a_token_is_good_until_its_time_is_over),
         STORY(no_bit_of_a_token_can_be_changed),
