@@ -34,15 +34,15 @@ void item_gates_free(struct item_gates *gates)
     memory_free(gates);
 }
 
+struct mutex *item_gates_find(struct item_gates *gates, struct slice key)
+{
+    return &gates->locks[XXH3_64bits(key.data, key.len) % GATES];
+}
+
 static struct mutex *gate_of(const struct item_space *space, struct slice logical,
                              const struct document_value *id, struct arena *arena)
 {
-    struct slice key;
-
-    if (!space->gates)
-        return NULL;
-    key = item_key(logical, id, arena);
-    return &space->gates->locks[XXH3_64bits(key.data, key.len) % GATES];
+    return space->gates ? item_gates_find(space->gates, item_key(logical, id, arena)) : NULL;
 }
 
 /* --- Finding the place ----------------------------------------------------------------------- */
@@ -272,8 +272,8 @@ static bool attempts_run(const struct item_space *space, struct slice logical,
 }
 
 /* Only what is written is held to the limits: what cannot be stored is simply not found. */
-static bool names_check(const struct item_space *space, const struct partition_key *key,
-                        const struct document_value *id, struct error *err)
+bool items_names_check(const struct item_space *space, const struct partition_key *key,
+                       const struct document_value *id, struct error *err)
 {
     if (space->key_limits.bytes_max &&
         !partition_key_check(&space->definition->key, key, &space->key_limits, err))
@@ -293,7 +293,7 @@ static bool write_at_gate(const struct item_space *space, const struct partition
     struct mutex *gate = gate_of(space, logical, attempt->id, arena);
     bool done;
 
-    if (!names_check(space, key, attempt->id, err))
+    if (!items_names_check(space, key, attempt->id, err))
         return false;
     if (gate)
         mutex_lock(gate);
@@ -384,7 +384,7 @@ bool items_move(const struct item_space *space, const struct partition_key *from
     struct slice target = item_logical(&space->definition->key, to, arena);
     struct attempt attempt = {.id = id, .document = document, .options = options};
 
-    if (!names_check(space, to, id, err))
+    if (!items_names_check(space, to, id, err))
         return false;
     if (slice_equal(source, target))
         return error_set(err, ERROR_BAD_REQUEST, "the item has that partition key already");

@@ -7,6 +7,7 @@
  * Blocking; from any thread. What is handed out lives in the arena. */
 #pragma once
 
+#include "base/thread.h"
 #include "container/patch.h"
 #include "container/scan.h"
 #include "container/transaction.h"
@@ -17,6 +18,10 @@ struct item_gates; /* opaque */
 struct item_gates *item_gates_new(void);
 void item_gates_free(struct item_gates *gates); /* NULL is fine */
 CLEANUP_FN(struct item_gates *, item_gates_free)
+
+/* The lock of a key, be it of an item or of a logical partition. Whoever holds one takes no
+ * other. */
+struct mutex *item_gates_find(struct item_gates *gates, struct slice key);
 
 /* One container as items see it: the map and how to get at the nodes it names. A plain value;
  * everything is borrowed. */
@@ -70,6 +75,11 @@ struct items_reference {
 NODISCARD bool items_read_many(const struct item_space *space,
                                const struct items_reference *references, size_t count,
                                struct arena *arena, struct item *ret_items, struct error *err);
+
+/* Whether a key and id may be written: within their limits, and no object or array.
+ * ERROR_BAD_REQUEST. */
+NODISCARD bool items_names_check(const struct item_space *space, const struct partition_key *key,
+                                 const struct document_value *id, struct error *err);
 
 /* Create, replace, upsert or delete. The document's partition key must be the given one: the
  * caller has extracted or compared it. ERROR_BAD_REQUEST: key or id is over its limit, or the key

@@ -2,7 +2,7 @@
  * operations on items, batches and feeds. */
 #pragma once
 
-#include "container/meters.h"
+#include "container/metering.h"
 #include "front/rest/call.h"
 
 /* The container of a call as items see it. */
