@@ -216,7 +216,7 @@ static bool versions_are_kept(const struct item_scope *scope, struct engine_snap
     kept_after = MAX(kept_after, trimmed);
     if (after_lsn < kept_after)
         return error_set(err, ERROR_FEED_RETENTION,
-                         "you must read the change feed from within the retention period: it is "
+                         "You must read the change feed from within the retention period. It is "
                          "kept from lsn %llu on",
                          (unsigned long long)kept_after);
     return true;
