@@ -11,8 +11,9 @@ function resourceOf(path) {
   return [parts.at(-2) ?? '', parts.join('/')];
 }
 
-export function token(method, path, date, key = emulatorKey) {
-  const [type, link] = resourceOf(path);
+export function token(method, path, date, key = emulatorKey, rid = undefined) {
+  const [type, name] = resourceOf(path);
+  const link = rid ? rid.toLowerCase() : name; // of a path made of _rids the last one is signed
   const text = `${method.toLowerCase()}\n${type}\n${link}\n${date.toLowerCase()}\n\n`;
   const sig = createHmac('sha256', Buffer.from(key, 'base64')).update(text, 'utf8').digest('base64');
   return encodeURIComponent(`type=master&ver=1.0&sig=${sig}`);
@@ -20,7 +21,7 @@ export function token(method, path, date, key = emulatorKey) {
 
 // Sends a signed request; a body that is neither text nor bytes goes as JSON. Resolves to
 // { status, headers, bytes, text, body }, with body parsed if it is JSON.
-export function signed(server, method, path, { headers = {}, body, key } = {}) {
+export function signed(server, method, path, { headers = {}, body, key, rid } = {}) {
   const date = new Date().toUTCString();
   const payload =
     body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
@@ -34,7 +35,7 @@ export function signed(server, method, path, { headers = {}, body, key } = {}) {
         headers: {
           'x-ms-date': date,
           'x-ms-version': '2020-07-15',
-          authorization: token(method, path, date, key),
+          authorization: token(method, path, date, key, rid),
           ...(payload === undefined ? {} : { 'content-length': Buffer.byteLength(payload) }),
           ...headers,
         },

@@ -241,10 +241,7 @@ static bool item_prepare(struct rest_call *call, const struct rest_items *items,
     if (operation->kind == REST_BATCH_REPLACE && operation->id_given.data &&
         !slice_equal(operation->id_given, operation->id.text))
         return error_set(err, ERROR_BAD_REQUEST, "the id of an item cannot be changed");
-    if (operation->document.len > items->space.item_bytes_max)
-        return error_set(err, ERROR_TOO_LARGE, "an item of %zu bytes is over the limit of %zu",
-                         operation->document.len, items->space.item_bytes_max);
-    return true;
+    return rest_item_size_check(items, operation->document, err);
 }
 
 static bool prepare(struct rest_call *call, const struct rest_items *items,

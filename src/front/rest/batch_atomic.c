@@ -81,12 +81,8 @@ static bool plan_patch(struct run *run, struct transaction *transaction,
     if (!item)
         return error_set(err, ERROR_ITEM_MISSING,
                          "Entity with the specified id does not exist in the system.");
-    if (!rest_patch_make(item, &operation->patch, run->call->arena, ret_document, err))
-        return false;
-    if (ret_document->len > run->items->space.item_bytes_max)
-        return error_set(err, ERROR_TOO_LARGE, "an item of %zu bytes is over the limit of %zu",
-                         ret_document->len, run->items->space.item_bytes_max);
-    return true;
+    return rest_patch_make(item, &operation->patch, run->call->arena, ret_document, err) &&
+           rest_item_size_check(run->items, *ret_document, err);
 }
 
 static enum transaction_verb verb_of(enum rest_batch_kind kind)

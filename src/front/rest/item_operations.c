@@ -46,6 +46,7 @@ static bool target_of_body(struct rest_call *call, const struct rest_items *item
 
     if (!rest_call_body(call, &body, err) ||
         !rest_item_clean(body, call->arena, &ret_target->document, &ret_target->id, err) ||
+        !rest_item_size_check(items, ret_target->document, err) ||
         !rest_items_key(call, items, &header, &given, err))
         return false;
     ret_target->key = partition_key_extract(definition, ret_target->document);

@@ -191,6 +191,14 @@ bool rest_item_id_check(struct slice id, struct error *err)
     return true;
 }
 
+bool rest_item_size_check(const struct rest_items *items, struct slice document, struct error *err)
+{
+    if (document.len > items->space.item_bytes_max)
+        return error_set(err, ERROR_TOO_LARGE, "an item of %zu bytes is over the limit of %zu",
+                         document.len, items->space.item_bytes_max);
+    return true;
+}
+
 /* The item without what is ours to write. */
 static struct slice stripped(struct slice document, struct arena *arena)
 {

@@ -29,6 +29,10 @@ NODISCARD bool rest_items_key(struct rest_call *call, const struct rest_items *i
 NODISCARD bool rest_item_clean(struct slice document, struct arena *arena, struct slice *ret_item,
                                struct document_value *ret_id, struct error *err);
 
+/* ERROR_TOO_LARGE: the item (BSON) is over the limit. Refused before anything is admitted. */
+NODISCARD bool rest_item_size_check(const struct rest_items *items, struct slice document,
+                                    struct error *err);
+
 /* Checks an id from a path or body. ERROR_BAD_REQUEST. */
 NODISCARD bool rest_item_id_check(struct slice id, struct error *err);
 
