@@ -6,6 +6,7 @@
 #include "container/catalogue_private.h"
 
 #include <openssl/crypto.h>
+#include <sched.h>
 
 enum { EPOCH = 1 };
 
@@ -116,7 +117,8 @@ static struct catalogue *catalogue_new(const struct catalogue_options *options)
     catalogue->limits = options->limits ? *options->limits : CATALOGUE_LIMITS_DEFAULT;
     catalogue->log = options->log;
     catalogue->root = state_new(STATE_ROOT, SLICE(""), 0);
-    mutex_init(&catalogue->state_lock);
+    for (size_t i = 0; i < STATE_LOCKS; i++)
+        mutex_init(&catalogue->state_locks[i].mutex);
     mutex_init(&catalogue->change_lock);
     mutex_init(&catalogue->purging_lock);
     mutex_init(&catalogue->queue_lock);
@@ -151,7 +153,8 @@ void catalogue_close(struct catalogue *catalogue)
     mutex_done(&catalogue->queue_lock);
     mutex_done(&catalogue->purging_lock);
     mutex_done(&catalogue->change_lock);
-    mutex_done(&catalogue->state_lock);
+    for (size_t i = 0; i < STATE_LOCKS; i++)
+        mutex_done(&catalogue->state_locks[i].mutex);
     memory_free(catalogue);
 }
 
@@ -160,23 +163,40 @@ const struct catalogue_limits *catalogue_limits(const struct catalogue *catalogu
     return &catalogue->limits;
 }
 
+/* Every request looks, so looking must not make processors wait for each other: each takes the lock
+ * of its own processor, which is free but for a thread that was moved or interrupted while it held
+ * it. Publishing takes them all; it is rare and waits for a disk anyhow. */
+struct look look_begin(struct catalogue *catalogue)
+{
+    int processor = sched_getcpu();
+    struct mutex *lock = &catalogue->state_locks[MAX(processor, 0) % STATE_LOCKS].mutex;
+
+    mutex_lock(lock);
+    return (struct look){.lock = lock, .root = catalogue->root};
+}
+
+void look_end(struct look *look)
+{
+    mutex_unlock(look->lock);
+}
+
 struct state *catalogue_root(struct catalogue *catalogue)
 {
-    struct state *root = NULL;
+    CLEANUP(look_end) struct look look = look_begin(catalogue);
 
-    WITH_LOCK (&catalogue->state_lock)
-        root = state_ref(catalogue->root);
-    return root;
+    return state_ref(look.root);
 }
 
 void catalogue_publish(struct catalogue *catalogue, struct state *root)
 {
-    struct state *old = NULL;
+    struct state *old;
 
-    WITH_LOCK (&catalogue->state_lock) {
-        old = catalogue->root;
-        catalogue->root = root;
-    }
+    for (size_t i = 0; i < STATE_LOCKS; i++)
+        mutex_lock(&catalogue->state_locks[i].mutex);
+    old = catalogue->root;
+    catalogue->root = root;
+    for (size_t i = 0; i < STATE_LOCKS; i++)
+        mutex_unlock(&catalogue->state_locks[i].mutex);
     state_unref(old);
 }
 
@@ -251,9 +271,9 @@ static void account_give_keys(struct state *state, const struct account_keys *ke
     state_account(state)->keys = *keys;
 }
 
-static bool account_create(struct catalogue *catalogue, struct slice id, struct slice properties,
-                           const struct account_keys *keys, struct account **ret_account,
-                           struct error *err)
+bool catalogue_account_create_keyed(struct catalogue *catalogue, struct slice id,
+                                    struct slice properties, const struct account_keys *keys,
+                                    struct account **ret_account, struct error *err)
 {
     CLEANUP(change_end) struct change change;
     struct state *state;
@@ -277,14 +297,7 @@ static bool account_create(struct catalogue *catalogue, struct slice id, struct 
 bool catalogue_account_create(struct catalogue *catalogue, struct slice id, struct slice properties,
                               struct account **ret_account, struct error *err)
 {
-    return account_create(catalogue, id, properties, NULL, ret_account, err);
-}
-
-bool catalogue_account_create_keyed(struct catalogue *catalogue, struct slice id,
-                                    struct slice properties, const struct account_keys *keys,
-                                    struct account **ret_account, struct error *err)
-{
-    return account_create(catalogue, id, properties, keys, ret_account, err);
+    return catalogue_account_create_keyed(catalogue, id, properties, NULL, ret_account, err);
 }
 
 bool catalogue_account_set_keys(struct catalogue *catalogue, struct slice id,
@@ -355,10 +368,10 @@ bool catalogue_account_drop(struct catalogue *catalogue, struct slice id, struct
 bool catalogue_account_open(struct catalogue *catalogue, struct slice id,
                             struct account **ret_account, struct error *err)
 {
-    CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
+    CLEANUP(look_end) struct look look = look_begin(catalogue);
     struct found found;
 
-    if (!find_account(root, id, false, &found, err))
+    if (!find_account(look.root, id, false, &found, err))
         return false;
     *ret_account = account_ref(found.account);
     return true;
@@ -473,10 +486,10 @@ bool catalogue_database_drop(struct catalogue *catalogue, struct slice account, 
 bool catalogue_database_open(struct catalogue *catalogue, struct slice account, struct slice id,
                              struct database **ret_database, struct error *err)
 {
-    CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
+    CLEANUP(look_end) struct look look = look_begin(catalogue);
     struct found found;
 
-    if (!find_database(root, account, id, false, &found, err))
+    if (!find_database(look.root, account, id, false, &found, err))
         return false;
     *ret_database = database_ref(found.database);
     return true;

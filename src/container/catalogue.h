@@ -65,7 +65,7 @@ struct account; /* opaque, shared, immutable */
 NODISCARD bool catalogue_account_create(struct catalogue *catalogue, struct slice id,
                                         struct slice properties, struct account **ret_account,
                                         struct error *err);
-/* The same with keys of its own, in one commit; they are copied. */
+/* The same with keys of its own, in one commit; they are copied. NULL: none. */
 NODISCARD bool catalogue_account_create_keyed(struct catalogue *catalogue, struct slice id,
                                               struct slice properties,
                                               const struct account_keys *keys,

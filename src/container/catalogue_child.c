@@ -216,11 +216,6 @@ static bool child_replace(struct change *change, const struct nest *nest,
            child_put(change, nest, body, before, before->info.number, ret_child, err);
 }
 
-/* A body that was checked, and the name it has. */
-struct checked {
-    struct slice body, id;
-};
-
 /* What every change begins with, outside in. */
 static bool change_begin_child(struct catalogue *catalogue, const struct child_place *place,
                                struct change *change, struct nest *ret_nest, struct error *err)
@@ -233,11 +228,10 @@ bool catalogue_child_create(struct catalogue *catalogue, const struct child_plac
                             struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct checked checked;
-    struct nest nest;
+    struct child_body checked;
+    struct nest nest = {0};
 
-    if (!child_body_check(&catalogue->limits, place->kind, body, arena, &checked.body, &checked.id,
-                          err))
+    if (!child_body_check(&catalogue->limits, place->kind, body, arena, &checked, err))
         return false;
 
     CLEANUP(change_end) struct change change;
@@ -246,7 +240,7 @@ bool catalogue_child_create(struct catalogue *catalogue, const struct child_plac
         return false;
     if (children_find_id(nest.children, checked.id))
         return name_taken(err, child_kind_name(place->kind), checked.id);
-    return child_create(&change, &nest, checked.body, ret_child, err);
+    return child_create(&change, &nest, checked.bytes, ret_child, err);
 }
 
 bool catalogue_child_upsert(struct catalogue *catalogue, const struct child_place *place,
@@ -256,11 +250,10 @@ bool catalogue_child_upsert(struct catalogue *catalogue, const struct child_plac
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct catalogue_child *before;
-    struct checked checked;
-    struct nest nest;
+    struct child_body checked;
+    struct nest nest = {0};
 
-    if (!child_body_check(&catalogue->limits, place->kind, body, arena, &checked.body, &checked.id,
-                          err))
+    if (!child_body_check(&catalogue->limits, place->kind, body, arena, &checked, err))
         return false;
 
     CLEANUP(change_end) struct change change;
@@ -268,8 +261,8 @@ bool catalogue_child_upsert(struct catalogue *catalogue, const struct child_plac
     if (!change_begin_child(catalogue, place, &change, &nest, err))
         return false;
     before = children_find_id(nest.children, checked.id);
-    if (before ? !child_replace(&change, &nest, before, checked.body, if_match, ret_child, err)
-               : !child_create(&change, &nest, checked.body, ret_child, err))
+    if (before ? !child_replace(&change, &nest, before, checked.bytes, if_match, ret_child, err)
+               : !child_create(&change, &nest, checked.bytes, ret_child, err))
         return false;
     *ret_created = !before;
     return true;
@@ -294,18 +287,17 @@ bool catalogue_child_replace(struct catalogue *catalogue, const struct child_pla
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct catalogue_child *before;
-    struct checked checked;
-    struct nest nest;
+    struct child_body checked;
+    struct nest nest = {0};
 
-    if (!child_body_check(&catalogue->limits, place->kind, body, arena, &checked.body, &checked.id,
-                          err))
+    if (!child_body_check(&catalogue->limits, place->kind, body, arena, &checked, err))
         return false;
 
     CLEANUP(change_end) struct change change;
 
     return change_begin_child(catalogue, place, &change, &nest, err) &&
            child_find(&nest, id, &before, err) && rename_check(&nest, before, checked.id, err) &&
-           child_replace(&change, &nest, before, checked.body, if_match, ret_child, err);
+           child_replace(&change, &nest, before, checked.bytes, if_match, ret_child, err);
 }
 
 bool catalogue_child_drop(struct catalogue *catalogue, const struct child_place *place,
@@ -315,7 +307,7 @@ bool catalogue_child_drop(struct catalogue *catalogue, const struct child_place 
     struct record_address address;
     struct catalogue_child *before;
     struct slice scope = SLICE_NONE;
-    struct nest nest;
+    struct nest nest = {0};
 
     if (!change_begin_child(catalogue, place, &change, &nest, err) ||
         !child_find(&nest, id, &before, err) || !etag_check(before->info.etag, if_match, err))
@@ -340,11 +332,11 @@ bool catalogue_child_drop(struct catalogue *catalogue, const struct child_place 
 bool catalogue_child_open(struct catalogue *catalogue, const struct child_place *place,
                           struct slice id, struct catalogue_child **ret_child, struct error *err)
 {
-    CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
+    CLEANUP(look_end) struct look look = look_begin(catalogue);
     struct catalogue_child *child;
-    struct nest nest;
+    struct nest nest = {0};
 
-    if (!nest_find(root, place, &nest, err) || !child_find(&nest, id, &child, err))
+    if (!nest_find(look.root, place, &nest, err) || !child_find(&nest, id, &child, err))
         return false;
     *ret_child = catalogue_child_ref(child);
     return true;
@@ -353,10 +345,10 @@ bool catalogue_child_open(struct catalogue *catalogue, const struct child_place 
 bool catalogue_children_open(struct catalogue *catalogue, const struct child_place *place,
                              struct catalogue_children **ret_children, struct error *err)
 {
-    CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
-    struct nest nest;
+    CLEANUP(look_end) struct look look = look_begin(catalogue);
+    struct nest nest = {0};
 
-    if (!nest_find(root, place, &nest, err))
+    if (!nest_find(look.root, place, &nest, err))
         return false;
     *ret_children = catalogue_children_ref((struct catalogue_children *)nest.children);
     return true;

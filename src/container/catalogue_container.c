@@ -264,10 +264,10 @@ bool catalogue_container_open(struct catalogue *catalogue, struct slice account,
                               struct slice database, struct slice id,
                               struct container **ret_container, struct error *err)
 {
-    CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
+    CLEANUP(look_end) struct look look = look_begin(catalogue);
     struct found found;
 
-    if (!find_container(root, account, database, id, false, &found, err))
+    if (!find_container(look.root, account, database, id, false, &found, err))
         return false;
     *ret_container = container_ref(found.container);
     return true;

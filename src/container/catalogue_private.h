@@ -183,6 +183,13 @@ struct purge {
     uint8_t scope[RECORD_KEY_MAX];
 };
 
+/* Each on a line of its own, so that processors do not take it from each other. */
+enum { STATE_LOCKS = 16, CACHE_LINE_PAIR = 128 };
+struct state_lock {
+    struct mutex mutex;
+    uint8_t space[CACHE_LINE_PAIR - sizeof(struct mutex)];
+};
+
 struct catalogue {
     struct cluster *cluster;
     struct commit *commit; /* the root's */
@@ -190,8 +197,8 @@ struct catalogue {
     struct catalogue_limits limits;
     struct log *log;
 
-    struct mutex state_lock; /* held for a pointer copy */
-    struct state *root;      /* the published state */
+    struct state_lock state_locks[STATE_LOCKS]; /* any of them to look, all of them to publish */
+    struct state *root;                         /* the published state */
 
     struct mutex change_lock; /* one change at a time; held while it is committed */
     struct head head;         /* under change_lock */
@@ -206,6 +213,16 @@ struct catalogue {
     bool has_thread;
     struct thread thread;
 };
+
+/* The published state, held still while names are looked up in it: for whoever needs a reference to
+ * one thing in it, and none to the whole. Nothing may be published meanwhile by the same thread. */
+struct look {
+    struct mutex *lock;
+    struct state *root; /* borrowed until look_end */
+};
+struct look look_begin(struct catalogue *catalogue);
+void look_end(struct look *look);
+CLEANUP_VALUE_FN(struct look, look_end)
 
 /* The published state with a reference. */
 struct state *catalogue_root(struct catalogue *catalogue);

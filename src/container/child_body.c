@@ -129,8 +129,8 @@ static struct slice body_strip(struct slice body, struct arena *arena)
 }
 
 bool child_body_check(const struct catalogue_limits *limits, enum child_kind kind,
-                      struct slice body, struct arena *arena, struct slice *ret_body,
-                      struct slice *ret_id, struct error *err)
+                      struct slice body, struct arena *arena, struct child_body *ret_body,
+                      struct error *err)
 {
     uint32_t max = kind >= CHILD_PROCEDURE ? limits->script_bytes_max : limits->resource_bytes_max;
     struct document_value id;
@@ -146,7 +146,6 @@ bool child_body_check(const struct catalogue_limits *limits, enum child_kind kin
                          kind_names[kind]);
     if (!id_check(limits, id.text, err) || !rules_check(kind, stripped, err))
         return false;
-    *ret_body = stripped;
-    *ret_id = id.text;
+    *ret_body = (struct child_body){stripped, id.text};
     return true;
 }

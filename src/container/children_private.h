@@ -43,7 +43,11 @@ struct catalogue_child *children_find_id(const struct catalogue_children *childr
 struct catalogue_child *children_find_number(const struct catalogue_children *children,
                                              uint32_t number);
 
-/* Checks a body and gives it without system properties, in the arena. */
+/* A body that was checked, without system properties, and the name in it. */
+struct child_body {
+    struct slice bytes, id; /* in the arena */
+};
+
 NODISCARD bool child_body_check(const struct catalogue_limits *limits, enum child_kind kind,
-                                struct slice body, struct arena *arena, struct slice *ret_body,
-                                struct slice *ret_id, struct error *err);
+                                struct slice body, struct arena *arena, struct child_body *ret_body,
+                                struct error *err);

@@ -1,6 +1,5 @@
 #include "container/metering.h"
 
-#include "base/thread.h"
 #include "throughput/cost.h"
 
 #include <xxhash.h>
@@ -177,6 +176,52 @@ bool metered_write(struct meters *meters, const struct item_space *space,
     return written;
 }
 
+/* A metered write under way; in the arena. */
+struct metered_started {
+    struct metering metering;
+    items_write_done *done;
+    void *context;
+};
+
+static void metered_write_end(const struct transaction_result *result,
+                              const struct transaction_work *work, const struct error *err,
+                              void *context)
+{
+    struct metered_started *started = context;
+
+    metering_end(&started->metering, err ? metering_refused_cru(err) : work->write_cru);
+    started->done(result, work, err, started->context);
+}
+
+bool metered_write_start(struct meters *meters, const struct item_space *space,
+                         const struct partition_key *key, const struct document_value *id,
+                         enum transaction_verb verb, struct slice document,
+                         const struct transaction_options *options, struct metered_call *call,
+                         struct arena *arena, items_write_done *done, void *context,
+                         bool *ret_begun, struct error *err)
+{
+    struct cost_write known = {.removes = verb == TRANSACTION_DELETE,
+                               .puts = verb != TRANSACTION_DELETE,
+                               .new_bytes = document.len};
+    struct metered_started *started = ARENA_NEW(arena, struct metered_started);
+    struct metering *metering = &started->metering;
+
+    *ret_begun = false;
+    if (!item_begin(metering, meters, space, key, id, cost_write(&known), call, arena, err))
+        return false;
+    metering->bytes_in = document.len;
+    started->done = done;
+    started->context = context;
+    if (!items_write_start(space, key, id, verb, document, options, arena, metered_write_end,
+                           started, ret_begun, err)) {
+        metering_end(metering, metering_refused_cru(err));
+        return false;
+    }
+    if (!*ret_begun)
+        metering_drop(metering);
+    return true;
+}
+
 bool metered_change(struct meters *meters, const struct item_space *space,
                     const struct partition_key *key, const struct document_value *id,
                     bool (*make)(const struct item *item, void *context, struct arena *arena,
@@ -230,20 +275,19 @@ static bool transaction_attempts(const struct item_space *space, struct slice lo
                                  struct metered_transaction *run, struct arena *arena,
                                  int64_t *ret_writes_cru, struct error *err)
 {
-    struct mutex *gate = NULL;
-    bool done = false;
+    bool done = false, at_gate = false;
 
     for (int i = 0; i < ATTEMPTS_MAX && !done; i++) {
         done = transaction_attempt(space, logical, run, arena, ret_writes_cru, err);
         if (!done && err->code != ERROR_CONFLICT && err->code != ERROR_SNAPSHOT_TOO_OLD)
             break;
-        if (!done && !gate && space->gates) {
-            gate = item_gates_find(space->gates, logical);
-            mutex_lock(gate);
+        if (!done && !at_gate) {
+            item_gates_enter(space->gates, logical);
+            at_gate = true;
         }
     }
-    if (gate)
-        mutex_unlock(gate);
+    if (at_gate)
+        item_gates_leave(space->gates, logical);
     return done;
 }
 

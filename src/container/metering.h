@@ -74,6 +74,15 @@ NODISCARD bool metered_write(struct meters *meters, const struct item_space *spa
                              const struct transaction_options *options, struct metered_call *call,
                              struct arena *arena, struct transaction_result *ret_result,
                              struct error *err);
+/* As items_write_start. call is filled in before done is called, and borrowed until then; with
+ * *ret_begun false nothing is charged. */
+NODISCARD bool metered_write_start(struct meters *meters, const struct item_space *space,
+                                   const struct partition_key *key, const struct document_value *id,
+                                   enum transaction_verb verb, struct slice document,
+                                   const struct transaction_options *options,
+                                   struct metered_call *call, struct arena *arena,
+                                   items_write_done *done, void *context, bool *ret_begun,
+                                   struct error *err);
 NODISCARD bool
 metered_change(struct meters *meters, const struct item_space *space,
                const struct partition_key *key, const struct document_value *id,

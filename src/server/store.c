@@ -86,18 +86,6 @@ static bool meters_fill(struct store *store, struct error *err)
     return fine;
 }
 
-static bool default_account(struct store *store, struct error *err)
-{
-    CLEANUP(account_unref) struct account *account = NULL;
-    CLEANUP(account_keys_done) struct account_keys keys;
-
-    account_keys_make(&keys);
-    return catalogue_account_open(store->catalogue, slice_of_text(CATALOGUE_ACCOUNT_DEFAULT),
-                                  &account, err) ||
-           catalogue_account_create_keyed(store->catalogue, slice_of_text(CATALOGUE_ACCOUNT_DEFAULT),
-                                          SLICE_NONE, &keys, &account, err);
-}
-
 bool store_open(const struct settings *settings, struct nodes *nodes, struct log *log,
                 struct store **ret_store, struct error *err)
 {
@@ -111,7 +99,7 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
     options.cluster = store->cluster;
     store->burst_seconds = (uint32_t)settings->throughput_burst_seconds;
     if (!cluster_fill(store, nodes, err) || !catalogue_open(&options, &store->catalogue, err) ||
-        !default_account(store, err) || !meters_fill(store, err))
+        !meters_fill(store, err))
         return false;
     store->caretaker = caretaker_new(&(struct caretaker_options){
         .catalogue = store->catalogue, .log = log, .pause_ms = settings->caretaker_pause_ms});

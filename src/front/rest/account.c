@@ -1,6 +1,6 @@
 /* Which account is meant: the one named by the first segment of the path, else by the first label
- * of the host where the rest of it is localhost or the suffix the server was given, else the default
- * account. An account without keys of its own is opened by those of the default account. */
+ * of the host where the rest of it is localhost or the suffix the server was given, else the
+ * default account. An account without keys of its own is opened by those of the default account. */
 #include "front/rest/call.h"
 
 #include "document/json.h"
@@ -8,7 +8,8 @@
 static struct slice host_label(const struct rest_call *call)
 {
     struct slice host = rest_call_header(call, REST_HEADER_HOST), label, rest, port;
-    struct slice suffix = slice_of_text(call->options->host_suffix ? call->options->host_suffix : "");
+    struct slice suffix =
+        slice_of_text(call->options->host_suffix ? call->options->host_suffix : "");
 
     if (!slice_split(host, '.', &label, &rest))
         return SLICE_NONE;
@@ -52,8 +53,7 @@ bool rest_account_make(struct rest_call *call, struct error *err)
 
     if (call->account)
         return true;
-    if (catalogue_account_create(catalogue, call->account_id, SLICE_NONE,
-                                 &call->account, err))
+    if (catalogue_account_create(catalogue, call->account_id, SLICE_NONE, &call->account, err))
         return true;
     return err->code == ERROR_NAME_TAKEN &&
            catalogue_account_open(catalogue, call->account_id, &call->account, err);
@@ -69,12 +69,16 @@ static const char *consistency_name(enum rest_consistency consistency)
 
 /* What the query engine takes; .NET and Java read it. */
 static const char query_engine[] =
-    "{\"maxSqlQueryInputLength\":524288,\"maxJoinsPerSqlQuery\":10,\"maxLogicalAndPerSqlQuery\":500,"
-    "\"maxLogicalOrPerSqlQuery\":500,\"maxUdfRefPerSqlQuery\":10,\"maxInExpressionItemsCount\":16000,"
+    "{\"maxSqlQueryInputLength\":524288,\"maxJoinsPerSqlQuery\":10,\"maxLogicalAndPerSqlQuery\":"
+    "500,"
+    "\"maxLogicalOrPerSqlQuery\":500,\"maxUdfRefPerSqlQuery\":10,\"maxInExpressionItemsCount\":"
+    "16000,"
     "\"queryMaxInMemorySortDocumentCount\":500,\"maxQueryRequestTimeoutFraction\":0.9,"
-    "\"sqlAllowNonFiniteNumbers\":false,\"sqlAllowAggregateFunctions\":true,\"sqlAllowSubQuery\":true,"
+    "\"sqlAllowNonFiniteNumbers\":false,\"sqlAllowAggregateFunctions\":true,\"sqlAllowSubQuery\":"
+    "true,"
     "\"sqlAllowScalarSubQuery\":true,\"allowNewKeywords\":true,\"sqlAllowLike\":true,"
-    "\"sqlAllowGroupByClause\":true,\"maxSpatialQueryCells\":12,\"spatialMaxGeometryPointCount\":256,"
+    "\"sqlAllowGroupByClause\":true,\"maxSpatialQueryCells\":12,\"spatialMaxGeometryPointCount\":"
+    "256,"
     "\"sqlAllowTop\":true,\"enableSpatialIndexing\":true}";
 
 static void location_append(struct rest_call *call, const char *property, struct slice endpoint)
@@ -105,20 +109,22 @@ bool rest_account_read(struct rest_call *call, struct error *err UNUSED)
     BUF_APPEND(body, ",\"media\":\"//media/\",\"addresses\":\"//addresses/\",\"_dbs\":\"//dbs/\"");
     location_append(call, "writableLocations", endpoint);
     location_append(call, "readableLocations", endpoint);
-    BUF_APPEND(body,
-               ",\"enableMultipleWriteLocations\":false,\"continuousBackupEnabled\":false,"
-               "\"enableNRegionSynchronousCommit\":false,\"enablePerPartitionFailoverBehavior\":false,"
-               "\"disableCrossRegionalHedging\":false,"
-               "\"userReplicationPolicy\":{\"asyncReplication\":false,\"minReplicaSetSize\":1,"
-               "\"maxReplicasetSize\":4},\"userConsistencyPolicy\":{\"defaultConsistencyLevel\":\"");
+    BUF_APPEND(
+        body,
+        ",\"enableMultipleWriteLocations\":false,\"continuousBackupEnabled\":false,"
+        "\"enableNRegionSynchronousCommit\":false,\"enablePerPartitionFailoverBehavior\":false,"
+        "\"disableCrossRegionalHedging\":false,"
+        "\"userReplicationPolicy\":{\"asyncReplication\":false,\"minReplicaSetSize\":1,"
+        "\"maxReplicasetSize\":4},\"userConsistencyPolicy\":{\"defaultConsistencyLevel\":\"");
     buf_append_text(body, consistency_name(call->options->consistency));
     if (call->options->consistency == REST_BOUNDED_STALENESS)
         BUF_APPEND(body, "\",\"maxStalenessPrefix\":10,\"maxIntervalInSeconds\":5}");
     else
         BUF_APPEND(body, "\"}");
-    BUF_APPEND(body, ",\"systemReplicationPolicy\":{\"minReplicaSetSize\":1,\"maxReplicasetSize\":4},"
-                     "\"readPolicy\":{\"primaryReadCoefficient\":1,\"secondaryReadCoefficient\":1},"
-                     "\"queryEngineConfiguration\":");
+    BUF_APPEND(body,
+               ",\"systemReplicationPolicy\":{\"minReplicaSetSize\":1,\"maxReplicasetSize\":4},"
+               "\"readPolicy\":{\"primaryReadCoefficient\":1,\"secondaryReadCoefficient\":1},"
+               "\"queryEngineConfiguration\":");
     document_json_write_string(slice_of_text(query_engine), body);
     BUF_APPEND(body, "}");
     call->status = 200;

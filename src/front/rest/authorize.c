@@ -1,6 +1,6 @@
-/* Clients differ in how they treat escapes in the link they sign, and links made of _rids are signed
- * by their last rid in lower case. So there are up to three texts a good signature may be of; the
- * usual one is tried first, and a wrong signature costs a dozen hashes. */
+/* Clients differ in how they treat escapes in the link they sign, and links made of _rids are
+ * signed by their last rid in lower case. So there are up to three texts a good signature may be
+ * of; the usual one is tried first, and a wrong signature costs a dozen hashes. */
 #include "front/rest/authorize.h"
 
 #include "container/account_keys.h"
@@ -96,11 +96,10 @@ static struct payload payload_of(struct rest_call *call, struct slice type)
 
     payload.head = arena_printf(call->arena, "%.*s\n%.*s\n", SLICE_ARG(verb), SLICE_ARG(type));
     if (ms_date.data)
-        payload.date = arena_printf(call->arena, "\n%.*s\n\n",
-                                    SLICE_ARG(lower(ms_date, call->arena)));
-    else
         payload.date =
-            arena_printf(call->arena, "\n\n%.*s\n", SLICE_ARG(lower(date, call->arena)));
+            arena_printf(call->arena, "\n%.*s\n\n", SLICE_ARG(lower(ms_date, call->arena)));
+    else
+        payload.date = arena_printf(call->arena, "\n\n%.*s\n", SLICE_ARG(lower(date, call->arena)));
     payload.links[0] = route->link;
     payload.link_count = 1;
     if (!slice_equal(route->link, route->link_raw))
@@ -141,8 +140,7 @@ static bool emulator_try(struct rest_call *call, const struct payload *payload,
 {
     uint8_t secret[ACCOUNT_KEY_BYTES];
 
-    if (!call->options->dev ||
-        !account_key_parse(slice_of_text(account_key_emulator), secret) ||
+    if (!call->options->dev || !account_key_parse(slice_of_text(account_key_emulator), secret) ||
         !payload_signed(payload, slice_of(secret, sizeof secret), mac))
         return false;
     call->identity.kind = REST_IDENTITY_OWNER;

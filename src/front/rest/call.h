@@ -13,9 +13,12 @@
 #include "front/rest/operation.h"
 #include "front/rest/rest.h"
 
+#include <stdatomic.h>
+
 struct rest_call {
     const struct rest_options *options;
     const struct front_services *services;
+    atomic_uint *under_way; /* calls that a committer will end: see rest_wait */
     struct net_http_request *http;
     struct arena *arena;
     struct rest_headers headers;
@@ -28,6 +31,9 @@ struct rest_call {
     struct rest_identity identity;
     bool may_block; /* false: on a loop; set cold and return rather than block */
     bool cold;      /* out: run again where it may block; the answer so far is thrown away */
+    bool *pending;  /* out, on a loop: the operation ends later, by rest_call_finish; the call must
+                     * not be touched after that was set in motion */
+    bool kept;      /* the request's bytes are in the arena */
     char activity_id[RANDOM_UUID_SIZE];
 
     /* The answer. */
@@ -35,7 +41,7 @@ struct rest_call {
     struct buf lines; /* header lines, each ending in CRLF */
     struct buf body;  /* JSON, or empty */
     int64_t charge_cru;
-    int64_t wait_ms;     /* of a 429 */
+    int64_t wait_ms;      /* of a 429 */
     struct slice message; /* of an error, instead of err->message: longer, or the service's text */
 
     struct net_work work;
@@ -45,6 +51,16 @@ static inline struct slice rest_call_header(const struct rest_call *call, enum r
 {
     return call->headers.values[header];
 }
+
+/* Ends the call: answers with what it has gathered, or with the error. From any thread. */
+void rest_call_finish(struct rest_call *call, bool fine, const struct error *err);
+
+/* On a loop: keeps the request beyond the handler's return. The route and the headers are found
+ * anew, since the request's bytes have moved. */
+void rest_call_keep(struct rest_call *call);
+
+/* Runs the operation on a worker, from its beginning. From any thread; the call is kept. */
+void rest_call_move(struct rest_call *call);
 
 /* Adds a header to the answer; control bytes in the value become blanks. */
 void rest_answer_header(struct rest_call *call, struct slice name, struct slice value);

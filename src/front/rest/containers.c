@@ -34,8 +34,8 @@ static void container_answer(struct rest_call *call, const struct container *con
 static bool container_apply(struct rest_call *call, const struct container *container,
                             struct error *err)
 {
-    return container_meters_apply(call->services->meters, container,
-                                  call->services->burst_seconds, err);
+    return container_meters_apply(call->services->meters, container, call->services->burst_seconds,
+                                  err);
 }
 
 bool rest_containers_list(struct rest_call *call, struct error *err)
@@ -108,9 +108,9 @@ bool rest_containers_replace(struct rest_call *call, struct error *err)
 bool rest_containers_delete(struct rest_call *call, struct error *err)
 {
     call->charge_cru = cost_metadata(COST_METADATA_WRITE);
-    if (!catalogue_container_drop(call->services->catalogue, call->account_id,
-                                  call->route.database, call->route.id,
-                                  rest_call_header(call, REST_HEADER_IF_MATCH), err))
+    if (!catalogue_container_drop(call->services->catalogue, call->account_id, call->route.database,
+                                  call->route.id, rest_call_header(call, REST_HEADER_IF_MATCH),
+                                  err))
         return false;
     call->status = 204;
     return true;

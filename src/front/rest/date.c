@@ -38,10 +38,9 @@ bool rest_date_parse(struct slice text, int64_t *ret_wall_ms)
 {
     int day, month, year, hour, minute, second;
 
-    if (text.len != DATE_LEN || text.data[3] != ',' || text.data[4] != ' ' ||
-        text.data[7] != ' ' || text.data[11] != ' ' || text.data[16] != ' ' ||
-        text.data[19] != ':' || text.data[22] != ':' ||
-        !slice_equal_nocase(slice_skip(text, 25), SLICE(" GMT")))
+    if (text.len != DATE_LEN || text.data[3] != ',' || text.data[4] != ' ' || text.data[7] != ' ' ||
+        text.data[11] != ' ' || text.data[16] != ' ' || text.data[19] != ':' ||
+        text.data[22] != ':' || !slice_equal_nocase(slice_skip(text, 25), SLICE(" GMT")))
         return false;
     month = month_of(text.data + 8);
     if (!digits(text.data + 5, 2, &day) || !month || !digits(text.data + 12, 4, &year) ||

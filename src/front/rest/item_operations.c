@@ -3,17 +3,9 @@
 #include "front/rest/items.h"
 #include "front/rest/patch.h"
 
-
-/* Where an operation goes. */
-struct target {
-    struct partition_key key;
-    struct document_value id;
-    struct slice document; /* of writes that bring one */
-};
-
 /* By the path: an id, or in a path made of _rids the item's own, which says where it is. */
 static bool target_of_path(struct rest_call *call, const struct rest_items *items,
-                           struct target *ret_target, struct error *err)
+                           struct rest_item_target *ret_target, struct error *err)
 {
     struct rid rid;
     struct item item;
@@ -37,7 +29,7 @@ static bool target_of_path(struct rest_call *call, const struct rest_items *item
 }
 
 static bool target_of_body(struct rest_call *call, const struct rest_items *items,
-                           struct target *ret_target, struct error *err)
+                           struct rest_item_target *ret_target, struct error *err)
 {
     const struct partition_definition *definition = &items->space.definition->key;
     struct partition_key header;
@@ -72,7 +64,7 @@ bool rest_items_read(struct rest_call *call, struct error *err)
     CLEANUP(rest_items_close) struct rest_items items = {0};
     struct slice known = rest_call_etag(call, REST_HEADER_IF_NONE_MATCH);
     struct metered_call metered;
-    struct target target;
+    struct rest_item_target target;
     struct item item;
     char etag[ITEM_ETAG_LEN];
     bool found;
@@ -91,8 +83,8 @@ bool rest_items_read(struct rest_call *call, struct error *err)
     rest_items_charged(call, &metered);
     if (!found) {
         if (err->code == ERROR_ITEM_MISSING)
-            rest_items_headers(call, &items,
-                               rest_items_partition(&items, &target.key, call->arena), 0);
+            rest_items_headers(call, &items, rest_items_partition(&items, &target.key, call->arena),
+                               0);
         return false;
     }
     item_etag(&item.header, etag);
@@ -107,42 +99,69 @@ bool rest_items_read(struct rest_call *call, struct error *err)
 
 /* --- Writing --------------------------------------------------------------------------------- */
 
-static void written_answer(struct rest_call *call, const struct rest_items *items,
-                           const struct target *target, const struct transaction_result *result,
-                           uint16_t status)
+void rest_item_written(struct rest_call *call, const struct rest_items *items,
+                       const struct rest_item_target *target, enum transaction_verb verb,
+                       const struct transaction_result *result)
 {
+    if (verb == TRANSACTION_DELETE) {
+        rest_items_headers(call, items, rest_items_partition(items, &target->key, call->arena),
+                           result->lsn);
+        call->status = 204;
+        return;
+    }
     if (!rest_items_minimal(call))
         rest_item_append(items, &result->item, 0, &call->body);
-    item_answer(call, items, &target->key, &result->item, result->lsn, status);
+    item_answer(call, items, &target->key, &result->item, result->lsn, result->created ? 201 : 200);
 }
 
-static bool item_write(struct rest_call *call, const struct rest_items *items,
-                       const struct target *target, enum transaction_verb verb,
-                       struct transaction_result *ret_result, struct error *err)
+/* Longer bodies take longer to read than a loop has time for. */
+enum { INLINE_BODY_MAX = 64 * 1024 };
+
+/* On a loop: is this one for a worker from the start? Otherwise the request is kept. */
+static bool too_long_for_loop(struct rest_call *call)
 {
+    if (call->may_block)
+        return false;
+    call->cold = call->http->body.len > INLINE_BODY_MAX;
+    if (!call->cold)
+        rest_call_keep(call);
+    return call->cold;
+}
+
+/* Writes and answers; takes items over. */
+static bool item_write(struct rest_call *call, struct rest_items *items,
+                       const struct rest_item_target *target, enum transaction_verb verb,
+                       struct error *err)
+{
+    struct transaction_result result;
     struct transaction_options options;
     struct metered_call metered;
     bool written;
 
-    if (!rest_items_options(call, &options, err) || !rest_items_metered(call, &metered, err))
+    if (!call->may_block)
+        return rest_item_start(call, items, target, verb, err);
+    if (!rest_items_options(call, &options, err) || !rest_items_metered(call, &metered, err)) {
+        rest_items_close(items);
         return false;
+    }
     written = metered_write(call->services->meters, &items->space, &target->key, &target->id, verb,
-                            target->document, &options, &metered, call->arena, ret_result, err);
+                            target->document, &options, &metered, call->arena, &result, err);
     rest_items_charged(call, &metered);
+    if (written)
+        rest_item_written(call, items, target, verb, &result);
+    rest_items_close(items);
     return written;
 }
 
 static bool item_post(struct rest_call *call, enum transaction_verb verb, struct error *err)
 {
     CLEANUP(rest_items_close) struct rest_items items = {0};
-    struct transaction_result result;
-    struct target target;
+    struct rest_item_target target;
 
-    if (!rest_items_open(call, &items, err) || !target_of_body(call, &items, &target, err) ||
-        !item_write(call, &items, &target, verb, &result, err))
+    if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
+        !target_of_body(call, &items, &target, err))
         return false;
-    written_answer(call, &items, &target, &result, result.created ? 201 : 200);
-    return true;
+    return item_write(call, &items, &target, verb, err);
 }
 
 bool rest_items_create(struct rest_call *call, struct error *err)
@@ -158,21 +177,17 @@ bool rest_items_upsert(struct rest_call *call, struct error *err)
 bool rest_items_replace(struct rest_call *call, struct error *err)
 {
     CLEANUP(rest_items_close) struct rest_items items = {0};
-    struct transaction_result result;
-    struct target target, body;
+    struct rest_item_target target, body;
 
-    if (!rest_items_open(call, &items, err) || !target_of_path(call, &items, &target, err) ||
-        !target_of_body(call, &items, &body, err))
+    if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
+        !target_of_path(call, &items, &target, err) || !target_of_body(call, &items, &body, err))
         return false;
     if (!slice_equal(body.id.text, target.id.text))
         return error_set(err, ERROR_BAD_REQUEST,
                          "the id of an item cannot be changed: the body says \"%.*s\"",
                          (int)MIN(body.id.text.len, (size_t)64), (const char *)body.id.text.data);
     target.document = body.document;
-    if (!item_write(call, &items, &target, TRANSACTION_REPLACE, &result, err))
-        return false;
-    written_answer(call, &items, &target, &result, 200);
-    return true;
+    return item_write(call, &items, &target, TRANSACTION_REPLACE, err);
 }
 
 /* JavaScript sends no content type with a patch, others one of two; none is looked at. */
@@ -181,10 +196,10 @@ bool rest_items_patch(struct rest_call *call, struct error *err)
     CLEANUP(rest_items_close) struct rest_items items = {0};
     struct transaction_options options;
     struct transaction_result result;
+    struct rest_item_target target;
     struct metered_call metered;
     struct document_value body;
     struct rest_patch patch;
-    struct target target;
     bool written;
 
     if (!rest_items_open(call, &items, err) || !target_of_path(call, &items, &target, err) ||
@@ -198,21 +213,17 @@ bool rest_items_patch(struct rest_call *call, struct error *err)
     rest_items_charged(call, &metered);
     if (!written)
         return false;
-    written_answer(call, &items, &target, &result, 200);
+    rest_item_written(call, &items, &target, TRANSACTION_REPLACE, &result);
     return true;
 }
 
 bool rest_items_delete(struct rest_call *call, struct error *err)
 {
     CLEANUP(rest_items_close) struct rest_items items = {0};
-    struct transaction_result result;
-    struct target target = {0};
+    struct rest_item_target target = {0};
 
-    if (!rest_items_open(call, &items, err) || !target_of_path(call, &items, &target, err) ||
-        !item_write(call, &items, &target, TRANSACTION_DELETE, &result, err))
+    if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
+        !target_of_path(call, &items, &target, err))
         return false;
-    rest_items_headers(call, &items, rest_items_partition(&items, &target.key, call->arena),
-                       result.lsn);
-    call->status = 204;
-    return true;
+    return item_write(call, &items, &target, TRANSACTION_DELETE, err);
 }

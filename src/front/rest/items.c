@@ -46,8 +46,7 @@ bool rest_items_open(struct rest_call *call, struct rest_items *ret_items, struc
 
     if (!consistency_of(call, &level, err) || !rest_call_container(call, &items.container, err))
         return false;
-    items.space =
-        container_space(items.container, call->services->clock, call->services->gates);
+    items.space = container_space(items.container, call->services->clock, call->services->gates);
     (void)rid_format(rid_of_database(container_database_number(items.container)), database);
     items.self = arena_printf(call->arena, "dbs/%s/colls/%.*s/docs/", database,
                               SLICE_ARG(container_info(items.container)->rid));
@@ -72,8 +71,8 @@ bool rest_items_key(struct rest_call *call, const struct rest_items *items,
     const struct partition_definition *definition = &items->space.definition->key;
 
     *ret_given = header.data != NULL;
-    return !header.data || partition_key_parse(definition, header, PARTITION_KEY_WHOLE, call->arena,
-                                               ret_key, err);
+    return !header.data ||
+           partition_key_parse(definition, header, PARTITION_KEY_WHOLE, call->arena, ret_key, err);
 }
 
 bool rest_items_metered(struct rest_call *call, struct metered_call *ret_metered, struct error *err)
@@ -90,8 +89,7 @@ bool rest_items_metered(struct rest_call *call, struct metered_call *ret_metered
     metered.minute_pool_off = rest_headers_true(&call->headers, REST_HEADER_RU_PER_MINUTE_OFF);
     metered.low_priority = slice_equal_nocase(priority, SLICE("Low"));
     if (priority.data && !metered.low_priority && !slice_equal_nocase(priority, SLICE("High")))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "x-ms-cosmos-priority-level must be High or Low");
+        return error_set(err, ERROR_BAD_REQUEST, "x-ms-cosmos-priority-level must be High or Low");
     if (bucket.data) {
         if (!slice_to_uint64(bucket, &number) || number < 1 || number > BUDGET_BUCKETS)
             return error_set(err, ERROR_BAD_REQUEST,
@@ -185,9 +183,9 @@ bool rest_item_id_check(struct slice id, struct error *err)
                          "One of the specified inputs is invalid: the id is empty");
     for (size_t i = 0; i < id.len; i++)
         if (id.data[i] == '/' || id.data[i] == '\\' || id.data[i] == '#')
-            return error_set(err, ERROR_BAD_REQUEST, "id \"%.*s\" has a character no id may have: %c",
-                             (int)MIN(id.len, (size_t)ID_BYTES_SHOWN), (const char *)id.data,
-                             id.data[i]);
+            return error_set(
+                err, ERROR_BAD_REQUEST, "id \"%.*s\" has a character no id may have: %c",
+                (int)MIN(id.len, (size_t)ID_BYTES_SHOWN), (const char *)id.data, id.data[i]);
     return true;
 }
 
@@ -268,8 +266,8 @@ void rest_item_append(const struct rest_items *items, const struct item *item, u
                       struct buf *body)
 {
     char rid_text[RID_TEXT_SIZE], etag[ITEM_ETAG_LEN];
-    struct slice rid = rid_format(
-        container_rid_below(items->container, RID_ITEM, item->header.number), rid_text);
+    struct slice rid =
+        rid_format(container_rid_below(items->container, RID_ITEM, item->header.number), rid_text);
 
     item_etag(&item->header, etag);
     document_json_write(item->document, body);

@@ -78,3 +78,21 @@ NODISCARD bool rest_items_directive(struct slice text, bool *ret_not_indexed, st
 /* Options of a write from the headers: etags, indexing directive. */
 NODISCARD bool rest_items_options(struct rest_call *call, struct transaction_options *ret_options,
                                   struct error *err);
+
+/* Where an operation on one item goes. */
+struct rest_item_target {
+    struct partition_key key;
+    struct document_value id;
+    struct slice document; /* of writes that bring one */
+};
+
+/* Ends a write that went well: headers, status and, unless the client wants none, the item. */
+void rest_item_written(struct rest_call *call, const struct rest_items *items,
+                       const struct rest_item_target *target, enum transaction_verb verb,
+                       const struct transaction_result *result);
+
+/* On a loop: begins a write and leaves the call pending until it is durable; or sets call->cold
+ * where that would block. Takes items over in any case. False as operations return it. */
+NODISCARD bool rest_item_start(struct rest_call *call, struct rest_items *items,
+                               const struct rest_item_target *target, enum transaction_verb verb,
+                               struct error *err);

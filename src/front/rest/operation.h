@@ -30,7 +30,7 @@ struct rest_operation {
     enum rest_access access;
     enum rest_place place;
     bool (*run)(struct rest_call *call, struct error *err); /* NULL: refused */
-    const char *meaning; /* of a refused one: why */
+    const char *meaning;                                    /* of a refused one: why */
 };
 
 /* NULL: the resource knows no such verb. */

@@ -6,8 +6,11 @@
 #include "front/rest/answer.h"
 #include "front/rest/call.h"
 
+#include <time.h>
+
 struct rest {
     struct rest_options options;
+    atomic_uint under_way;
 };
 
 struct rest *rest_new(const struct rest_options *options)
@@ -16,6 +19,14 @@ struct rest *rest_new(const struct rest_options *options)
 
     rest->options = *options;
     return rest;
+}
+
+void rest_wait(struct rest *rest)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+
+    while (atomic_load(&rest->under_way))
+        nanosleep(&pause, NULL);
 }
 
 void rest_free(struct rest *rest)
@@ -71,7 +82,8 @@ static bool operation_choose(struct rest_call *call, struct error *err)
 {
     enum rest_verb verb;
 
-    call->operation = verb_find(call, &verb) ? rest_operation_find(call->route.resource, verb) : NULL;
+    call->operation =
+        verb_find(call, &verb) ? rest_operation_find(call->route.resource, verb) : NULL;
     if (!call->operation)
         return error_set(err, ERROR_METHOD_NOT_ALLOWED, "the resource does not take %.*s here",
                          (int)MIN(call->http->method.len, (size_t)16),
@@ -81,7 +93,7 @@ static bool operation_choose(struct rest_call *call, struct error *err)
 
 /* --- Running it ------------------------------------------------------------------------------ */
 
-static void call_finish(struct rest_call *call, bool fine, const struct error *err)
+void rest_call_finish(struct rest_call *call, bool fine, const struct error *err)
 {
     account_unref(call->account);
     account_unref(call->keys_account);
@@ -102,41 +114,55 @@ static void work_run(struct net_work *work)
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
     else
         fine = rest_account_make(call, &err) && call->operation->run(call, &err);
-    call_finish(call, fine, &err);
+    rest_call_finish(call, fine, &err);
 }
 
-/* From the loop to a worker. The call lives in the request's arena, so it goes with the answer; the
- * request's bytes are copied there, so what was found in them is found again. */
-static void call_move(struct rest_call *call)
+void rest_call_keep(struct rest_call *call)
+{
+    struct error err;
+    bool same;
+
+    if (call->kept)
+        return;
+    call->kept = true;
+    net_http_defer(call->http);
+    rest_headers_find(call->http, &call->headers);
+    same = rest_route_parse(call->http->path, call->http->query, call->arena, &call->route, &err);
+    assert(same);
+}
+
+void rest_call_move(struct rest_call *call)
 {
     struct error err;
 
-    net_http_defer(call->http);
-    rest_headers_find(call->http, &call->headers);
+    buf_clear(&call->lines);
+    buf_clear(&call->body);
+    call->cold = false;
     call->work = (struct net_work){.run = work_run, .loop = call->http->loop};
-    if (!rest_route_parse(call->http->path, call->http->query, call->arena, &call->route, &err) ||
-        !net_workers_submit(call->services->workers, &call->work, &err))
-        call_finish(call, false, &err);
+    if (!net_workers_submit(call->services->workers, &call->work, &err))
+        rest_call_finish(call, false, &err);
 }
 
 static void call_run(struct rest_call *call)
 {
+    bool fine, pending = false;
     struct error err;
-    bool fine;
 
     if (call->operation->place == REST_PLACE_WORKER || !call->account) {
-        call_move(call);
+        rest_call_keep(call);
+        rest_call_move(call);
         return;
     }
+    call->pending = &pending;
     fine = call->operation->run(call, &err);
+    if (pending)
+        return;
     if (!call->cold) {
-        call_finish(call, fine, &err);
+        rest_call_finish(call, fine, &err);
         return;
     }
-    buf_clear(&call->lines);
-    buf_clear(&call->body);
-    call->cold = false;
-    call_move(call);
+    rest_call_keep(call);
+    rest_call_move(call);
 }
 
 void rest_handle(struct net_http_request *request, void *context)
@@ -147,6 +173,7 @@ void rest_handle(struct net_http_request *request, void *context)
 
     call->options = &rest->options;
     call->services = &rest->options.services;
+    call->under_way = &rest->under_way;
     call->http = request;
     call->arena = request->arena;
     buf_init(&call->lines, REST_LINES_MAX);
@@ -156,13 +183,13 @@ void rest_handle(struct net_http_request *request, void *context)
     if (!rest_route_parse(request->path, request->query, call->arena, &call->route, &err) ||
         !rest_account_find(call, &err) || !operation_choose(call, &err) ||
         !rest_authorize(call, &err)) {
-        call_finish(call, false, &err);
+        rest_call_finish(call, false, &err);
         return;
     }
     if (!call->operation->run) {
         (void)error_set(&err, ERROR_NOT_SUPPORTED, "%s: %s", call->operation->name,
                         call->operation->meaning);
-        call_finish(call, false, &err);
+        rest_call_finish(call, false, &err);
         return;
     }
     call_run(call);

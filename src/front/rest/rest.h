@@ -21,7 +21,7 @@ enum rest_consistency {
 
 struct rest_options {
     struct front_services services;
-    bool dev; /* the public emulator key is accepted as well */
+    bool dev;                          /* the public emulator key is accepted as well */
     enum rest_consistency consistency; /* of the account */
     bool accounts_by_use;              /* an account is made when it is first named */
     const char *host_suffix; /* hosts LABEL.suffix name the account LABEL; besides .localhost */
@@ -29,6 +29,10 @@ struct rest_options {
 
 /* Options are copied, the texts in them are borrowed. */
 struct rest *rest_new(const struct rest_options *options);
+
+/* Waits for the writes that a committer will still end. After the listeners have gone, before the
+ * loops go. */
+void rest_wait(struct rest *rest);
 
 /* After the http it handles for is gone. NULL is fine. */
 void rest_free(struct rest *rest);

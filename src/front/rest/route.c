@@ -109,9 +109,10 @@ static const struct place below_database[] = {
 };
 
 static const struct place below_container[] = {
-    {"docs", REST_ITEMS},          {"pkranges", REST_PKRANGES},   {"sprocs", REST_PROCEDURES},
-    {"triggers", REST_TRIGGERS},   {"udfs", REST_FUNCTIONS},      {"conflicts", REST_CONFLICTS},
-    {"schemas", REST_SCHEMAS},     {"operations", REST_PARTITION_DELETE},
+    {"docs", REST_ITEMS},        {"pkranges", REST_PKRANGES},
+    {"sprocs", REST_PROCEDURES}, {"triggers", REST_TRIGGERS},
+    {"udfs", REST_FUNCTIONS},    {"conflicts", REST_CONFLICTS},
+    {"schemas", REST_SCHEMAS},   {"operations", REST_PARTITION_DELETE},
 };
 
 static const struct place below_user[] = {{"permissions", REST_PERMISSIONS}};
@@ -219,8 +220,7 @@ bool rest_route_parse(struct slice path, struct slice query, struct arena *arena
         return error_set(err, ERROR_BAD_REQUEST, "the path does not begin with a slash");
     path = slice_skip(path, 1);
     /* The account document alone may have a slash at its end: it is how clients write endpoints. */
-    if (path.len > 1 && path.data[path.len - 1] == '/' &&
-        !memchr(path.data, '/', path.len - 1) &&
+    if (path.len > 1 && path.data[path.len - 1] == '/' && !memchr(path.data, '/', path.len - 1) &&
         !place_find(roots, ARRAY_LEN(roots), slice_first(path, path.len - 1)))
         path = slice_first(path, path.len - 1);
     if (!segments_split(path, arena, &segments, err))

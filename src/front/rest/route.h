@@ -2,9 +2,9 @@
  *
  *     /                                             the account
  *     /dbs[/{db}]                                   databases
- *     /dbs/{db}/colls[/{c}]                         containers; users, clientencryptionkeys likewise
- *     /dbs/{db}/colls/{c}/docs[/{id}]               items; pkranges, sprocs, triggers, udfs, conflicts
- *     /dbs/{db}/colls/{c}/operations/partitionkeydelete
+ *     /dbs/{db}/colls[/{c}]                         containers; users, clientencryptionkeys
+ * likewise /dbs/{db}/colls/{c}/docs[/{id}]               items; pkranges, sprocs, triggers, udfs,
+ * conflicts /dbs/{db}/colls/{c}/operations/partitionkeydelete
  *     /dbs/{db}/users/{u}/permissions[/{id}]
  *     /offers[/{rid}]
  *     /_orrery/...                                  administration
@@ -47,9 +47,9 @@ struct rest_route {
     struct slice prefix;   /* the same as sent, with its slash: "/name" */
     struct slice database; /* name or rid */
     struct slice owner;    /* the container, or the user of permissions */
-    struct slice id;       /* of the resource itself when single; of REST_ADMIN the rest of the path */
-    struct slice type;     /* as it is signed: "docs" */
-    struct slice link;     /* as it is signed: own link, or the parent's of a feed; decoded */
+    struct slice id;   /* of the resource itself when single; of REST_ADMIN the rest of the path */
+    struct slice type; /* as it is signed: "docs" */
+    struct slice link; /* as it is signed: own link, or the parent's of a feed; decoded */
     struct slice link_raw; /* the same as sent */
 };
 
