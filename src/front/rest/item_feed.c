@@ -16,7 +16,7 @@ struct reading {
     struct rest_call *call;
     const struct rest_items *items;
     struct rest_feed_target target;
-    struct read_feed feed;
+    struct rest_read_feed feed;
     struct metered_call metered;
     size_t items_max;
     size_t count; /* in the page so far */
@@ -36,13 +36,13 @@ static bool position_find(struct reading *r, struct error *err)
     struct slice bytes;
 
     if (text.len == 0) {
-        read_feed_init(&r->feed, *range);
+        rest_read_feed_init(&r->feed, *range);
         return true;
     }
     if (!rest_continuation_open(r->call, container_info(r->items->container)->rid, purpose, text,
                                 &bytes, err))
         return false;
-    if (!read_feed_decode(bytes, &r->feed) ||
+    if (!rest_read_feed_decode(bytes, &r->feed) ||
         slice_compare(r->feed.parts[0].range.min, range->min) < 0 ||
         !slice_equal(r->feed.parts[r->feed.count - 1].range.max, range->max))
         return invalid(err);
@@ -52,7 +52,7 @@ static bool position_find(struct reading *r, struct error *err)
 static bool scan_span(struct reading *r, const struct partition_span *span,
                       struct scan_page *ret_page, struct error *err)
 {
-    const struct read_feed_part *part = &r->feed.parts[0];
+    const struct rest_read_feed_part *part = &r->feed.parts[0];
     struct item_scope scope = item_space_span_scope(&r->items->space, span);
     struct scan_request request = {
         .order = SCAN_BY_NUMBER,
@@ -122,10 +122,11 @@ static bool span_read(struct reading *r, struct error *err)
     metering_end(&metering, cost_query(&cost));
     r->call->charge_cru = cost_add(r->call->charge_cru, r->metered.charge_cru);
     if (!page.more && r->count == page.count) {
-        read_feed_finish(&r->feed, span->max);
+        rest_read_feed_finish(&r->feed, span->max);
         return true;
     }
-    if (r->count && !read_feed_advance(&r->feed, span->max, page.items[r->count - 1].header.number))
+    if (r->count &&
+        !rest_read_feed_advance(&r->feed, span->max, page.items[r->count - 1].header.number))
         return error_set(err, ERROR_RANGE_GONE,
                          "the ranges have changed too often since the first page: begin anew");
     return true;
@@ -138,7 +139,7 @@ static bool position_answer(struct reading *r, struct error *err)
 
     if (r->feed.count == 0)
         return true;
-    bytes = read_feed_encode(&r->feed, r->call->arena);
+    bytes = rest_read_feed_encode(&r->feed, r->call->arena);
     if (bytes.len > REST_CONTINUATION_BYTES_MAX)
         return error_set(err, ERROR_RANGE_GONE,
                          "the ranges have changed too often since the first page: begin anew");
