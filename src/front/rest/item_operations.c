@@ -207,9 +207,9 @@ bool rest_items_patch(struct rest_call *call, struct error *err)
         !rest_patch_parse(call, &items, &body, &patch, err) ||
         !rest_items_options(call, &options, err) || !rest_items_metered(call, &metered, err))
         return false;
-    written = metered_change(call->services->meters, &items.space, &target.key, &target.id,
-                             rest_patch_make, &patch, &options, &metered, call->arena, &result,
-                             err);
+    written =
+        metered_change(call->services->meters, &items.space, &target.key, &target.id,
+                       rest_patch_make, &patch, &options, &metered, call->arena, &result, err);
     rest_items_charged(call, &metered);
     if (!written)
         return false;
