@@ -130,6 +130,6 @@ test('a binary batch that is broken is 400 in JSON', async (t) => {
   for (const body of [wrong, good.subarray(0, 20), Buffer.from([0x81]), request([])]) {
     const answer = await send('POST', docs, { key: ['x'], headers, body });
     assert.equal(answer.status, 400);
-    assert.equal(answer.body.code, 'BadRequest');
+    assert.equal(answer.json.code, 'BadRequest');
   }
 });
