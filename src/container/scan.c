@@ -6,7 +6,13 @@
 #include "document/order.h"
 #include "partition/layout.h"
 
-enum { ITEMS_DEFAULT = 1000, BYTES_DEFAULT = 4 * 1024 * 1024, FETCH_AT_ONCE = 128 };
+enum {
+    ITEMS_DEFAULT = 1000,
+    BYTES_DEFAULT = 4 * 1024 * 1024,
+    FETCH_AT_ONCE = 128,
+    SORTED_ITEMS_MAX = 2000, /* of a logical partition that is read whole and sorted */
+    SORTED_BYTES_MAX = 8 * 1024 * 1024,
+};
 
 static bool is_over(const struct item_scope *scope, const struct item *item)
 {
@@ -145,31 +151,43 @@ static bool key_is_wanted(const struct scan_request *request, struct slice key)
            (!request->routing_max.data || slice_compare(key, request->routing_max) < 0);
 }
 
+/* Some numbers on the way through a partition. */
+struct numbers {
+    struct slice keys[FETCH_AT_ONCE], positions[FETCH_AT_ONCE]; /* of wanted items */
+    size_t count;
+    uint8_t last[8]; /* position of the last one looked at */
+    bool ended;      /* there are no more */
+};
+
+static bool entries_are_used_up(const struct scan_request *request, const struct gathering *g)
+{
+    return request->entries_max && g->page->entries_read >= request->entries_max;
+}
+
 /* Reads the next numbers of the wanted items: up to FETCH_AT_ONCE, and no more than fit the page.
  */
 static bool numbers_read(struct engine_iterator *iterator, const struct scan_request *request,
-                         struct gathering *g, struct slice *keys, struct slice *positions,
-                         size_t *ret_count, bool *ret_ended, struct error *err)
+                         struct gathering *g, struct numbers *numbers, struct error *err)
 {
     size_t room = MIN((size_t)FETCH_AT_ONCE, g->items_max - g->page->count);
     struct engine_entry entry;
-    size_t count = 0;
 
-    *ret_ended = false;
-    while (count < room) {
+    numbers->count = 0;
+    while (numbers->count < room && !entries_are_used_up(request, g)) {
         if (!engine_iterator_next(iterator, &entry, err))
             return false;
-        if (entry.found != ENGINE_FOUND) {
-            *ret_ended = true;
+        numbers->ended = entry.found != ENGINE_FOUND;
+        if (numbers->ended)
             break;
-        }
+        if (entry.key.len != 1 + sizeof numbers->last)
+            return error_set(err, ERROR_STORE_CORRUPT, "the number of an item is cut short");
         g->page->entries_read++;
+        memcpy(numbers->last, entry.key.data + 1, sizeof numbers->last);
         if (!key_is_wanted(request, entry.value))
             continue;
-        keys[count] = arena_copy(g->arena, entry.value);
-        positions[count++] = arena_copy(g->arena, slice_skip(entry.key, 1));
+        numbers->keys[numbers->count] = arena_copy(g->arena, entry.value);
+        numbers->positions[numbers->count++] = arena_copy(g->arena, slice_skip(entry.key, 1));
     }
-    *ret_count = count;
     return true;
 }
 
@@ -206,32 +224,105 @@ static bool scan_by_number(const struct item_scope *scope, const struct scan_req
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
     struct slice family = item_family_key(g->arena, PARTITION_FAMILY_NUMBER, SLICE_NONE);
     struct engine_range range = {.min = family, .max = prefix_end(g->arena, family)};
-    struct slice keys[FETCH_AT_ONCE], positions[FETCH_AT_ONCE];
     struct item items[FETCH_AT_ONCE];
-    bool ended = false;
+    struct numbers numbers = {.count = 0};
 
     range_after(&range, PARTITION_FAMILY_NUMBER, request->after, request->backwards, g->arena);
     if (!engine_snapshot_new(scope->engine, &snapshot, err) ||
         !engine_iterator_new(scope->engine, snapshot, scope->partition, range, request->backwards,
                              ENGINE_READ_ANY, &iterator, err))
         return false;
-    while (!ended) {
-        size_t count;
-
-        if (!numbers_read(iterator, request, g, keys, positions, &count, &ended, err) ||
-            !fetch_in(scope, snapshot, keys, count, g->arena, items, err))
+    while (!numbers.ended) {
+        if (!numbers_read(iterator, request, g, &numbers, err) ||
+            !fetch_in(scope, snapshot, numbers.keys, numbers.count, g->arena, items, err))
             return false;
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < numbers.count; i++) {
             if (items[i].document.data)
                 page_add(g, &items[i]);
-            g->page->position = positions[i];
+            g->page->position = numbers.positions[i];
             if (page_is_full(g)) {
                 g->page->more = true;
                 return true;
             }
         }
+        if (!numbers.ended && entries_are_used_up(request, g)) {
+            g->page->position = arena_copy(g->arena, slice_of(numbers.last, sizeof numbers.last));
+            g->page->more = true;
+            return true;
+        }
     }
     return true;
+}
+
+/* --- A small logical partition by number ------------------------------------------------------ */
+
+static int number_compare(const void *left, const void *right)
+{
+    const struct item *a = left, *b = right;
+
+    return (a->header.number > b->header.number) - (a->header.number < b->header.number);
+}
+
+/* Fills the page from items sorted by number. */
+static void sorted_take(struct gathering *g, const struct scan_request *request,
+                        const struct item *items, size_t count)
+{
+    uint64_t after = request->after.len == 8 ? bytes_get_be64(request->after.data) : 0;
+
+    for (size_t i = 0; i < count && !page_is_full(g); i++) {
+        const struct item *item = &items[request->backwards ? count - 1 - i : i];
+        uint8_t *position;
+
+        if (request->after.len &&
+            (request->backwards ? item->header.number >= after : item->header.number <= after))
+            continue;
+        page_add(g, item);
+        position = arena_alloc(g->arena, 8);
+        bytes_put_be64(position, item->header.number);
+        g->page->position = slice_of(position, 8);
+    }
+    g->page->more = page_is_full(g);
+}
+
+/* The numbers of a physical partition are those of all its logical ones, so walking them for the
+ * sake of a small one would read them all. It is read whole and sorted instead. *ret_done false: it
+ * is not small. */
+static bool scan_sorted(const struct item_scope *scope, const struct scan_request *request,
+                        struct gathering *g, bool *ret_done, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *scratch = arena_new();
+    struct scan_page all = {.items = ARENA_ARRAY(scratch, struct item, SORTED_ITEMS_MAX)};
+    struct gathering whole = {.scope = scope,
+                              .arena = scratch,
+                              .page = &all,
+                              .items_max = SORTED_ITEMS_MAX,
+                              .bytes_max = SORTED_BYTES_MAX};
+    struct scan_request by_key = {.order = SCAN_BY_KEY, .logical = request->logical};
+
+    *ret_done = false;
+    if (!scan_by_key(scope, &by_key, &whole, err))
+        return false;
+    if (all.more)
+        return true;
+    qsort(all.items, all.count, sizeof *all.items, number_compare);
+    sorted_take(g, request, all.items, all.count);
+    for (size_t i = 0; i < g->page->count; i++) {
+        g->page->items[i].key = arena_copy(g->arena, g->page->items[i].key);
+        g->page->items[i].document = arena_copy(g->arena, g->page->items[i].document);
+    }
+    g->page->entries_read = all.entries_read;
+    *ret_done = true;
+    return true;
+}
+
+static bool scan_numbers(const struct item_scope *scope, const struct scan_request *request,
+                         struct gathering *g, struct error *err)
+{
+    bool done = false;
+
+    if (request->logical.len && !scan_sorted(scope, request, g, &done, err))
+        return false;
+    return done || scan_by_number(scope, request, g, err);
 }
 
 bool scan_items(const struct item_scope *scope, const struct scan_request *request,
@@ -248,7 +339,7 @@ bool scan_items(const struct item_scope *scope, const struct scan_request *reque
 
     page.items = ARENA_ARRAY(arena, struct item, gathering.items_max);
     if (request->order == SCAN_BY_KEY ? !scan_by_key(scope, request, &gathering, err)
-                                      : !scan_by_number(scope, request, &gathering, err))
+                                      : !scan_numbers(scope, request, &gathering, err))
         return false;
     *ret_page = page;
     return true;

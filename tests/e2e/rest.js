@@ -13,6 +13,7 @@ export function signedParts(path) {
   const segments = path.split('?')[0].split('/').filter((segment) => segment !== '');
   if (segments[0] === '_orrery') return { type: '_orrery', link: segments.slice(1).map(decodeURIComponent).join('/') };
   const names = segments.map(decodeURIComponent);
+  if (names.at(-2) === 'operations') return { type: 'partitionkey', link: names.slice(0, -2).join('/') };
   if (names.length % 2 === 1 && feeds.has(names.at(-1)))
     return { type: names.at(-1), link: names.slice(0, -1).join('/') };
   if (names.length === 0) return { type: '', link: '' };
@@ -28,7 +29,7 @@ export function master(sig) {
   return encodeURIComponent(`type=master&ver=1.0&sig=${sig}`);
 }
 
-// Sends one request and gives { status, headers, text, json }. `account` is a path prefix,
+// Sends one request and gives { status, headers, bytes, text, json }. `account` is a path prefix,
 // `authorization` replaces the signature, `sign` what is signed, `date` the time of signing.
 export async function signed(server, method, path, options = {}) {
   const { key = emulatorKey, headers = {}, body, account, authorization, host } = options;
@@ -37,7 +38,7 @@ export async function signed(server, method, path, options = {}) {
   const answer = await send(server, method, (account ? `/${account}` : '') + path, {
     host,
     headers: { 'x-ms-date': date, authorization: authorization ?? master(sig), 'x-ms-version': '2020-07-15', ...headers },
-    body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body),
+    body: body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
   });
   return answer;
 }
@@ -48,17 +49,18 @@ export function send(server, method, path, { headers = {}, body, host } = {}) {
     const sent = request(
       { host: '127.0.0.1', port: server.port, method, path, headers: { ...headers, ...(host ? { host } : {}) } },
       (response) => {
-        let text = '';
-        response.setEncoding('utf8');
-        response.on('data', (part) => (text += part));
+        const parts = [];
+        response.on('data', (part) => parts.push(part));
         response.on('end', () => {
+          const bytes = Buffer.concat(parts);
+          const text = bytes.toString('utf8');
           let json;
           try {
             json = JSON.parse(text);
           } catch {
             json = undefined;
           }
-          resolve({ status: response.statusCode, headers: response.headers, text, json });
+          resolve({ status: response.statusCode, headers: response.headers, bytes, text, json });
         });
       },
     );
