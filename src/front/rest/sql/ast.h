@@ -209,7 +209,8 @@ struct sql_query {
     bool order_by_rank;
     struct sql_expr *offset, *limit; /* literals or parameters; both or neither */
     bool aggregates; /* resolved: an aggregate is computed at this level, of all rows or a group */
-    bool correlated; /* resolved: of a subquery: names a source of a query around it */
+    struct sql_exprs parameters; /* of the outermost query: every PARAMETER in the text */
+    bool correlated;             /* resolved: of a subquery: names a source of a query around it */
 };
 
 /* --- Making nodes: for the parser and for whoever rewrites a tree ------------------------------
@@ -243,6 +244,11 @@ struct sql_expr *sql_expr_and(struct arena *arena, struct sql_expr *left, struct
  * as soon as visit does. */
 bool sql_expr_each(const struct sql_expr *expr,
                    bool (*visit)(struct sql_expr *child, void *context), void *context);
+
+/* The same for the expressions of a query itself: of its sources, select, where, group by and order
+ * by. Subqueries, be they sources or within expressions, are left to the visitor. */
+bool sql_query_each(const struct sql_query *query,
+                    bool (*visit)(struct sql_expr *expr, void *context), void *context);
 
 /* The same expressions: names, functions without case, literals by type and value. Where they stand
  * in the text does not count. */
