@@ -1,0 +1,25 @@
+/* Function: a built-in of Cosmos SQL, one row of a table.
+ *
+ * Arguments come evaluated. Unless a function takes undefined itself, an undefined argument makes
+ * the result undefined and the function is not called; an argument of a type it does not take makes
+ * it undefined too. So functions fail only at the limits of the context. */
+#pragma once
+
+#include "query/context.h"
+
+enum { QUERY_ARGUMENTS_ANY = 255 };
+
+struct query_function {
+    const char *name; /* as the manual of Cosmos DB writes it */
+    uint8_t arguments_min, arguments_max;
+    bool takes_undefined;
+    bool is_volatile; /* never folded; two calls may differ */
+    bool is_static;   /* not folded, but the same through a query: the time */
+    bool (*evaluate)(const struct document_value *arguments, size_t count,
+                     struct query_context *context, struct document_value *ret_value,
+                     struct error *err);
+};
+
+/* The function of that name, without case; NULL: there is none. Aggregates are none of these
+ * (query/aggregate.h). */
+const struct query_function *query_function_find(struct slice name);
