@@ -11,7 +11,7 @@
 #include "document/value.h"
 #include "query/sum.h"
 
-struct query_set;
+struct query_aggregate_set;
 
 enum query_aggregate_kind {
     QUERY_COUNT,     /* of defined values */
@@ -34,9 +34,9 @@ struct query_aggregate {
     uint64_t count;
     size_t bytes_max;
     union {
-        struct query_sum sum;        /* sum, avg */
-        struct document_value value; /* min, max; text and the like are in bytes */
-        struct query_set *set;       /* makeset; owned */
+        struct query_sum sum;            /* sum, avg */
+        struct document_value value;     /* min, max; text and the like are in bytes */
+        struct query_aggregate_set *set; /* makeset; owned */
     };
     struct buf bytes; /* of min, max and makelist */
 };

@@ -92,6 +92,11 @@ NODISCARD static inline bool query_work(struct query_context *context, uint64_t 
     return query_work_check(context, err);
 }
 
+/* Is the arena, with other bytes elsewhere, within the limit? For what allocates without asking,
+ * such as sets. */
+NODISCARD bool query_memory_check(const struct query_context *context, size_t other,
+                                  struct error *err);
+
 /* Memory in the arena. NULL: the limit is reached. */
 void *query_alloc(struct query_context *context, size_t size, struct error *err);
 

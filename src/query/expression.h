@@ -28,7 +28,7 @@ struct query_kind {
     const char *name; /* for plans that people read */
     bool (*evaluate)(const struct query_expression *expression, struct query_context *context,
                      struct document_value *ret_value, struct error *err);
-    bool volatile_result; /* the same row may give another value: chance, user functions */
+    enum query_stability stability; /* of the node itself, whatever its children are */
 };
 
 /* The head of every node. A kind's own data follows in a larger struct that begins with it. */
@@ -37,7 +37,7 @@ struct query_expression {
     const struct query_expression *const *children;
     uint32_t child_count;
     uint16_t depth;      /* 1 for a leaf */
-    bool is_volatile;    /* this node or one below has a volatile kind */
+    uint8_t stability;   /* enum query_stability: the least of this node and those below */
     uint64_t slots_used; /* bit n: slot n is read here or below; bit 63: some slot above 62 */
 };
 
@@ -183,18 +183,18 @@ struct query_comparison_node {
 
 struct query_operator_node {
     struct query_expression head;
-    enum query_operator operator;
+    enum query_operator op;
 };
 
 const struct query_expression *query_compare(struct query_build *build,
                                              enum query_comparison comparison,
                                              const struct query_expression *left,
                                              const struct query_expression *right);
-const struct query_expression *query_binary(struct query_build *build, enum query_operator operator,
-                                            const struct query_expression * left,
+const struct query_expression *query_binary(struct query_build *build, enum query_operator op,
+                                            const struct query_expression *left,
                                             const struct query_expression *right);
-const struct query_expression *query_unary(struct query_build *build, enum query_operator operator,
-                                           const struct query_expression * operand);
+const struct query_expression *query_unary(struct query_build *build, enum query_operator op,
+                                           const struct query_expression *operand);
 
 /* Of any number of operands; an AND in an AND becomes one with it. */
 const struct query_expression *query_and(struct query_build *build,

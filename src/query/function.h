@@ -9,12 +9,18 @@
 
 enum { QUERY_ARGUMENTS_ANY = 255 };
 
+/* For how long the same input gives the same value. */
+enum query_stability {
+    QUERY_STABLE,           /* for ever: computed once when the plan is built */
+    QUERY_STABLE_FOR_QUERY, /* through one query: the time */
+    QUERY_UNSTABLE,         /* chance, functions of the user */
+};
+
 struct query_function {
     const char *name; /* as the manual of Cosmos DB writes it */
     uint8_t arguments_min, arguments_max;
     bool takes_undefined;
-    bool is_volatile; /* never folded; two calls may differ */
-    bool is_static;   /* not folded, but the same through a query: the time */
+    enum query_stability stability;
     bool (*evaluate)(const struct document_value *arguments, size_t count,
                      struct query_context *context, struct document_value *ret_value,
                      struct error *err);
