@@ -257,10 +257,13 @@ static bool unary_at(const struct parser *parser, enum sql_unary *ret_op)
 
 static bool parse_unary(struct parser *parser, struct sql_expr **ret_expr)
 {
-    struct sql_expr *expr = begin(parser, SQL_EXPR_UNARY);
+    struct sql_expr *expr;
+    enum sql_unary op;
 
-    if (!unary_at(parser, &expr->unary.op))
+    if (!unary_at(parser, &op))
         return parse_primary(parser, ret_expr);
+    expr = begin(parser, SQL_EXPR_UNARY);
+    expr->unary.op = op;
     if (!parser_enter(parser) || !parser_advance(parser) ||
         !parse_unary(parser, &expr->unary.operand))
         return false;
