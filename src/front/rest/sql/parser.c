@@ -289,6 +289,14 @@ static bool parse_rank(struct parser *parser, struct sql_query *query)
     return parser_advance(parser);
 }
 
+/* Behind RANK stands the call of one function. */
+static bool check_rank(const struct parser *parser, const struct sql_expr *expr)
+{
+    return expr->kind == SQL_EXPR_CALL ||
+           sql_report_at(parser->report, "SC1001", expr->span,
+                         "Syntax error, incorrect syntax near 'RANK'.");
+}
+
 static bool parse_order_by(struct parser *parser, struct sql_query *query)
 {
     struct sql_order_item items[SQL_ORDER_ITEMS_MAX] = {0};
@@ -303,7 +311,9 @@ static bool parse_order_by(struct parser *parser, struct sql_query *query)
         if (!parser_count(parser, &count, SQL_ORDER_ITEMS_MAX, "ORDER BY items") ||
             !parse_order_item(parser, &items[at]))
             return false;
-        if (!parser_at(parser, SQL_TOKEN_COMMA))
+        if (query->order_by_rank && !check_rank(parser, items[at].expr))
+            return false;
+        if (query->order_by_rank || !parser_at(parser, SQL_TOKEN_COMMA))
             break;
         if (!parser_advance(parser))
             return false;

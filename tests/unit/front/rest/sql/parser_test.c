@@ -244,6 +244,8 @@ static void what_is_no_query_is_refused_near_where_it_fails(void **state UNUSED)
         {"SELECT * FROM c ORDER BY", 22, 24, "BY"},
         {"SELECT * FROM c ORDER BY c.a,", 28, 29, ","},
         {"SELECT * FROM c ORDER BY c.a ASC DESC", 33, 37, "DESC"},
+        {"SELECT * FROM c ORDER BY RANK f(1) = 2", 30, 38, "RANK"},
+        {"SELECT * FROM c ORDER BY RANK f(1), g(2)", 34, 35, ","},
         {"SELECT * FROM c OFFSET 1", 23, 24, "1"},
         {"SELECT * FROM c LIMIT 1", 16, 21, "LIMIT"},
         {"SELECT * FROM c OFFSET -1 LIMIT 1", 23, 24, "-"},
