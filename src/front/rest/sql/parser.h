@@ -9,7 +9,7 @@
 #include "front/rest/sql/ast.h"
 #include "front/rest/sql/error.h"
 
-enum { SQL_ORDER_ITEMS_MAX = 64 };
+enum { SQL_ORDER_ITEMS_MAX = 64, SQL_GROUP_ITEMS_MAX = 64 };
 
 struct sql_limits {
     size_t text_bytes_max;

@@ -312,6 +312,15 @@ static bool parse_parameter(struct parser *parser, struct sql_expr **ret_expr)
     return parser_advance(parser) && finish(parser, expr, ret_expr);
 }
 
+bool parser_amount(struct parser *parser, struct sql_expr **ret_amount)
+{
+    if (parser_at(parser, SQL_TOKEN_NUMBER))
+        return parse_literal(parser, parser->token.value, ret_amount);
+    if (parser_at(parser, SQL_TOKEN_PARAMETER))
+        return parse_parameter(parser, ret_amount);
+    return parser_fault(parser);
+}
+
 static bool parse_property(struct parser *parser, struct sql_expr *object)
 {
     struct sql_token name = parser->token;

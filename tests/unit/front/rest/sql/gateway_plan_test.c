@@ -323,6 +323,7 @@ static void a_feature_the_client_lacks_is_named(void **state UNUSED)
         {"SELECT VALUE MAKESET(c.a) FROM c", "Aggregate", "ListAndSetAggregate"},
         {"SELECT c.a FROM c GROUP BY c.a", "", "GroupBy"},
         {"SELECT c.a FROM c GROUP BY c.a", "GroupBy", NULL},
+        {"SELECT c.a, COUNT(1) FROM c GROUP BY c.a", "GroupBy, Aggregate", NULL},
         {"SELECT VALUE COUNT(1) FROM (SELECT DISTINCT c.a FROM c)", "Distinct, Aggregate",
          "DCount"},
     };
