@@ -21,7 +21,7 @@ struct sql_limits {
     uint32_t nesting_max; /* of parentheses, brackets, braces and subqueries in the text */
 };
 
-/* What the service has; height and nesting are ours. */
+/* What the service has, or its clients need; height and nesting are ours. */
 extern const struct sql_limits SQL_LIMITS_DEFAULT;
 
 /* Parses a whole query into the arena; limits NULL: the defaults. text must live as long as the

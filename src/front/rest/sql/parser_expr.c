@@ -54,17 +54,23 @@ static bool parse_primary(struct parser *parser, struct sql_expr **ret_expr);
 static bool parse_literal(struct parser *parser, struct document_value value,
                           struct sql_expr **ret_expr);
 
-/* Ends a node: it reaches to the last token read, and must not be too high. */
-static bool finish(const struct parser *parser, struct sql_expr *expr, struct sql_expr **ret_expr)
+/* Ends a node whose height is known: it reaches to the last token read. */
+static bool finish_settled(const struct parser *parser, struct sql_expr *expr,
+                           struct sql_expr **ret_expr)
 {
     expr->span.end = parser->last.span.end;
-    sql_expr_settle(expr);
     if (expr->height > parser->limits->height_max)
         return sql_report_at(parser->report, "", expr->span,
                              "The query nests expressions more than %u levels deep.",
                              parser->limits->height_max);
     *ret_expr = expr;
     return true;
+}
+
+static bool finish(const struct parser *parser, struct sql_expr *expr, struct sql_expr **ret_expr)
+{
+    sql_expr_settle(expr);
+    return finish_settled(parser, expr, ret_expr);
 }
 
 static struct sql_expr *begin(const struct parser *parser, enum sql_expr_kind kind)
@@ -115,10 +121,12 @@ static bool parse_chain(struct parser *parser, enum sql_expr_kind kind, struct s
         return false;
     if (left->kind != kind) {
         chain = begin_with(parser, kind, left);
+        chain->height = left->height + 1;
         sql_exprs_add(parser->arena, &chain->items, left);
     }
+    chain->height = MAX(chain->height, right->height + 1);
     sql_exprs_add(parser->arena, &chain->items, right);
-    return finish(parser, chain, ret_expr);
+    return finish_settled(parser, chain, ret_expr);
 }
 
 static bool parse_between(struct parser *parser, bool negated, struct sql_expr *operand,

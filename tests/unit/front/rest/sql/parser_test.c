@@ -386,8 +386,8 @@ static void limits_hold_to_the_one(void **state UNUSED)
         const char *message;
     } known[] = {
         {"SELECT 1 FROM c", " JOIN t IN c.t", "", 10, "10 JOINs"},
-        {"SELECT 1 FROM c WHERE c.a", " AND c.a", "", 500, "500 AND operators"},
-        {"SELECT 1 FROM c WHERE c.a", " OR c.a", "", 500, "500 OR operators"},
+        {"SELECT 1 FROM c WHERE c.a", " AND c.a", "", 4000, "4000 AND operators"},
+        {"SELECT 1 FROM c WHERE c.a", " OR c.a", "", 2000, "2000 OR operators"},
         {"SELECT 1 FROM c WHERE c.a IN (1", ",1", ")", 15999, "16000 items of an IN"},
         {"SELECT [1", ",udf.f()", "]", 10, "10 calls of user-defined functions"},
         {"SELECT 1", "+1", "", 398, "400 levels deep"},
@@ -486,6 +486,22 @@ static void five_hundred_conditions_in_parentheses_are_taken(void **state UNUSED
     assert_int_equal(query->where->height, 4);
 }
 
+/* As the .NET library reads a thousand items of a container with three levels of keys. */
+static void reading_a_thousand_items_by_key_is_one_query(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct slice text =
+        repeated(arena, "SELECT * FROM c WHERE ( ",
+                 "( c.id = @i AND c[\"a\"] = @a AND c[\"b\"] = @b AND c[\"d\"] = @d ) OR ", 999,
+                 "( c.id = @i AND c[\"a\"] = @a AND c[\"b\"] = @b AND c[\"d\"] = @d ) )");
+    struct sql_query *query;
+    struct error err;
+
+    assert_ok(sql_parse(text, NULL, arena, &query, NULL, &err), &err);
+    assert_int_equal(query->where->items.count, 1000);
+    assert_int_equal(query->parameters.count, 4000);
+}
+
 static void a_condition_is_from_and_where_alone(void **state UNUSED)
 {
     static const char *const refused[] = {
@@ -531,6 +547,7 @@ int main(void)
         cmocka_unit_test(a_text_over_the_limit_is_not_read),
         cmocka_unit_test(nesting_without_end_is_refused),
         cmocka_unit_test(five_hundred_conditions_in_parentheses_are_taken),
+        cmocka_unit_test(reading_a_thousand_items_by_key_is_one_query),
         cmocka_unit_test(a_condition_is_from_and_where_alone),
     };
     return cmocka_run_group_tests_name("front/rest/sql/parser", tests, NULL, NULL);

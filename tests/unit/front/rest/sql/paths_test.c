@@ -24,6 +24,8 @@ static void an_expression_is_a_path_through_the_aliases(void **state UNUSED)
         {"SELECT t.n FROM t IN c.tags", "/tags/[]/n"},
         {"SELECT s FROM c JOIN t IN c.tags JOIN s IN t.sizes", "/tags/[]/sizes/[]"},
         {"SELECT t FROM c JOIN t IN root.tags", "/tags/[]"},
+        {"SELECT VALUE v FROM root JOIN (SELECT VALUE root.a FROM root JOIN t IN root.tags) v",
+         NULL},
         {"SELECT c.a[0] FROM c", NULL},
         {"SELECT c.a[0].b FROM c", NULL},
         {"SELECT x.b FROM c.a[0] x", NULL},

@@ -48,6 +48,11 @@ static void sound_queries_are_taken(void **state UNUSED)
         "SELECT VALUE NOW() FROM c",
         "SELECT VALUE NOW('day', 1) FROM c",
         "SELECT c.a, 1, 2, c.b FROM c",
+        /* as LINQ writes them */
+        "SELECT VALUE root FROM root JOIN (SELECT VALUE EXISTS(SELECT VALUE v2 FROM root JOIN v2 "
+        "IN "
+        "root[\"tags\"] WHERE (v2 = \"a\"))) AS v1 WHERE v1",
+        "SELECT VALUE {\"item\": root[\"x\"]} FROM root ORDER BY root[\"x\"] ASC OFFSET 0 LIMIT 5",
         "SELECT * FROM c WHERE c.a LIKE 'x' ESCAPE '\xE2\x82\xAC'",
     };
     CLEANUP(arena_free) struct arena *arena = arena_new();
