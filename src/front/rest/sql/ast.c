@@ -32,6 +32,17 @@ void sql_expr_settle(struct sql_expr *expr)
     expr->height = height + 1;
 }
 
+void sql_query_settle(struct sql_query *query)
+{
+    uint32_t height = 0;
+
+    sql_query_each(query, height_raise, &height);
+    for (uint32_t i = 0; i < query->source_count; i++)
+        if (query->sources[i]->subquery)
+            height = MAX(height, query->sources[i]->subquery->height);
+    query->height = height + 1;
+}
+
 /* Growing by doubling leaves what was outgrown in the arena, less than the list itself. */
 void sql_exprs_add(struct arena *arena, struct sql_exprs *list, struct sql_expr *expr)
 {
@@ -218,6 +229,13 @@ bool sql_query_each(const struct sql_query *query, visit_fn *visit, void *contex
     return true;
 }
 
+struct sql_expr *sql_expr_start(struct sql_expr *expr)
+{
+    while (expr->kind == SQL_EXPR_MEMBER || expr->kind == SQL_EXPR_INDEX)
+        expr = expr->kind == SQL_EXPR_MEMBER ? expr->member.object : expr->index.object;
+    return expr;
+}
+
 /* --- Equality ----------------------------------------------------------------------------------
  */
 
@@ -275,9 +293,11 @@ static bool names_equal(const struct sql_expr *a, const struct sql_expr *b)
     return !a->name.source || !b->name.source || a->name.source->slot == b->name.source->slot;
 }
 
+/* Trees of different heights are told apart at once: comparing a path with each of its own
+ * beginnings would otherwise cost its length every time. */
 bool sql_expr_equal(const struct sql_expr *a, const struct sql_expr *b)
 {
-    if (a->kind != b->kind)
+    if (a->kind != b->kind || a->height != b->height)
         return false;
     switch (a->kind) {
     case SQL_EXPR_LITERAL:

@@ -194,7 +194,7 @@ enum sql_select_kind {
 
 struct sql_query {
     struct sql_span span;
-    uint32_t height; /* of the highest expression, subqueries included */
+    uint32_t height; /* one more than the highest expression, subqueries included */
     bool distinct;
     struct sql_expr *top; /* a literal or parameter, or NULL */
     enum sql_select_kind select;
@@ -221,6 +221,9 @@ struct sql_expr *sql_expr_new(struct arena *arena, enum sql_expr_kind kind, stru
 
 /* Sets the height from the operands, which must be settled. */
 void sql_expr_settle(struct sql_expr *expr);
+
+/* The same for a query, of everything in it. */
+void sql_query_settle(struct sql_query *query);
 
 void sql_exprs_add(struct arena *arena, struct sql_exprs *list, struct sql_expr *expr);
 
@@ -250,7 +253,10 @@ bool sql_expr_each(const struct sql_expr *expr,
 bool sql_query_each(const struct sql_query *query,
                     bool (*visit)(struct sql_expr *expr, void *context), void *context);
 
+/* What member and index steps start from: of c.a[0] the c, of anything else itself. */
+struct sql_expr *sql_expr_start(struct sql_expr *expr);
+
 /* The same expressions: names, functions without case, literals by type and value. Where they stand
- * in the text does not count. */
+ * in the text does not count. Both must be settled. */
 bool sql_expr_equal(const struct sql_expr *a, const struct sql_expr *b);
 bool sql_query_equal(const struct sql_query *a, const struct sql_query *b);

@@ -219,13 +219,9 @@ static bool check_order_path(const struct sql_expr *expr, struct arena *arena,
 }
 
 /* In a subquery, by anything its sources have. */
-static bool check_order_steps(const struct sql_expr *expr, const struct sql_report *report)
+static bool check_order_steps(struct sql_expr *expr, const struct sql_report *report)
 {
-    const struct sql_expr *at = expr;
-
-    while (at->kind == SQL_EXPR_MEMBER || at->kind == SQL_EXPR_INDEX)
-        at = at->kind == SQL_EXPR_MEMBER ? at->member.object : at->index.object;
-    return at->kind == SQL_EXPR_NAME || path_fault(expr, report);
+    return sql_expr_start(expr)->kind == SQL_EXPR_NAME || path_fault(expr, report);
 }
 
 bool check_order(const struct sql_query *query, bool outermost, struct arena *arena,
@@ -238,7 +234,7 @@ bool check_order(const struct sql_query *query, bool outermost, struct arena *ar
         return sql_report_at(report, "", query->order_by[0].expr->span,
                              "'ORDER BY' is not supported in presence of GROUP BY.");
     for (uint32_t i = 0; i < query->order_count; i++) {
-        const struct sql_expr *expr = query->order_by[i].expr;
+        struct sql_expr *expr = query->order_by[i].expr;
 
         if (!(outermost ? check_order_path(expr, arena, report) : check_order_steps(expr, report)))
             return false;

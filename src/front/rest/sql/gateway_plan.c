@@ -60,7 +60,8 @@ static bool check_features(const struct sql_gateway_plan *plan, struct slice fea
 
     buf_init(&names, BUF_DEFAULT_MAX);
     need(&missing, plan->aggregates, "Aggregate");
-    need(&missing, plan->aggregates && query->select == SQL_SELECT_LIST, "NonValueAggregate");
+    need(&missing, plan->aggregates && !plan->groups && query->select == SQL_SELECT_LIST,
+         "NonValueAggregate");
     need(&missing, plan->aggregates && aggregates_count(query) > 1, "MultipleAggregates");
     need(&missing, plan->aggregates && calls(query, SQL_FUNCTION_COUNTIF), "CountIf");
     need(&missing,

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 
 enum {
-    PINS_MAX = 1000,        /* beyond, a query asks everywhere */
-    PAIRS_MAX = 100 * 1000, /* that one AND may compare */
+    PINS_MAX = 1000,       /* beyond, a query asks everywhere */
+    PAIRS_MAX = 10 * 1000, /* that one AND may compare */
 };
 
 struct pin {

@@ -242,20 +242,20 @@ static enum sql_keyword keyword_of(struct slice word)
     return SQL_WORD_NONE;
 }
 
-bool sql_is_plain_word(struct slice text)
-{
-    if (!text.len || is_digit(text.data[0]))
-        return false;
-    for (size_t i = 0; i < text.len; i++)
-        if (!is_ascii_word(text.data[i]))
-            return false;
-    return keyword_of(text) == SQL_WORD_NONE;
-}
-
 static void lex_word(struct sql_lexer *lexer)
 {
     while (word_goes_on(lexer))
         advance(lexer);
+}
+
+bool sql_is_plain_word(struct slice text)
+{
+    struct sql_lexer lexer = {.text = text};
+
+    if (!text.len || is_digit(text.data[0]))
+        return false;
+    lex_word(&lexer);
+    return at_end(&lexer) && keyword_of(text) == SQL_WORD_NONE;
 }
 
 /* --- Numbers -----------------------------------------------------------------------------------

@@ -106,6 +106,5 @@ NODISCARD bool sql_lexer_init(struct sql_lexer *lexer, struct slice text,
 /* The next token, SQL_TOKEN_END behind the last, as often as asked. */
 NODISCARD bool sql_lexer_next(struct sql_lexer *lexer, struct sql_token *ret_token);
 
-/* May text follow a dot, or be an alias, without brackets and quotes? ASCII words that are no
- * keyword. */
+/* May text follow a dot, or be an alias, without brackets and quotes? Words that are no keyword. */
 bool sql_is_plain_word(struct slice text);

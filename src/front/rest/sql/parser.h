@@ -9,7 +9,7 @@
 #include "front/rest/sql/ast.h"
 #include "front/rest/sql/error.h"
 
-enum { SQL_ORDER_ITEMS_MAX = 64 };
+enum { SQL_ORDER_ITEMS_MAX = 64, SQL_GROUP_ITEMS_MAX = 64 };
 
 struct sql_limits {
     size_t text_bytes_max;
@@ -21,7 +21,7 @@ struct sql_limits {
     uint32_t nesting_max; /* of parentheses, brackets, braces and subqueries in the text */
 };
 
-/* What the service has; height and nesting are ours. */
+/* What the service has, or its clients need; height and nesting are ours. */
 extern const struct sql_limits SQL_LIMITS_DEFAULT;
 
 /* Parses a whole query into the arena; limits NULL: the defaults. text must live as long as the

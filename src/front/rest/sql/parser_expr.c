@@ -54,17 +54,23 @@ static bool parse_primary(struct parser *parser, struct sql_expr **ret_expr);
 static bool parse_literal(struct parser *parser, struct document_value value,
                           struct sql_expr **ret_expr);
 
-/* Ends a node: it reaches to the last token read, and must not be too high. */
-static bool finish(const struct parser *parser, struct sql_expr *expr, struct sql_expr **ret_expr)
+/* Ends a node whose height is known: it reaches to the last token read. */
+static bool finish_settled(const struct parser *parser, struct sql_expr *expr,
+                           struct sql_expr **ret_expr)
 {
     expr->span.end = parser->last.span.end;
-    sql_expr_settle(expr);
     if (expr->height > parser->limits->height_max)
         return sql_report_at(parser->report, "", expr->span,
                              "The query nests expressions more than %u levels deep.",
                              parser->limits->height_max);
     *ret_expr = expr;
     return true;
+}
+
+static bool finish(const struct parser *parser, struct sql_expr *expr, struct sql_expr **ret_expr)
+{
+    sql_expr_settle(expr);
+    return finish_settled(parser, expr, ret_expr);
 }
 
 static struct sql_expr *begin(const struct parser *parser, enum sql_expr_kind kind)
@@ -115,10 +121,12 @@ static bool parse_chain(struct parser *parser, enum sql_expr_kind kind, struct s
         return false;
     if (left->kind != kind) {
         chain = begin_with(parser, kind, left);
+        chain->height = left->height + 1;
         sql_exprs_add(parser->arena, &chain->items, left);
     }
+    chain->height = MAX(chain->height, right->height + 1);
     sql_exprs_add(parser->arena, &chain->items, right);
-    return finish(parser, chain, ret_expr);
+    return finish_settled(parser, chain, ret_expr);
 }
 
 static bool parse_between(struct parser *parser, bool negated, struct sql_expr *operand,
@@ -257,10 +265,13 @@ static bool unary_at(const struct parser *parser, enum sql_unary *ret_op)
 
 static bool parse_unary(struct parser *parser, struct sql_expr **ret_expr)
 {
-    struct sql_expr *expr = begin(parser, SQL_EXPR_UNARY);
+    struct sql_expr *expr;
+    enum sql_unary op;
 
-    if (!unary_at(parser, &expr->unary.op))
+    if (!unary_at(parser, &op))
         return parse_primary(parser, ret_expr);
+    expr = begin(parser, SQL_EXPR_UNARY);
+    expr->unary.op = op;
     if (!parser_enter(parser) || !parser_advance(parser) ||
         !parse_unary(parser, &expr->unary.operand))
         return false;
@@ -307,6 +318,15 @@ static bool parse_parameter(struct parser *parser, struct sql_expr **ret_expr)
     expr->parameter.name = parser->token.text;
     sql_exprs_add(parser->arena, &parser->parameters, expr);
     return parser_advance(parser) && finish(parser, expr, ret_expr);
+}
+
+bool parser_amount(struct parser *parser, struct sql_expr **ret_amount)
+{
+    if (parser_at(parser, SQL_TOKEN_NUMBER))
+        return parse_literal(parser, parser->token.value, ret_amount);
+    if (parser_at(parser, SQL_TOKEN_PARAMETER))
+        return parse_parameter(parser, ret_amount);
+    return parser_fault(parser);
 }
 
 static bool parse_property(struct parser *parser, struct sql_expr *object)

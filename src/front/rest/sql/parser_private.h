@@ -68,6 +68,9 @@ NODISCARD bool parser_query(struct parser *parser, struct sql_query **ret_query)
 
 NODISCARD bool parser_expr(struct parser *parser, struct sql_expr **ret_expr);
 
+/* A number or parameter, as TOP, OFFSET and LIMIT take it. */
+NODISCARD bool parser_amount(struct parser *parser, struct sql_expr **ret_amount);
+
 /* A name, parameter or (for FROM) path with its steps, and nothing more. */
 NODISCARD bool parser_path(struct parser *parser, struct sql_expr **ret_expr);
 

@@ -40,9 +40,10 @@ static bool expr_segments(const struct sql_expr *expr, struct segments *segments
 
 bool sql_path(const struct sql_expr *expr, struct arena *arena, struct document_path *ret_path)
 {
-    struct segments segments = {.count = 0};
+    struct segments segments; /* too large to be cleared for nothing */
     struct document_segment *copy;
 
+    segments.count = 0;
     if (!expr_segments(expr, &segments))
         return false;
     copy = ARENA_ARRAY(arena, struct document_segment, segments.count + 1);

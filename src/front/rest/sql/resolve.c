@@ -51,17 +51,10 @@ static bool name_fault(const struct sql_expr *expr, const struct sql_report *rep
                          SLICE_ARG(sql_excerpt(expr->name.name)));
 }
 
-static struct sql_expr *path_start(struct sql_expr *path)
-{
-    while (path->kind == SQL_EXPR_MEMBER || path->kind == SQL_EXPR_INDEX)
-        path = path->kind == SQL_EXPR_MEMBER ? path->member.object : path->index.object;
-    return path;
-}
-
 static bool resolve_path(struct resolver *resolver, struct sql_source *source,
                          const struct scope *scope, bool from_container)
 {
-    struct sql_expr *start = path_start(source->path);
+    struct sql_expr *start = sql_expr_start(source->path);
 
     if (start->kind == SQL_EXPR_PARAMETER)
         return true;
