@@ -12,7 +12,7 @@ static int64_t read_hand(void *context UNUSED)
     return hand_ms;
 }
 
-static const struct clock clock = {read_hand, read_hand, NULL};
+static const struct clock test_clock = {read_hand, read_hand, NULL};
 
 struct bench {
     struct arena *arena;
@@ -25,7 +25,7 @@ static void bench_init(struct bench *bench, const struct query_limits *limits)
 {
     *bench = (struct bench){.arena = arena_new()};
     bench->build.arena = bench->arena;
-    query_context_init(&bench->context, bench->arena, limits, &clock);
+    query_context_init(&bench->context, bench->arena, limits, &test_clock);
     bench->context.slots = &bench->slot;
     bench->context.slot_count = 1;
     bench->slot.value = value_of(bench->arena, "{\"s\":\"0123456789\",\"a\":[1,2,3,4,5,6,7,8]}");

@@ -307,7 +307,7 @@ static int64_t fixed_monotonic(void *context UNUSED)
 
 static void the_time_stands_still_through_a_query(void **state UNUSED)
 {
-    static const struct clock clock = {fixed_wall, fixed_monotonic, NULL};
+    static const struct clock fixed = {fixed_wall, fixed_monotonic, NULL};
     static const struct expression_case cases[] = {
         {"GetCurrentDateTime()", "'2020-08-13T23:19:54.3000000Z'"},
         {"GetCurrentDateTimeStatic()", "'2020-08-13T23:19:54.3000000Z'"},
@@ -327,7 +327,7 @@ static void the_time_stands_still_through_a_query(void **state UNUSED)
     struct query_build build = {.arena = arena};
     struct error err = {0};
 
-    query_context_init(&context, arena, NULL, &clock);
+    query_context_init(&context, arena, NULL, &fixed);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct document_value value;
 
