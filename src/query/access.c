@@ -208,16 +208,13 @@ static void key_index_find(struct choosing *c, struct query_access *access)
         !partition_key_read(definition, &bytes, c->arena, &key, &ignored))
         return;
     for (size_t i = 0; i < definition->path_count; i++) {
-        CLEANUP(buf_done) struct buf prefix;
         struct document_path path = definition->paths[i];
 
         path.end = DOCUMENT_PATH_END_SCALAR;
         if (key.components[i].type == DOCUMENT_UNDEFINED || !query_index_covers(c->space, &path))
             continue;
-        buf_init(&prefix, BUF_DEFAULT_MAX);
-        index_path_append(&path, &prefix);
         use = ARENA_NEW(c->arena, struct query_index_use);
-        use->prefix = arena_copy(c->arena, buf_slice(&prefix));
+        use->prefix = query_path_prefix(&path, c->arena);
         use->value_count = 1;
         use->ranges = query_ranges_point(&key.components[i], &exact, c->arena);
         use->single = true;
@@ -276,7 +273,7 @@ static bool choose_ordered(struct choosing *c, const struct query_access_wish *w
     if (!order_find(c, wish, use, &backwards, &found) || !best_find(c, true, &best))
         return false;
     if (found && !(best && best->estimate < QUERY_ESTIMATE_MAX &&
-                   !slice_equal(best->prefix, use->prefix))) {
+                   (best->conjuncts & ~use->conjuncts))) {
         index_take(c, use, access);
         access->backwards = backwards;
         access->ordered = true;

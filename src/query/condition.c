@@ -80,7 +80,7 @@ bool query_path_find(const struct query_plan *plan, const struct query_expressio
     return true;
 }
 
-static struct slice prefix_of(const struct document_path *path, struct arena *arena)
+struct slice query_path_prefix(const struct document_path *path, struct arena *arena)
 {
     CLEANUP(buf_done) struct buf bytes;
 
@@ -95,7 +95,7 @@ static bool path_of(const struct finder *f, const struct query_expression *expre
     *ret = (struct query_condition){.exact = true};
     if (!query_path_find(f->plan, expression, f->arena, &ret->path, &ret->elements))
         return false;
-    ret->prefix = prefix_of(&ret->path, f->arena);
+    ret->prefix = query_path_prefix(&ret->path, f->arena);
     return true;
 }
 
@@ -315,7 +315,7 @@ static bool of_array_contains(const struct finder *f, const struct query_express
     segments[ret->path.count] = (struct document_segment){.kind = DOCUMENT_SEGMENT_ELEMENTS};
     ret->path.segments = segments;
     ret->path.count++;
-    ret->prefix = prefix_of(&ret->path, f->arena);
+    ret->prefix = query_path_prefix(&ret->path, f->arena);
     ret->elements = true;
     points_one(f, query_constant_value(value), ret);
     return true;

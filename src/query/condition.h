@@ -38,6 +38,9 @@ struct query_conditions {
 /* In the arena. */
 struct query_conditions query_conditions_find(const struct query_plan *plan, struct arena *arena);
 
+/* The beginning of the index entries of a path, in the arena. */
+struct slice query_path_prefix(const struct document_path *path, struct arena *arena);
+
 /* The path of the item that an expression is, through variables of sources as well. */
 bool query_path_find(const struct query_plan *plan, const struct query_expression *expression,
                      struct arena *arena, struct document_path *ret_path, bool *ret_elements);

@@ -272,13 +272,7 @@ bool query_index_for_order(const struct query_plan *plan, const struct item_spac
         ret_use->conjuncts = condition->conjuncts;
     }
     *ret_backwards = plan->query.order[0].descending;
-    {
-        CLEANUP(buf_done) struct buf prefix;
-
-        buf_init(&prefix, BUF_DEFAULT_MAX);
-        index_path_append(ret_path, &prefix);
-        ret_use->prefix = arena_copy(arena, buf_slice(&prefix));
-    }
+    ret_use->prefix = query_path_prefix(ret_path, arena);
     return true;
 }
 

@@ -215,7 +215,6 @@ static struct query_spool_row *row_new(struct query_spool *spool, const struct q
         value_write(value, &written);
     size = sizeof *row + states + place->key.len + place->routing.len + identity.len + written.len;
     row = memory_alloc_zero(size);
-    row->states = (struct query_aggregate *)(row + 1);
     at = (uint8_t *)row->states + states;
     row->place = *place;
     row->place.key = piece_copy(&at, place->key);

@@ -12,13 +12,13 @@ struct query_spool_row {
     struct query_place place;      /* rows: which row of the item */
     struct slice identity;         /* of spools with identities: no two rows share it */
     struct document_value value;   /* the row, or the keys of the group as an array */
-    struct query_aggregate *states; /* of a group */
     bool done; /* given by an earlier page: only here so that it is not given again */
 
     size_t bytes; /* the spool's own: what it counts for, */
     uint64_t hash;
     size_t index;
     struct query_spool_row *next; /* and the next with the same place in its table */
+    struct query_aggregate states[]; /* of a group */
 };
 
 struct query_spool_options {
