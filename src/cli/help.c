@@ -14,7 +14,7 @@ void cli_overview(void)
            "\n"
            "Commands:\n");
     for (const struct cli_command *command = cli_commands; command->name; command++)
-        printf("  %-9s %s\n", command->name, command->summary);
+        printf("  %-11s %s\n", command->name, command->summary);
     printf("\n"
            "`orrery COMMAND --help` explains one of them. The shortest start:\n"
            "\n"

@@ -25,14 +25,14 @@ static void host_print(const struct net_address *address, char *ret_host, size_t
 
 static void certificate_print(const struct server *server, struct buf *out)
 {
-    const struct certificate_source source = server_certificate_source(server);
+    const char *directory = nodes_directory(server->nodes);
 
-    if (source.certificate_path[0])
-        buf_printf(out, "certificate %s", source.certificate_path);
-    else if (source.directory)
-        buf_printf(out, "self-signed certificate %s/tls/certificate.pem", source.directory);
+    if (server->settings->tls_certificate[0])
+        buf_printf(out, "certificate %s", server->settings->tls_certificate);
+    else if (directory)
+        buf_printf(out, "for https trust %s/tls/ca.pem, also at /_orrery/ca.pem", directory);
     else
-        BUF_APPEND(out, "self-signed certificate of this run");
+        BUF_APPEND(out, "for https trust /_orrery/ca.pem, of this run only");
 }
 
 /* The root keeps the catalogue, and with it the keys. */

@@ -21,6 +21,7 @@ enum { BODY_MAX = 4096, QUOTED_MAX = 512 };
 
 static const char type_json[] = "application/json";
 static const char type_metrics[] = "text/plain; version=0.0.4";
+static const char type_pem[] = "application/pem-certificate-chain";
 
 /* Quotes for JSON. Bytes that are not plain ASCII become '?': what is quoted here comes from a
  * request line and need not be text at all. */
@@ -134,6 +135,21 @@ static void probe_start(struct net_http_request *request, const struct metrics_s
     }
 }
 
+static void respond_authority(struct net_http_request *request, struct certificate *certificate)
+{
+    CLEANUP(buf_done) struct buf body;
+    struct error err;
+
+    buf_init(&body, BUF_DEFAULT_MAX);
+    if (certificate_authority(certificate, &body)) {
+        respond(request, 200, type_pem, NULL, &body);
+        return;
+    }
+    error_set(&err, ERROR_NOT_FOUND,
+              "the certificate is the operator's (tls.certificate): ask them who signed it");
+    respond_error(request, &err, NULL);
+}
+
 void probes_handle(struct net_http_request *request, void *context)
 {
     const struct probes *probes = context;
@@ -141,8 +157,9 @@ void probes_handle(struct net_http_request *request, void *context)
         slice_equal(request->method, SLICE("GET")) || slice_equal(request->method, SLICE("HEAD"));
     bool ready = slice_equal(request->path, SLICE("/ready"));
     bool metrics = slice_equal(request->path, SLICE("/metrics"));
+    bool authority = slice_equal(request->path, SLICE("/_orrery/ca.pem"));
 
-    if ((ready || metrics) && !reads) {
+    if ((ready || metrics || authority) && !reads) {
         struct error err;
 
         error_set(&err, ERROR_METHOD_NOT_ALLOWED, "%.*s can only be read",
@@ -150,6 +167,8 @@ void probes_handle(struct net_http_request *request, void *context)
         respond_error(request, &err, "GET, HEAD");
     } else if (ready || metrics) {
         probe_start(request, &probes->sources, ready ? PROBE_READY : PROBE_METRICS);
+    } else if (authority) {
+        respond_authority(request, probes->certificate);
     } else {
         rest_handle(request, probes->rest);
     }
