@@ -179,7 +179,7 @@ static bool case_run(struct ways *ways, const char *path, const struct script_ca
     for (enum way way = 0; way < WAY_COUNT; way++) {
         struct outcome outcome = {.ran = false};
 
-        if (way != WAY_DOCUMENTS && test->documents_only)
+        if (!ways_apply(way, test))
             continue;
         outcome.ran = ways_run(ways, way, test, arena, &outcome.rows, &outcome.fault, &outcome.err);
         if (agrees(test, &outcome, arena))

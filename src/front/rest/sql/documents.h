@@ -1,10 +1,12 @@
-/* Documents: queries over documents at hand, such as databases, offers and permissions.
+/* Documents: the body of a query request, and queries over documents at hand, such as databases,
+ * offers and permissions.
  *
- * The same language with the same answers as over items, without index, partitions and pages: what
- * is queried here was listed whole before. */
+ * The latter are the same language with the same answers as over items, without index and
+ * partitions: what is queried was listed whole before. */
 #pragma once
 
 #include "front/rest/sql/compile.h"
+#include "query/run.h"
 
 /* The body of a query request: {"query": "...", "parameters": [...]}. */
 struct sql_body {
@@ -18,19 +20,15 @@ NODISCARD bool sql_body_read(struct slice body, struct sql_body *ret_body, struc
                              struct sql_error *ret_error, struct error *err);
 
 struct sql_rows {
-    const struct document_value *values;
+    struct document_value *values;
     size_t count;
 };
 
-/* Runs a plan over the documents in their order. The rows are in the arena or borrowed from plan
- * and documents. limits NULL: those of query/context.h. ERROR_QUERY_LIMIT, ERROR_TIMED_OUT;
- * ERROR_BAD_REQUEST: a subquery gave several values where one is asked for. */
-NODISCARD bool sql_run_documents(const struct query_plan *plan, const struct slice *documents,
-                                 size_t count, const struct query_limits *limits,
-                                 struct arena *arena, struct sql_rows *ret_rows, struct error *err);
-
-/* From the body to the rows. */
+/* A page of the rows of a query over documents, in their order; copies of them are in the arena.
+ * continuation is that of the page before, or empty; so is *ret_continuation after the last.
+ * ERROR_BAD_QUERY and its kin from the text; those of query_run_documents. */
 NODISCARD bool sql_query_documents(struct slice body, const struct slice *documents, size_t count,
-                                   const struct query_limits *limits, struct arena *arena,
-                                   struct sql_rows *ret_rows, struct sql_error *ret_error,
-                                   struct error *err);
+                                   const struct query_page_limits *limits,
+                                   struct slice continuation, struct arena *arena,
+                                   struct sql_rows *ret_rows, struct slice *ret_continuation,
+                                   struct sql_error *ret_error, struct error *err);
