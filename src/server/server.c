@@ -159,6 +159,7 @@ static bool threads_start(struct server *server, struct error *err)
         .consistency = (enum rest_consistency)settings->account_consistency,
         .accounts_by_use = settings->account_by_use,
         .host_suffix = settings->account_host_suffix,
+        .metadata_ru = (uint32_t)settings->account_metadata_ru,
     });
     server->probes.rest = server->rest_front;
     server->http = net_http_new(server->loops, &http, probes_handle, &server->probes);

@@ -131,6 +131,7 @@ struct front_services store_services(struct store *store, struct net_workers *wo
         .catalogue = store->catalogue,
         .meters = store->meters,
         .gates = store->gates,
+        .caretaker = store->caretaker,
         .clock = &clock_system,
         .workers = workers,
         .log = log,

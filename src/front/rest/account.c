@@ -102,6 +102,9 @@ bool rest_account_read(struct rest_call *call, struct error *err UNUSED)
     struct slice endpoint = endpoint_of(call);
     struct buf *body = &call->body;
 
+    /* There are no media; old clients read how much of their room is used. */
+    rest_answer_header_int(call, SLICE("x-ms-max-media-storage-usage-mb"), 0);
+    rest_answer_header_int(call, SLICE("x-ms-media-storage-usage-mb"), 0);
     BUF_APPEND(body, "{\"_self\":\"\",\"id\":");
     document_json_write_string(call->account_id, body);
     BUF_APPEND(body, ",\"_rid\":");

@@ -51,6 +51,18 @@ struct slice rest_call_etag(const struct rest_call *call, enum rest_header heade
     return rest_etag_bare(rest_call_header(call, header));
 }
 
+bool rest_call_database(struct rest_call *call, struct database **ret_database, struct error *err)
+{
+    struct slice id = call->route.database;
+
+    if (catalogue_database_open(call->services->catalogue, call->account_id, id, ret_database, err))
+        return true;
+    if (err->code == ERROR_NOT_FOUND)
+        return error_set(err, ERROR_OWNER_NOT_FOUND, "database \"%.*s\" does not exist",
+                         (int)MIN(id.len, (size_t)64), (const char *)id.data);
+    return false;
+}
+
 bool rest_call_container(struct rest_call *call, struct container **ret_container,
                          struct error *err)
 {

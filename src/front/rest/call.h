@@ -10,6 +10,7 @@
 #include "container/container_space.h"
 #include "front/rest/authorize.h"
 #include "front/rest/header.h"
+#include "front/rest/metadata_budget.h"
 #include "front/rest/operation.h"
 #include "front/rest/rest.h"
 
@@ -18,6 +19,7 @@
 struct rest_call {
     const struct rest_options *options;
     const struct front_services *services;
+    const char *since;      /* x-ms-last-state-change-utc: when the server started */
     atomic_uint *under_way; /* calls that a committer will end: see rest_wait */
     struct net_http_request *http;
     struct arena *arena;
@@ -44,6 +46,8 @@ struct rest_call {
     int64_t wait_ms;      /* of a 429 */
     struct slice message; /* of an error, instead of err->message: longer, or the service's text */
 
+    struct rest_metadata_budgets *metadata; /* NULL: metadata is not held back */
+    struct rest_metadata_ticket ticket;     /* of an operation on it */
     struct net_work work;
 };
 
@@ -96,6 +100,10 @@ NODISCARD bool rest_account_make(struct rest_call *call, struct error *err);
  * "_ts":... */
 void rest_answer_system(struct rest_call *call, const struct catalogue_info *info,
                         struct slice self);
+
+/* Opens the database of the route. ERROR_OWNER_NOT_FOUND. The caller lets go of it. */
+NODISCARD bool rest_call_database(struct rest_call *call, struct database **ret_database,
+                                  struct error *err);
 
 /* Opens the container of the route, or says which part of the path is missing. The caller lets go
  * of it. Checks x-ms-cosmos-intended-collection-rid. */

@@ -24,6 +24,7 @@ struct rest_options {
     bool dev;                          /* the public emulator key is accepted as well */
     enum rest_consistency consistency; /* of the account */
     bool accounts_by_use;              /* an account is made when it is first named */
+    uint32_t metadata_ru;              /* RU/s of an account for metadata; 0: not held back */
     const char *host_suffix; /* hosts LABEL.suffix name the account LABEL; besides .localhost */
 };
 
