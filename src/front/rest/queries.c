@@ -45,9 +45,9 @@ void rest_query_fault(struct rest_call *call, const struct sql_error *fault)
 {
     CLEANUP(buf_done) struct buf text;
 
+    buf_init(&text, BUF_DEFAULT_MAX);
     if (!fault->message.data)
         return;
-    buf_init(&text, BUF_DEFAULT_MAX);
     sql_error_render(fault, &text);
     call->message = arena_copy(call->arena, buf_slice(&text));
 }
@@ -155,8 +155,8 @@ static bool row_append(void *self, const struct document_value *value, struct er
     return true;
 }
 
-/* Of a query that may have looked at all partitions, where each of them stands. */
-static void session_answer(struct querying *q)
+/* Of a query that may have looked at all partitions: where each of them stands. */
+static void sessions_answer(struct querying *q)
 {
     CLEANUP(buf_done) struct buf token;
     struct item_space *space = &q->items.space;
@@ -164,14 +164,6 @@ static void session_answer(struct querying *q)
     const struct partition_span *spans = partition_map_spans(space->map, &count);
     struct error ignored;
 
-    if (q->target.keyed || q->target.span) {
-        uint32_t partition = q->target.span ? q->target.span->id
-                                            : rest_items_partition(&q->items, &q->target.key,
-                                                                   q->call->arena);
-
-        rest_items_headers(q->call, &q->items, partition, 0);
-        return;
-    }
     buf_init(&token, 16 * 1024);
     for (size_t i = 0; i < count; i++) {
         uint64_t lsn;
@@ -187,6 +179,17 @@ static void session_answer(struct querying *q)
     if (q->call->route.database.data)
         rest_answer_header(q->call, SLICE("x-ms-alt-content-path"),
                            rest_session_alt_path(q->call, &q->items));
+}
+
+static void session_answer(struct querying *q)
+{
+    if (q->target.span)
+        rest_items_headers(q->call, &q->items, q->target.span->id, 0);
+    else if (q->target.keyed)
+        rest_items_headers(q->call, &q->items,
+                           rest_items_partition(&q->items, &q->target.key, q->call->arena), 0);
+    else
+        sessions_answer(q);
 }
 
 static void page_answer(struct querying *q, const struct query_page *page)
