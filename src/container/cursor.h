@@ -60,9 +60,9 @@ struct cursor_request {
     struct slice logical;                  /* only items of this logical partition; empty: all */
 
     /* Of the index; all borrowed while the cursor is used. */
-    struct slice path;       /* index_path_append, or the prefix of a composite index */
-    size_t value_count;      /* 1, or as many as the composite index has paths */
-    const bool *descending;  /* of a composite index */
+    struct slice path;                 /* index_path_append, or the prefix of a composite index */
+    size_t value_count;                /* 1, or as many as the composite index has paths */
+    const bool *descending;            /* of a composite index */
     const struct cursor_range *ranges; /* ascending, apart from each other */
     size_t range_count;
 };

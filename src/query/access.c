@@ -272,8 +272,8 @@ static bool choose_ordered(struct choosing *c, const struct query_access_wish *w
         return true;
     if (!order_find(c, wish, use, &backwards, &found) || !best_find(c, true, &best))
         return false;
-    if (found && !(best && best->estimate < QUERY_ESTIMATE_MAX &&
-                   (best->conjuncts & ~use->conjuncts))) {
+    if (found &&
+        !(best && best->estimate < QUERY_ESTIMATE_MAX && (best->conjuncts & ~use->conjuncts))) {
         index_take(c, use, access);
         access->backwards = backwards;
         access->ordered = true;
@@ -358,11 +358,8 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
                          const struct query_access_wish *wish, struct arena *arena,
                          struct query_access *ret_access, struct error *err)
 {
-    struct choosing c = {.plan = plan,
-                         .spans = spans,
-                         .space = spans->request->space,
-                         .arena = arena,
-                         .err = err};
+    struct choosing c = {
+        .plan = plan, .spans = spans, .space = spans->request->space, .arena = arena, .err = err};
     struct query_access access = {.kind = QUERY_ACCESS_SCAN};
 
     c.conditions = query_conditions_find(plan, arena);

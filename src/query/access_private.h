@@ -26,8 +26,8 @@ bool query_index_covers_undefined(const struct item_space *space, const struct d
 
 /* What indexes offer for a filter. */
 void query_index_uses_find(const struct item_space *space,
-                           const struct query_conditions *conditions,
-                           struct query_index_uses *uses, struct arena *arena);
+                           const struct query_conditions *conditions, struct query_index_uses *uses,
+                           struct arena *arena);
 
 /* The index that has the items in the order of the plan, forwards or backwards; false: none. */
 bool query_index_for_order(const struct query_plan *plan, const struct item_space *space,

@@ -89,9 +89,9 @@ static void put_charge(struct buf *buf, const struct query_page *page,
                                                       .loaded_bytes = cost->loaded_bytes,
                                                       .strong = cost->strong}));
     if (cost->output_bytes)
-        document_append_double(buf, SLICE("output"),
-                               ru((struct cost_query){.output_bytes = cost->output_bytes,
-                                                      .strong = cost->strong}));
+        document_append_double(
+            buf, SLICE("output"),
+            ru((struct cost_query){.output_bytes = cost->output_bytes, .strong = cost->strong}));
     document_end(buf, begin);
 }
 
@@ -127,7 +127,8 @@ static void put_advice(struct buf *buf, const struct query_run_state *run,
 
         put_advised_path(buf, &run->access.missing[i].path);
         put_text(buf, SLICE("kind"), "single");
-        document_append_int64(buf, SLICE("itemsSpared"), (int64_t)(loaded > rows ? loaded - rows : 0));
+        document_append_int64(buf, SLICE("itemsSpared"),
+                              (int64_t)(loaded > rows ? loaded - rows : 0));
         document_end(buf, begin);
     }
     document_end(buf, list);

@@ -24,8 +24,8 @@ struct stream {
     bool has; /* place and key below are those of the next hit */
     struct query_place place;
     struct item item;
-    struct buf bytes;  /* of the place and the item key */
-    struct slice key;  /* item key */
+    struct buf bytes;    /* of the place and the item key */
+    struct slice key;    /* item key */
     struct arena *arena; /* of a point */
 };
 
@@ -252,8 +252,8 @@ static bool point_next(struct query_feed *feed, struct stream *stream, struct er
 }
 
 /* An item that comes with its bytes. */
-static bool key_decode(struct query_feed *feed, struct stream *stream,
-                       const struct cursor_hit *hit, bool *ret_there, struct error *err)
+static bool key_decode(struct query_feed *feed, struct stream *stream, const struct cursor_hit *hit,
+                       bool *ret_there, struct error *err)
 {
     if (!item_decode(hit->key, hit->stored, &stream->item, err))
         return false;
@@ -320,9 +320,7 @@ static struct cursor_request cursor_for(const struct query_feed *feed, const str
     const struct partition_span *span = feed->spans->list[stream->span].span;
     struct cursor_request request = {.logical = stream->target->logical};
 
-    request.kind = feed->by_key      ? CURSOR_KEYS
-                   : feed->by_number ? CURSOR_NUMBERS
-                                     : CURSOR_INDEX;
+    request.kind = feed->by_key ? CURSOR_KEYS : feed->by_number ? CURSOR_NUMBERS : CURSOR_INDEX;
     if (!slice_equal(stream->range.min, span->min))
         request.routing_min = stream->range.min;
     if (!slice_equal(stream->range.max, span->max))
@@ -680,8 +678,8 @@ bool query_feed_next(struct query_feed *feed, struct query_hit *ret_hit, bool *r
 
 /* --- Counting -------------------------------------------------------------------------------- */
 
-bool query_feed_count(struct query_spans *spans, const struct query_access *access,
-                      bool *ret_known, uint64_t *ret_count, struct error *err)
+bool query_feed_count(struct query_spans *spans, const struct query_access *access, bool *ret_known,
+                      uint64_t *ret_count, struct error *err)
 {
     uint64_t total = 0;
 

@@ -155,16 +155,16 @@ static size_t composite_use(const struct index_composite *composite,
             bound++;
             break;
         }
-        before = key_behind(before, condition->ranges.list[0].min, composite->descending[bound],
-                            arena);
+        before =
+            key_behind(before, condition->ranges.list[0].min, composite->descending[bound], arena);
     }
     use->single = false;
     return bound;
 }
 
 void query_index_uses_find(const struct item_space *space,
-                           const struct query_conditions *conditions,
-                           struct query_index_uses *uses, struct arena *arena)
+                           const struct query_conditions *conditions, struct query_index_uses *uses,
+                           struct arena *arena)
 {
     size_t count;
     const struct index_composite *composites =
@@ -213,8 +213,7 @@ const struct index_composite *query_composite_for_order(const struct query_plan 
                                                         struct arena *arena, bool *ret_backwards)
 {
     size_t count, order_count = plan->query.order_count;
-    const struct index_composite *list =
-        index_policy_composites(space->definition->policy, &count);
+    const struct index_composite *list = index_policy_composites(space->definition->policy, &count);
     struct document_path *paths = ARENA_ARRAY(arena, struct document_path, order_count + 1);
 
     for (size_t i = 0; i < order_count; i++) {

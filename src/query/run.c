@@ -284,9 +284,9 @@ static bool page_end(struct query_run_state *run, bool more, struct query_page *
 
 /* --- Documents ------------------------------------------------------------------------------- */
 
-bool query_run_documents(const struct query_plan *plan, const struct slice *documents,
-                         size_t count, const struct query_request *request,
-                         struct query_page *ret_page, struct error *err)
+bool query_run_documents(const struct query_plan *plan, const struct slice *documents, size_t count,
+                         const struct query_request *request, struct query_page *ret_page,
+                         struct error *err)
 {
     CLEANUP(run_done) struct query_run_state run = {0};
     struct query_page page = {0};
@@ -296,11 +296,11 @@ bool query_run_documents(const struct query_plan *plan, const struct slice *docu
         return false;
     run.documents = documents;
     run.document_count = count;
-    run.rules = (struct query_order_rules){.keeps_undefined = plan->order_free,
-                                           .keeps_nested = true};
+    run.rules =
+        (struct query_order_rules){.keeps_undefined = plan->order_free, .keeps_nested = true};
     if (run.mode == QUERY_MODE_STREAM && run.from.begun)
-        run.document_at = (size_t)MIN(run.from.place.number - (run.from.place.rows != 0),
-                                      (uint64_t)count);
+        run.document_at =
+            (size_t)MIN(run.from.place.number - (run.from.place.rows != 0), (uint64_t)count);
     if (run.at.limit && !run_mode(&run, &more, err))
         return false;
     if (!page_end(&run, more, &page, err))
@@ -333,9 +333,8 @@ static bool access_choose(struct query_run_state *run, struct error *err)
                run->access.targets[0].logical.len) {
         run->mode = QUERY_MODE_SORT; /* by number: items of one key are stored by id */
     }
-    run->at.access = streams || run->mode == QUERY_MODE_AGGREGATE
-                         ? query_access_mark(&run->access)
-                         : 0;
+    run->at.access =
+        streams || run->mode == QUERY_MODE_AGGREGATE ? query_access_mark(&run->access) : 0;
     return true;
 }
 
@@ -359,9 +358,9 @@ static void feed_open(struct query_run_state *run)
         options.first_batch = limits->rows_max ? limits->rows_max : 100;
         options.first_batch = MIN(options.first_batch, run->at.limit);
     }
-    run->feed = query_feed_new(&run->spans, &run->access, &options,
-                               streams || run->mode == QUERY_MODE_AGGREGATE ? &run->from
-                                                                            : &nowhere);
+    run->feed =
+        query_feed_new(&run->spans, &run->access, &options,
+                       streams || run->mode == QUERY_MODE_AGGREGATE ? &run->from : &nowhere);
 }
 
 /* A page from the cache has read nothing: it is charged to the first partition of the query. */
@@ -398,11 +397,11 @@ static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t 
     return (!run->at.limit || run_mode(run, ret_more, err)) && output_charge(run, err);
 }
 
-static void metrics_fill(struct query_run_state *run, const struct cost_query *cost,
-                         uint64_t begin, struct query_metrics *metrics)
+static void metrics_fill(struct query_run_state *run, const struct cost_query *cost, uint64_t begin,
+                         struct query_metrics *metrics)
 {
-    struct query_feed_times times = run->feed ? query_feed_times(run->feed)
-                                              : (struct query_feed_times){0};
+    struct query_feed_times times =
+        run->feed ? query_feed_times(run->feed) : (struct query_feed_times){0};
     uint64_t known;
 
     metrics->items_loaded = cost->items_loaded;

@@ -67,8 +67,8 @@ void query_place_keep(struct query_run_state *run, const struct query_place *pla
 NODISCARD bool query_order_key(struct query_run_state *run, struct buf *key, bool *ret_kept,
                                struct error *err);
 
-/* Group, distinct and sort: fills a spool, or takes it from the cache, and gives from it. *ret_more:
- * a continuation is needed. */
+/* Group, distinct and sort: fills a spool, or takes it from the cache, and gives from it.
+ * *ret_more: a continuation is needed. */
 NODISCARD bool query_spool_run(struct query_run_state *run, bool *ret_more, struct error *err);
 
 /* The page for people; into the arena. */

@@ -98,9 +98,9 @@ static bool is_time_to_pause(const struct query_run_state *run)
 
     if (run->hits % HITS_BETWEEN_LOOKS)
         return false;
-    return (limits->pause_ms &&
-            clock_read_monotonic_ms(run->context.clock) >= limits->pause_ms) ||
-           (limits->cru_max && run->spans.list && query_spans_charge(&run->spans) >= limits->cru_max);
+    return (limits->pause_ms && clock_read_monotonic_ms(run->context.clock) >= limits->pause_ms) ||
+           (limits->cru_max && run->spans.list &&
+            query_spans_charge(&run->spans) >= limits->cru_max);
 }
 
 void query_place_keep(struct query_run_state *run, const struct query_place *place,
@@ -155,8 +155,8 @@ bool query_row_give(struct query_run_state *run, const struct document_value *va
     const struct query_page_limits *limits = &run->request->limits;
     uint64_t begin;
 
-    if (!query_value_shows(value) && !(run->context.keep_nonfinite &&
-                                       value->type != DOCUMENT_UNDEFINED))
+    if (!query_value_shows(value) &&
+        !(run->context.keep_nonfinite && value->type != DOCUMENT_UNDEFINED))
         return true;
     if (run->at.offset) {
         run->at.offset--;

@@ -233,8 +233,8 @@ static void rows_put(struct query_spool *spool, struct query_spool_row *row)
 {
     if (spool->count == spool->capacity) {
         spool->capacity = spool->capacity ? spool->capacity * 2 : 64;
-        spool->rows = memory_realloc(spool->rows,
-                                     memory_array_size(spool->capacity, sizeof *spool->rows));
+        spool->rows =
+            memory_realloc(spool->rows, memory_array_size(spool->capacity, sizeof *spool->rows));
     }
     row->index = spool->count;
     spool->rows[spool->count++] = row;

@@ -104,8 +104,8 @@ static const struct query_expression *compare(struct fixture *f, const char *nam
 static struct query_plan plan_of(const struct query_expression *select,
                                  const struct query_expression *filter)
 {
-    return (struct query_plan){
-        .query = {.select = select, .filter = filter, .limit = UINT64_MAX}, .slot_count = 8};
+    return (struct query_plan){.query = {.select = select, .filter = filter, .limit = UINT64_MAX},
+                               .slot_count = 8};
 }
 
 /* --- Running --------------------------------------------------------------------------------- */
@@ -327,9 +327,10 @@ static void filters_give_the_same_rows_with_and_without_an_index(void **state)
         compare(f, "a", QUERY_NOT_EQUAL, "3"),
         compare(f, "c", QUERY_GREATER_EQUAL, "\"t1\""),
         query_between(&f->build, path(f, "b"), value(f, "10"), value(f, "20")),
-        query_in(&f->build, path(f, "a"),
-                 (const struct query_expression *[]){value(f, "1"), value(f, "4"), value(f, "\"x\"")},
-                 3),
+        query_in(
+            &f->build, path(f, "a"),
+            (const struct query_expression *[]){value(f, "1"), value(f, "4"), value(f, "\"x\"")},
+            3),
         query_and(&f->build, compare(f, "a", QUERY_EQUAL, "2"),
                   compare(f, "c", QUERY_EQUAL, "\"t1\"")),
         query_or(&f->build, compare(f, "a", QUERY_EQUAL, "2"), compare(f, "a", QUERY_EQUAL, "0")),
@@ -580,16 +581,16 @@ static void a_join_goes_on_within_an_item(void **state)
     struct fixture *f = *state;
     struct query_source source = {QUERY_SOURCE_EACH, path(f, "tags"), NULL, 1};
     const struct query_expression *select = query_array(
-        &f->build,
-        (const struct query_expression *[]){path(f, "id"), query_variable(&f->build, 1)}, 2);
+        &f->build, (const struct query_expression *[]){path(f, "id"), query_variable(&f->build, 1)},
+        2);
     struct query_plan plan = plan_of(select, NULL);
 
     plan.query.sources = &source;
     plan.query.source_count = 1;
     add_numbered(f, 31);
     everywhere(f, check_set, &plan);
-    plan.query.filter = query_compare(&f->build, QUERY_EQUAL, query_variable(&f->build, 1),
-                                      value(f, "2"));
+    plan.query.filter =
+        query_compare(&f->build, QUERY_EQUAL, query_variable(&f->build, 1), value(f, "2"));
     everywhere(f, check_set, &plan);
 }
 
@@ -747,10 +748,10 @@ static const struct query_expression *random_filter(struct fixture *f, struct ra
             constant = document_null();
     }
     if (strcmp(name, "tags") == 0)
-        return query_call(&f->build, query_function_find(SLICE("ARRAY_CONTAINS")),
-                          (const struct query_expression *[]){
-                              path(f, name), query_constant(&f->build, constant)},
-                          2);
+        return query_call(
+            &f->build, query_function_find(SLICE("ARRAY_CONTAINS")),
+            (const struct query_expression *[]){path(f, name), query_constant(&f->build, constant)},
+            2);
     return query_compare(&f->build, (enum query_comparison)random_below(random, 6), path(f, name),
                          query_constant(&f->build, constant));
 }
