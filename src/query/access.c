@@ -29,7 +29,7 @@ uint32_t query_access_mark(const struct query_access *access)
         hash = XXH3_64bits_withSeed(access->index->prefix.data, access->index->prefix.len, hash);
     if (access->second)
         hash = XXH3_64bits_withSeed(access->second->prefix.data, access->second->prefix.len, hash);
-    return (uint32_t)(hash ^ hash >> 32);
+    return (uint32_t)(hash ^ hash >> 32) | 2; /* 0 and 1 mean other things to continuations */
 }
 
 /* --- Counting -------------------------------------------------------------------------------- */

@@ -311,13 +311,62 @@ bool query_run_documents(const struct query_plan *plan, const struct slice *docu
 
 /* --- Containers ------------------------------------------------------------------------------ */
 
+enum {
+    /* What a continuation says instead of an access: items are read by key and sorted by number. */
+    SORTED_SCAN_MARK = 1,
+    SORTED_SCAN_ITEMS_MAX = 100000,
+};
+
+/* Items in the targets; more than SORTED_SCAN_ITEMS_MAX are not counted on. */
+static bool targets_count(struct query_run_state *run, uint64_t *ret_items, struct error *err)
+{
+    *ret_items = 0;
+    for (size_t t = 0; t < run->access.target_count; t++) {
+        const struct query_target *target = &run->access.targets[t];
+        size_t first, count = query_spans_overlap(&run->spans, target->range, &first);
+
+        for (size_t i = first; i < first + count && *ret_items <= SORTED_SCAN_ITEMS_MAX; i++) {
+            uint64_t items, bytes;
+            struct view *view;
+
+            if (!query_spans_view(&run->spans, i, &view, err) ||
+                !view_count(view, target->logical, &items, &bytes, err))
+                return false;
+            *ret_items += items;
+        }
+    }
+    return true;
+}
+
+/* A scan in order of creation looks up each item by its number. Where a filter passes over most of
+ * them it is far cheaper to read them by key, as they are stored, and to sort what is left; if
+ * there are not too many, and the rest of the result can be kept for the next page. Items of one
+ * logical partition that no index leads to are always read so. */
+static bool sorted_scan_wanted(struct query_run_state *run, bool *ret_wanted, struct error *err)
+{
+    const struct query_access *access = &run->access;
+    uint64_t items;
+
+    *ret_wanted = run->from.begun && run->from.access == SORTED_SCAN_MARK;
+    if (*ret_wanted || access->kind != QUERY_ACCESS_SCAN || run->from.begun)
+        return true;
+    *ret_wanted = access->target_count == 1 && access->targets[0].logical.len;
+    if (*ret_wanted || !run->request->cache || !run->plan->query.filter || access->exact)
+        return true;
+    if (!targets_count(run, &items, err))
+        return false;
+    *ret_wanted = items <= SORTED_SCAN_ITEMS_MAX;
+    return true;
+}
+
 static bool access_choose(struct query_run_state *run, struct error *err)
 {
     bool streams = run->mode == QUERY_MODE_STREAM;
     struct query_access_wish wish = {
         .order = run->mode == QUERY_MODE_SORT,
         .number_order = streams,
-        .resumed = run->from.begun && (streams || run->mode == QUERY_MODE_AGGREGATE),
+        .resumed = run->from.begun && (streams || run->mode == QUERY_MODE_AGGREGATE) &&
+                   run->from.access != SORTED_SCAN_MARK,
         .mark = run->from.access,
         .ties_fixed = run->from.begun,
         .ties_backwards = run->from.ties_backwards,
@@ -326,15 +375,17 @@ static bool access_choose(struct query_run_state *run, struct error *err)
     if (!query_order_check(run->plan, run->request->space, run->arena, &run->rules, err) ||
         !query_access_choose(run->plan, &run->spans, &wish, run->arena, &run->access, err))
         return false;
+    if (streams && !sorted_scan_wanted(run, &run->by_number, err))
+        return false;
     if (run->access.ordered) {
         run->mode = QUERY_MODE_STREAM;
         run->at.ties_backwards = run->access.backwards;
-    } else if (streams && run->access.kind == QUERY_ACCESS_SCAN && run->access.target_count == 1 &&
-               run->access.targets[0].logical.len) {
-        run->mode = QUERY_MODE_SORT; /* by number: items of one key are stored by id */
+    } else if (run->by_number) {
+        run->mode = QUERY_MODE_SORT;
     }
-    run->at.access =
-        streams || run->mode == QUERY_MODE_AGGREGATE ? query_access_mark(&run->access) : 0;
+    run->at.access = run->by_number                               ? SORTED_SCAN_MARK
+                     : streams || run->mode == QUERY_MODE_AGGREGATE ? query_access_mark(&run->access)
+                                                                    : 0;
     return true;
 }
 

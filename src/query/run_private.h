@@ -40,6 +40,8 @@ struct query_run_state {
     struct query_position at;   /* and how far it has come */
     struct buf place_bytes;     /* of at.place */
 
+    bool by_number; /* sorting: in order of creation, whatever the routing keys */
+
     uint64_t rows, row_bytes; /* given */
     bool full;                /* the page is */
     bool finished;            /* there will be no more rows: the limit is reached */

@@ -225,10 +225,12 @@ static bool item_place(const struct query_run_state *run, struct query_place *pl
         place->number = hit->place.number;
         return true;
     }
+    place->number = hit->item.header.number;
+    if (run->by_number)
+        return true;
     if (!partition_route_skip(&run->request->space->definition->key, &rest, err))
         return false;
     place->routing = slice_first(hit->item.key, hit->item.key.len - rest.len);
-    place->number = hit->item.header.number;
     return true;
 }
 
