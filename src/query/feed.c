@@ -40,7 +40,7 @@ struct query_feed {
 
     struct partition_range window;
     struct slice reached; /* routing keys below are done */
-    bool in_window, ended, held;
+    bool in_window, ended, held, unsure;
     struct stream **streams; /* a heap of those that have a hit; owned */
     size_t stream_count, stream_capacity;
 
@@ -485,7 +485,7 @@ static bool window_next(struct query_feed *feed, bool *ret_found)
 /* Makes sure that the heap has a hit, or that all is at its end. */
 static bool heap_fill(struct query_feed *feed, struct error *err)
 {
-    while (!feed->stream_count && !feed->ended && !feed->held) {
+    while (!feed->stream_count && !feed->ended && !feed->held && !feed->unsure) {
         bool found;
 
         if (!window_next(feed, &found))
@@ -590,6 +590,35 @@ static void batch_grow(struct query_feed *feed)
             MAX((size_t)1, MIN(feed->batch_size, BATCH_BYTES / (bytes / feed->batch_count + 1)));
 }
 
+static bool same_long_key(const struct query_place *a, const struct query_place *b)
+{
+    return a->key.len >= INDEX_VALUE_MAX && slice_equal(a->key, b->key);
+}
+
+/* Ends the batch before the first of several hits whose keys agree as far as they are kept. */
+static void batch_check(struct query_feed *feed)
+{
+    if (feed->options.order != QUERY_FEED_MERGED)
+        return;
+    for (size_t i = 0; i < feed->batch_count; i++) {
+        const struct query_place *next = i + 1 < feed->batch_count ? &feed->batch[i + 1].place
+                                         : feed->stream_count      ? &feed->streams[0]->place
+                                                                   : NULL;
+
+        if (!next || !same_long_key(&feed->batch[i].place, next))
+            continue;
+        feed->unsure = true;
+        feed->batch_count = i;
+        streams_clear(feed);
+        return;
+    }
+}
+
+bool query_feed_is_unsure(const struct query_feed *feed)
+{
+    return feed->unsure;
+}
+
 /* One window at a time, so that a batch never reads ahead into another partition. */
 static bool batch_fill(struct query_feed *feed, struct error *err)
 {
@@ -609,6 +638,7 @@ static bool batch_fill(struct query_feed *feed, struct error *err)
         if (!heap_advance(feed, err))
             return false;
     }
+    batch_check(feed);
     time_end(feed, begin, &feed->times.index_ns);
     begin = time_begin(feed);
     if (feed->options.load && !batch_load(feed, err))

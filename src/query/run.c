@@ -8,16 +8,22 @@
 
 /* --- Streaming ------------------------------------------------------------------------------- */
 
-/* Rows of the first item that an earlier page gave are passed over. */
+/* Was the row given by the page before, which ended within its item? That item comes first, if it
+ * is still there. */
+static bool was_given(const struct query_run_state *run)
+{
+    return run->from.begun && run->hits == 0 && run->row <= run->from.place.rows &&
+           run->hit->place.number == run->from.place.number;
+}
+
+
 static bool stream_take(struct query_run_state *run, bool *ret_stop, struct error *err)
 {
     struct document_value value;
     struct query_place place;
 
-    if (run->from.begun && run->from.place.rows) {
-        if (run->row <= run->from.place.rows && run->hits == 0)
-            return true;
-    }
+    if (was_given(run))
+        return true;
     if (!query_evaluate(run->plan->query.select, &run->context, &value, err) ||
         !query_row_give(run, &value, err))
         return false;
@@ -37,6 +43,8 @@ static bool stream_run(struct query_run_state *run, bool *ret_more, struct error
     if (!query_rows_take(run, stream_take, true, &ended, err))
         return false;
     *ret_more = !ended && !run->finished;
+    if (run->feed && query_feed_is_unsure(run->feed))
+        run->at.sorted = true;
     return true;
 }
 
@@ -359,11 +367,38 @@ static bool sorted_scan_wanted(struct query_run_state *run, bool *ret_wanted, st
     return true;
 }
 
+/* The whole order key of the place where the page before ended, from its item. */
+static bool key_complete(struct query_run_state *run, struct error *err)
+{
+    CLEANUP(buf_done) struct buf key;
+    struct query_place *place = &run->from.place;
+    const struct query_expression *order = run->plan->query.order[0].expression;
+    struct item item;
+    bool kept;
+
+    buf_init(&key, BUF_DEFAULT_MAX);
+    if (!run->from.begun || !place->cut || run->plan->query.order_count != 1 ||
+        (order->slots_used & ~(uint64_t)1))
+        return true;
+    if (!items_read_number(run->request->space, place->number, run->arena, &item, err))
+        return err->code == ERROR_ITEM_MISSING;
+    query_item_bind(&run->item, &item, run->request->container, &run->context.slots[0]);
+    if (!query_order_key(run, &key, &kept, err))
+        return false;
+    if (kept && key.len >= place->key.len &&
+        slice_equal(slice_first(buf_slice(&key), place->key.len), place->key)) {
+        place->key = arena_copy(run->arena, buf_slice(&key));
+        place->cut = false;
+    }
+    return true;
+}
+
 static bool access_choose(struct query_run_state *run, struct error *err)
 {
     bool streams = run->mode == QUERY_MODE_STREAM;
     struct query_access_wish wish = {
         .order = run->mode == QUERY_MODE_SORT,
+        .order_sorted = run->from.sorted,
         .number_order = streams,
         .resumed = run->from.begun && (streams || run->mode == QUERY_MODE_AGGREGATE) &&
                    run->from.access != SORTED_SCAN_MARK,
@@ -376,6 +411,8 @@ static bool access_choose(struct query_run_state *run, struct error *err)
         !query_access_choose(run->plan, &run->spans, &wish, run->arena, &run->access, err))
         return false;
     if (streams && !sorted_scan_wanted(run, &run->by_number, err))
+        return false;
+    if (run->mode == QUERY_MODE_SORT && !run->access.ordered && !key_complete(run, err))
         return false;
     if (run->access.ordered) {
         run->mode = QUERY_MODE_STREAM;

@@ -130,7 +130,7 @@ bool query_rows_take(struct query_run_state *run, query_row_taker taker, bool ma
         if (!hit_next(run, &hit, &more, err))
             return false;
         if (!more) {
-            *ret_ended = !run->held;
+            *ret_ended = !run->held && !(run->feed && query_feed_is_unsure(run->feed));
             return true;
         }
         run->hit = &hit;
@@ -201,7 +201,11 @@ bool query_order_key(struct query_run_state *run, struct buf *key, bool *ret_kep
             *ret_kept = false;
             return true;
         }
-        document_key_append_cut(DOCUMENT_ORDER_SQL, &value, INDEX_VALUE_MAX, key);
+        /* Of several, as the composite index has them. */
+        if (run->plan->query.order_count == 1)
+            document_key_append(DOCUMENT_ORDER_SQL, &value, key);
+        else
+            document_key_append_cut(DOCUMENT_ORDER_SQL, &value, INDEX_VALUE_MAX, key);
         for (; order->descending && at < key->len; at++)
             key->data[at] = (uint8_t)~key->data[at];
     }

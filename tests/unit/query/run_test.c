@@ -373,6 +373,15 @@ static void check_ordered(struct fixture *f, void *context)
     assert_same(run(f, plan, &small), expected);
 }
 
+static void check_long(struct fixture *f, void *plan)
+{
+    struct how how = {0}, cached = {.cached = true};
+    struct rows *expected = expect(f, plan);
+
+    assert_same(run(f, plan, &how), expected);
+    assert_same(run(f, plan, &cached), expected);
+}
+
 static void order_is_kept_across_pages_and_partitions(void **state)
 {
     struct fixture *f = *state;
@@ -405,6 +414,28 @@ static void equal_order_values_neither_repeat_nor_go_missing(void **state)
     plan.query.order_count = 1;
     add_numbered(f, 50);
     everywhere(f, check_set, &plan);
+}
+
+static void long_values_are_ordered_to_their_end(void **state)
+{
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < 40; i++) {
+        char json[1024];
+        size_t turned = (i * 17) % 40;
+
+        snprintf(json, sizeof json, "{\"id\":\"%zu\",\"pk\":%zu,\"b\":\"%0*d%zu\"}", i, i,
+                 turned % 3 ? 400 : 3, (int)(turned % 5), 100 + turned);
+        add(f, json);
+    }
+    for (int descending = 0; descending < 2; descending++) {
+        struct query_order order = {path(f, "b"), descending};
+        struct query_plan plan = plan_of(path(f, "b"), NULL);
+
+        plan.query.order = &order;
+        plan.query.order_count = 1;
+        everywhere(f, check_long, &plan);
+    }
 }
 
 static void two_orders_need_their_composite_index(void **state)
@@ -1245,6 +1276,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(order_is_kept_across_pages_and_partitions, setup, teardown),
         cmocka_unit_test_setup_teardown(equal_order_values_neither_repeat_nor_go_missing, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(long_values_are_ordered_to_their_end, setup, teardown),
         cmocka_unit_test_setup_teardown(two_orders_need_their_composite_index, setup, teardown),
         cmocka_unit_test_setup_teardown(
             items_without_the_value_are_ordered_only_where_the_path_is_named, setup, teardown),
