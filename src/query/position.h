@@ -26,8 +26,8 @@ struct query_position {
     struct partition_range window;
     struct query_place place;
 
-    bool sorted;         /* the index that had the order cannot tell long values apart */
-    uint32_t access;     /* query_access_mark; of ordered queries 0 */
+    bool sorted;            /* the index that had the order cannot tell long values apart */
+    uint32_t access;        /* query_access_mark; of ordered queries 0 */
     bool ties_backwards;    /* equal order keys come by falling number */
     uint64_t offset, limit; /* left */
     int64_t now_ticks;      /* the time of the query's first page */

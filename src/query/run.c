@@ -16,7 +16,6 @@ static bool was_given(const struct query_run_state *run)
            run->hit->place.number == run->from.place.number;
 }
 
-
 static bool stream_take(struct query_run_state *run, bool *ret_stop, struct error *err)
 {
     struct document_value value;
@@ -420,9 +419,10 @@ static bool access_choose(struct query_run_state *run, struct error *err)
     } else if (run->by_number) {
         run->mode = QUERY_MODE_SORT;
     }
-    run->at.access = run->by_number                               ? SORTED_SCAN_MARK
-                     : streams || run->mode == QUERY_MODE_AGGREGATE ? query_access_mark(&run->access)
-                                                                    : 0;
+    run->at.access = run->by_number ? SORTED_SCAN_MARK
+                     : streams || run->mode == QUERY_MODE_AGGREGATE
+                         ? query_access_mark(&run->access)
+                         : 0;
     return true;
 }
 

@@ -56,8 +56,8 @@ static bool is_given(const struct query_run_state *run, const struct query_place
     if (!run->from.begun)
         return false;
     order = query_place_compare(place, &run->from.place, run->at.ties_backwards);
-    return order < 0 || (order == 0 && (!run->from.place.rows ||
-                                        place->rows <= run->from.place.rows));
+    return order < 0 ||
+           (order == 0 && (!run->from.place.rows || place->rows <= run->from.place.rows));
 }
 
 /* --- Groups ---------------------------------------------------------------------------------- */

@@ -779,10 +779,9 @@ static void move_entry(struct fixture *f, const struct engine_entry *entry)
     struct engine_section section = {.epoch = 1, .ops = &op, .count = 1};
     struct error err;
 
-    section.partition =
-        partition_map_find(f->test.space.map,
-                           routing_of(f, entry->key.data[0], entry->key, entry->value))
-            ->id;
+    section.partition = partition_map_find(f->test.space.map, routing_of(f, entry->key.data[0],
+                                                                         entry->key, entry->value))
+                            ->id;
     assert_ok(engine_write(f->test.engine, &section, 1, &err), &err);
 }
 
@@ -842,8 +841,7 @@ static void check_reshaped(struct fixture *f, struct query_plan *plan, const cha
         continuation = page.continuation;
         if (++pages % 2 == 0)
             reshape(f, &(struct test_space_options){
-                           .policy = policy,
-                           .partitions = shapes[pages / 2 % ARRAY_LEN(shapes)]});
+                           .policy = policy, .partitions = shapes[pages / 2 % ARRAY_LEN(shapes)]});
     } while (continuation.len);
     assert_same_set(rows, expect(f, plan));
 }
@@ -884,12 +882,12 @@ static void a_page_that_takes_too_long_ends_early_and_goes_on(void **state)
     struct fixture *f = *state;
     struct query_aggregate_call calls[] = {{QUERY_SUM, path(f, "b"), 1},
                                            {QUERY_COUNT, value(f, "1"), 2}};
-    struct query_plan plan = plan_of(
-        query_array(&f->build,
-                    (const struct query_expression *[]){query_variable(&f->build, 1),
-                                                        query_variable(&f->build, 2)},
-                    2),
-        NULL);
+    struct query_plan plan =
+        plan_of(query_array(&f->build,
+                            (const struct query_expression *[]){query_variable(&f->build, 1),
+                                                                query_variable(&f->build, 2)},
+                            2),
+                NULL);
     struct rows rows = {.arena = f->arena};
     struct slice continuation = SLICE_NONE;
     struct clock clock;
@@ -951,7 +949,8 @@ static void a_page_ends_when_it_has_cost_enough(void **state)
     assert_int_equal(rows.count, 0);
 }
 
-static void an_exhausted_budget_refuses_the_first_partition_and_cuts_the_page_at_others(void **state)
+static void
+an_exhausted_budget_refuses_the_first_partition_and_cuts_the_page_at_others(void **state)
 {
     struct fixture *f = *state;
     CLEANUP(meters_free) struct meters *meters = NULL;
@@ -959,11 +958,8 @@ static void an_exhausted_budget_refuses_the_first_partition_and_cuts_the_page_at
     struct rows rows = {.arena = f->arena};
     struct budget_options options = {.rate_cru = 300};
     struct metered_call call = {0};
-    struct query_request request = {.space = &f->test.space,
-                                    .call = &call,
-                                    .arena = f->arena,
-                                    .row = row_keep,
-                                    .self = &rows};
+    struct query_request request = {
+        .space = &f->test.space, .call = &call, .arena = f->arena, .row = row_keep, .self = &rows};
     struct query_page page;
     struct error err;
     int64_t now = 0;
@@ -984,9 +980,9 @@ static void an_exhausted_budget_refuses_the_first_partition_and_cuts_the_page_at
     request.meters = meters = meters_new(&clock);
     meters_set_own(meters, 3, &options);
     spent = meter_budget(meters_find(meters, 3));
-    assert_ok(budget_admit(spent, &(struct budget_request){.price_cru = 1}, now, &grant, &wait_ms,
-                           &err),
-              &err);
+    assert_ok(
+        budget_admit(spent, &(struct budget_request){.price_cru = 1}, now, &grant, &wait_ms, &err),
+        &err);
     budget_settle(spent, &grant, 100000, now); /* the third partition owes */
     assert_ok(query_run(&plan, &request, &page, &err), &err);
     assert_true(page.continuation.len > 0);
@@ -1296,17 +1292,24 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_from_is_one_row_whatever_there_is, setup, teardown),
         cmocka_unit_test_setup_teardown(a_deleted_item_at_the_boundary_loses_nothing, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(splits_and_merges_between_pages_lose_and_repeat_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_page_that_takes_too_long_ends_early_and_goes_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(splits_and_merges_between_pages_lose_and_repeat_nothing,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_page_that_takes_too_long_ends_early_and_goes_on, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_page_ends_when_it_has_cost_enough, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_exhausted_budget_refuses_the_first_partition_and_cuts_the_page_at_others, setup, teardown),
-        cmocka_unit_test_setup_teardown(memory_that_does_not_suffice_is_a_clear_error, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            an_exhausted_budget_refuses_the_first_partition_and_cuts_the_page_at_others, setup,
+            teardown),
+        cmocka_unit_test_setup_teardown(memory_that_does_not_suffice_is_a_clear_error, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_cancelled_query_stops, setup, teardown),
         cmocka_unit_test_setup_teardown(the_same_page_costs_the_same, setup, teardown),
         cmocka_unit_test_setup_teardown(two_frequent_values_are_intersected, setup, teardown),
-        cmocka_unit_test_setup_teardown(explanations_name_the_index_that_is_missing, setup, teardown),
+        cmocka_unit_test_setup_teardown(explanations_name_the_index_that_is_missing, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(expired_items_are_not_there, setup, teardown),
-        cmocka_unit_test_setup_teardown(random_orders_groups_and_sets_do_not_either, setup, teardown),
+        cmocka_unit_test_setup_teardown(random_orders_groups_and_sets_do_not_either, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(random_filters_do_not_depend_on_index_or_partitions, setup,
                                         teardown),
     };
