@@ -49,6 +49,8 @@ static bool stream_run(struct query_run_state *run, bool *ret_more, struct error
 
 /* --- Aggregates ------------------------------------------------------------------------------ */
 
+static void feed_open(struct query_run_state *run);
+
 struct aggregating {
     struct query_aggregate *states;
     size_t count;
@@ -175,6 +177,54 @@ static bool aggregate_rows(struct query_run_state *run, struct aggregating *a, b
                      "the throughput of a partition that the query needs is used up");
 }
 
+/* The least and the greatest value stand at the ends of an index; so do the arrays and objects that
+ * spoil either. */
+static bool only_ends(const struct query_run_state *run)
+{
+    const struct query_subquery *query = &run->plan->query;
+
+    for (size_t i = 0; i < query->aggregate_count; i++) {
+        if ((query->aggregates[i].kind != QUERY_MIN && query->aggregates[i].kind != QUERY_MAX) ||
+            query->aggregates[i].argument->kind != &query_kind_property)
+            return false;
+    }
+    return run->covered && !run->from.begun;
+}
+
+/* Goes on while there is nothing but undefined. */
+static bool end_take(struct query_run_state *run, bool *ret_stop, struct error *err)
+{
+    struct document_value value;
+
+    if (!query_evaluate(run->plan->query.aggregates[0].argument, &run->context, &value, err))
+        return false;
+    *ret_stop = value.type != DOCUMENT_UNDEFINED;
+    return aggregate_take(run, ret_stop, err);
+}
+
+/* *ret_sure false: long values stand there together, and all have to be looked at. */
+static bool ends_take(struct query_run_state *run, bool *ret_sure, struct error *err)
+{
+    struct query_feed_options options = {
+        .order = QUERY_FEED_MERGED, .first_batch = 1, .timed = run->request->timed};
+    struct query_position nowhere = {0};
+    bool ended;
+
+    *ret_sure = true;
+    for (int backwards = 0; backwards < 2 && *ret_sure; backwards++) {
+        query_feed_free(run->feed);
+        run->access.backwards = backwards;
+        run->feed = query_feed_new(&run->spans, &run->access, &options, &nowhere);
+        if (!query_rows_take(run, end_take, false, &ended, err))
+            return false;
+        *ret_sure = !query_feed_is_unsure(run->feed);
+    }
+    query_feed_free(TAKE(run->feed));
+    run->access.backwards = false;
+    feed_open(run);
+    return true;
+}
+
 static bool aggregate_run(struct query_run_state *run, bool *ret_more, struct error *err)
 {
     CLEANUP(aggregating_done) struct aggregating a = {0};
@@ -191,6 +241,10 @@ static bool aggregate_run(struct query_run_state *run, bool *ret_more, struct er
         return false;
     for (size_t i = 0; known && i < a.count; i++)
         a.states[i].count += counted;
+    if (!known && only_ends(run)) {
+        if (!ends_take(run, &known, err))
+            return false;
+    }
     if (!known && !aggregate_rows(run, &a, &ended, err))
         return false;
     *ret_more = !known && !ended;

@@ -216,6 +216,22 @@ static void assert_same(const struct rows *got, const struct rows *expected)
     assert_int_equal(got->count, expected->count);
 }
 
+/* The same, but 0 and -0 may stand for each other. */
+static void assert_same_numbers(const struct rows *got, const struct rows *expected)
+{
+    for (size_t i = 0; i < got->count && i < expected->count; i++) {
+        const char *a = got->texts[i], *b = expected->texts[i];
+
+        if (strcmp(a, "-0") == 0)
+            a++;
+        if (strcmp(b, "-0") == 0)
+            b++;
+        if (strcmp(a, b) != 0)
+            fail_msg("row %zu is %s, not %s", i, a, b);
+    }
+    assert_int_equal(got->count, expected->count);
+}
+
 static void assert_same_set(struct rows *got, struct rows *expected)
 {
     qsort(got->texts, got->count, sizeof(char *), by_text);
@@ -1152,7 +1168,7 @@ static struct slice random_document(struct fixture *f, struct random *random, si
     struct document_value a = value_random_json(random, f->arena, 1);
     struct document_value b = value_random_json(random, f->arena, 0);
     size_t begin, tags;
-    char id[16], pk[16];
+    char id[16], pk[16], text[400];
 
     buf_init(&buf, BUF_DEFAULT_MAX);
     snprintf(id, sizeof id, "%zu", number);
@@ -1161,6 +1177,11 @@ static struct slice random_document(struct fixture *f, struct random *random, si
     document_append_string(&buf, SLICE("id"), slice_of_text(id));
     document_append_string(&buf, SLICE("pk"), slice_of_text(pk));
     document_append(&buf, SLICE("a"), &a);
+    if (number % 3 == 0) {
+        memset(text, 'x', sizeof text);
+        text[sizeof text - 1] = (char)('a' + number % 7);
+        document_append_string(&buf, SLICE("long"), slice_of(text, sizeof text));
+    }
     if (random_below(random, 4))
         document_append(&buf, SLICE("b"), &b);
     tags = document_append_array_begin(&buf, SLICE("tags"));
@@ -1211,6 +1232,35 @@ static const struct query_expression *group_select(struct fixture *f)
                         (const struct query_expression *[]){key, query_variable(&f->build, 2)}, 2);
 }
 
+static void check_random_aggregates(struct fixture *f, struct random *random)
+{
+    static const enum query_aggregate_kind kinds[] = {QUERY_COUNT, QUERY_MIN, QUERY_MAX, QUERY_SUM,
+                                                      QUERY_AVG};
+    static const char *const names[] = {"a", "b", "id", "pk", "long", "missing"};
+
+    for (size_t i = 0; i < ARRAY_LEN(kinds) * ARRAY_LEN(names); i++) {
+        const struct query_expression *argument = path(f, names[i / ARRAY_LEN(kinds)]);
+        struct query_aggregate_call call = {kinds[i % ARRAY_LEN(kinds)], argument, 2};
+        struct query_plan plan = plan_of(
+            query_array(&f->build,
+                        (const struct query_expression *[]){query_variable(&f->build, 2)}, 1),
+            NULL);
+        struct how how = {0};
+
+        plan.query.aggregates = &call;
+        plan.query.aggregate_count = 1;
+        assert_same(run(f, &plan, &how), expect(f, &plan));
+        plan.query.filter = random_filter(f, random, 0);
+        assert_same(run(f, &plan, &how), expect(f, &plan));
+        plan.query.filter = query_compare(&f->build, QUERY_GREATER, argument, value(f, "1"));
+        assert_same(run(f, &plan, &how), expect(f, &plan));
+        plan.query.aggregate_count = 0;
+        plan.query.distinct = true;
+        plan.query.select = argument;
+        assert_same_numbers(run(f, &plan, &how), expect(f, &plan));
+    }
+}
+
 /* Rows in order are the same but for ties; so order by something that has none. */
 static void random_orders_groups_and_sets_do_not_either(void **state)
 {
@@ -1224,6 +1274,7 @@ static void random_orders_groups_and_sets_do_not_either(void **state)
         open_space(f, &(struct test_space_options){.policy = policies[p / 2],
                                                    .partitions = p % 2 ? 16 : 1});
         put_all(f);
+        check_random_aggregates(f, &random);
         for (size_t round = 0; round < 60; round++) {
             struct query_order order = {path(f, "id"), random_below(&random, 2)};
             struct query_group_key key = {path(f, "b"), 1};
