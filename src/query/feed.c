@@ -36,6 +36,7 @@ struct query_feed {
     struct query_position from;
     bool by_number;
     bool by_key; /* QUERY_FEED_ANY scans */
+    bool direct; /* there is nothing to load, so there are no batches */
     bool ties_backwards;
 
     struct partition_range window;
@@ -73,6 +74,8 @@ struct query_feed *query_feed_new(struct query_spans *spans, const struct query_
     feed->from = *from;
     feed->by_key = options->order == QUERY_FEED_ANY && access->kind == QUERY_ACCESS_SCAN;
     feed->by_number = !feed->by_key && access->kind != QUERY_ACCESS_INDEX;
+    feed->direct = feed->by_key || access->kind == QUERY_ACCESS_POINT ||
+                   (!options->load && options->order != QUERY_FEED_MERGED);
     feed->ties_backwards = access->backwards;
     feed->reached = PARTITION_ROUTING_MIN;
     feed->arena = arena_new();
@@ -657,7 +660,7 @@ static void hit_charge(struct query_feed *feed, const struct query_hit *hit)
     cost->loaded_bytes += hit->item.document.len;
 }
 
-/* A hit that brings its item, straight from its stream. */
+/* A hit that brings its item, or none, straight from its stream. */
 static bool direct_next(struct query_feed *feed, struct query_hit *ret_hit, bool *ret_more,
                         struct error *err)
 {
@@ -682,7 +685,7 @@ bool query_feed_next(struct query_feed *feed, struct query_hit *ret_hit, bool *r
                      bool *ret_held, struct error *err)
 {
     *ret_held = false;
-    if (feed->by_key || feed->access->kind == QUERY_ACCESS_POINT) {
+    if (feed->direct) {
         if (!direct_next(feed, ret_hit, ret_more, err))
             return false;
         *ret_held = !*ret_more && feed->held;

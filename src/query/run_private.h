@@ -37,6 +37,7 @@ struct query_run_state {
     struct arena *row_arena; /* the context's, forgotten after each item */
     struct query_item item;
     const struct query_hit *hit; /* the present one */
+    bool repeated; /* covered, and its value is that of the hit before: what follows from it too */
     uint32_t row;                /* which row of it, from 1 */
     void *taking;                /* the present taker's own */
 

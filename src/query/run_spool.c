@@ -15,6 +15,7 @@ enum { IDENTITY_MAX = 256 };
 struct spooling {
     struct query_spool *spool; /* owned */
     struct buf key, identity, keys;
+    struct query_spool_row *last; /* the group of the row before */
     bool order_of_value; /* equal rows have equal order keys */
 };
 
@@ -89,10 +90,11 @@ static bool group_take(struct query_run_state *run, bool *ret_stop UNUSED, struc
     struct query_place place = {0};
     struct query_spool_row *row;
 
-    if (!group_key(run, s, err))
+    if (!run->repeated && !group_key(run, s, err))
         return false;
     place.key = buf_slice(&s->identity);
-    row = query_spool_find(s->spool, place.key);
+    row = run->repeated ? s->last : query_spool_find(s->spool, place.key);
+    s->last = row;
     if (!row) {
         struct document_value keys = document_array(buf_slice(&s->keys));
 
@@ -101,6 +103,7 @@ static bool group_take(struct query_run_state *run, bool *ret_stop UNUSED, struc
             return true;
         if (!query_spool_add(s->spool, &place, place.key, &keys, false, &row, err))
             return false;
+        s->last = row;
     }
     for (size_t i = 0; row && i < run->plan->query.aggregate_count; i++) {
         struct document_value value;
@@ -313,6 +316,7 @@ static bool missing_add(struct query_run_state *run, struct spooling *s, struct 
     if (!missing)
         return true;
     query_row_bind_missing(run);
+    run->repeated = false;
     if (!group_take(run, &stop, err))
         return false;
     row = query_spool_find(s->spool, buf_slice(&s->identity));
