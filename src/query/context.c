@@ -110,7 +110,8 @@ bool query_build_append(struct query_context *context, struct slice key,
         return error_set(err, ERROR_TOO_DEEP, "a value would be nested deeper than %d levels",
                          QUERY_VALUE_DEPTH_MAX);
     document_append(&context->scratch, key, value);
-    return true;
+    /* seen at once, or the maker of very many elements would go on for nothing */
+    return !buf_overflowed(&context->scratch) || memory_limit(context, err);
 }
 
 bool query_build_close(struct query_context *context, size_t mark, size_t begin,

@@ -115,8 +115,8 @@ static inline size_t query_build_begin(struct query_context *context)
 NODISCARD bool query_build_end(struct query_context *context, size_t mark, struct slice *ret_bytes,
                                struct error *err);
 /* An element of an object or array that is put together. ERROR_TOO_DEEP: with it, that would be
- * nested deeper than QUERY_VALUE_DEPTH_MAX. The limit leaves room below what readers can take, for
- * whoever wraps a result. */
+ * nested deeper than QUERY_VALUE_DEPTH_MAX, which leaves room below what readers can take, for
+ * whoever wraps a result. ERROR_QUERY_LIMIT: there is no more memory for it. */
 enum { QUERY_VALUE_DEPTH_MAX = DOCUMENT_DEPTH_MAX - 16 };
 NODISCARD bool query_build_append(struct query_context *context, struct slice key,
                                   const struct document_value *value, struct error *err);
@@ -129,5 +129,6 @@ NODISCARD bool query_build_close(struct query_context *context, size_t mark, siz
 static inline bool query_build_drop(struct query_context *context, size_t mark)
 {
     context->scratch.len = mark;
+    context->scratch.overflowed = false;
     return false;
 }

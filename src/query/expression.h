@@ -66,6 +66,7 @@ enum {
 
 struct query_build {
     struct arena *arena; /* holds the plan */
+    bool keep_nonfinite; /* as the contexts that will run it have it (context.h) */
     size_t nodes;
     bool failed;
     struct error error; /* the first */
