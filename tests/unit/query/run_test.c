@@ -659,6 +659,42 @@ static void a_scope_holds_back_everything_else(void **state)
     }
 }
 
+/* Each half of the routing keys gives its own part of the order, and both give all of it. */
+static void a_range_of_routing_keys_is_kept_in_any_order(void **state)
+{
+    struct fixture *f = *state;
+
+    add_numbered(f, 60);
+    for (size_t round = 0; round < 2 * ARRAY_LEN(policies); round++) {
+        struct query_order order = {path(f, "b"), round % 2};
+        struct query_plan plan = plan_of(path(f, "b"), NULL);
+        struct how how = {.scope = {.kind = QUERY_SCOPE_RANGE}}, one = {0};
+        struct rows *low, *high, *expected;
+
+        plan.query.order = &order;
+        plan.query.order_count = 1;
+        open_space(f, &(struct test_space_options){.policy = policies[round / 2], .partitions = 3});
+        put_all(f);
+        how.scope.range = (struct partition_range){PARTITION_ROUTING_MIN, SLICE("\x20")};
+        low = run(f, &plan, &how);
+        how.scope.range = (struct partition_range){SLICE("\x20"), PARTITION_ROUTING_MAX};
+        high = run(f, &plan, &how);
+        expected = expect(f, &plan);
+        assert_true(low->count > 0 && high->count > 0);
+        assert_int_equal(low->count + high->count, expected->count);
+        for (size_t i = 0, l = 0, h = 0; i < expected->count; i++) {
+            if (l < low->count && strcmp(expected->texts[i], low->texts[l]) == 0)
+                l++;
+            else
+                assert_string_equal(high->texts[h++], expected->texts[i]);
+        }
+        one.scope.kind = QUERY_SCOPE_KEY;
+        one.scope.key = test_space_key(&f->test, "[\"p2\"]");
+        plan.query.filter = compare(f, "pk", QUERY_EQUAL, "\"p2\"");
+        assert_same(run(f, &plan, &one), expect(f, &plan));
+    }
+}
+
 static void a_prefix_of_a_hierarchical_key_reaches_what_is_below(void **state)
 {
     struct fixture *f = *state;
@@ -1335,6 +1371,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_join_goes_on_within_an_item, setup, teardown),
         cmocka_unit_test_setup_teardown(a_scope_holds_back_everything_else, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_range_of_routing_keys_is_kept_in_any_order, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_prefix_of_a_hierarchical_key_reaches_what_is_below, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(id_and_key_together_are_one_lookup, setup, teardown),
