@@ -161,8 +161,8 @@ static bool scan_by_number(const struct item_scope *scope, const struct scan_req
 
     range_after(&range, PARTITION_FAMILY_NUMBER, request->after, request->backwards, g->arena);
     if (!view_open(scope, &view, err) ||
-        !engine_iterator_new(scope->engine, view.snapshot, scope->partition, range, request->backwards,
-                             ENGINE_READ_ANY, &iterator, err))
+        !engine_iterator_new(scope->engine, view.snapshot, scope->partition, range,
+                             request->backwards, ENGINE_READ_ANY, &iterator, err))
         return false;
     while (!ended) {
         size_t count;
@@ -213,7 +213,8 @@ bool scan_fetch(const struct item_scope *scope, const struct slice *keys, size_t
 
 /* --- The index ------------------------------------------------------------------------------- */
 
-/* What comes behind the path in the bytes of the position: value and routing key, and the number. */
+/* What comes behind the path in the bytes of the position: value and routing key, and the number.
+ */
 static bool index_seek(struct cursor *cursor, const struct index_scan_request *request,
                        struct error *err)
 {

@@ -26,8 +26,8 @@ struct query_run_state {
     struct query_access access;
     struct query_order_rules rules;
     struct query_cover cover;
-    bool covered;         /* hits are not loaded: entries stand for items */
-    uint64_t items_count; /* of the targets, where cover.counts_missing */
+    bool covered;            /* hits are not loaded: entries stand for items */
+    uint64_t items_count;    /* of the targets, where cover.counts_missing */
     struct query_feed *feed; /* owned */
     const struct slice *documents;
     size_t document_count, document_at;
@@ -38,8 +38,8 @@ struct query_run_state {
     struct query_item item;
     const struct query_hit *hit; /* the present one */
     bool repeated; /* covered, and its value is that of the hit before: what follows from it too */
-    uint32_t row;                /* which row of it, from 1 */
-    void *taking;                /* the present taker's own */
+    uint32_t row;  /* which row of it, from 1 */
+    void *taking;  /* the present taker's own */
 
     struct query_position from; /* where the page begins */
     struct query_position at;   /* and how far it has come */

@@ -16,7 +16,7 @@ struct spooling {
     struct query_spool *spool; /* owned */
     struct buf key, identity, keys;
     struct query_spool_row *last; /* the group of the row before */
-    bool order_of_value; /* equal rows have equal order keys */
+    bool order_of_value;          /* equal rows have equal order keys */
 };
 
 static void spooling_init(struct spooling *s)

@@ -8,7 +8,10 @@ static struct query_position some_position(void)
     return (struct query_position){
         .begun = true,
         .window = {SLICE("\x10\x20"), SLICE("\xFF")},
-        .place = {.key = SLICE("key"), .routing = SLICE("routing"), .number = UINT64_MAX, .rows = 3},
+        .place = {.key = SLICE("key"),
+                  .routing = SLICE("routing"),
+                  .number = UINT64_MAX,
+                  .rows = 3},
         .access = 77,
         .ties_backwards = true,
         .sorted = true,

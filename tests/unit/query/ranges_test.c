@@ -135,13 +135,13 @@ static void long_values_are_never_missed_though_not_exact(void **state)
     bool exact;
 
     memset(text, 'x', sizeof text);
-    assert_true(has(query_ranges_below(&longer, false, &exact, f->arena),
-                    entry_of(f, &shorter, false)));
+    assert_true(
+        has(query_ranges_below(&longer, false, &exact, f->arena), entry_of(f, &shorter, false)));
     assert_false(exact);
-    assert_true(has(query_ranges_above(&shorter, false, &exact, f->arena),
-                    entry_of(f, &longer, false)));
-    assert_true(has(query_ranges_prefix(longer.text, &exact, f->arena),
-                    entry_of(f, &longer, false)));
+    assert_true(
+        has(query_ranges_above(&shorter, false, &exact, f->arena), entry_of(f, &longer, false)));
+    assert_true(
+        has(query_ranges_prefix(longer.text, &exact, f->arena), entry_of(f, &longer, false)));
     assert_false(exact);
 }
 

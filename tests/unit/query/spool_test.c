@@ -16,7 +16,8 @@ static void add(struct query_spool *spool, const char *key, int32_t number)
 
 static void rows_come_in_the_order_of_their_places(void **state UNUSED)
 {
-    CLEANUP(query_spool_free) struct query_spool *spool =
+    CLEANUP(query_spool_free)
+    struct query_spool *spool =
         query_spool_new(&(struct query_spool_options){.rows_max = UINT64_MAX});
 
     add(spool, "c", 1);
@@ -33,7 +34,8 @@ static void rows_come_in_the_order_of_their_places(void **state UNUSED)
 
 static void a_full_spool_keeps_the_smallest_and_says_so(void **state UNUSED)
 {
-    CLEANUP(query_spool_free) struct query_spool *spool =
+    CLEANUP(query_spool_free)
+    struct query_spool *spool =
         query_spool_new(&(struct query_spool_options){.rows_max = UINT64_MAX, .bytes_max = 4000});
 
     for (int32_t i = 0; i < 1000; i++) {
@@ -51,8 +53,8 @@ static void a_full_spool_keeps_the_smallest_and_says_so(void **state UNUSED)
 
 static void no_more_rows_are_kept_than_will_be_asked_for(void **state UNUSED)
 {
-    CLEANUP(query_spool_free) struct query_spool *spool =
-        query_spool_new(&(struct query_spool_options){.rows_max = 3});
+    CLEANUP(query_spool_free)
+    struct query_spool *spool = query_spool_new(&(struct query_spool_options){.rows_max = 3});
 
     for (int32_t i = 5000; i > 0; i--) {
         char key[8];
@@ -68,8 +70,9 @@ static void no_more_rows_are_kept_than_will_be_asked_for(void **state UNUSED)
 
 static void an_identity_moves_to_its_smallest_place(void **state UNUSED)
 {
-    CLEANUP(query_spool_free) struct query_spool *spool = query_spool_new(
-        &(struct query_spool_options){.rows_max = UINT64_MAX, .identities = true});
+    CLEANUP(query_spool_free)
+    struct query_spool *spool =
+        query_spool_new(&(struct query_spool_options){.rows_max = UINT64_MAX, .identities = true});
     struct query_place late = {.key = SLICE("z")}, early = {.key = SLICE("a")};
     struct document_value value = document_int32(1), other = document_int32(2);
     struct query_spool_row *row;
@@ -80,9 +83,9 @@ static void an_identity_moves_to_its_smallest_place(void **state UNUSED)
     assert_ok(query_spool_add(spool, &(struct query_place){.key = SLICE("m")}, SLICE("y"), &other,
                               false, &row, &err),
               &err);
-    assert_ok(query_spool_move(spool, query_spool_find(spool, SLICE("x")), &early, &value, false,
-                               &err),
-              &err);
+    assert_ok(
+        query_spool_move(spool, query_spool_find(spool, SLICE("x")), &early, &value, false, &err),
+        &err);
     query_spool_finish(spool);
     assert_int_equal(query_spool_next(spool)->value.int32, 1);
     assert_int_equal(query_spool_next(spool)->value.int32, 2);
@@ -91,7 +94,8 @@ static void an_identity_moves_to_its_smallest_place(void **state UNUSED)
 
 static void what_must_be_whole_is_refused_when_it_does_not_fit(void **state UNUSED)
 {
-    CLEANUP(query_spool_free) struct query_spool *spool = query_spool_new(
+    CLEANUP(query_spool_free)
+    struct query_spool *spool = query_spool_new(
         &(struct query_spool_options){.rows_max = UINT64_MAX, .bytes_max = 600, .whole = true});
     struct query_place place = {.key = SLICE("a")};
     struct document_value value = document_int32(1);
@@ -133,8 +137,8 @@ static void a_result_is_taken_once_and_only_by_its_query(void **state UNUSED)
 static void the_oldest_result_makes_room(void **state UNUSED)
 {
     struct query_spool *first = small_spool();
-    CLEANUP(query_cache_free) struct query_cache *cache =
-        query_cache_new(3 * query_spool_bytes(first));
+    CLEANUP(query_cache_free)
+    struct query_cache *cache = query_cache_new(3 * query_spool_bytes(first));
     uint64_t oldest = query_cache_put(cache, 1, first), last = 0;
     struct query_spool *spool;
 
