@@ -6,6 +6,7 @@
 #include "support/documents.h"
 #include "support/space.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 /* A container on a memory node, the documents in it, and a plan being built. */
@@ -14,7 +15,7 @@ struct fixture {
     bool open;
     struct arena *arena;
     struct query_build build;
-    struct slice documents[2000];
+    struct slice documents[4000];
     size_t document_count;
     struct query_cache *cache;
 };
@@ -133,6 +134,7 @@ struct how {
     struct query_scope scope;
     size_t memory_max;
     bool cached;
+    const struct query_executor *executor;
     size_t pages;            /* out */
     int64_t charge_cru;      /* out: of all pages */
     struct query_page last;  /* out */
@@ -161,6 +163,7 @@ static struct rows *run(struct fixture *f, const struct query_plan *plan, struct
             .continuation = continuation,
             .limits = {.rows_max = how->page ? how->page : 3, .memory_max = how->memory_max},
             .cache = how->cached ? f->cache : NULL,
+            .executor = how->executor,
             .explain = true,
             .arena = f->arena,
             .row = row_keep,
@@ -1133,6 +1136,90 @@ static void two_frequent_values_are_intersected(void **state)
     }
 }
 
+struct task {
+    pthread_t thread;
+    void (*run)(void *context, size_t number);
+    void *context;
+    size_t number;
+};
+
+static void *task_run(void *argument)
+{
+    struct task *task = argument;
+
+    task->run(task->context, task->number);
+    return NULL;
+}
+
+static void run_in_threads(void *self, size_t count, void (*run)(void *context, size_t number),
+                           void *context)
+{
+    struct task tasks[8];
+
+    assert_true(count <= ARRAY_LEN(tasks));
+    *(size_t *)self += count;
+    for (size_t i = 0; i < count; i++) {
+        tasks[i] = (struct task){.run = run, .context = context, .number = i};
+        assert_int_equal(pthread_create(&tasks[i].thread, NULL, task_run, &tasks[i]), 0);
+    }
+    for (size_t i = 0; i < count; i++)
+        pthread_join(tasks[i].thread, NULL);
+}
+
+/* The same rows with and without threads, with much memory and with little. */
+static void check_threads(struct fixture *f, const struct query_plan *plan)
+{
+    size_t tasks = 0;
+    struct query_executor executor = {run_in_threads, &tasks, 5};
+    struct rows *expected = expect(f, plan);
+    struct how alone = {.page = 500}, threads = {.page = 500, .executor = &executor};
+    struct how small = {.page = 500, .executor = &executor, .memory_max = 60000};
+
+    assert_same(run(f, plan, &alone), expected);
+    assert_same(run(f, plan, &threads), expected);
+    assert_int_equal(tasks, 5 * threads.pages);
+    assert_int_equal(alone.charge_cru, threads.charge_cru);
+    if (!plan->query.distinct)
+        assert_same(run(f, plan, &small), expected);
+}
+
+static void threads_change_no_row_and_no_charge(void **state)
+{
+    struct fixture *f = *state;
+    struct query_group_key key = {path(f, "b"), 1};
+    struct query_aggregate_call calls[] = {{QUERY_COUNT, value(f, "1"), 2},
+                                           {QUERY_SUM, path(f, "c"), 3}};
+    const struct query_expression *results[] = {
+        query_variable(&f->build, 1), query_variable(&f->build, 2), query_variable(&f->build, 3)};
+    struct query_order order = {path(f, "b"), true};
+    struct query_plan plan = plan_of(query_array(&f->build, results, 3), NULL);
+
+    for (size_t i = 0; i < 2500; i++) {
+        char json[128];
+
+        snprintf(json, sizeof json, "{\"id\":\"%zu\",\"pk\":%zu,\"b\":%zu,\"c\":%zu.1}", i, i,
+                 i * 7919 % 2503 / 2, i);
+        add(f, json);
+    }
+    open_space(f, &(struct test_space_options){.policy = policies[1], .partitions = 16});
+    put_all(f);
+    plan.query.keys = &key;
+    plan.query.key_count = 1;
+    plan.query.aggregates = calls;
+    plan.query.aggregate_count = 2;
+    check_threads(f, &plan);
+    plan.query.key_count = 0;
+    check_threads(f, &plan);
+    plan.query.aggregate_count = 0;
+    plan.query.select = path(f, "b");
+    plan.query.order = &order;
+    plan.query.order_count = 1;
+    check_threads(f, &plan);
+    plan.query.order_count = 0;
+    plan.query.distinct = true;
+    check_threads(f, &plan);
+}
+
 static void explanations_name_the_index_that_is_missing(void **state)
 {
     struct fixture *f = *state;
@@ -1394,6 +1481,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_cancelled_query_stops, setup, teardown),
         cmocka_unit_test_setup_teardown(the_same_page_costs_the_same, setup, teardown),
         cmocka_unit_test_setup_teardown(two_frequent_values_are_intersected, setup, teardown),
+        cmocka_unit_test_setup_teardown(threads_change_no_row_and_no_charge, setup, teardown),
         cmocka_unit_test_setup_teardown(explanations_name_the_index_that_is_missing, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(expired_items_are_not_there, setup, teardown),
