@@ -268,6 +268,36 @@ test('a container or database that is not there is 404 with substatus 1003', asy
   }
 });
 
+test('refusals say where the partition stands', async (t) => {
+  const { docs, send } = await shop(t);
+  const body = { id: 'a', tenant: 'x' };
+  const { headers } = await send('POST', docs, { key: ['x'], body });
+  for (const answer of [
+    await send('POST', docs, { key: ['x'], body }),
+    await send('PUT', `${docs}/a`, { key: ['x'], headers: { 'if-match': '"other"' }, body }),
+    await send('DELETE', `${docs}/none`, { key: ['x'] }),
+    await send('PATCH', `${docs}/none`, { key: ['x'], body: [{ op: 'set', path: '/n', value: 1 }] }),
+  ]) {
+    assert.ok([404, 409, 412].includes(answer.status));
+    assert.equal(answer.headers['x-ms-session-token'], headers['x-ms-session-token']);
+    assert.equal(answer.headers['x-ms-request-charge'], '1.00');
+  }
+});
+
+test('a container without a partition key takes [] and [{}] for its one', async (t) => {
+  const { server } = await shop(t);
+  const { signed } = await import('./rest.js');
+  const old = { 'x-ms-version': '2017-02-22' };
+  const made = await signed(server, 'POST', '/dbs/shop/colls', { headers: old, body: { id: 'fixed' } });
+  assert.equal(made.status, 201, made.text);
+  const docs = '/dbs/shop/colls/fixed/docs';
+  assert.equal((await signed(server, 'POST', docs, { headers: old, body: { id: 'a' } })).status, 201);
+  assert.equal((await signed(server, 'GET', `${docs}/a`, { headers: old })).status, 200);
+  assert.equal((await signed(server, 'PUT', `${docs}/a`, { headers: old, body: { id: 'a', n: 1 } })).status, 200);
+  for (const key of ['[]', '[{}]'])
+    assert.equal((await signed(server, 'GET', `${docs}/a`, { headers: { 'x-ms-documentdb-partitionkey': key } })).status, 200, key);
+});
+
 test('of fifty writers that hold one etag exactly one wins', async (t) => {
   const { container } = await shop(t, {}, { create: { offerThroughput: 10000 } });
   await container.items.create({ id: 'a', tenant: 'x', n: 0 });
