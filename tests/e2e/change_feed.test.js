@@ -94,14 +94,17 @@ test('an expired item is a delete that says so', async (t) => {
   const { container, docs, send } = await shop(
     t,
     { changeFeedPolicy: { retentionDuration: 10 }, defaultTtl: -1 },
-    { args: ['--set', 'caretaker.pause_ms=10'] },
+    { args: ['--set', 'caretaker.pause_ms=10ms'] },
   );
   const { headers } = await send('GET', docs, { key: ['x'], headers: { ...versions, 'If-None-Match': '*' } });
   await container.items.create({ id: 'a', tenant: 'x', ttl: 1 });
   for (;;) {
     const answer = await send('GET', docs, { key: ['x'], headers: { ...versions, 'If-None-Match': headers.etag } });
     const expired = answer.json.Documents.at(-1).metadata;
-    if (expired.operationType !== 'delete') continue;
+    if (expired.operationType !== 'delete') {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      continue;
+    }
     assert.deepEqual([expired.timeToLiveExpired, expired.id], [true, 'a']);
     break;
   }
