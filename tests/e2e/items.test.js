@@ -316,6 +316,23 @@ test('of fifty writers that hold one etag exactly one wins', async (t) => {
   }
 });
 
+test('a partition key of more items than a transaction takes goes whole', async (t) => {
+  const args = ['--set', 'partition.ru_max=1000000', '--set', 'throughput.ru_max=1000000'];
+  const { docs, send } = await shop(t, { indexingPolicy: { indexingMode: 'none', automatic: false } }, { args, create: { offerThroughput: 1000000 } });
+  const headers = { 'x-ms-cosmos-is-batch-request': 'True', 'x-ms-cosmos-batch-atomic': 'False' };
+  for (let i = 0; i < 41; i++) {
+    const body = Array.from({ length: 100 }, (_, j) => ({
+      operationType: 'Create',
+      partitionKey: '["x"]',
+      resourceBody: { id: `${i}-${j}`, tenant: 'x' },
+    }));
+    assert.equal((await send('POST', docs, { headers, body })).status, 200);
+  }
+  const path = '/dbs/shop/colls/orders/operations/partitionkeydelete';
+  assert.equal((await send('POST', path, { key: ['x'] })).status, 200);
+  assert.equal((await send('GET', docs, { key: ['x'] })).json._count, 0);
+});
+
 test('delete by partition key takes all items of the key and no other', async (t) => {
   const { container, docs, send } = await shop(t, {}, { create: { offerThroughput: 10000 } });
   for (let i = 0; i < 30; i++) await container.items.create({ id: `i${i}`, tenant: i % 3 ? 'x' : 'y' });
