@@ -29,12 +29,15 @@ export function master(sig) {
   return encodeURIComponent(`type=master&ver=1.0&sig=${sig}`);
 }
 
-// Sends one request and gives { status, headers, bytes, text, json }. `account` is a path prefix,
-// `authorization` replaces the signature, `sign` what is signed, `date` the time of signing.
+// Sends one request and gives { status, headers, bytes, text, json }; body is another name of json.
+// `account` is a path prefix, `authorization` replaces the signature, `sign` what is signed, `date`
+// the time of signing, `rid` the one that is signed where a path is made of _rids.
 export async function signed(server, method, path, options = {}) {
   const { key = emulatorKey, headers = {}, body, account, authorization, host } = options;
   const date = options.date ?? new Date().toUTCString();
-  const sig = signature(key, method, options.sign ?? signedParts(path), date);
+  const parts = signedParts(path);
+  if (options.rid) parts.link = options.rid.toLowerCase();
+  const sig = signature(key, method, options.sign ?? parts, date);
   const answer = await send(server, method, (account ? `/${account}` : '') + path, {
     host,
     headers: { 'x-ms-date': date, authorization: authorization ?? master(sig), 'x-ms-version': '2020-07-15', ...headers },
@@ -49,10 +52,11 @@ export function send(server, method, path, { headers = {}, body, host } = {}) {
     const sent = request(
       { host: '127.0.0.1', port: server.port, method, path, headers: { ...headers, ...(host ? { host } : {}) } },
       (response) => {
-        const parts = [];
-        response.on('data', (part) => parts.push(part));
+        const chunks = [];
+        response.on('data', (chunk) => chunks.push(chunk));
+        response.on('error', reject);
         response.on('end', () => {
-          const bytes = Buffer.concat(parts);
+          const bytes = Buffer.concat(chunks);
           const text = bytes.toString('utf8');
           let json;
           try {
@@ -60,7 +64,7 @@ export function send(server, method, path, { headers = {}, body, host } = {}) {
           } catch {
             json = undefined;
           }
-          resolve({ status: response.statusCode, headers: response.headers, bytes, text, json });
+          resolve({ status: response.statusCode, headers: response.headers, bytes, text, json, body: json });
         });
       },
     );
