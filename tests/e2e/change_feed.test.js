@@ -90,6 +90,27 @@ test('all versions: creates, replaces, deletes and expiries with what was before
     assert.equal((await send('GET', docs, { key: ['x'], headers: { ...versions, ...extra } })).status, 400);
 });
 
+test('an expired item is a delete that says so', async (t) => {
+  const { container, docs, send } = await shop(
+    t,
+    { changeFeedPolicy: { retentionDuration: 10 }, defaultTtl: -1 },
+    { args: ['--set', 'caretaker.pause_ms=10ms'] },
+  );
+  const { headers } = await send('GET', docs, { key: ['x'], headers: { ...versions, 'If-None-Match': '*' } });
+  await container.items.create({ id: 'a', tenant: 'x', ttl: 1 });
+  for (;;) {
+    const answer = await send('GET', docs, { key: ['x'], headers: { ...versions, 'If-None-Match': headers.etag } });
+    const expired = answer.json.Documents.at(-1).metadata;
+    if (expired.operationType !== 'delete') {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      continue;
+    }
+    assert.deepEqual([expired.timeToLiveExpired, expired.id], [true, 'a']);
+    break;
+  }
+  assert.equal((await send('GET', docs, { key: ['x'], headers: latest })).status, 304);
+});
+
 test('the client reads all versions and deletes', async (t) => {
   const { container } = await shop(t, { changeFeedPolicy: { retentionDuration: 10 } });
   const iterator = container.items.getChangeFeedIterator({

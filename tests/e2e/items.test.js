@@ -268,6 +268,36 @@ test('a container or database that is not there is 404 with substatus 1003', asy
   }
 });
 
+test('refusals say where the partition stands', async (t) => {
+  const { docs, send } = await shop(t);
+  const body = { id: 'a', tenant: 'x' };
+  const { headers } = await send('POST', docs, { key: ['x'], body });
+  for (const answer of [
+    await send('POST', docs, { key: ['x'], body }),
+    await send('PUT', `${docs}/a`, { key: ['x'], headers: { 'if-match': '"other"' }, body }),
+    await send('DELETE', `${docs}/none`, { key: ['x'] }),
+    await send('PATCH', `${docs}/none`, { key: ['x'], body: [{ op: 'set', path: '/n', value: 1 }] }),
+  ]) {
+    assert.ok([404, 409, 412].includes(answer.status));
+    assert.equal(answer.headers['x-ms-session-token'], headers['x-ms-session-token']);
+    assert.equal(answer.headers['x-ms-request-charge'], '1.00');
+  }
+});
+
+test('a container without a partition key takes [] and [{}] for its one', async (t) => {
+  const { server } = await shop(t);
+  const { signed } = await import('./rest.js');
+  const old = { 'x-ms-version': '2017-02-22' };
+  const made = await signed(server, 'POST', '/dbs/shop/colls', { headers: old, body: { id: 'fixed' } });
+  assert.equal(made.status, 201, made.text);
+  const docs = '/dbs/shop/colls/fixed/docs';
+  assert.equal((await signed(server, 'POST', docs, { headers: old, body: { id: 'a' } })).status, 201);
+  assert.equal((await signed(server, 'GET', `${docs}/a`, { headers: old })).status, 200);
+  assert.equal((await signed(server, 'PUT', `${docs}/a`, { headers: old, body: { id: 'a', n: 1 } })).status, 200);
+  for (const key of ['[]', '[{}]'])
+    assert.equal((await signed(server, 'GET', `${docs}/a`, { headers: { 'x-ms-documentdb-partitionkey': key } })).status, 200, key);
+});
+
 test('of fifty writers that hold one etag exactly one wins', async (t) => {
   const { container } = await shop(t, {}, { create: { offerThroughput: 10000 } });
   await container.items.create({ id: 'a', tenant: 'x', n: 0 });
@@ -284,6 +314,23 @@ test('of fifty writers that hold one etag exactly one wins', async (t) => {
     assert.equal(outcomes.filter((code) => code === 200).length, 1);
     assert.equal(outcomes.filter((code) => code === 412).length, 49);
   }
+});
+
+test('a partition key of more items than a transaction takes goes whole', async (t) => {
+  const args = ['--set', 'partition.ru_max=1000000', '--set', 'throughput.ru_max=1000000'];
+  const { docs, send } = await shop(t, { indexingPolicy: { indexingMode: 'none', automatic: false } }, { args, create: { offerThroughput: 1000000 } });
+  const headers = { 'x-ms-cosmos-is-batch-request': 'True', 'x-ms-cosmos-batch-atomic': 'False' };
+  for (let i = 0; i < 41; i++) {
+    const body = Array.from({ length: 100 }, (_, j) => ({
+      operationType: 'Create',
+      partitionKey: '["x"]',
+      resourceBody: { id: `${i}-${j}`, tenant: 'x' },
+    }));
+    assert.equal((await send('POST', docs, { headers, body })).status, 200);
+  }
+  const path = '/dbs/shop/colls/orders/operations/partitionkeydelete';
+  assert.equal((await send('POST', path, { key: ['x'] })).status, 200);
+  assert.equal((await send('GET', docs, { key: ['x'] })).json._count, 0);
 });
 
 test('delete by partition key takes all items of the key and no other', async (t) => {

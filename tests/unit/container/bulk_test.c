@@ -87,7 +87,8 @@ static void a_hundred_creates_share_their_groups(void **state)
 
     open_with(fixture, &(struct test_space_options){0});
     create_many(fixture, operations);
-    bulk_run(NULL, &fixture->test.space, operations, MANY, false, fixture->arena);
+    bulk_run(NULL, &fixture->test.space, operations, MANY, &(struct bulk_options){0},
+             fixture->arena);
     statistics = commit_statistics(fixture->test.commit);
     assert_int_equal(statistics.batches, MANY);
     assert_true(statistics.groups < MANY);
@@ -113,7 +114,8 @@ static void operations_on_one_item_keep_their_order(void **state)
     operations[4] = operation_of(fixture, TRANSACTION_CREATE, "x", "{\"n\":3}");
     operations[5] = operation_of(fixture, TRANSACTION_CREATE, "x", "{\"n\":4}");
     operations[2].is_read = true;
-    bulk_run(NULL, &fixture->test.space, operations, ARRAY_LEN(operations), false, fixture->arena);
+    bulk_run(NULL, &fixture->test.space, operations, ARRAY_LEN(operations),
+             &(struct bulk_options){0}, fixture->arena);
     assert_slice_equal(operations[2].item.document, document_of(fixture->arena, "{\"n\":2}"));
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(operations[i].err.code, ERROR_NONE);
@@ -130,7 +132,8 @@ static void a_failure_stops_only_what_is_in_order(void **state)
         operations[0] = operation_of(fixture, TRANSACTION_UPSERT, "a", "{}");
         operations[1] = operation_of(fixture, TRANSACTION_DELETE, "none", NULL);
         operations[2] = operation_of(fixture, TRANSACTION_UPSERT, "b", "{}");
-        bulk_run(NULL, &fixture->test.space, operations, 3, in_order, fixture->arena);
+        bulk_run(NULL, &fixture->test.space, operations, 3,
+                 &(struct bulk_options){.in_order = in_order}, fixture->arena);
         assert_int_equal(operations[1].err.code, ERROR_ITEM_MISSING);
         assert_int_equal(operations[1].metered.charge_cru, cost_write_refused(0));
         assert_int_equal(operations[2].ended, !in_order);
@@ -145,7 +148,7 @@ static void what_ended_before_is_left_alone(void **state)
     open_with(fixture, &(struct test_space_options){0});
     operations[0] = (struct bulk_operation){.ended = true, .err = {.code = ERROR_RANGE_GONE}};
     operations[1] = operation_of(fixture, TRANSACTION_CREATE, "a", "{}");
-    bulk_run(NULL, &fixture->test.space, operations, 2, false, fixture->arena);
+    bulk_run(NULL, &fixture->test.space, operations, 2, &(struct bulk_options){0}, fixture->arena);
     assert_int_equal(operations[0].err.code, ERROR_RANGE_GONE);
     assert_int_equal(operations[1].err.code, ERROR_NONE);
 }
@@ -159,7 +162,8 @@ static void the_budget_is_asked_for_each(void **state)
     open_with(fixture, &(struct test_space_options){0});
     meters_set_own(fixture->meters, 1, &(struct budget_options){.rate_cru = 100 * 100});
     create_many(fixture, operations);
-    bulk_run(fixture->meters, &fixture->test.space, operations, MANY, false, fixture->arena);
+    bulk_run(fixture->meters, &fixture->test.space, operations, MANY, &(struct bulk_options){0},
+             fixture->arena);
     for (int i = 0; i < MANY; i++) {
         if (operations[i].err.code == ERROR_NONE) {
             written++;
@@ -173,6 +177,23 @@ static void the_budget_is_asked_for_each(void **state)
     assert_true(written > 5 && throttled > 5);
 }
 
+static void what_comes_when_memory_is_used_up_is_not_run(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bulk_operation operations[3];
+
+    open_with(fixture, &(struct test_space_options){0});
+    operations[0] = operation_of(fixture, TRANSACTION_CREATE, "a", "{\"t\":\"some text\"}");
+    operations[1] = operation_of(fixture, TRANSACTION_CREATE, "a", NULL);
+    operations[1].is_read = true;
+    operations[2] = operations[1];
+    bulk_run(NULL, &fixture->test.space, operations, 3, &(struct bulk_options){.bytes_max = 10},
+             fixture->arena);
+    assert_int_equal(operations[0].err.code, ERROR_NONE);
+    assert_int_equal(operations[1].err.code, ERROR_NONE);
+    assert_int_equal(operations[2].err.code, ERROR_BATCH_ANSWER_TOO_LARGE);
+}
+
 static void unique_keys_hold_between_operations_of_one_wave(void **state)
 {
     struct fixture *fixture = *state;
@@ -181,7 +202,7 @@ static void unique_keys_hold_between_operations_of_one_wave(void **state)
     open_with(fixture, &(struct test_space_options){.unique_paths = {"/mail"}});
     operations[0] = operation_of(fixture, TRANSACTION_CREATE, "a", "{\"mail\":\"x\"}");
     operations[1] = operation_of(fixture, TRANSACTION_CREATE, "b", "{\"mail\":\"x\"}");
-    bulk_run(NULL, &fixture->test.space, operations, 2, false, fixture->arena);
+    bulk_run(NULL, &fixture->test.space, operations, 2, &(struct bulk_options){0}, fixture->arena);
     assert_int_equal((operations[0].err.code == ERROR_UNIQUE_KEY) +
                          (operations[1].err.code == ERROR_UNIQUE_KEY),
                      1);
@@ -197,6 +218,7 @@ int main(void)
         BULK_TEST(a_failure_stops_only_what_is_in_order),
         BULK_TEST(what_ended_before_is_left_alone),
         BULK_TEST(the_budget_is_asked_for_each),
+        BULK_TEST(what_comes_when_memory_is_used_up_is_not_run),
         BULK_TEST(unique_keys_hold_between_operations_of_one_wave),
     };
     return cmocka_run_group_tests_name("container/bulk", tests, NULL, NULL);
