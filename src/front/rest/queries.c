@@ -137,9 +137,8 @@ static bool continuation_open(struct querying *q, struct slice *ret_bytes, struc
     struct slice text = rest_call_header(q->call, REST_HEADER_CONTINUATION);
 
     *ret_bytes = SLICE_NONE;
-    return text.len == 0 ||
-           rest_continuation_open(q->call, container_info(q->items.container)->rid, purpose, text,
-                                  ret_bytes, err);
+    return text.len == 0 || rest_continuation_open(q->call, container_info(q->items.container)->rid,
+                                                   purpose, text, ret_bytes, err);
 }
 
 /* --- What is answered --------------------------------------------------------------------------
@@ -196,9 +195,9 @@ static void page_answer(struct querying *q, const struct query_page *page)
 {
     rest_feed_end(q->call, q->rows);
     if (page->continuation.len)
-        rest_continuation_answer(q->call, rest_continuation_seal(
-                                              q->call, container_info(q->items.container)->rid,
-                                              purpose, page->continuation));
+        rest_continuation_answer(
+            q->call, rest_continuation_seal(q->call, container_info(q->items.container)->rid,
+                                            purpose, page->continuation));
     rest_answer_header(q->call, SLICE("x-ms-cosmos-query-execution-info"),
                        SLICE("{\"reverseRidEnabled\":false,\"reverseIndexScan\":false}"));
     rest_query_figures(q->call, page, q->compile_ns);
