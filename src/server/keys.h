@@ -3,8 +3,8 @@
  * The catalogue keeps them. Beside the data, if there is a directory, the file `keys` is a copy for
  * the owner to read: mode 0600, one `name key` a line. Whoever rotates a key writes it anew. In
  * development mode the public emulator key is accepted besides; server/ sees to it that this stays
- * on loopback. The seal is a secret of the server's own, made once, that rotating a key leaves alone:
- * a client in the middle of a feed goes on. */
+ * on loopback. The seal is a secret of the server's own, made once, that rotating a key leaves
+ * alone: a client in the middle of a feed goes on. */
 #pragma once
 
 #include "container/catalogue.h"
