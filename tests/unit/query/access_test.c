@@ -1,5 +1,19 @@
 #include "support/queries.h"
 
+static const struct query_expression *exists_tag(struct queries *f, const char *tag)
+{
+    struct query_source source = {QUERY_SOURCE_EACH, queries_path(f, "tags"), NULL, 3};
+    struct query_subquery inner = {.sources = &source,
+                                   .source_count = 1,
+                                   .filter = query_compare(&f->build, QUERY_EQUAL,
+                                                           query_variable(&f->build, 3),
+                                                           queries_value(f, tag)),
+                                   .select = queries_value(f, "1"),
+                                   .limit = UINT64_MAX};
+
+    return query_subquery(&f->build, QUERY_EXISTS, query_subquery_new(&f->build, &inner));
+}
+
 static void filters_give_the_same_rows_with_and_without_an_index(void **state)
 {
     struct queries *f = *state;
@@ -41,6 +55,14 @@ static void filters_give_the_same_rows_with_and_without_an_index(void **state)
                                                      queries_value(f, "\"none\"")},
                  3),
         queries_compare(f, "missing", QUERY_EQUAL, "1"),
+        query_call(&f->build, query_function_find(SLICE("ARRAY_CONTAINS")),
+                   (const struct query_expression *[]){queries_value(f, "[\"p1\",\"p5\"]"),
+                                                       queries_path(f, "pk")},
+                   2),
+        query_call(&f->build, query_function_find(SLICE("IS_BOOL")),
+                   (const struct query_expression *[]){queries_path(f, "pk")}, 1),
+        exists_tag(f, "2"),
+        query_and(&f->build, exists_tag(f, "2"), exists_tag(f, "3")),
         queries_value(f, "false"),
     };
 
@@ -105,6 +127,18 @@ static void the_same_page_costs_the_same(void **state)
     assert_true(small.charge_cru < 2 * first.charge_cru);
 }
 
+static void exists_over_an_array_goes_by_its_index(void **state)
+{
+    struct queries *f = *state;
+    struct query_plan plan = queries_plan(queries_path(f, "id"), exists_tag(f, "2"));
+    struct queries_how how = {.explain_has = "\"path\":\"/tags/[]/?\""};
+
+    queries_add_numbered(f, 20);
+    queries_open(f, &(struct test_space_options){0});
+    queries_put(f);
+    queries_same_set(queries_run(f, &plan, &how), queries_expect(f, &plan));
+}
+
 static void two_frequent_values_are_intersected(void **state)
 {
     struct queries *f = *state;
@@ -151,6 +185,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(id_and_key_together_are_one_lookup, queries_setup,
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(the_same_page_costs_the_same, queries_setup,
+                                        queries_teardown),
+        cmocka_unit_test_setup_teardown(exists_over_an_array_goes_by_its_index, queries_setup,
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(two_frequent_values_are_intersected, queries_setup,
                                         queries_teardown),
