@@ -12,6 +12,8 @@
 struct query_target {
     struct partition_range range;
     struct slice logical;
+    struct query_ranges values; /* of an index on the partition key: those of this target; none: all
+                                   that the index is asked for */
 };
 
 struct query_targets {

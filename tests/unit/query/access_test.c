@@ -127,6 +127,48 @@ static void the_same_page_costs_the_same(void **state)
     assert_true(small.charge_cru < 2 * first.charge_cru);
 }
 
+static void many_keys_cost_one_lookup_each(void **state)
+{
+    struct queries *f = *state;
+    const struct query_expression *keys[7];
+    struct query_plan plan;
+    struct queries_how how = {.page = 100};
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        char json[16];
+
+        snprintf(json, sizeof json, "\"p%zu\"", i);
+        keys[i] = queries_value(f, json);
+    }
+    plan = queries_plan(queries_path(f, "id"),
+                        query_in(&f->build, queries_path(f, "pk"), keys, ARRAY_LEN(keys)));
+    queries_add_numbered(f, 40);
+    for (size_t i = 0; i < QUERIES_POLICIES; i++) {
+        queries_open(f, &(struct test_space_options){.policy = queries_policies[i]});
+        queries_put(f);
+        queries_same_set(queries_run(f, &plan, &how), queries_expect(f, &plan));
+        assert_true(how.last.metrics.index_lookups <= ARRAY_LEN(keys));
+        assert_int_equal(how.last.metrics.items_loaded, 40);
+    }
+}
+
+static void counting_one_key_reads_nothing(void **state)
+{
+    struct queries *f = *state;
+    struct query_aggregate_call call = {QUERY_COUNT, queries_value(f, "1"), 1};
+    struct query_plan plan =
+        queries_plan(query_variable(&f->build, 1), queries_compare(f, "pk", QUERY_EQUAL, "\"p3\""));
+    struct queries_how how = {0};
+
+    plan.query.aggregates = &call;
+    plan.query.aggregate_count = 1;
+    queries_add_numbered(f, 40);
+    queries_open(f, &(struct test_space_options){.partitions = 4});
+    queries_put(f);
+    queries_are(queries_run(f, &plan, &how), "6");
+    assert_int_equal(how.last.metrics.items_loaded + how.last.metrics.index_entries, 0);
+}
+
 static void exists_over_an_array_goes_by_its_index(void **state)
 {
     struct queries *f = *state;
@@ -178,6 +220,10 @@ static void explanations_name_the_index_that_is_missing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(many_keys_cost_one_lookup_each, queries_setup,
+                                        queries_teardown),
+        cmocka_unit_test_setup_teardown(counting_one_key_reads_nothing, queries_setup,
+                                        queries_teardown),
         cmocka_unit_test_setup_teardown(filters_give_the_same_rows_with_and_without_an_index,
                                         queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(counting_reads_no_items_where_the_index_says_all,
