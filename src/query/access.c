@@ -413,6 +413,51 @@ static void missing_find(struct choosing *c, struct query_access *access)
     }
 }
 
+static bool is_value(const struct query_condition *condition)
+{
+    return condition->points && condition->point_count == 1;
+}
+
+/* Two conditions or more that only a composite index would answer together. */
+static void together_find(struct choosing *c, struct query_access *access)
+{
+    const struct query_condition **list =
+        ARENA_ARRAY(c->arena, const struct query_condition *, INDEX_COMPOSITE_PATHS_MAX + 1);
+    const struct query_condition *range = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < c->conditions.count && count < INDEX_COMPOSITE_PATHS_MAX - 1; i++) {
+        const struct query_condition *condition = &c->conditions.list[i];
+
+        if (condition->elements || (condition->conjuncts & c->targets.conjuncts))
+            continue;
+        if (is_value(condition))
+            list[count++] = condition;
+        else if (!range)
+            range = condition;
+    }
+    if (range)
+        list[count++] = range;
+    if (count < 2 || (range && count == 1) || (access->index && access->index->value_count > 1) ||
+        access->kind == QUERY_ACCESS_POINT)
+        return;
+    access->together = list;
+    access->together_count = count;
+}
+
+static void advice_find(struct choosing *c, struct query_access *access)
+{
+    struct document_path *path = ARENA_NEW(c->arena, struct document_path);
+    bool elements;
+
+    missing_find(c, access);
+    together_find(c, access);
+    if (c->plan->query.order_count == 1 &&
+        query_path_find(c->plan, c->plan->query.order[0].expression, c->arena, path, &elements) &&
+        !elements && !query_index_covers(c->space, path))
+        access->order_missing = path;
+}
+
 /* Without joins a filter need not be evaluated where targets and indexes say all of it. */
 static bool is_exact(const struct choosing *c, const struct query_access *access)
 {
@@ -448,11 +493,11 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
         return true;
     }
     query_index_uses_find(c.space, &c.conditions, &c.uses, arena);
-    missing_find(&c, &access);
     if (wish->resumed ? !choose_again(&c, wish, &access)
         : wish->order ? !choose_ordered(&c, wish, &access)
                       : !choose_unordered(&c, wish, &access))
         return false;
+    advice_find(&c, &access);
     targets_value(&c, &access);
     access.exact = is_exact(&c, &access);
     access.weighed = c.uses.list;

@@ -209,7 +209,8 @@ static void explanations_name_the_index_that_is_missing(void **state)
     struct queries *f = *state;
     struct query_plan plan =
         queries_plan(queries_path(f, "id"), queries_compare(f, "b", QUERY_EQUAL, "3"));
-    struct queries_how how = {.explain_has = "\"advice\":[{\"path\":\"/b/?\",\"kind\":\"single\""};
+    struct queries_how how = {
+        .explain_has = "\"advice\":[{\"kind\":\"single\",\"path\":\"/b/?\",\"itemsSpared\":9}]"};
 
     queries_add_numbered(f, 10);
     queries_open(f, &(struct test_space_options){.policy = queries_policies[2]});
@@ -217,9 +218,35 @@ static void explanations_name_the_index_that_is_missing(void **state)
     (void)queries_run(f, &plan, &how);
 }
 
+static void explanations_advise_composite_indexes_and_orders(void **state)
+{
+    struct queries *f = *state;
+    struct query_order order = {queries_path(f, "c"), false};
+    struct query_plan plan = queries_plan(
+        queries_path(f, "id"), query_and(&f->build, queries_compare(f, "b", QUERY_GREATER, "5"),
+                                         queries_compare(f, "a", QUERY_EQUAL, "1")));
+    struct queries_how how = {.page = 100,
+                              .explain_has = "{\"kind\":\"composite\",\"paths\":[\"/a/?\","
+                                             "\"/b/?\"],\"itemsSpared\":1}"};
+
+    queries_add_numbered(f, 20);
+    queries_open(f, &(struct test_space_options){0});
+    queries_put(f);
+    (void)queries_run(f, &plan, &how);
+    plan.query.filter = NULL;
+    plan.query.order = &order;
+    plan.query.order_count = 1;
+    queries_open(f, &(struct test_space_options){.policy = queries_policies[2]});
+    queries_put(f);
+    how.explain_has = "{\"kind\":\"order\",\"path\":\"/c/?\",\"itemsSpared\":0}";
+    (void)queries_run(f, &plan, &how);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(explanations_advise_composite_indexes_and_orders,
+                                        queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(many_keys_cost_one_lookup_each, queries_setup,
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(counting_one_key_reads_nothing, queries_setup,
