@@ -14,6 +14,18 @@ struct query_target {
     struct slice logical;
 };
 
+struct query_targets {
+    const struct query_target *list; /* ascending, apart from each other */
+    size_t count;
+    uint64_t conjuncts; /* of the filter: true for every item of the targets */
+};
+
+/* From the scope of the request and what the filter says of the partition key; of the request
+ * nothing but scope and definition is looked at. None: no item can be wanted. */
+struct query_targets query_targets_find(const struct query_request *request,
+                                        const struct query_conditions *conditions,
+                                        struct arena *arena);
+
 /* An index and the part of it that is wanted. */
 struct query_index_use {
     struct slice prefix;
@@ -59,11 +71,13 @@ struct query_access {
 uint32_t query_access_mark(const struct query_access *access);
 
 struct query_access_wish {
-    bool order;       /* the plan's order is wanted, if it can be had */
+    const struct document_path *cover; /* nothing is asked but the values of this path; or NULL */
+    bool order_sorted;                 /* not from an index */
+    bool order;                        /* the plan's order is wanted, if it can be had */
     bool number_order; /* unordered: creation order is wanted where it costs little */
-    bool resumed;     /* an unordered query goes on: with the access of this mark */
+    bool resumed;      /* an unordered query goes on: with the access of this mark */
     uint32_t mark;
-    bool ties_fixed;  /* an ordered query goes on: equal values come in this direction */
+    bool ties_fixed; /* an ordered query goes on: equal values come in this direction */
     bool ties_backwards;
 };
 

@@ -3,22 +3,13 @@
 
 #include "query/access.h"
 
-struct query_targets {
-    const struct query_target *list;
-    size_t count;
-    uint64_t conjuncts; /* of the filter: true for every item of the targets */
-};
-
-/* From the scope of the request and what the filter says of the partition key. None: no item can
- * be wanted. */
-struct query_targets query_targets_find(const struct query_request *request,
-                                        const struct query_conditions *conditions,
-                                        struct arena *arena);
-
 struct query_index_uses {
     struct query_index_use *list;
     size_t count, capacity;
 };
+
+/* A path for people. */
+struct slice query_path_name(const struct document_path *path, struct arena *arena);
 
 /* Is the path indexed for all items, also those whose entries an older policy made? */
 bool query_index_covers(const struct item_space *space, const struct document_path *path);
@@ -26,8 +17,8 @@ bool query_index_covers_undefined(const struct item_space *space, const struct d
 
 /* What indexes offer for a filter. */
 void query_index_uses_find(const struct item_space *space,
-                           const struct query_conditions *conditions,
-                           struct query_index_uses *uses, struct arena *arena);
+                           const struct query_conditions *conditions, struct query_index_uses *uses,
+                           struct arena *arena);
 
 /* The index that has the items in the order of the plan, forwards or backwards; false: none. */
 bool query_index_for_order(const struct query_plan *plan, const struct item_space *space,
