@@ -73,27 +73,25 @@ static void operation_show(struct rest_call *call, const struct rest_items *item
 }
 
 /* An answer has a limit too. What was written cannot be taken back, so it is merely not shown; a
- * read is told to come again alone. */
-static void answer_cut(struct rest_call *call, struct rest_batch *batch)
+ * read is told to come again alone. Whether an item fits is judged by its BSON, before it is
+ * rendered. */
+static void operation_fit(struct rest_batch_operation *operation, struct bulk_operation *bulk,
+                          size_t *bytes)
 {
-    size_t bytes = 0;
+    size_t len = bulk->is_read ? bulk->item.document.len : bulk->result.item.document.len;
 
-    for (size_t i = 0; i < batch->count; i++) {
-        struct rest_batch_operation *operation = &batch->operations[i];
-        struct error err;
-
-        bytes += operation->shown.len;
-        if (bytes <= REST_BATCH_ANSWER_MAX || !operation->shown.len)
-            continue;
-        bytes -= operation->shown.len;
-        operation->shown = SLICE_NONE;
-        if (operation->kind != REST_BATCH_READ)
-            continue;
-        operation->etag = SLICE_NONE;
-        (void)error_set(&err, ERROR_BATCH_ANSWER_TOO_LARGE,
-                        "the answer to the batch would be over %d bytes", REST_BATCH_ANSWER_MAX);
-        rest_batch_failed(call, operation, &err);
+    if (bulk->err.code != ERROR_NONE || operation->kind == REST_BATCH_DELETE)
+        return;
+    if (operation->minimal && !bulk->is_read)
+        return;
+    if (*bytes + len <= REST_BATCH_ANSWER_MAX) {
+        *bytes += len;
+        return;
     }
+    operation->minimal = true;
+    if (bulk->is_read)
+        (void)error_set(&bulk->err, ERROR_BATCH_ANSWER_TOO_LARGE,
+                        "the answer to the batch would be over %d bytes", REST_BATCH_ANSWER_MAX);
 }
 
 /* The partition an answer speaks for: the one named, or that of the first operation that has one.
@@ -122,6 +120,7 @@ bool rest_batch_run_bulk(struct rest_call *call, const struct rest_items *items,
     struct metered_call metered;
     struct partition_key header;
     struct error dependent;
+    size_t shown = 0;
     bool given;
 
     if (!rest_items_key(call, items, &header, &given, err) ||
@@ -133,15 +132,17 @@ bool rest_batch_run_bulk(struct rest_call *call, const struct rest_items *items,
         rest_batch_prepare(call, items, given ? &header : NULL, &batch->operations[i]);
         operation_take(call, items, span, &metered, &batch->operations[i], &bulk[i]);
     }
-    bulk_run(call->services->meters, &items->space, bulk, batch->count, in_order, call->arena);
+    bulk_run(call->services->meters, &items->space, bulk, batch->count,
+             &(struct bulk_options){.in_order = in_order, .bytes_max = REST_BATCH_WORK_MAX},
+             call->arena);
     for (size_t i = 0; i < batch->count; i++) {
         /* In order, what was wrong from the start is not looked at behind a failure either. */
         if (!bulk[i].ended || (in_order && i && batch->operations[i - 1].status >= 400))
             bulk[i].err = dependent;
+        operation_fit(&batch->operations[i], &bulk[i], &shown);
         operation_show(call, items, &batch->operations[i], &bulk[i]);
         call->charge_cru = cost_add(call->charge_cru, bulk[i].metered.charge_cru);
     }
-    answer_cut(call, batch);
     rest_batch_answer(call, batch);
     rest_items_headers(call, items, partition_shown(call, items, span, bulk, batch->count), 0);
     return true;

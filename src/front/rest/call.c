@@ -77,6 +77,11 @@ bool rest_call_container(struct rest_call *call, struct container **ret_containe
                              (const char *)call->route.owner.data);
         return false;
     }
+    if (call->identity.container && call->identity.container != container_info(container)->number) {
+        container_unref(container);
+        return error_set(err, ERROR_FORBIDDEN,
+                         "the container was made anew since the resource token was looked at");
+    }
     if (intended.data && !slice_equal(intended, container_info(container)->rid)) {
         container_unref(container);
         return error_set(err, ERROR_CONTAINER_OTHER,
@@ -84,19 +89,4 @@ bool rest_call_container(struct rest_call *call, struct container **ret_containe
     }
     *ret_container = container;
     return true;
-}
-
-void rest_answer_system(struct rest_call *call, const struct catalogue_info *info,
-                        struct slice self)
-{
-    struct buf *body = &call->body;
-
-    BUF_APPEND(body, ",\"_rid\":");
-    document_json_write_string(info->rid, body);
-    BUF_APPEND(body, ",\"_self\":");
-    document_json_write_string(self, body);
-    BUF_APPEND(body, ",\"_etag\":");
-    document_json_write_string(info->etag, body);
-    BUF_APPEND(body, ",\"_ts\":");
-    buf_append_int64(body, info->ts_ms / 1000);
 }

@@ -31,7 +31,8 @@ struct rest_call {
     struct slice account_id;         /* of it */
     const struct account_keys *keys; /* whose signatures count: its own, or the default account's */
     struct account *keys_account;    /* a reference that keeps the keys */
-    const struct rest_operation *operation;
+    enum rest_verb verb;
+    const struct rest_operation *operation; /* of route and verb */
     struct rest_identity identity;
     bool may_block; /* false: on a loop; set cold and return rather than block */
     bool cold;      /* out: run again where it may block; the answer so far is thrown away */
@@ -96,13 +97,12 @@ struct slice rest_etag_bare(struct slice etag);
 /* Finds the account that host and path name, and its keys. ERROR_ACCOUNT_MISSING. */
 NODISCARD bool rest_account_find(struct rest_call *call, struct error *err);
 
+/* Can an account be called that? It must do as a host label and as the first segment of a path.
+ * ERROR_BAD_REQUEST. */
+NODISCARD bool rest_account_name_check(struct slice name, struct error *err);
+
 /* Makes the account if it is to be made by use; blocks. */
 NODISCARD bool rest_account_make(struct rest_call *call, struct error *err);
-
-/* Appends the properties every resource has, and their comma: ,"_rid":...,"_self":...,"_etag":...,
- * "_ts":... */
-void rest_answer_system(struct rest_call *call, const struct catalogue_info *info,
-                        struct slice self);
 
 /* Opens the database of the route. ERROR_OWNER_NOT_FOUND. The caller lets go of it. */
 NODISCARD bool rest_call_database(struct rest_call *call, struct database **ret_database,

@@ -40,6 +40,8 @@ static void write_answer(struct net_task *task, struct net_loop *loop UNUSED)
     call->charge_cru = way->metered.charge_cru;
     if (fine)
         rest_item_written(call, &items, &way->target, way->verb, &way->result);
+    else
+        rest_item_refused(call, &items, &way->target, &err);
     rest_items_close(&items);
     rest_call_finish(call, fine, &err);
 }
@@ -84,6 +86,7 @@ bool rest_item_start(struct rest_call *call, struct rest_items *items,
         atomic_fetch_sub(under_way, 1);
         call->charge_cru = way->metered.charge_cru;
         call->wait_ms = way->metered.wait_ms;
+        rest_item_refused(call, &way->items, &way->target, err);
         rest_items_close(&way->items);
         return false;
     }

@@ -95,10 +95,8 @@ static bool verb_find(const struct rest_call *call, enum rest_verb *ret_verb)
 
 static bool operation_choose(struct rest_call *call, struct error *err)
 {
-    enum rest_verb verb;
-
     call->operation =
-        verb_find(call, &verb) ? rest_operation_find(call->route.resource, verb) : NULL;
+        verb_find(call, &call->verb) ? rest_operation_find(call->route.resource, call->verb) : NULL;
     if (!call->operation)
         return error_set(err, ERROR_METHOD_NOT_ALLOWED, "the resource does not take %.*s here",
                          (int)MIN(call->http->method.len, (size_t)16),
