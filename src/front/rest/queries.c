@@ -8,6 +8,7 @@
 #include "front/rest/feed.h"
 #include "front/rest/query_figures.h"
 #include "front/rest/session.h"
+#include "front/rest/sql/computed.h"
 #include "front/rest/sql/documents.h"
 #include "front/rest/sql/gateway_plan.h"
 #include "front/rest/sql/key_ranges.h"
@@ -60,6 +61,20 @@ struct sql_compile_options rest_query_options(const struct rest_items *items)
         computed.type != DOCUMENT_ARRAY)
         return (struct sql_compile_options){0};
     return (struct sql_compile_options){.computed = computed.document};
+}
+
+bool rest_query_computed_check(struct rest_call *call, struct slice definition, struct error *err)
+{
+    struct document_value computed;
+    struct sql_error fault = {0};
+
+    if (!document_find(definition, SLICE("computedProperties"), &computed) ||
+        computed.type != DOCUMENT_ARRAY) /* another type is refused with the definition */
+        return true;
+    if (sql_computed_check(computed.document, call->arena, &fault, err))
+        return true;
+    rest_query_fault(call, &fault);
+    return false;
 }
 
 /* --- What is asked -----------------------------------------------------------------------------
@@ -137,9 +152,8 @@ static bool continuation_open(struct querying *q, struct slice *ret_bytes, struc
     struct slice text = rest_call_header(q->call, REST_HEADER_CONTINUATION);
 
     *ret_bytes = SLICE_NONE;
-    return text.len == 0 ||
-           rest_continuation_open(q->call, container_info(q->items.container)->rid, purpose, text,
-                                  ret_bytes, err);
+    return text.len == 0 || rest_continuation_open(q->call, container_info(q->items.container)->rid,
+                                                   purpose, text, ret_bytes, err);
 }
 
 /* --- What is answered --------------------------------------------------------------------------
@@ -196,9 +210,9 @@ static void page_answer(struct querying *q, const struct query_page *page)
 {
     rest_feed_end(q->call, q->rows);
     if (page->continuation.len)
-        rest_continuation_answer(q->call, rest_continuation_seal(
-                                              q->call, container_info(q->items.container)->rid,
-                                              purpose, page->continuation));
+        rest_continuation_answer(
+            q->call, rest_continuation_seal(q->call, container_info(q->items.container)->rid,
+                                            purpose, page->continuation));
     rest_answer_header(q->call, SLICE("x-ms-cosmos-query-execution-info"),
                        SLICE("{\"reverseRidEnabled\":false,\"reverseIndexScan\":false}"));
     rest_query_figures(q->call, page, q->compile_ns);

@@ -20,8 +20,8 @@ static void metrics_answer(struct rest_call *call, const struct query_page *page
                            uint64_t compile_ns)
 {
     const struct query_metrics *m = &page->metrics;
-    double used = m->items_loaded ? (double)MIN(m->rows, m->items_loaded) / (double)m->items_loaded
-                                  : 1;
+    double used =
+        m->items_loaded ? (double)MIN(m->rows, m->items_loaded) / (double)m->items_loaded : 1;
 
     rest_answer_header(
         call, SLICE("x-ms-documentdb-query-metrics"),
@@ -133,13 +133,13 @@ static void composites_append(struct buf *json, const char *name, const struct i
 static void indexes_json_2(const struct indexes *indexes, struct buf *json)
 {
     BUF_APPEND(json, "{\"Utilized\":{");
-    list_append(json, "SingleIndexes", indexes->single, indexes->single_count, "{\"IndexSpec\":",
-                "}");
+    list_append(json, "SingleIndexes", indexes->single, indexes->single_count,
+                "{\"IndexSpec\":", "}");
     BUF_APPEND(json, ",");
     composites_append(json, "CompositeIndexes", indexes, "]}");
     BUF_APPEND(json, "},\"Potential\":{");
-    list_append(json, "SingleIndexes", indexes->missing, indexes->missing_count, "{\"IndexSpec\":",
-                "}");
+    list_append(json, "SingleIndexes", indexes->missing, indexes->missing_count,
+                "{\"IndexSpec\":", "}");
     BUF_APPEND(json, ",\"CompositeIndexes\":[]}}");
 }
 
