@@ -12,20 +12,23 @@ struct result {
     uint64_t number, fingerprint;
     struct query_spool *spool; /* owned */
     size_t bytes;
+    uint64_t spilled;
     struct result *newer, *older;
 };
 
 struct query_cache {
     pthread_mutex_t lock;
     size_t bytes_max, bytes, count;
+    uint64_t spilled_max, spilled;
     struct result *newest, *oldest;
 };
 
-struct query_cache *query_cache_new(size_t bytes_max)
+struct query_cache *query_cache_new(size_t bytes_max, uint64_t spilled_max)
 {
     struct query_cache *cache = MEMORY_NEW(struct query_cache);
 
     cache->bytes_max = bytes_max;
+    cache->spilled_max = spilled_max;
     pthread_mutex_init(&cache->lock, NULL);
     return cache;
 }
@@ -35,6 +38,7 @@ static void result_unlink(struct query_cache *cache, struct result *result)
     *(result->newer ? &result->newer->older : &cache->newest) = result->older;
     *(result->older ? &result->older->newer : &cache->oldest) = result->newer;
     cache->bytes -= result->bytes;
+    cache->spilled -= result->spilled;
     cache->count--;
 }
 
@@ -58,7 +62,8 @@ static struct result *results_evict(struct query_cache *cache)
 {
     struct result *evicted = NULL;
 
-    while (cache->bytes > cache->bytes_max || cache->count > RESULTS_MAX) {
+    while (cache->bytes > cache->bytes_max || cache->count > RESULTS_MAX ||
+           (cache->spilled > cache->spilled_max && cache->count > 1)) {
         struct result *result = cache->oldest;
 
         result_unlink(cache, result);
@@ -73,7 +78,8 @@ uint64_t query_cache_put(struct query_cache *cache, uint64_t fingerprint, struct
     struct result *result, *evicted;
     uint64_t number = 0;
 
-    if (query_spool_bytes(spool) > cache->bytes_max) {
+    if (query_spool_bytes(spool) > cache->bytes_max &&
+        (!query_spool_shrink(spool) || query_spool_bytes(spool) > cache->bytes_max)) {
         query_spool_free(spool);
         return 0;
     }
@@ -83,12 +89,14 @@ uint64_t query_cache_put(struct query_cache *cache, uint64_t fingerprint, struct
     *result = (struct result){.number = number,
                               .fingerprint = fingerprint,
                               .spool = spool,
-                              .bytes = query_spool_bytes(spool)};
+                              .bytes = query_spool_bytes(spool),
+                              .spilled = query_spool_spilled(spool)};
     pthread_mutex_lock(&cache->lock);
     result->older = cache->newest;
     *(cache->newest ? &cache->newest->newer : &cache->oldest) = result;
     cache->newest = result;
     cache->bytes += result->bytes;
+    cache->spilled += result->spilled;
     cache->count++;
     evicted = results_evict(cache);
     pthread_mutex_unlock(&cache->lock);

@@ -4,7 +4,7 @@
  *                  filter is settled by it, and how many entries were counted in advance
  *     operator     stream, aggregate, group, distinct or sort; ordered: the index gave the order
  *     partitions   read from for this page, of how many
- *     actual       entries walked, items loaded, rows given
+ *     actual       entries walked, items loaded, rows given, bytes spilled to disk
  *     charge       in RU: all of it, and what partitions, index, items and output make of it
  *     advice       indexes that would have helped: their kind (single, order, composite), path or
  *                  paths, and how many of the items loaded they would have spared */
@@ -104,6 +104,7 @@ static void put_actual(struct buf *buf, const struct query_page *page)
     document_append_int64(buf, SLICE("indexEntries"), (int64_t)page->metrics.index_entries);
     document_append_int64(buf, SLICE("itemsLoaded"), (int64_t)page->metrics.items_loaded);
     document_append_int64(buf, SLICE("rows"), (int64_t)page->metrics.rows);
+    document_append_int64(buf, SLICE("spilledBytes"), (int64_t)page->metrics.spilled_bytes);
     document_end(buf, begin);
 }
 

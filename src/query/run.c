@@ -620,6 +620,7 @@ static void metrics_fill(struct query_run_state *run, const struct cost_query *c
     metrics->index_entries = cost->index_entries;
     metrics->index_lookups = cost->index_lookups;
     metrics->partitions = cost->partitions_begun + cost->partitions_resumed;
+    metrics->spilled_bytes = run->spilled_bytes;
     if (!run->request->timed)
         return;
     metrics->index_ns = times.index_ns;

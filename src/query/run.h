@@ -15,6 +15,7 @@
 #include "query/plan.h"
 
 struct query_cache;
+struct query_spill;
 
 /* Bytes of a continuation at most, so that it is below 1 KB when sealed and in base64. */
 enum { QUERY_CONTINUATION_MAX = 640 };
@@ -61,6 +62,7 @@ struct query_request {
     struct query_page_limits limits;
     struct query_udf_host udf;
     struct query_cache *cache; /* NULL: unfinished results are computed anew for each page */
+    struct query_spill *spill; /* NULL: what does not fit the memory is computed in several passes */
     const struct query_executor *executor; /* NULL: all is done by the calling thread */
     bool timed;                            /* times of steps are measured */
     bool explain;                          /* page.explain is filled */
@@ -75,7 +77,8 @@ struct query_metrics {
     uint64_t items_loaded, loaded_bytes; /* "retrieved" */
     uint64_t rows, row_bytes;            /* "output" */
     uint64_t index_entries, index_lookups;
-    uint32_t partitions; /* read from for this page */
+    uint32_t partitions;    /* read from for this page */
+    uint64_t spilled_bytes; /* written to disk for this page */
     /* Measured only where asked for. */
     uint64_t total_ns, plan_ns, index_ns, load_ns, run_ns, output_ns;
 };

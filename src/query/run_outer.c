@@ -104,6 +104,7 @@ static void metrics_add(struct query_metrics *to, const struct query_metrics *fr
     to->loaded_bytes += from->loaded_bytes;
     to->index_entries += from->index_entries;
     to->index_lookups += from->index_lookups;
+    to->spilled_bytes += from->spilled_bytes;
     to->partitions = MAX(to->partitions, from->partitions);
     to->total_ns += from->total_ns;
     to->plan_ns += from->plan_ns;

@@ -48,12 +48,15 @@ struct query_run_state {
     struct query_position at;   /* and how far it has come */
     struct buf place_bytes;     /* of at.place */
 
+    struct query_spill_budget *spill; /* of the page; borrowed; NULL: nothing is spilled */
+
     bool by_number; /* sorting: in order of creation, whatever the routing keys */
 
     uint64_t rows, row_bytes; /* given */
     bool full;                /* the page is */
     bool finished;            /* there will be no more rows: the limit is reached */
     bool held;                /* a budget ended the page */
+    uint64_t spilled_bytes;
     uint64_t hits, output_ns;
 };
 

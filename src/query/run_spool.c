@@ -6,6 +6,7 @@
 #include "query/run_private.h"
 
 #include "query/compare.h"
+#include "query/spill.h"
 
 #include <xxhash.h>
 
@@ -84,7 +85,7 @@ static bool group_key(struct query_run_state *run, struct spooling *s, struct er
     return true;
 }
 
-static bool group_take(struct query_run_state *run, bool *ret_stop UNUSED, struct error *err)
+static bool group_add(struct query_run_state *run, struct error *err)
 {
     struct spooling *s = run->taking;
     struct query_place place = {0};
@@ -112,6 +113,19 @@ static bool group_take(struct query_run_state *run, bool *ret_stop UNUSED, struc
             !query_spool_feed(s->spool, row, i, &value, err))
             return false;
     }
+    return true;
+}
+
+/* States grow: the groups may have to make room. */
+static bool group_take(struct query_run_state *run, bool *ret_stop UNUSED, struct error *err)
+{
+    struct spooling *s = run->taking;
+    bool moved;
+
+    if (!group_add(run, err) || !query_spool_settle(s->spool, &moved, err))
+        return false;
+    if (moved)
+        s->last = NULL;
     return true;
 }
 
@@ -268,7 +282,8 @@ static struct query_spool_options options_of(const struct query_run_state *run,
     struct query_spool_options options = {.bytes_max = run->request->limits.memory_max,
                                           .rows_max = UINT64_MAX,
                                           .ties_backwards = run->at.ties_backwards,
-                                          .identities = run->mode != QUERY_MODE_SORT};
+                                          .identities = run->mode != QUERY_MODE_SORT,
+                                          .spill = run->spill};
 
     if (run->at.limit < UINT64_MAX - run->at.offset)
         options.rows_max = MAX(run->at.limit + run->at.offset, (uint64_t)1);
@@ -289,21 +304,27 @@ static bool groups_to_rows(struct query_run_state *run, struct spooling *s, stru
 {
     CLEANUP(query_spool_free) struct query_spool *groups = TAKE(s->spool);
     struct query_spool_options options = {
-        .bytes_max = run->request->limits.memory_max, .rows_max = UINT64_MAX, .identities = true};
+        .bytes_max = run->request->limits.memory_max,
+        .rows_max = UINT64_MAX,
+        .identities = true,
+        .spill = run->spill,
+        .context = &run->context};
     struct query_spool_row *row;
 
     s->spool = query_spool_new(&options);
     s->order_of_value = true;
-    while ((row = query_spool_next(groups))) {
+    for (;;) {
         struct document_value value;
 
+        if (!query_work(&run->context, 4, err) || !query_spool_next(groups, &row, err))
+            return false;
+        if (!row)
+            return query_spool_finish(s->spool, err);
         if (!group_select(run, row, &value, err))
             return false;
         if (query_value_shows(&value) && !distinct_add(run, s, &value, false, err))
             return false;
     }
-    query_spool_finish(s->spool);
-    return true;
 }
 
 /* The index of the group key has no entries of items without it. They make one group. */
@@ -311,13 +332,12 @@ static bool missing_add(struct query_run_state *run, struct spooling *s, struct 
 {
     uint64_t missing = run->items_count > run->hits ? run->items_count - run->hits : 0;
     struct query_spool_row *row;
-    bool stop = false;
 
     if (!missing)
         return true;
     query_row_bind_missing(run);
     run->repeated = false;
-    if (!group_take(run, &stop, err))
+    if (!group_add(run, err))
         return false;
     row = query_spool_find(s->spool, buf_slice(&s->identity));
     for (size_t i = 0; row && i < run->plan->query.aggregate_count; i++) {
@@ -338,6 +358,7 @@ static void *part_open(struct query_run_state *part, size_t part_count)
     s->order_of_value = whole->order_of_value;
     options = options_of(part, s);
     options.bytes_max = (options.bytes_max ? options.bytes_max : MEMORY_DEFAULT) / part_count;
+    options.context = &part->context;
     s->spool = query_spool_new(&options);
     return s;
 }
@@ -365,6 +386,7 @@ static bool spool_fill(struct query_run_state *run, struct spooling *s, struct e
 
     s->order_of_value = is_order_of_value(run->plan);
     options = options_of(run, s);
+    options.context = &run->context;
     s->spool = query_spool_new(&options);
     run->taking = s;
     if (!query_parallel_wanted(run, &parallel, err))
@@ -379,7 +401,8 @@ static bool spool_fill(struct query_run_state *run, struct spooling *s, struct e
     if (run->covered && run->cover.counts_missing && !missing_add(run, s, err))
         return false;
     run->at = at;
-    query_spool_finish(s->spool);
+    if (!query_spool_finish(s->spool, err))
+        return false;
     return run->mode != QUERY_MODE_GROUP || !run->plan->query.distinct ||
            groups_to_rows(run, s, err);
 }
@@ -390,9 +413,14 @@ static bool rows_give(struct query_run_state *run, struct spooling *s, struct er
     bool groups = run->mode == QUERY_MODE_GROUP && !run->plan->query.distinct;
     struct query_spool_row *row;
 
-    while (!run->full && !run->finished && (row = query_spool_next(s->spool))) {
-        struct document_value value = row->value;
+    while (!run->full && !run->finished) {
+        struct document_value value;
 
+        if (!query_spool_next(s->spool, &row, err))
+            return false;
+        if (!row)
+            return true;
+        value = row->value;
         if ((groups && !group_select(run, row, &value, err)) || !query_row_give(run, &value, err))
             return false;
         query_place_keep(run, &row->place, window);
@@ -402,11 +430,14 @@ static bool rows_give(struct query_run_state *run, struct spooling *s, struct er
 
 bool query_spool_run(struct query_run_state *run, bool *ret_more, struct error *err)
 {
+    CLEANUP(query_spill_budget_unref)
+    struct query_spill_budget *spill = query_spill_budget_new(run->request->spill);
     CLEANUP(spooling_done) struct spooling s;
     struct query_cache *cache = run->request->cache;
     bool left;
 
     spooling_init(&s);
+    run->spill = spill;
     if (run->from.cached && cache)
         s.spool = query_cache_take(cache, run->plan->fingerprint, run->from.cached);
     run->at.cached = 0;
@@ -414,9 +445,11 @@ bool query_spool_run(struct query_run_state *run, bool *ret_more, struct error *
         return false;
     if (!rows_give(run, &s, err))
         return false;
-    left = query_spool_has_more(s.spool);
+    if (!query_spool_has_more(s.spool, &left, err))
+        return false;
     *ret_more = !run->finished && (run->full || query_spool_overflowed(s.spool) || left);
     if (*ret_more && left && cache)
         run->at.cached = query_cache_put(cache, run->plan->fingerprint, TAKE(s.spool));
+    run->spilled_bytes = query_spill_budget_written(spill);
     return true;
 }

@@ -1,9 +1,15 @@
 /* Rows are pieces of heap memory of their own, so that those which fall out give theirs back. When
- * the spool is full the rows are sorted and the upper half goes; from then on nothing above the
- * last that stayed is taken. So n rows cost n log n in all, however large n is. */
+ * the spool is full the rows are sorted and become a run on disk. Where that is not possible the
+ * upper half goes; from then on nothing above the last that stayed is taken, and of the runs
+ * nothing above it is given. So n rows cost n log n in all, however large n is.
+ *
+ * Rows with identities that moved apart into several runs are one again when those are merged:
+ * where equal identities have equal places, by place. DISTINCT by something else than the row needs
+ * the least place of each identity (whole, and no states): its runs are sorted by identity, and what
+ * they are merged into is sorted once more. */
 #include "query/spool.h"
 
-#include "document/bson.h"
+#include "query/runs.h"
 #include "query/value.h"
 
 #include <stdlib.h>
@@ -23,6 +29,11 @@ struct query_spool {
     struct query_place bound;
     struct buf bound_bytes;
     size_t at; /* next to be given */
+
+    enum query_aggregate_kind *kinds; /* of the aggregates, which may be gone; owned */
+    struct query_runs_rules rules;
+    struct query_runs runs;
+    struct query_merge *merge; /* of a finished spool with runs; owned */
 };
 
 struct query_spool *query_spool_new(const struct query_spool_options *options)
@@ -33,6 +44,20 @@ struct query_spool *query_spool_new(const struct query_spool_options *options)
     if (!spool->options.bytes_max)
         spool->options.bytes_max = BYTES_DEFAULT;
     buf_init(&spool->bound_bytes, BUF_DEFAULT_MAX);
+    spool->kinds =
+        memory_alloc(memory_array_size(options->aggregate_count + 1, sizeof *spool->kinds));
+    for (size_t i = 0; i < options->aggregate_count; i++)
+        spool->kinds[i] = options->aggregates[i].kind;
+    spool->options.aggregates = NULL;
+    spool->rules = (struct query_runs_rules){
+        .ties_backwards = options->ties_backwards,
+        .by_identity = options->whole && options->identities && !options->aggregate_count,
+        .unite = options->identities,
+        .kinds = spool->kinds,
+        .kind_count = options->aggregate_count,
+        .bytes_max = spool->options.bytes_max,
+    };
+    query_runs_init(&spool->runs, options->spill);
     return spool;
 }
 
@@ -44,13 +69,22 @@ static void row_free(struct query_spool *spool, struct query_spool_row *row)
     memory_free(row);
 }
 
+static void rows_free(struct query_spool *spool)
+{
+    for (size_t i = 0; i < spool->count; i++)
+        row_free(spool, spool->rows[i]);
+    spool->count = 0;
+}
+
 void query_spool_free(struct query_spool *spool)
 {
     if (!spool)
         return;
-    for (size_t i = 0; i < spool->count; i++)
-        row_free(spool, spool->rows[i]);
+    query_merge_free(spool->merge);
+    query_runs_done(&spool->runs);
+    rows_free(spool);
     memory_free(spool->rows);
+    memory_free(spool->kinds);
     memory_free(spool->table);
     buf_done(&spool->bound_bytes);
     memory_free(spool);
@@ -66,11 +100,21 @@ static int places_order(const struct query_place *a, const struct query_place *b
     return order ? order : (a->rows > b->rows) - (a->rows < b->rows);
 }
 
-static int rows_order(const void *a, const void *b, void *spool)
+static int rows_order(const void *a, const void *b, void *rules)
 {
-    return places_order(&(*(struct query_spool_row *const *)a)->place,
-                        &(*(struct query_spool_row *const *)b)->place,
-                        ((struct query_spool *)spool)->options.ties_backwards);
+    const struct query_spool_row *x = *(struct query_spool_row *const *)a;
+    const struct query_spool_row *y = *(struct query_spool_row *const *)b;
+
+    return query_runs_order(rules, &x->place, x->identity, &y->place, y->identity);
+}
+
+/* As the runs are sorted. */
+static void rows_sort(struct query_spool *spool)
+{
+    if (spool->count)
+        qsort_r(spool->rows, spool->count, sizeof *spool->rows, rows_order, &spool->rules);
+    for (size_t i = 0; i < spool->count; i++)
+        spool->rows[i]->index = i;
 }
 
 bool query_spool_wants(const struct query_spool *spool, const struct query_place *place)
@@ -134,12 +178,10 @@ static void bound_set(struct query_spool *spool, const struct query_place *place
 /* Keeps the first rows. */
 static void rows_cut(struct query_spool *spool, size_t kept)
 {
-    qsort_r(spool->rows, spool->count, sizeof *spool->rows, rows_order, spool);
+    rows_sort(spool);
     for (size_t i = kept; i < spool->count; i++)
         row_free(spool, spool->rows[i]);
     spool->count = kept;
-    for (size_t i = 0; i < kept; i++)
-        spool->rows[i]->index = i;
     bound_set(spool, &spool->rows[kept - 1]->place);
     if (spool->options.identities)
         table_make(spool, spool->table_size);
@@ -153,6 +195,40 @@ static bool no_room(const struct query_spool *spool, struct error *err)
                      spool->options.bytes_max);
 }
 
+/* The rows in memory become a run, if that is possible. */
+static bool rows_spill(struct query_spool *spool, bool *ret_spilled, struct error *err)
+{
+    *ret_spilled = false;
+    if (!spool->count || !query_spill_budget_works(spool->runs.budget))
+        return true;
+    rows_sort(spool);
+    if (!query_runs_add(&spool->runs, &spool->rules, spool->rows, spool->count,
+                        spool->options.context, ret_spilled, err))
+        return false;
+    if (!*ret_spilled)
+        return true;
+    rows_free(spool);
+    if (spool->table_size)
+        table_make(spool, spool->table_size);
+    return true;
+}
+
+/* Before something is added: what is there makes room for it. */
+static bool room_prepare(struct query_spool *spool, size_t bytes, struct error *err)
+{
+    bool spilled;
+
+    return spool->bytes + bytes <= spool->options.bytes_max || rows_spill(spool, &spilled, err);
+}
+
+static void rows_cut_to_fit(struct query_spool *spool)
+{
+    while (spool->bytes > spool->options.bytes_max && spool->count > 1) {
+        rows_cut(spool, spool->count / 2);
+        spool->overflowed = true;
+    }
+}
+
 /* Makes room after something was added. */
 static bool room_make(struct query_spool *spool, struct error *err)
 {
@@ -163,13 +239,29 @@ static bool room_make(struct query_spool *spool, struct error *err)
         rows_cut(spool, (size_t)rows_max);
     if (spool->bytes <= spool->options.bytes_max)
         return true;
+    /* One row that is larger than the memory goes to disk when the next one comes. */
+    if (spool->count == 1 && query_spill_budget_works(spool->runs.budget))
+        return true;
     if (spool->options.whole || spool->count < 2)
         return no_room(spool, err);
-    while (spool->bytes > spool->options.bytes_max && spool->count > 1) {
-        rows_cut(spool, spool->count / 2);
-        spool->overflowed = true;
-    }
+    rows_cut_to_fit(spool);
     return spool->bytes <= spool->options.bytes_max || no_room(spool, err);
+}
+
+bool query_spool_settle(struct query_spool *spool, bool *ret_moved, struct error *err)
+{
+    *ret_moved = false;
+    if (spool->bytes <= spool->options.bytes_max)
+        return true;
+    if (!rows_spill(spool, ret_moved, err))
+        return false;
+    if (*ret_moved || spool->count < 2)
+        return true; /* a single row has limits of its own */
+    if (spool->options.whole)
+        return no_room(spool, err);
+    rows_cut_to_fit(spool);
+    *ret_moved = true;
+    return true;
 }
 
 /* --- Rows ------------------------------------------------------------------------------------ */
@@ -184,23 +276,6 @@ static struct slice piece_copy(uint8_t **at, struct slice bytes)
     return copy;
 }
 
-/* Values are kept as the BSON of an array of one. */
-static void value_write(const struct document_value *value, struct buf *buf)
-{
-    size_t begin = document_begin(buf);
-
-    document_append(buf, SLICE("0"), value);
-    document_end(buf, begin);
-}
-
-static struct document_value value_read(struct slice bytes)
-{
-    struct document_value value = document_undefined();
-
-    (void)document_find_index(bytes, 0, &value);
-    return value;
-}
-
 static struct query_spool_row *row_new(struct query_spool *spool, const struct query_place *place,
                                        struct slice identity, const struct document_value *value)
 {
@@ -212,7 +287,7 @@ static struct query_spool_row *row_new(struct query_spool *spool, const struct q
 
     buf_init(&written, SIZE_MAX / 2);
     if (value)
-        value_write(value, &written);
+        query_runs_value_write(value, &written);
     size = sizeof *row + states + place->key.len + place->routing.len + identity.len + written.len;
     row = memory_alloc_zero(size);
     at = (uint8_t *)row->states + states;
@@ -220,12 +295,12 @@ static struct query_spool_row *row_new(struct query_spool *spool, const struct q
     row->place.key = piece_copy(&at, place->key);
     row->place.routing = piece_copy(&at, place->routing);
     row->identity = piece_copy(&at, identity);
-    row->value = value ? value_read(piece_copy(&at, buf_slice(&written))) : document_undefined();
+    row->value = value ? query_runs_value_read(piece_copy(&at, buf_slice(&written)))
+                       : document_undefined();
     row->hash = identity_hash(identity);
     row->bytes = size + ROW_OVERHEAD;
     for (size_t i = 0; i < spool->options.aggregate_count; i++)
-        query_aggregate_init(&row->states[i], spool->options.aggregates[i].kind,
-                             spool->options.bytes_max);
+        query_aggregate_init(&row->states[i], spool->kinds[i], spool->options.bytes_max);
     return row;
 }
 
@@ -247,6 +322,15 @@ static void rows_put(struct query_spool *spool, struct query_spool_row *row)
         table_put(spool, row);
 }
 
+/* The row is the spool's from here on, or gone. */
+static bool rows_take_in(struct query_spool *spool, struct query_spool_row *row, struct error *err)
+{
+    bool prepared = room_prepare(spool, row->bytes, err);
+
+    rows_put(spool, row);
+    return prepared && room_make(spool, err);
+}
+
 bool query_spool_add(struct query_spool *spool, const struct query_place *place,
                      struct slice identity, const struct document_value *value, bool done,
                      struct query_spool_row **ret_row, struct error *err)
@@ -254,8 +338,7 @@ bool query_spool_add(struct query_spool *spool, const struct query_place *place,
     struct query_spool_row *row = row_new(spool, place, identity, value);
 
     row->done = done;
-    rows_put(spool, row);
-    if (!room_make(spool, err))
+    if (!rows_take_in(spool, row, err))
         return false;
     *ret_row = NULL;
     if (spool->options.identities)
@@ -284,8 +367,7 @@ bool query_spool_move(struct query_spool *spool, struct query_spool_row *row,
     moved->done = done || row->done;
     rows_take_out(spool, row);
     row_free(spool, row);
-    rows_put(spool, moved);
-    return room_make(spool, err);
+    return rows_take_in(spool, moved, err);
 }
 
 bool query_spool_feed(struct query_spool *spool, struct query_spool_row *row, size_t state,
@@ -337,8 +419,7 @@ static bool row_merge(struct query_spool *spool, struct query_spool *other,
             merged = query_spool_move(spool, known, &row->place, &row->value, row->done, err);
     } else if (query_spool_wants(spool, &row->place)) {
         other->bytes -= row->bytes;
-        rows_put(spool, row);
-        return room_make(spool, err);
+        return rows_take_in(spool, row, err);
     }
     row_free(other, row);
     return merged;
@@ -364,9 +445,23 @@ static void rows_bound(struct query_spool *spool)
         table_make(spool, spool->table_size);
 }
 
+/* Runs stay in the order they were made: what is in memory here comes before those of the other. If
+ * it cannot be spilled it is merged behind them, and only the order within lists shows it. */
+static bool runs_merge(struct query_spool *spool, struct query_spool *other, struct error *err)
+{
+    bool spilled;
+
+    if (!other->runs.count)
+        return true;
+    if (!rows_spill(spool, &spilled, err))
+        return false;
+    query_runs_adopt(&spool->runs, &other->runs);
+    return true;
+}
+
 bool query_spool_merge(struct query_spool *spool, struct query_spool *other, struct error *err)
 {
-    bool merged = true;
+    bool merged = runs_merge(spool, other, err);
     size_t i = 0;
 
     for (; i < other->count && merged; i++)
@@ -385,23 +480,126 @@ bool query_spool_merge(struct query_spool *spool, struct query_spool *other, str
 
 /* --- Giving ---------------------------------------------------------------------------------- */
 
-void query_spool_finish(struct query_spool *spool)
+/* Sorts by place what the runs by identity are merged into. */
+static bool identities_sort(struct query_spool *spool, struct error *err)
 {
-    if (spool->count)
-        qsort_r(spool->rows, spool->count, sizeof *spool->rows, rows_order, spool);
-    spool->at = 0;
+    struct query_spool_options options = spool->options;
+    CLEANUP(query_spool_free) struct query_spool *sorted = NULL;
+    CLEANUP(query_merge_free) struct query_merge *merge = NULL;
+    struct query_spool_row *row, *ignored;
+    struct query_spool swapped;
+
+    options.identities = options.whole = false;
+    options.spill = spool->runs.budget;
+    sorted = query_spool_new(&options);
+    if (!query_merge_new(&spool->rules, spool->runs.list, spool->runs.count, spool->rows,
+                         spool->count, &merge, err))
+        return false;
+    for (;;) {
+        if ((options.context && !query_work(options.context, 4, err)) ||
+            !query_merge_next(merge, &row, err))
+            return false;
+        if (!row)
+            break;
+        if (!row->done && query_spool_wants(sorted, &row->place) &&
+            !query_spool_add(sorted, &row->place, SLICE_NONE, &row->value, false, &ignored, err))
+            return false;
+    }
+    swapped = *spool;
+    *spool = *sorted;
+    *sorted = swapped;
+    return true;
 }
 
-struct query_spool_row *query_spool_next(struct query_spool *spool)
+/* A spool that waits for its next page is better on disk than in memory, if it is there in part. */
+static bool runs_finish(struct query_spool *spool, struct error *err)
 {
+    bool spilled;
+
+    return rows_spill(spool, &spilled, err) &&
+           query_runs_finish(&spool->runs, &spool->rules, spool->options.context, err);
+}
+
+bool query_spool_finish(struct query_spool *spool, struct error *err)
+{
+    rows_sort(spool);
+    if (spool->runs.count && !runs_finish(spool, err))
+        return false;
+    if (spool->runs.count && spool->rules.by_identity &&
+        (!identities_sort(spool, err) || !query_spool_finish(spool, err)))
+        return false;
+    if (spool->rules.by_identity) {
+        spool->rules.by_identity = false; /* all are in memory */
+        rows_sort(spool);
+    }
+    spool->options.context = NULL;
+    spool->at = 0;
+    return spool->merge || !spool->runs.count ||
+           query_merge_new(&spool->rules, spool->runs.list, spool->runs.count, spool->rows,
+                           spool->count, &spool->merge, err);
+}
+
+/* Above the bound rows are not whole, or nobody will ask for them. */
+static bool merged_has_more(struct query_spool *spool, bool *ret_more, struct error *err)
+{
+    const struct query_place *place;
+
+    if (!query_merge_look(spool->merge, &place, err))
+        return false;
+    *ret_more = place && query_spool_wants(spool, place);
+    return true;
+}
+
+static bool merged_next(struct query_spool *spool, struct query_spool_row **ret_row,
+                        struct error *err)
+{
+    bool more;
+
+    do {
+        if (!merged_has_more(spool, &more, err) ||
+            (more && !query_merge_next(spool->merge, ret_row, err)))
+            return false;
+    } while (more && (*ret_row)->done);
+    if (!more)
+        *ret_row = NULL;
+    return true;
+}
+
+bool query_spool_next(struct query_spool *spool, struct query_spool_row **ret_row,
+                      struct error *err)
+{
+    *ret_row = NULL;
+    if (spool->merge)
+        return merged_next(spool, ret_row, err);
     while (spool->at < spool->count && spool->rows[spool->at]->done)
         spool->at++;
-    return spool->at < spool->count ? spool->rows[spool->at++] : NULL;
+    if (spool->at < spool->count)
+        *ret_row = spool->rows[spool->at++];
+    return true;
 }
 
-bool query_spool_has_more(const struct query_spool *spool)
+bool query_spool_has_more(struct query_spool *spool, bool *ret_more, struct error *err)
 {
-    return spool->at < spool->count;
+    if (spool->merge)
+        return merged_has_more(spool, ret_more, err);
+    *ret_more = spool->at < spool->count;
+    return true;
+}
+
+bool query_spool_shrink(struct query_spool *spool)
+{
+    struct error ignored;
+    bool spilled;
+
+    if (spool->merge || spool->at >= spool->count)
+        return false;
+    if (!query_runs_add(&spool->runs, &spool->rules, spool->rows + spool->at,
+                        spool->count - spool->at, NULL, &spilled, &ignored) ||
+        !spilled)
+        return false;
+    rows_free(spool);
+    return query_merge_new(&spool->rules, spool->runs.list, spool->runs.count, NULL, 0,
+                           &spool->merge, &ignored);
 }
 
 bool query_spool_overflowed(const struct query_spool *spool)
@@ -411,7 +609,12 @@ bool query_spool_overflowed(const struct query_spool *spool)
 
 size_t query_spool_bytes(const struct query_spool *spool)
 {
-    return spool->bytes;
+    return spool->bytes + (spool->merge ? query_merge_bytes(spool->merge) : 0);
+}
+
+uint64_t query_spool_spilled(const struct query_spool *spool)
+{
+    return spool->runs.count ? query_spill_budget_bytes(spool->runs.budget) : 0;
 }
 
 size_t query_spool_count(const struct query_spool *spool)

@@ -125,10 +125,11 @@ struct queries_rows *queries_run(struct queries *f, const struct query_plan *pla
     rows->arena = f->arena;
     how->pages = 0;
     how->charge_cru = 0;
+    how->spilled_bytes = 0;
     if (f->build.failed)
         fail_msg("%s", f->build.error.message);
     if (how->cached && !f->cache)
-        f->cache = query_cache_new(1 << 24);
+        f->cache = query_cache_new(1 << 24, UINT64_MAX);
     do {
         struct query_request request = {
             .space = &f->test.space,
@@ -137,6 +138,7 @@ struct queries_rows *queries_run(struct queries *f, const struct query_plan *pla
             .continuation = continuation,
             .limits = {.rows_max = how->page ? how->page : 3, .memory_max = how->memory_max},
             .cache = how->cached ? f->cache : NULL,
+            .spill = how->spill,
             .executor = how->executor,
             .explain = true,
             .arena = f->arena,
@@ -157,6 +159,7 @@ struct queries_rows *queries_run(struct queries *f, const struct query_plan *pla
         continuation = how->last.continuation;
         assert_true(continuation.len <= QUERY_CONTINUATION_MAX);
         how->charge_cru += how->last.charge_cru;
+        how->spilled_bytes += how->last.metrics.spilled_bytes;
         assert_true(++how->pages < 5000);
     } while (continuation.len);
     return rows;

@@ -63,9 +63,11 @@ struct queries_how {
     struct query_scope scope;
     size_t memory_max;
     bool cached;
+    struct query_spill *spill;
     const struct query_executor *executor;
     size_t pages;            /* out */
     int64_t charge_cru;      /* out: of all pages */
+    uint64_t spilled_bytes;  /* out: the same */
     struct query_page last;  /* out */
     const char *explain_has; /* the first page's explanation contains this */
 };

@@ -27,7 +27,7 @@ struct rest *rest_new(const struct rest_options *options)
     rest->options = *options;
     if (options->metadata_ru)
         rest->metadata = rest_metadata_budgets_new(options->metadata_ru);
-    rest->queries = query_cache_new(QUERY_CACHE_BYTES);
+    rest->queries = query_cache_new(QUERY_CACHE_BYTES, 0);
     clock_http_date(clock_read_wall_ms(options->services.clock), rest->since);
     return rest;
 }

@@ -14,6 +14,33 @@ static void add(struct query_spool *spool, const char *key, int32_t number)
         assert_ok(query_spool_add(spool, &place, SLICE_NONE, &value, false, &row, &err), &err);
 }
 
+static void finish(struct query_spool *spool)
+{
+    struct error err;
+
+    assert_ok(query_spool_finish(spool, &err), &err);
+}
+
+enum { NONE = -1 };
+
+static int32_t next(struct query_spool *spool)
+{
+    struct query_spool_row *row;
+    struct error err;
+
+    assert_ok(query_spool_next(spool, &row, &err), &err);
+    return row ? row->value.int32 : NONE;
+}
+
+static bool has_more(struct query_spool *spool)
+{
+    struct error err;
+    bool more;
+
+    assert_ok(query_spool_has_more(spool, &more, &err), &err);
+    return more;
+}
+
 static void rows_come_in_the_order_of_their_places(void **state UNUSED)
 {
     CLEANUP(query_spool_free)
@@ -23,12 +50,12 @@ static void rows_come_in_the_order_of_their_places(void **state UNUSED)
     add(spool, "c", 1);
     add(spool, "a", 3);
     add(spool, "a", 2);
-    query_spool_finish(spool);
-    assert_int_equal(query_spool_next(spool)->value.int32, 2);
-    assert_int_equal(query_spool_next(spool)->value.int32, 3);
-    assert_true(query_spool_has_more(spool));
-    assert_int_equal(query_spool_next(spool)->value.int32, 1);
-    assert_null(query_spool_next(spool));
+    finish(spool);
+    assert_int_equal(next(spool), 2);
+    assert_int_equal(next(spool), 3);
+    assert_true(has_more(spool));
+    assert_int_equal(next(spool), 1);
+    assert_int_equal(next(spool), NONE);
     assert_false(query_spool_overflowed(spool));
 }
 
@@ -44,11 +71,11 @@ static void a_full_spool_keeps_the_smallest_and_says_so(void **state UNUSED)
         snprintf(key, sizeof key, "%04d", (i * 7919) % 1000);
         add(spool, key, (i * 7919) % 1000);
     }
-    query_spool_finish(spool);
+    finish(spool);
     assert_true(query_spool_overflowed(spool));
     assert_true(query_spool_bytes(spool) <= 4000 && query_spool_count(spool) > 5);
-    for (int32_t i = 0; query_spool_has_more(spool); i++)
-        assert_int_equal(query_spool_next(spool)->value.int32, i);
+    for (int32_t i = 0; has_more(spool); i++)
+        assert_int_equal(next(spool), i);
 }
 
 static void no_more_rows_are_kept_than_will_be_asked_for(void **state UNUSED)
@@ -62,10 +89,10 @@ static void no_more_rows_are_kept_than_will_be_asked_for(void **state UNUSED)
         snprintf(key, sizeof key, "%04d", i);
         add(spool, key, i);
     }
-    query_spool_finish(spool);
+    finish(spool);
     assert_true(query_spool_count(spool) < 1000);
     assert_false(query_spool_overflowed(spool));
-    assert_int_equal(query_spool_next(spool)->value.int32, 1);
+    assert_int_equal(next(spool), 1);
 }
 
 static void an_identity_moves_to_its_smallest_place(void **state UNUSED)
@@ -86,10 +113,10 @@ static void an_identity_moves_to_its_smallest_place(void **state UNUSED)
     assert_ok(
         query_spool_move(spool, query_spool_find(spool, SLICE("x")), &early, &value, false, &err),
         &err);
-    query_spool_finish(spool);
-    assert_int_equal(query_spool_next(spool)->value.int32, 1);
-    assert_int_equal(query_spool_next(spool)->value.int32, 2);
-    assert_null(query_spool_next(spool));
+    finish(spool);
+    assert_int_equal(next(spool), 1);
+    assert_int_equal(next(spool), 2);
+    assert_int_equal(next(spool), NONE);
 }
 
 static void what_must_be_whole_is_refused_when_it_does_not_fit(void **state UNUSED)
@@ -115,13 +142,13 @@ static struct query_spool *small_spool(void)
         query_spool_new(&(struct query_spool_options){.rows_max = UINT64_MAX});
 
     add(spool, "a", 1);
-    query_spool_finish(spool);
+    finish(spool);
     return spool;
 }
 
 static void a_result_is_taken_once_and_only_by_its_query(void **state UNUSED)
 {
-    CLEANUP(query_cache_free) struct query_cache *cache = query_cache_new(100000);
+    CLEANUP(query_cache_free) struct query_cache *cache = query_cache_new(100000, 0);
     uint64_t number = query_cache_put(cache, 7, small_spool());
     struct query_spool *spool;
 
@@ -138,7 +165,7 @@ static void the_oldest_result_makes_room(void **state UNUSED)
 {
     struct query_spool *first = small_spool();
     CLEANUP(query_cache_free)
-    struct query_cache *cache = query_cache_new(3 * query_spool_bytes(first));
+    struct query_cache *cache = query_cache_new(3 * query_spool_bytes(first), 0);
     uint64_t oldest = query_cache_put(cache, 1, first), last = 0;
     struct query_spool *spool;
 
