@@ -79,7 +79,8 @@ uint64_t query_cache_put(struct query_cache *cache, uint64_t fingerprint, struct
     uint64_t number = 0;
 
     if (query_spool_bytes(spool) > cache->bytes_max &&
-        (!query_spool_shrink(spool) || query_spool_bytes(spool) > cache->bytes_max)) {
+        (!cache->bytes_max || !query_spool_shrink(spool) ||
+         query_spool_bytes(spool) > cache->bytes_max)) {
         query_spool_free(spool);
         return 0;
     }

@@ -447,7 +447,7 @@ bool query_spool_run(struct query_run_state *run, bool *ret_more, struct error *
         return false;
     if (!query_spool_has_more(s.spool, &left, err))
         return false;
-    *ret_more = !run->finished && (run->full || query_spool_overflowed(s.spool) || left);
+    *ret_more = !run->finished && (query_spool_overflowed(s.spool) || left);
     if (*ret_more && left && cache)
         run->at.cached = query_cache_put(cache, run->plan->fingerprint, TAKE(s.spool));
     run->spilled_bytes = query_spill_budget_written(spill);

@@ -3,6 +3,7 @@
 #include "server/metrics.h"
 
 #include "base/clock.h"
+#include "query/spill.h"
 
 #include <dirent.h>
 #include <sys/resource.h>
@@ -135,6 +136,18 @@ static void workers_print(struct net_workers *workers, struct buf *out)
            m.refused);
 }
 
+static void queries_print(const struct rest *front, struct buf *out)
+{
+    struct query_spill_metrics m;
+
+    rest_spill_metrics(front, &m);
+    single(out, "orrery_query_spilled_bytes", "gauge", "Bytes of queries on disk.", m.bytes);
+    single(out, "orrery_query_spilled_bytes_total", "counter", "Bytes queries wrote to disk.",
+           m.bytes_written);
+    single(out, "orrery_query_spill_failures_total", "counter",
+           "Queries that could not write to disk as much as they wanted.", m.failures);
+}
+
 struct node_sample {
     const char *name;
     bool up;
@@ -199,5 +212,6 @@ void metrics_print(const struct metrics_sources *sources, struct buf *out)
         connections_print(rest, out);
     requests_print(sources->http, out);
     workers_print(sources->workers, out);
+    queries_print(sources->front, out);
     nodes_print(sources->nodes, out);
 }

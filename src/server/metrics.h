@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "front/rest/rest.h"
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/workers.h"
@@ -17,6 +18,7 @@ struct metrics_sources {
     const struct net_http *http;
     struct net_workers *workers;
     const struct nodes *nodes;
+    const struct rest *front; /* the REST front */
     const struct log *log;
     int64_t started_ms; /* wall clock */
 };

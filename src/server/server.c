@@ -6,11 +6,13 @@
  * then, a handler is installed that ends the process at the second signal. */
 #include "server/server_private.h"
 
+#include "server/file.h"
 #include "server/notify.h"
 
 #include <arpa/inet.h>
 #include <openssl/crypto.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static sigset_t stop_and_reload(void)
@@ -141,9 +143,50 @@ static struct net_listener_settings listener_settings(const struct settings *set
     return listener;
 }
 
+/* Where queries spill to: what the settings say, else beside the data, else where the system keeps
+ * large temporary files. A directory that cannot be written to costs queries further passes, and is
+ * no reason not to start. */
+static void spill_directory_find(const struct server *server, char *path, size_t size)
+{
+    const char *wanted = server->settings->query_spill_directory;
+    const char *data = nodes_directory(server->nodes), *temporary = getenv("TMPDIR");
+    struct error err;
+    bool made = true;
+    int length;
+
+    if (wanted[0])
+        length = snprintf(path, size, "%s", wanted);
+    else if (data)
+        length = snprintf(path, size, "%s/tmp", data);
+    else
+        length = snprintf(path, size, "%s", temporary && temporary[0] ? temporary : "/var/tmp");
+    if ((size_t)length >= size)
+        made = error_set(&err, ERROR_CONFIGURATION, "the path of query.spill_directory is too long");
+    else if (wanted[0] || data)
+        made = server_file_make_directory(path, &err);
+    if (!made)
+        log_event(server->log, LOG_WARNING, "queries cannot spill to disk",
+                  LOG_TEXT("because", err.message));
+}
+
+static struct rest_query_limits query_limits(const struct settings *settings,
+                                               const char *directory)
+{
+    return (struct rest_query_limits){
+        .pause_ms = settings->query_pause_ms,
+        .deadline_ms = settings->query_deadline_ms,
+        .memory_bytes_max = (size_t)settings->query_memory_bytes_max,
+        .cache_bytes_max = (size_t)settings->query_cache_bytes_max,
+        .spill_directory = directory,
+        .spill_bytes_max = (uint64_t)settings->query_spill_bytes_max,
+        .spill_total_bytes_max = (uint64_t)settings->query_spill_total_bytes_max,
+    };
+}
+
 static struct rest *rest_make(struct server *server)
 {
     const struct settings *settings = server->settings;
+    char directory[4096];
     struct rest_options options = {
         .services = store_services(server->store, server->workers, server->log),
         .dev = settings->server_dev,
@@ -154,6 +197,8 @@ static struct rest *rest_make(struct server *server)
         .admin = server_admin_hooks(server),
     };
 
+    spill_directory_find(server, directory, sizeof directory);
+    options.queries = query_limits(settings, directory);
     static_assert((int)REST_SEAL_BYTES == (int)KEYS_SEAL_BYTES, "one seal");
     memcpy(options.seal, server->keys.seal, sizeof options.seal);
     return rest_new(&options);
@@ -178,6 +223,7 @@ static bool threads_start(struct server *server, struct error *err)
     sources->http = server->http;
     sources->workers = server->workers;
     sources->nodes = server->nodes;
+    sources->front = server->rest_front;
     sources->log = server->log;
     sources->started_ms = clock_wall_ms();
     return true;

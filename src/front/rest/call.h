@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 
 struct query_cache;
+struct query_spill;
 
 struct rest_call {
     const struct rest_options *options;
@@ -52,6 +53,7 @@ struct rest_call {
     struct rest_metadata_budgets *metadata; /* NULL: metadata is not held back */
     struct rest_metadata_ticket ticket;     /* of an operation on it */
     struct query_cache *queries;            /* unfinished results, of the front */
+    struct query_spill *spill;              /* the same, on disk */
     struct net_work work;
 };
 

@@ -20,11 +20,6 @@
 #include <inttypes.h>
 #include <xxhash.h>
 
-enum {
-    PAUSE_MS = 5000,     /* a page ends then, and the client comes again for more */
-    DEADLINE_MS = 60000, /* of what cannot be interrupted, such as a sort */
-};
-
 static const struct slice purpose = {(const uint8_t *)"query 1", 7};
 
 struct querying {
@@ -230,6 +225,7 @@ static struct query_scope scope_of(const struct querying *q)
 static bool query_page_run(struct querying *q, struct error *err)
 {
     struct rest_call *call = q->call;
+    const struct rest_query_limits *limits = &call->options->queries;
     int64_t now_ms = clock_read_monotonic_ms(call->services->clock);
     struct query_request request = {
         .space = &q->items.space,
@@ -239,9 +235,12 @@ static bool query_page_run(struct querying *q, struct error *err)
         .scope = scope_of(q),
         .limits = {.rows_max = q->rows_max,
                    .bytes_max = REST_FEED_BYTES_MAX,
-                   .pause_ms = now_ms + PAUSE_MS,
-                   .deadline_ms = now_ms + DEADLINE_MS},
+                   .pause_ms = now_ms + limits->pause_ms,
+                   .deadline_ms = now_ms + limits->deadline_ms,
+                   .memory_max = limits->memory_bytes_max,
+                   .cancelled = net_http_cancelled_flag(call->http)},
         .cache = call->queries,
+        .spill = call->spill,
         .timed = rest_headers_true(&call->headers, REST_HEADER_POPULATE_QUERY_METRICS),
         .explain = rest_query_wants_indexes(call),
         .arena = call->arena,

@@ -6,16 +6,16 @@
 #include "front/rest/answer.h"
 #include "front/rest/call.h"
 #include "query/cache.h"
+#include "query/spill.h"
 #include "throughput/cost.h"
 
 #include <time.h>
-
-enum { QUERY_CACHE_BYTES = 64 * 1024 * 1024 };
 
 struct rest {
     struct rest_options options;
     struct rest_metadata_budgets *metadata; /* NULL: metadata is not held back */
     struct query_cache *queries;            /* unfinished results between two pages */
+    struct query_spill *spill;              /* what of them, and of others, is on disk */
     char since[CLOCK_HTTP_DATE_LEN + 1];
     atomic_uint under_way;
 };
@@ -27,9 +27,20 @@ struct rest *rest_new(const struct rest_options *options)
     rest->options = *options;
     if (options->metadata_ru)
         rest->metadata = rest_metadata_budgets_new(options->metadata_ru);
-    rest->queries = query_cache_new(QUERY_CACHE_BYTES, 0);
+    rest->spill = query_spill_new(&(struct query_spill_options){
+        .directory = options->queries.spill_directory,
+        .query_bytes_max = options->queries.spill_bytes_max,
+        .total_bytes_max = options->queries.spill_total_bytes_max});
+    /* results whose clients never come back must leave room for others */
+    rest->queries = query_cache_new(options->queries.cache_bytes_max,
+                                    options->queries.spill_total_bytes_max / 2);
     clock_http_date(clock_read_wall_ms(options->services.clock), rest->since);
     return rest;
+}
+
+void rest_spill_metrics(const struct rest *rest, struct query_spill_metrics *ret_metrics)
+{
+    query_spill_metrics(rest->spill, ret_metrics);
 }
 
 void rest_wait(struct rest *rest)
@@ -46,6 +57,7 @@ void rest_free(struct rest *rest)
         return;
     rest_metadata_budgets_free(rest->metadata);
     query_cache_free(rest->queries);
+    query_spill_free(rest->spill);
     memory_free(rest);
 }
 
@@ -227,6 +239,7 @@ void rest_handle(struct net_http_request *request, void *context)
     call->since = rest->since;
     call->metadata = rest->metadata;
     call->queries = rest->queries;
+    call->spill = rest->spill;
     call->under_way = &rest->under_way;
     call->http = request;
     call->arena = request->arena;

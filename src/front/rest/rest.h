@@ -22,6 +22,17 @@ enum rest_consistency {
 
 enum { REST_SEAL_BYTES = 32 };
 
+/* What one query may use, and all together. */
+struct rest_query_limits {
+    int64_t pause_ms;              /* a page ends then, and the client comes again for more */
+    int64_t deadline_ms;           /* of what cannot be interrupted, such as a sort */
+    size_t memory_bytes_max;       /* of what a query sorts, groups or makes distinct */
+    size_t cache_bytes_max;        /* of results between two pages */
+    const char *spill_directory;   /* where the rest goes */
+    uint64_t spill_bytes_max;      /* of one query; 0: nothing is spilled */
+    uint64_t spill_total_bytes_max; /* of all; the same */
+};
+
 struct rest_options {
     struct front_services services;
     uint8_t seal[REST_SEAL_BYTES];     /* what continuations are sealed with */
@@ -30,11 +41,16 @@ struct rest_options {
     bool accounts_by_use;              /* an account is made when it is first named */
     uint32_t metadata_ru;              /* RU/s of an account for metadata; 0: not held back */
     const char *host_suffix;  /* hosts LABEL.suffix name the account LABEL; besides .localhost */
+    struct rest_query_limits queries;
     struct admin_hooks admin; /* what /_orrery/ asks of the server */
 };
 
 /* Options are copied, the texts in them are borrowed. */
 struct rest *rest_new(const struct rest_options *options);
+
+/* What queries have spilled. */
+struct query_spill_metrics;
+void rest_spill_metrics(const struct rest *rest, struct query_spill_metrics *ret_metrics);
 
 /* Waits for the writes that a committer will still end. After the listeners have gone, before the
  * loops go. */
