@@ -62,7 +62,8 @@ struct query_request {
     struct query_page_limits limits;
     struct query_udf_host udf;
     struct query_cache *cache; /* NULL: unfinished results are computed anew for each page */
-    struct query_spill *spill; /* NULL: what does not fit the memory is computed in several passes */
+    struct query_spill
+        *spill; /* NULL: what does not fit the memory is computed in several passes */
     const struct query_executor *executor; /* NULL: all is done by the calling thread */
     bool timed;                            /* times of steps are measured */
     bool explain;                          /* page.explain is filled */

@@ -303,12 +303,11 @@ static struct query_spool_options options_of(const struct query_run_state *run,
 static bool groups_to_rows(struct query_run_state *run, struct spooling *s, struct error *err)
 {
     CLEANUP(query_spool_free) struct query_spool *groups = TAKE(s->spool);
-    struct query_spool_options options = {
-        .bytes_max = run->request->limits.memory_max,
-        .rows_max = UINT64_MAX,
-        .identities = true,
-        .spill = run->spill,
-        .context = &run->context};
+    struct query_spool_options options = {.bytes_max = run->request->limits.memory_max,
+                                          .rows_max = UINT64_MAX,
+                                          .identities = true,
+                                          .spill = run->spill,
+                                          .context = &run->context};
     struct query_spool_row *row;
 
     s->spool = query_spool_new(&options);

@@ -1,6 +1,7 @@
 /* Runs are merged by a heap of their first rows. When a level has as many as can be merged at once
- * they become one of the next level, so that each row is written as often as there are levels, which
- * with 64 MB of memory is once up to 4 GB. Only neighbours are merged, which keeps them in order.
+ * they become one of the next level, so that each row is written as often as there are levels,
+ * which with 64 MB of memory is once up to 4 GB. Only neighbours are merged, which keeps them in
+ * order.
  *
  * A row in a run, in the machine's own byte order, for no other will read it:
  *
@@ -105,7 +106,7 @@ struct source {
     struct slice identity;
     struct document_value value;
     bool done;
-    struct slice states;                    /* of a run, */
+    struct slice states;                     /* of a run, */
     const struct query_spool_row *in_memory; /* or these */
     size_t len;
 };
@@ -232,11 +233,10 @@ bool query_merge_new(const struct query_runs_rules *rules, const struct query_ru
     CLEANUP(query_merge_free) struct query_merge *merge = MEMORY_NEW(struct query_merge);
 
     merge->rules = *rules;
-    merge->sources =
-        memory_alloc_zero(memory_array_size(run_count + 1, sizeof *merge->sources));
+    merge->sources = memory_alloc_zero(memory_array_size(run_count + 1, sizeof *merge->sources));
     merge->heap = memory_alloc(memory_array_size(run_count + 1, sizeof *merge->heap));
-    merge->row = memory_alloc_zero(sizeof *merge->row +
-                                   rules->kind_count * sizeof(struct query_aggregate));
+    merge->row =
+        memory_alloc_zero(sizeof *merge->row + rules->kind_count * sizeof(struct query_aggregate));
     for (; merge->source_count < run_count; merge->source_count++)
         query_spill_reader_init(&merge->sources[merge->source_count].reader,
                                 &runs[merge->source_count].spilled, block_len(rules));
@@ -352,11 +352,9 @@ bool query_merge_next(struct query_merge *merge, struct query_spool_row **ret_ro
         return true;
     merge->held = heap_pop(merge);
     for (size_t i = 0; i < merge->rules.kind_count; i++)
-        query_aggregate_init(&merge->row->states[i], merge->rules.kinds[i],
-                             merge->rules.bytes_max);
+        query_aggregate_init(&merge->row->states[i], merge->rules.kinds[i], merge->rules.bytes_max);
     merge->has_states = true;
-    if (!states_add(merge, merge->held, err) ||
-        (merge->rules.unite && !equals_take(merge, err)))
+    if (!states_add(merge, merge->held, err) || (merge->rules.unite && !equals_take(merge, err)))
         return false;
     row_fill(merge, merge->held);
     *ret_row = merge->row;
@@ -473,8 +471,8 @@ static size_t level_count(const struct query_runs *runs)
 {
     size_t count = 1;
 
-    while (count < runs->count && runs->list[runs->count - count - 1].level ==
-                                      runs->list[runs->count - 1].level)
+    while (count < runs->count &&
+           runs->list[runs->count - count - 1].level == runs->list[runs->count - 1].level)
         count++;
     return count;
 }

@@ -1,8 +1,8 @@
 /* Runs: sorted rows of a spool that were spilled, and what they are merged into.
  *
- * Runs are kept in the order they were made, and where two rows are equal the one of the earlier run
- * comes first; so what is made of them does not depend on where one run ended and the next began.
- * For one thread. */
+ * Runs are kept in the order they were made, and where two rows are equal the one of the earlier
+ * run comes first; so what is made of them does not depend on where one run ended and the next
+ * began. For one thread. */
 #pragma once
 
 #include "query/context.h"

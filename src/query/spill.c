@@ -217,8 +217,8 @@ static struct query_spill_file *file_new(struct query_spill_budget *budget)
     if (fd < 0)
         return NULL;
     file = MEMORY_NEW(struct query_spill_file);
-    *file = (struct query_spill_file){
-        .refs = 1, .budget = query_spill_budget_ref(budget), .fd = fd};
+    *file =
+        (struct query_spill_file){.refs = 1, .budget = query_spill_budget_ref(budget), .fd = fd};
     return file;
 }
 

@@ -27,9 +27,9 @@ struct query_spill_io {
 };
 
 struct query_spill_options {
-    const char *directory;    /* copied */
-    uint64_t query_bytes_max; /* of one query; 0: nothing is spilled */
-    uint64_t total_bytes_max; /* of all together; 0: the same */
+    const char *directory;           /* copied */
+    uint64_t query_bytes_max;        /* of one query; 0: nothing is spilled */
+    uint64_t total_bytes_max;        /* of all together; 0: the same */
     const struct query_spill_io *io; /* NULL: the system's; borrowed */
 };
 

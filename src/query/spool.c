@@ -5,8 +5,8 @@
  *
  * Rows with identities that moved apart into several runs are one again when those are merged:
  * where equal identities have equal places, by place. DISTINCT by something else than the row needs
- * the least place of each identity (whole, and no states): its runs are sorted by identity, and what
- * they are merged into is sorted once more. */
+ * the least place of each identity (whole, and no states): its runs are sorted by identity, and
+ * what they are merged into is sorted once more. */
 #include "query/spool.h"
 
 #include "query/runs.h"
@@ -295,8 +295,8 @@ static struct query_spool_row *row_new(struct query_spool *spool, const struct q
     row->place.key = piece_copy(&at, place->key);
     row->place.routing = piece_copy(&at, place->routing);
     row->identity = piece_copy(&at, identity);
-    row->value = value ? query_runs_value_read(piece_copy(&at, buf_slice(&written)))
-                       : document_undefined();
+    row->value =
+        value ? query_runs_value_read(piece_copy(&at, buf_slice(&written))) : document_undefined();
     row->hash = identity_hash(identity);
     row->bytes = size + ROW_OVERHEAD;
     for (size_t i = 0; i < spool->options.aggregate_count; i++)

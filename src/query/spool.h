@@ -1,10 +1,10 @@
 /* Spool: rows that must be known before the first can be given: sorted, grouped or made distinct.
  *
  * What its memory does not hold is spilled to disk in sorted runs (query/runs.h), and merged when
- * it is given. Where nothing may be spilled, or no more, it keeps the smallest rows, by their place,
- * that its memory allows. If there were more it says so, and whoever wants the rest fills another
- * one from behind the last place: memory is bounded, and what is computed twice is bounded by how
- * often it overflows. Owned; for one thread. */
+ * it is given. Where nothing may be spilled, or no more, it keeps the smallest rows, by their
+ * place, that its memory allows. If there were more it says so, and whoever wants the rest fills
+ * another one from behind the last place: memory is bounded, and what is computed twice is bounded
+ * by how often it overflows. Owned; for one thread. */
 #pragma once
 
 #include "query/aggregate.h"

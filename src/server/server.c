@@ -161,7 +161,8 @@ static void spill_directory_find(const struct server *server, char *path, size_t
     else
         length = snprintf(path, size, "%s", temporary && temporary[0] ? temporary : "/var/tmp");
     if ((size_t)length >= size)
-        made = error_set(&err, ERROR_CONFIGURATION, "the path of query.spill_directory is too long");
+        made =
+            error_set(&err, ERROR_CONFIGURATION, "the path of query.spill_directory is too long");
     else if (wanted[0] || data)
         made = server_file_make_directory(path, &err);
     if (!made)
@@ -169,8 +170,7 @@ static void spill_directory_find(const struct server *server, char *path, size_t
                   LOG_TEXT("because", err.message));
 }
 
-static struct rest_query_limits query_limits(const struct settings *settings,
-                                               const char *directory)
+static struct rest_query_limits query_limits(const struct settings *settings, const char *directory)
 {
     return (struct rest_query_limits){
         .pause_ms = settings->query_pause_ms,

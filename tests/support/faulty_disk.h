@@ -1,5 +1,5 @@
-/* Faulty disk: where queries spill to in tests: memory, which writes in small pieces, and fails when
- * it is told to. */
+/* Faulty disk: where queries spill to in tests: memory, which writes in small pieces, and fails
+ * when it is told to. */
 #pragma once
 
 #include "query/spill.h"

@@ -27,10 +27,10 @@ struct rest *rest_new(const struct rest_options *options)
     rest->options = *options;
     if (options->metadata_ru)
         rest->metadata = rest_metadata_budgets_new(options->metadata_ru);
-    rest->spill = query_spill_new(&(struct query_spill_options){
-        .directory = options->queries.spill_directory,
-        .query_bytes_max = options->queries.spill_bytes_max,
-        .total_bytes_max = options->queries.spill_total_bytes_max});
+    rest->spill = query_spill_new(
+        &(struct query_spill_options){.directory = options->queries.spill_directory,
+                                      .query_bytes_max = options->queries.spill_bytes_max,
+                                      .total_bytes_max = options->queries.spill_total_bytes_max});
     /* results whose clients never come back must leave room for others */
     rest->queries = query_cache_new(options->queries.cache_bytes_max,
                                     options->queries.spill_total_bytes_max / 2);

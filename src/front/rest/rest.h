@@ -24,12 +24,12 @@ enum { REST_SEAL_BYTES = 32 };
 
 /* What one query may use, and all together. */
 struct rest_query_limits {
-    int64_t pause_ms;              /* a page ends then, and the client comes again for more */
-    int64_t deadline_ms;           /* of what cannot be interrupted, such as a sort */
-    size_t memory_bytes_max;       /* of what a query sorts, groups or makes distinct */
-    size_t cache_bytes_max;        /* of results between two pages */
-    const char *spill_directory;   /* where the rest goes */
-    uint64_t spill_bytes_max;      /* of one query; 0: nothing is spilled */
+    int64_t pause_ms;               /* a page ends then, and the client comes again for more */
+    int64_t deadline_ms;            /* of what cannot be interrupted, such as a sort */
+    size_t memory_bytes_max;        /* of what a query sorts, groups or makes distinct */
+    size_t cache_bytes_max;         /* of results between two pages */
+    const char *spill_directory;    /* where the rest goes */
+    uint64_t spill_bytes_max;       /* of one query; 0: nothing is spilled */
     uint64_t spill_total_bytes_max; /* of all; the same */
 };
 
@@ -40,7 +40,7 @@ struct rest_options {
     enum rest_consistency consistency; /* of the account */
     bool accounts_by_use;              /* an account is made when it is first named */
     uint32_t metadata_ru;              /* RU/s of an account for metadata; 0: not held back */
-    const char *host_suffix;  /* hosts LABEL.suffix name the account LABEL; besides .localhost */
+    const char *host_suffix; /* hosts LABEL.suffix name the account LABEL; besides .localhost */
     struct rest_query_limits queries;
     struct admin_hooks admin; /* what /_orrery/ asks of the server */
 };

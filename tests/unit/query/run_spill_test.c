@@ -41,8 +41,8 @@ static struct query_plan *plan_add(struct plans *plans, const struct query_expre
 static void plan_group(struct queries *f, struct plans *plans, struct query_plan *plan,
                        size_t aggregates)
 {
-    static const enum query_aggregate_kind kinds[] = {QUERY_COUNT, QUERY_SUM, QUERY_AVG,
-                                                      QUERY_MIN,   QUERY_MAX};
+    static const enum query_aggregate_kind kinds[] = {QUERY_COUNT, QUERY_SUM, QUERY_AVG, QUERY_MIN,
+                                                      QUERY_MAX};
 
     plans->key = (struct query_group_key){queries_path(f, "b"), 1};
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)

@@ -178,10 +178,8 @@ static void queries_share_what_all_may_take(void **state UNUSED)
     struct error err;
 
     faulty_disk_init(&disk);
-    spill = query_spill_new(&(struct query_spill_options){.directory = "",
-                                                          .query_bytes_max = 1 << 20,
-                                                          .total_bytes_max = 1000000,
-                                                          .io = &disk.io});
+    spill = query_spill_new(&(struct query_spill_options){
+        .directory = "", .query_bytes_max = 1 << 20, .total_bytes_max = 1000000, .io = &disk.io});
     first = spool_on(spill, 50000);
     second = spool_on(spill, 50000);
     fill(first, 8009);
@@ -262,10 +260,8 @@ static void files_have_no_name(void **state UNUSED)
 
     scratch_init(&scratch);
     CLEANUP(query_spill_free)
-    struct query_spill *spill =
-        query_spill_new(&(struct query_spill_options){.directory = scratch.path,
-                                                      .query_bytes_max = 1 << 30,
-                                                      .total_bytes_max = 1 << 30});
+    struct query_spill *spill = query_spill_new(&(struct query_spill_options){
+        .directory = scratch.path, .query_bytes_max = 1 << 30, .total_bytes_max = 1 << 30});
     CLEANUP(query_spool_free) struct query_spool *spool = spool_on(spill, 20000);
 
     fill(spool, 3001);
