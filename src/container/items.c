@@ -46,15 +46,15 @@ void item_gates_free(struct item_gates *gates)
     memory_free(gates);
 }
 
+static struct gate *gate_find(struct item_gates *gates, struct slice key)
+{
+    return gates ? &gates->gates[XXH3_64bits(key.data, key.len) % GATES] : NULL;
+}
+
 static struct gate *gate_of(const struct item_space *space, struct slice logical,
                             const struct document_value *id, struct arena *arena)
 {
-    struct slice key;
-
-    if (!space->gates)
-        return NULL;
-    key = item_key(logical, id, arena);
-    return &space->gates->gates[XXH3_64bits(key.data, key.len) % GATES];
+    return gate_find(space->gates, item_key(logical, id, arena));
 }
 
 static void gate_enter(struct gate *gate)
@@ -96,6 +96,16 @@ static void gate_leave(struct gate *gate)
     mutex_unlock(&gate->lock);
     if (waiting)
         condition_signal(&gate->opened);
+}
+
+void item_gates_enter(struct item_gates *gates, struct slice key)
+{
+    gate_enter(gate_find(gates, key));
+}
+
+void item_gates_leave(struct item_gates *gates, struct slice key)
+{
+    gate_leave(gate_find(gates, key));
 }
 
 /* --- Finding the place ----------------------------------------------------------------------- */
@@ -325,7 +335,7 @@ static bool attempts_run(const struct item_space *space, struct slice logical,
 }
 
 /* Only what is written is held to the limits: what cannot be stored is simply not found. */
-static bool names_check(const struct item_space *space, const struct partition_key *key,
+bool items_names_check(const struct item_space *space, const struct partition_key *key,
                         const struct document_value *id, struct error *err)
 {
     if (space->key_limits.bytes_max &&
@@ -346,7 +356,7 @@ static bool write_at_gate(const struct item_space *space, const struct partition
     struct gate *gate = gate_of(space, logical, attempt->id, arena);
     bool done;
 
-    if (!names_check(space, key, attempt->id, err))
+    if (!items_names_check(space, key, attempt->id, err))
         return false;
     gate_enter(gate);
     done = attempts_run(space, logical, attempt, arena, ret_result, ret_work, err);
@@ -417,7 +427,7 @@ bool items_write_start(const struct item_space *space, const struct partition_ke
     bool warm;
 
     *ret_begun = false;
-    if (!names_check(space, key, id, err))
+    if (!items_names_check(space, key, id, err))
         return false;
     if (space->definition->unique_key_count)
         return true;
@@ -507,7 +517,7 @@ bool items_move(const struct item_space *space, const struct partition_key *from
     struct slice target = item_logical(&space->definition->key, to, arena);
     struct attempt attempt = {.id = id, .document = document, .options = options};
 
-    if (!names_check(space, to, id, err))
+    if (!items_names_check(space, to, id, err))
         return false;
     if (slice_equal(source, target))
         return error_set(err, ERROR_BAD_REQUEST, "the item has that partition key already");

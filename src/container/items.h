@@ -19,6 +19,11 @@ struct item_gates *item_gates_new(void);
 void item_gates_free(struct item_gates *gates); /* NULL is fine */
 CLEANUP_FN(struct item_gates *, item_gates_free)
 
+/* For transactions, which have no key of one item: waits at the gate of a key, such as a logical
+ * partition's. Whoever is at one takes no other. gates NULL: nothing happens. */
+void item_gates_enter(struct item_gates *gates, struct slice key);
+void item_gates_leave(struct item_gates *gates, struct slice key);
+
 /* One container as items see it: the map and how to get at the nodes it names. A plain value;
  * everything is borrowed. */
 struct item_space {
@@ -71,6 +76,11 @@ struct items_reference {
 NODISCARD bool items_read_many(const struct item_space *space,
                                const struct items_reference *references, size_t count,
                                struct arena *arena, struct item *ret_items, struct error *err);
+
+/* Whether a key and id may be written: within their limits, and no object or array.
+ * ERROR_BAD_REQUEST. */
+NODISCARD bool items_names_check(const struct item_space *space, const struct partition_key *key,
+                                 const struct document_value *id, struct error *err);
 
 /* Create, replace, upsert or delete. The document's partition key must be the given one: the
  * caller has extracted or compared it. ERROR_BAD_REQUEST: key or id is over its limit, or the key

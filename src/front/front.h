@@ -5,7 +5,7 @@
 #include "container/caretaker.h"
 #include "container/catalogue.h"
 #include "container/items.h"
-#include "container/meters.h"
+#include "container/metering.h"
 #include "net/workers.h"
 
 /* All borrowed; they outlive the front. */

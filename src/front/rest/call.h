@@ -79,6 +79,18 @@ void rest_answer_etag(struct rest_call *call, struct slice etag);
 NODISCARD bool rest_call_body(struct rest_call *call, struct slice *ret_document,
                               struct error *err);
 
+/* The same for a body of any JSON value; extra levels of nesting are allowed around what may be 128
+ * deep itself. */
+NODISCARD bool rest_call_body_value(struct rest_call *call, uint32_t extra_depth,
+                                    struct document_value *ret_value, struct error *err);
+
+/* Any JSON text as such a value. */
+NODISCARD bool rest_call_json(struct rest_call *call, struct slice text, uint32_t extra_depth,
+                              struct document_value *ret_value, struct error *err);
+
+/* An etag as clients send it, without its quotes if it has them. */
+struct slice rest_etag_bare(struct slice etag);
+
 /* Finds the account that host and path name, and its keys. ERROR_ACCOUNT_MISSING. */
 NODISCARD bool rest_account_find(struct rest_call *call, struct error *err);
 

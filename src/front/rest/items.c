@@ -1,6 +1,7 @@
 #include "front/rest/items.h"
 
 #include "document/json.h"
+#include "document/order.h"
 #include "front/rest/session.h"
 
 #include <inttypes.h>
@@ -99,21 +100,62 @@ bool rest_items_metered(struct rest_call *call, struct metered_call *ret_metered
     return true;
 }
 
+void rest_items_charged(struct rest_call *call, const struct metered_call *metered)
+{
+    call->charge_cru = metered->charge_cru;
+    call->wait_ms = metered->wait_ms;
+    if (metered->minute_used)
+        rest_answer_header(call, SLICE("x-ms-documentdb-is-ru-per-minute-used"), SLICE("true"));
+}
+
+bool rest_items_key_missing(struct error *err)
+{
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "PartitionKey value must be supplied for this operation.");
+}
+
+bool rest_items_key_mismatch(struct error *err)
+{
+    return error_set(err, ERROR_KEY_MISMATCH,
+                     "PartitionKey extracted from document doesn't match the one specified in the "
+                     "header");
+}
+
+bool rest_items_minimal(const struct rest_call *call)
+{
+    struct slice rest = rest_call_header(call, REST_HEADER_PREFER), preference;
+
+    while (rest.len) {
+        if (!slice_split(rest, ',', &preference, &rest)) {
+            preference = rest;
+            rest = SLICE_NONE;
+        }
+        if (slice_equal_nocase(slice_trim(preference), SLICE("return=minimal")))
+            return true;
+    }
+    return false;
+}
+
+bool rest_items_directive(struct slice text, bool *ret_not_indexed, struct error *err)
+{
+    *ret_not_indexed = slice_equal_nocase(text, SLICE("Exclude"));
+    if (text.data && !*ret_not_indexed && !slice_equal_nocase(text, SLICE("Include")) &&
+        !slice_equal_nocase(text, SLICE("Default")))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "x-ms-indexing-directive must be Default, Include or Exclude");
+    return true;
+}
+
 bool rest_items_options(struct rest_call *call, struct transaction_options *ret_options,
                         struct error *err)
 {
-    struct slice directive = rest_call_header(call, REST_HEADER_INDEXING_DIRECTIVE);
-
     *ret_options = (struct transaction_options){
         .if_match = rest_call_etag(call, REST_HEADER_IF_MATCH),
         .if_none_match = rest_call_etag(call, REST_HEADER_IF_NONE_MATCH),
-        .not_indexed = slice_equal_nocase(directive, SLICE("Exclude")),
     };
-    if (directive.data && !ret_options->not_indexed &&
-        !slice_equal_nocase(directive, SLICE("Include")) &&
-        !slice_equal_nocase(directive, SLICE("Default")))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "x-ms-indexing-directive must be Default, Include or Exclude");
+    if (!rest_items_directive(rest_call_header(call, REST_HEADER_INDEXING_DIRECTIVE),
+                              &ret_options->not_indexed, err))
+        return false;
     if (rest_call_header(call, REST_HEADER_PRE_TRIGGER).len ||
         rest_call_header(call, REST_HEADER_POST_TRIGGER).len)
         return error_set(err, ERROR_NOT_SUPPORTED, "triggers are stored but do not run yet");
@@ -138,12 +180,20 @@ bool rest_item_id_check(struct slice id, struct error *err)
 {
     if (id.len == 0)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "one of the specified inputs is invalid: the id is empty");
+                         "One of the specified inputs is invalid: the id is empty");
     for (size_t i = 0; i < id.len; i++)
         if (id.data[i] == '/' || id.data[i] == '\\' || id.data[i] == '#')
             return error_set(
                 err, ERROR_BAD_REQUEST, "id \"%.*s\" has a character no id may have: %c",
                 (int)MIN(id.len, (size_t)ID_BYTES_SHOWN), (const char *)id.data, id.data[i]);
+    return true;
+}
+
+bool rest_item_size_check(const struct rest_items *items, struct slice document, struct error *err)
+{
+    if (document.len > items->space.item_bytes_max)
+        return error_set(err, ERROR_TOO_LARGE, "an item of %zu bytes is over the limit of %zu",
+                         document.len, items->space.item_bytes_max);
     return true;
 }
 
@@ -179,12 +229,37 @@ bool rest_item_clean(struct slice document, struct arena *arena, struct slice *r
     }
     if (id.type != DOCUMENT_STRING)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "one of the specified inputs is invalid: id is missing or not a text");
+                         "One of the specified inputs is invalid: id is missing or not a text");
     if (!rest_item_id_check(id.text, err))
         return false;
     *ret_item = system ? stripped(document, arena) : document;
     *ret_id = id;
     return true;
+}
+
+bool rest_item_names(const struct rest_items *items, struct slice item_key, struct arena *arena,
+                     struct partition_key *ret_key, struct document_value *ret_id,
+                     struct error *err)
+{
+    const struct partition_definition *definition = &items->space.definition->key;
+    struct item_key_parts parts;
+    struct slice pk, id;
+
+    if (!item_key_split(definition, item_key, &parts, err))
+        return false;
+    pk = slice_skip(parts.logical, parts.routing.len);
+    id = parts.id;
+    return partition_key_read(definition, &pk, arena, ret_key, err) &&
+           document_key_read(DOCUMENT_ORDER_SQL, &id, arena, ret_id, err);
+}
+
+struct slice rest_item_etag(const struct item *item, struct arena *arena)
+{
+    char etag[ITEM_ETAG_LEN + 2];
+
+    etag[0] = etag[ITEM_ETAG_LEN + 1] = '"';
+    item_etag(&item->header, etag + 1);
+    return arena_copy(arena, slice_of(etag, sizeof etag));
 }
 
 void rest_item_append(const struct rest_items *items, const struct item *item, uint64_t lsn,

@@ -1,0 +1,389 @@
+/* Choosing. Indexes are compared by how many entries they would have to walk, counted in the first
+ * physical partition that is asked and no further than QUERY_ESTIMATE_MAX: exact where it matters,
+ * a function of what is committed, and never dear. A point beats everything, an index beats a scan,
+ * two single values that are both frequent are intersected.
+ *
+ * An order that an index has is taken from it, unless the filter is so selective that sorting what
+ * it leaves costs less than walking the order. Objects and arrays have no entries at their own
+ * path; where some are, the order is made by sorting, for the index would leave them out. */
+#include "query/access_private.h"
+
+#include <xxhash.h>
+
+struct choosing {
+    const struct query_plan *plan;
+    struct query_spans *spans;
+    const struct item_space *space;
+    struct arena *arena;
+    struct query_conditions conditions;
+    struct query_targets targets;
+    struct query_index_uses uses;
+    struct error *err;
+};
+
+uint32_t query_access_mark(const struct query_access *access)
+{
+    uint64_t hash = (uint64_t)access->kind;
+
+    if (access->index)
+        hash = XXH3_64bits_withSeed(access->index->prefix.data, access->index->prefix.len, hash);
+    if (access->second)
+        hash = XXH3_64bits_withSeed(access->second->prefix.data, access->second->prefix.len, hash);
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+/* --- Counting -------------------------------------------------------------------------------- */
+
+static struct cursor_request cursor_of(const struct choosing *c, const struct query_index_use *use)
+{
+    return (struct cursor_request){.kind = CURSOR_INDEX,
+                                   .path = use->prefix,
+                                   .value_count = use->value_count,
+                                   .descending = use->descending,
+                                   .ranges = use->ranges.list,
+                                   .range_count = use->ranges.count,
+                                   .logical = c->targets.list[0].logical};
+}
+
+static bool first_view(struct choosing *c, struct view **ret_view)
+{
+    size_t first;
+
+    (void)query_spans_overlap(c->spans, c->targets.list[0].range, &first);
+    return query_spans_view(c->spans, first, ret_view, c->err);
+}
+
+static bool use_estimate(struct choosing *c, struct query_index_use *use)
+{
+    CLEANUP(cursor_free) struct cursor *cursor = NULL;
+    struct cursor_request request = cursor_of(c, use);
+    struct cursor_hit hit;
+    struct view *view;
+    bool more = true;
+
+    if (!first_view(c, &view) || !cursor_open(view, &request, &cursor, c->err))
+        return false;
+    while (more && use->estimate < QUERY_ESTIMATE_MAX &&
+           cursor_entries(cursor) < 2 * QUERY_ESTIMATE_MAX) {
+        if (!cursor_next(cursor, &hit, &more, c->err))
+            return false;
+        use->estimate += more;
+    }
+    if (more)
+        use->estimate = QUERY_ESTIMATE_MAX;
+    return true;
+}
+
+/* Single values first among equals, then those that settle more of the filter. */
+static bool is_better(const struct query_index_use *a, const struct query_index_use *b)
+{
+    if (a->estimate != b->estimate)
+        return a->estimate < b->estimate;
+    if (a->single != b->single)
+        return a->single;
+    return __builtin_popcountll(a->conjuncts) > __builtin_popcountll(b->conjuncts);
+}
+
+static bool best_find(struct choosing *c, bool count, const struct query_index_use **ret_best)
+{
+    const struct query_index_use *best = NULL;
+
+    for (size_t i = 0; i < c->uses.count; i++) {
+        if (count && !use_estimate(c, &c->uses.list[i]))
+            return false;
+        if (!best || is_better(&c->uses.list[i], best))
+            best = &c->uses.list[i];
+    }
+    *ret_best = best;
+    return true;
+}
+
+/* --- Orders ---------------------------------------------------------------------------------- */
+
+/* Has an item of the targets an array or object at the path? */
+static bool nested_probe(struct choosing *c, const struct document_path *path, bool *ret_some)
+{
+    CLEANUP(buf_done) struct buf below;
+
+    *ret_some = false;
+    buf_init(&below, BUF_DEFAULT_MAX);
+    index_path_append_below(path, &below);
+    for (size_t t = 0; t < c->targets.count && !*ret_some; t++) {
+        size_t first, count = query_spans_overlap(c->spans, c->targets.list[t].range, &first);
+
+        for (size_t i = first; i < first + count && !*ret_some; i++) {
+            CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+            struct slice min = item_family_key(c->arena, 'i', buf_slice(&below));
+            struct engine_range range = {min, cursor_prefix_end(c->arena, min)};
+            struct engine_entry entry;
+            struct view *view;
+
+            if (!query_spans_view(c->spans, i, &view, c->err) ||
+                !engine_iterator_new(view->scope.engine, view->snapshot, view->scope.partition,
+                                     range, false, ENGINE_READ_ANY, &iterator, c->err) ||
+                !engine_iterator_next(iterator, &entry, c->err))
+                return false;
+            *ret_some = entry.found == ENGINE_FOUND;
+        }
+    }
+    return true;
+}
+
+static bool ranges_reach_nested(const struct query_ranges *ranges)
+{
+    struct slice max = ranges->list[ranges->count - 1].max;
+
+    return slice_compare(max, SLICE("\x1C")) > 0; /* the rank of arrays: document/key.c */
+}
+
+/* The index that gives the order, if there is one and it holds all that belongs in it. */
+static bool order_find(struct choosing *c, const struct query_access_wish *wish,
+                       struct query_index_use *use, bool *ret_backwards, bool *ret_found)
+{
+    struct document_path path, below;
+    bool nested = false;
+
+    *ret_found = false;
+    if (!query_index_for_order(c->plan, c->space, &c->conditions, c->arena, use, ret_backwards,
+                               &path) ||
+        (wish->ties_fixed && wish->ties_backwards != *ret_backwards))
+        return true;
+    below = path;
+    below.end = DOCUMENT_PATH_END_ALL;
+    if (c->plan->order_free &&
+        (c->plan->query.order_count > 1 || !query_index_covers_undefined(c->space, &path)))
+        return true;
+    if (path.count && ranges_reach_nested(&use->ranges) && query_index_covers(c->space, &below) &&
+        !nested_probe(c, &path, &nested))
+        return false;
+    *ret_found = !nested;
+    return true;
+}
+
+/* --- Choosing -------------------------------------------------------------------------------- */
+
+static void index_take(struct choosing *c, const struct query_index_use *use,
+                       struct query_access *access)
+{
+    access->kind = QUERY_ACCESS_INDEX;
+    access->index = use;
+    (void)c;
+}
+
+/* An id for every logical partition that is asked: no index is needed. */
+static void point_find(struct choosing *c, struct query_access *access)
+{
+    for (size_t i = 0; i < c->targets.count; i++) {
+        if (!c->targets.list[i].logical.len)
+            return;
+    }
+    for (size_t i = 0; i < c->conditions.part_count; i++) {
+        const struct query_condition *part = &c->conditions.parts[i];
+
+        if (part->elements || !part->points || part->point_count != 1 || part->path.count != 1 ||
+            !slice_equal(part->path.segments[0].name, SLICE("id")))
+            continue;
+        access->kind = QUERY_ACCESS_POINT;
+        access->ids = part->points;
+        access->id_count = 1;
+        return;
+    }
+}
+
+/* Where a logical partition is read without a better index, the one of its key has its items in
+ * order of creation. */
+static void key_index_find(struct choosing *c, struct query_access *access)
+{
+    const struct partition_definition *definition = &c->space->definition->key;
+    struct query_index_use *use;
+    struct partition_key key;
+    struct slice bytes;
+    struct error ignored;
+    bool exact;
+
+    if (c->targets.count != 1 || !c->targets.list[0].logical.len || definition->system_key)
+        return;
+    bytes = c->targets.list[0].logical;
+    if (!partition_route_skip(definition, &bytes, &ignored) ||
+        !partition_key_read(definition, &bytes, c->arena, &key, &ignored))
+        return;
+    for (size_t i = 0; i < definition->path_count; i++) {
+        struct document_path path = definition->paths[i];
+
+        path.end = DOCUMENT_PATH_END_SCALAR;
+        if (key.components[i].type == DOCUMENT_UNDEFINED || !query_index_covers(c->space, &path))
+            continue;
+        use = ARENA_NEW(c->arena, struct query_index_use);
+        use->prefix = query_path_prefix(&path, c->arena);
+        use->value_count = 1;
+        use->ranges = query_ranges_point(&key.components[i], &exact, c->arena);
+        use->single = true;
+        use->exact = true; /* of no conjunct */
+        use->name = definition->texts[i];
+        index_take(c, use, access);
+        return;
+    }
+}
+
+static const struct query_index_use *second_find(const struct choosing *c,
+                                                 const struct query_index_use *first)
+{
+    const struct query_index_use *second = NULL;
+
+    if (!first->single || first->estimate < QUERY_ESTIMATE_MAX)
+        return NULL;
+    for (size_t i = 0; i < c->uses.count; i++) {
+        const struct query_index_use *use = &c->uses.list[i];
+
+        if (use != first && use->single && (!second || is_better(use, second)))
+            second = use;
+    }
+    return second;
+}
+
+static bool choose_unordered(struct choosing *c, bool wants_number_order,
+                             struct query_access *access)
+{
+    const struct query_index_use *best;
+
+    point_find(c, access);
+    if (access->kind == QUERY_ACCESS_POINT)
+        return true;
+    if (!best_find(c, c->uses.count > 1, &best))
+        return false;
+    if (best) {
+        index_take(c, best, access);
+        access->second = second_find(c, best);
+    } else if (wants_number_order) {
+        key_index_find(c, access);
+    }
+    return true;
+}
+
+static bool choose_ordered(struct choosing *c, const struct query_access_wish *wish,
+                           struct query_access *access)
+{
+    struct query_index_use *use = ARENA_NEW(c->arena, struct query_index_use);
+    const struct query_index_use *best;
+    bool backwards = false, found;
+
+    point_find(c, access);
+    if (access->kind == QUERY_ACCESS_POINT)
+        return true;
+    if (!order_find(c, wish, use, &backwards, &found) || !best_find(c, true, &best))
+        return false;
+    if (found && !(best && best->estimate < QUERY_ESTIMATE_MAX &&
+                   (best->conjuncts & ~use->conjuncts))) {
+        index_take(c, use, access);
+        access->backwards = backwards;
+        access->ordered = true;
+        return true;
+    }
+    if (best) {
+        index_take(c, best, access);
+        access->second = second_find(c, best);
+    }
+    return true;
+}
+
+/* The same choice as the page before. */
+static bool choose_again(struct choosing *c, uint32_t mark, struct query_access *access)
+{
+    struct query_access again;
+
+    again = *access;
+    if (query_access_mark(&again) == mark)
+        return true;
+    point_find(c, &again);
+    if (query_access_mark(&again) == mark) {
+        *access = again;
+        return true;
+    }
+    again = *access;
+    key_index_find(c, &again);
+    if (again.index && query_access_mark(&again) == mark) {
+        *access = again;
+        return true;
+    }
+    for (size_t i = 0; i < c->uses.count; i++) {
+        for (size_t j = 0; j <= c->uses.count; j++) {
+            again = *access;
+            index_take(c, &c->uses.list[i], &again);
+            again.second = j < c->uses.count ? &c->uses.list[j] : NULL;
+            if (again.second && (!again.second->single || !again.index->single))
+                continue;
+            if (query_access_mark(&again) == mark) {
+                *access = again;
+                return true;
+            }
+        }
+    }
+    return error_set(c->err, ERROR_BAD_REQUEST,
+                     "the index that this continuation goes by is no longer there; run the query "
+                     "again from its beginning");
+}
+
+static void missing_find(struct choosing *c, struct query_access *access)
+{
+    struct query_condition *missing =
+        ARENA_ARRAY(c->arena, struct query_condition, c->conditions.count + 1);
+
+    access->missing = missing;
+    for (size_t i = 0; i < c->conditions.count; i++) {
+        const struct query_condition *condition = &c->conditions.list[i];
+
+        if (!query_index_covers(c->space, &condition->path) &&
+            condition->path.segments[0].name.len && condition->path.segments[0].name.data[0] != '_')
+            missing[access->missing_count++] = *condition;
+    }
+}
+
+/* Without joins a filter need not be evaluated where targets and indexes say all of it. */
+static bool is_exact(const struct choosing *c, const struct query_access *access)
+{
+    uint64_t known = c->targets.conjuncts | c->conditions.settled;
+    size_t count = c->conditions.conjunct_count;
+    uint64_t all = count == 64 ? UINT64_MAX : ((uint64_t)1 << count) - 1;
+
+    if (c->plan->query.source_count || !c->conditions.all)
+        return false;
+    if (access->index && access->index->exact)
+        known |= access->index->conjuncts;
+    if (access->second && access->second->exact)
+        known |= access->second->conjuncts;
+    return (known & all) == all;
+}
+
+bool query_access_choose(const struct query_plan *plan, struct query_spans *spans,
+                         const struct query_access_wish *wish, struct arena *arena,
+                         struct query_access *ret_access, struct error *err)
+{
+    struct choosing c = {.plan = plan,
+                         .spans = spans,
+                         .space = spans->request->space,
+                         .arena = arena,
+                         .err = err};
+    struct query_access access = {.kind = QUERY_ACCESS_SCAN};
+
+    c.conditions = query_conditions_find(plan, arena);
+    c.targets = query_targets_find(spans->request, &c.conditions, arena);
+    access.targets = c.targets.list;
+    access.target_count = c.targets.count;
+    if (c.conditions.never || !c.targets.count) {
+        access.kind = QUERY_ACCESS_NOTHING;
+        access.target_count = 0;
+        *ret_access = access;
+        return true;
+    }
+    query_index_uses_find(c.space, &c.conditions, &c.uses, arena);
+    missing_find(&c, &access);
+    if (wish->resumed ? !choose_again(&c, wish->mark, &access)
+        : wish->order ? !choose_ordered(&c, wish, &access)
+                      : !choose_unordered(&c, wish->number_order, &access))
+        return false;
+    access.exact = is_exact(&c, &access);
+    access.weighed = c.uses.list;
+    access.weighed_count = c.uses.count;
+    *ret_access = access;
+    return true;
+}
