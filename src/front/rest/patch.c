@@ -1,5 +1,8 @@
 #include "front/rest/patch.h"
 
+#include "front/rest/query.h"
+#include "front/rest/sql/condition.h"
+
 bool rest_patch_parse(struct rest_call *call, const struct rest_items *items,
                       const struct document_value *body, struct rest_patch *ret_patch,
                       struct error *err)
@@ -13,7 +16,7 @@ bool rest_patch_parse(struct rest_call *call, const struct rest_items *items,
 bool rest_patch_condition(struct rest_call *call, const struct rest_items *items, struct slice text,
                           const struct item *item, bool *ret_holds, struct error *err)
 {
-    struct sql_compile_options options = {.computed = container_computed(items->container)};
+    struct sql_compile_options options = rest_query_options(items);
     struct sql_error fault = {0};
 
     if (sql_condition_holds(text, item, container_rid(items->container), &options, call->arena,

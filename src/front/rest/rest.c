@@ -5,13 +5,17 @@
 
 #include "front/rest/answer.h"
 #include "front/rest/call.h"
+#include "query/cache.h"
 #include "throughput/cost.h"
 
 #include <time.h>
 
+enum { QUERY_CACHE_BYTES = 64 * 1024 * 1024 };
+
 struct rest {
     struct rest_options options;
     struct rest_metadata_budgets *metadata; /* NULL: metadata is not held back */
+    struct query_cache *queries;            /* unfinished results between two pages */
     char since[CLOCK_HTTP_DATE_LEN + 1];
     atomic_uint under_way;
 };
@@ -23,6 +27,7 @@ struct rest *rest_new(const struct rest_options *options)
     rest->options = *options;
     if (options->metadata_ru)
         rest->metadata = rest_metadata_budgets_new(options->metadata_ru);
+    rest->queries = query_cache_new(QUERY_CACHE_BYTES);
     clock_http_date(clock_read_wall_ms(options->services.clock), rest->since);
     return rest;
 }
@@ -40,6 +45,7 @@ void rest_free(struct rest *rest)
     if (!rest)
         return;
     rest_metadata_budgets_free(rest->metadata);
+    query_cache_free(rest->queries);
     memory_free(rest);
 }
 
@@ -220,6 +226,7 @@ void rest_handle(struct net_http_request *request, void *context)
     call->services = &rest->options.services;
     call->since = rest->since;
     call->metadata = rest->metadata;
+    call->queries = rest->queries;
     call->under_way = &rest->under_way;
     call->http = request;
     call->arena = request->arena;

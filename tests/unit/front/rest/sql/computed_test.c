@@ -51,8 +51,7 @@ static void a_bad_definition_is_refused(void **state)
         "[{\"name\":\"a\",\"query\":\"SELECT VALUE EXISTS(SELECT VALUE 1) FROM c\"}]",
         "[{\"name\":\"a\",\"query\":\"SELECT VALUE c.a FROM c ORDER BY c.a\"}]",
         "[{\"name\":\"a\",\"query\":\"SELECT VALUE @p FROM c\"}]",
-        "[{\"name\":\"a\",\"query\":\"SELECT VALUE c.a FROM c\"},"
-        "{\"name\":\"a\",\"query\":\"SELECT VALUE c.b FROM c\"}]",
+        "[{\"name\":\"a\",\"query\":\"SELECT VALUE c FROM c\"},{\"name\":\"a\",\"query\":\"\"}]",
     };
     struct error err;
 
