@@ -9,6 +9,9 @@
 
 const struct cli_command cli_commands[] = {
     {"serve", "start the server", cli_serve, cli_serve_help},
+    {"shell", "queries and commands, at a prompt or from scripts", cli_shell, cli_shell_help},
+    {"import", "put the items of a JSON or CSV file into a container", cli_import, cli_import_help},
+    {"export", "write items or rows of a query to a JSON or CSV file", cli_export, cli_export_help},
     {"account", "list, create and drop accounts, show and rotate keys", cli_account,
      cli_account_help},
     {"stats", "what databases and containers hold and who uses them", cli_stats, cli_stats_help},

@@ -238,13 +238,13 @@ void shell_csv_write(const struct document_value *value, struct buf *out)
 {
     CLEANUP(buf_done) struct buf json;
 
+    buf_init(&json, BUF_DEFAULT_MAX);
     if (value->type == DOCUMENT_UNDEFINED)
         return;
     if (value->type == DOCUMENT_STRING) {
         text_append(value->text, out);
         return;
     }
-    buf_init(&json, BUF_DEFAULT_MAX);
     document_json_write_value(value, &json);
     if (is_json(buf_slice(&json)))
         quoted_append(buf_slice(&json), out);

@@ -1,6 +1,7 @@
 /* Pages: a query and its results, page by page. */
 #pragma once
 
+#include "base/buf.h"
 #include "cli/shell/ask.h"
 
 /* What is wrong with a query, and where, as the server says it. */

@@ -60,12 +60,17 @@ void shell_progress_show(struct shell_progress *progress, int64_t now_ms)
     fflush(stderr);
 }
 
+void shell_progress_clear(const struct shell_progress *progress)
+{
+    if (progress->terminal)
+        fputs("\r\033[K", stderr);
+}
+
 void shell_progress_end(struct shell_progress *progress, int64_t now_ms)
 {
     char items[SHELL_COUNT_SIZE], rate[SHELL_COUNT_SIZE];
 
-    if (progress->terminal)
-        fputs("\r\033[K", stderr);
+    shell_progress_clear(progress);
     if (progress->quiet)
         return;
     fprintf(stderr, "%s %s item%s in %.1f s (%s/s), %.2f RU", progress->done,

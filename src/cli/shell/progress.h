@@ -19,7 +19,10 @@ void shell_progress_begin(struct shell_progress *progress, const char *doing, co
 /* Draws, unless it did so a moment ago. */
 void shell_progress_show(struct shell_progress *progress, int64_t now_ms);
 
-/* Clears the bar and says on standard error what was done. */
+/* Takes the bar away. */
+void shell_progress_clear(const struct shell_progress *progress);
+
+/* The same, and says on standard error what was done. */
 void shell_progress_end(struct shell_progress *progress, int64_t now_ms);
 
 /* "1,234,567" */
