@@ -12,8 +12,8 @@ void cli_account_help(void)
 {
     printf("Usage: orrery account list                 all accounts\n"
            "       orrery account create NAME          make one, with keys of its own\n"
-           "       orrery account show NAME            what is in it\n"
-           "       orrery account keys NAME            its keys and how to connect\n"
+           "       orrery account show [NAME]          what is in it\n"
+           "       orrery account keys [NAME]          its keys and how to connect\n"
            "       orrery account rotate NAME KEY      a new key in place of one of\n"
            "                                           primary, secondary, primary-readonly,\n"
            "                                           secondary-readonly\n"
@@ -223,16 +223,17 @@ static int account_drop(struct account_command *command)
 
 static const struct verb {
     const char *name;
-    int words; /* besides the verb */
+    int words;         /* besides the verb */
+    bool default_name; /* without a name it is the account that asks */
     const char *usage;
     int (*run)(struct account_command *command);
 } verbs[] = {
-    {"list", 0, "list", account_list},
-    {"create", 1, "create NAME", account_create},
-    {"show", 1, "show NAME", account_show},
-    {"keys", 1, "keys NAME", account_keys_show},
-    {"rotate", 2, "rotate NAME KEY", account_rotate},
-    {"drop", 1, "drop NAME --yes", account_drop},
+    {"list", 0, false, "list", account_list},
+    {"create", 1, false, "create NAME", account_create},
+    {"show", 1, true, "show [NAME]", account_show},
+    {"keys", 1, true, "keys [NAME]", account_keys_show},
+    {"rotate", 2, false, "rotate NAME KEY", account_rotate},
+    {"drop", 1, false, "drop NAME --yes", account_drop},
 };
 
 static int verb_unknown(const char *name)
@@ -252,6 +253,9 @@ static int verb_run(const struct verb *verb, struct account_command *command)
 {
     struct error err;
 
+    if (verb->default_name && command->word_count == 1)
+        command->words[command->word_count++] =
+            command->options.account ? command->options.account : "default";
     if (command->word_count - 1 != verb->words || !command->words[verb->words][0])
         return cli_fail(CLI_USAGE, "it is used as `orrery account %s`", verb->usage);
     if (!cli_client_new(&command->options, &command->client, &err))

@@ -19,6 +19,7 @@ struct run {
     struct meters *meters;
     const struct item_space *space;
     struct arena *arena;
+    size_t bytes, bytes_max; /* of items in memory */
     struct pending pending;
 };
 
@@ -77,6 +78,7 @@ static void read_run(struct flight *flight)
 
     if (found)
         operation->err.code = ERROR_NONE;
+    run->bytes += bytes;
     flight->metering.bytes_out = bytes;
     metering_end(&flight->metering, cost_read(bytes, operation->metered.strong));
     operation->ended = true;
@@ -125,6 +127,8 @@ static bool write_start(struct flight *flight, struct error *err)
                            &operation->options, err))
         return false;
     flight->metering.bytes_in = document.len;
+    run->bytes +=
+        transaction_work(flight->transaction).bytes_read + (operation->make ? document.len : 0);
     WITH_LOCK (&run->pending.lock) {
         run->pending.count++;
     }
@@ -186,11 +190,20 @@ static void write_end(struct flight *flight)
 /* --- Waves -------------------------------------------------------------------------------------
  */
 
+static bool has_room(const struct run *run, struct error *err)
+{
+    if (run->bytes_max && run->bytes > run->bytes_max)
+        return error_set(err, ERROR_BATCH_ANSWER_TOO_LARGE,
+                         "the operations before this one have used up the memory of a request");
+    return true;
+}
+
 static bool flight_start(struct flight *flight)
 {
     struct error err;
 
-    if ((!flight->operation->is_read &&
+    if (!has_room(flight->run, &err) ||
+        (!flight->operation->is_read &&
          !items_names_check(flight->run->space, &flight->operation->key, &flight->operation->id,
                             &err)) ||
         !admit(flight, &err))
@@ -260,9 +273,11 @@ static void run_in_order(struct run *run, struct flight *flights, size_t count)
 }
 
 void bulk_run(struct meters *meters, const struct item_space *space,
-              struct bulk_operation *operations, size_t count, bool in_order, struct arena *arena)
+              struct bulk_operation *operations, size_t count, const struct bulk_options *options,
+              struct arena *arena)
 {
-    struct run run = {.meters = meters, .space = space, .arena = arena};
+    struct run run = {
+        .meters = meters, .space = space, .arena = arena, .bytes_max = options->bytes_max};
     struct flight *flights = ARENA_ARRAY(arena, struct flight, count);
 
     mutex_init(&run.pending.lock);
@@ -274,7 +289,7 @@ void bulk_run(struct meters *meters, const struct item_space *space,
         flights[i].logical = item_logical(&space->definition->key, &operations[i].key, arena);
         flights[i].item_key = item_key(flights[i].logical, &operations[i].id, arena);
     }
-    if (in_order)
+    if (options->in_order)
         run_in_order(&run, flights, count);
     else
         while (wave_run(&run, flights, count))

@@ -27,7 +27,14 @@ struct bulk_operation {
     struct item item;                 /* of a read */
 };
 
-/* Runs all that have not ended. in_order: each waits for the one before it, and behind one that
- * fails none is run any more (`ended` stays false). */
+struct bulk_options {
+    bool in_order;    /* each waits for the one before it, and behind one that fails none is run any
+                         more (`ended` stays false) */
+    size_t bytes_max; /* of items read and made in memory; 0: no limit. Operations that come when it
+                         is passed are not run: ERROR_BATCH_ANSWER_TOO_LARGE, to be sent again */
+};
+
+/* Runs all that have not ended. */
 void bulk_run(struct meters *meters, const struct item_space *space,
-              struct bulk_operation *operations, size_t count, bool in_order, struct arena *arena);
+              struct bulk_operation *operations, size_t count, const struct bulk_options *options,
+              struct arena *arena);

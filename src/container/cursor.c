@@ -302,7 +302,8 @@ static bool routing_pass(struct cursor *cursor, struct slice value, struct slice
 {
     const struct cursor_request *request = &cursor->request;
     struct slice min = request->logical.len ? request->logical : request->routing_min;
-    bool below = min.data && slice_compare(routing, slice_first(min, MIN(min.len, routing.len))) < 0;
+    bool below =
+        min.data && slice_compare(routing, slice_first(min, MIN(min.len, routing.len))) < 0;
     uint8_t *last;
 
     if (++cursor->passed <= STEPS_BEFORE_SEEK)
@@ -372,8 +373,8 @@ static bool entry_look(struct cursor *cursor, const struct engine_entry *entry,
     case CURSOR_NUMBERS:
         if (entry->key.len != 1 + NUMBER_SIZE)
             return error_set(err, ERROR_STORE_CORRUPT, "the number of an item is cut short");
-        *hit = (struct cursor_hit){.number = bytes_get_be64(entry->key.data + 1),
-                                   .key = entry->value};
+        *hit =
+            (struct cursor_hit){.number = bytes_get_be64(entry->key.data + 1), .key = entry->value};
         *ret_verdict = routing_is_wanted(&cursor->request, entry->value) ? WANTED : PASSED;
         return true;
     case CURSOR_INDEX:

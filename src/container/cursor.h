@@ -19,6 +19,7 @@ struct view {
 
 NODISCARD bool view_open(const struct item_scope *scope, struct view *ret_view, struct error *err);
 void view_done(struct view *view);
+CLEANUP_VALUE_FN(struct view, view_done)
 
 static inline bool view_is_over(const struct view *view, const struct item_header *header)
 {
@@ -60,9 +61,9 @@ struct cursor_request {
     struct slice logical;                  /* only items of this logical partition; empty: all */
 
     /* Of the index; all borrowed while the cursor is used. */
-    struct slice path;       /* index_path_append, or the prefix of a composite index */
-    size_t value_count;      /* 1, or as many as the composite index has paths */
-    const bool *descending;  /* of a composite index */
+    struct slice path;                 /* index_path_append, or the prefix of a composite index */
+    size_t value_count;                /* 1, or as many as the composite index has paths */
+    const bool *descending;            /* of a composite index */
     const struct cursor_range *ranges; /* ascending, apart from each other */
     size_t range_count;
 };

@@ -59,11 +59,13 @@ struct query_access {
 uint32_t query_access_mark(const struct query_access *access);
 
 struct query_access_wish {
-    bool order;       /* the plan's order is wanted, if it can be had */
+    const struct document_path *cover; /* nothing is asked but the values of this path; or NULL */
+    bool order_sorted;                 /* not from an index */
+    bool order;                        /* the plan's order is wanted, if it can be had */
     bool number_order; /* unordered: creation order is wanted where it costs little */
-    bool resumed;     /* an unordered query goes on: with the access of this mark */
+    bool resumed;      /* an unordered query goes on: with the access of this mark */
     uint32_t mark;
-    bool ties_fixed;  /* an ordered query goes on: equal values come in this direction */
+    bool ties_fixed; /* an ordered query goes on: equal values come in this direction */
     bool ties_backwards;
 };
 

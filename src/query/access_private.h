@@ -20,14 +20,17 @@ struct query_index_uses {
     size_t count, capacity;
 };
 
+/* A path for people. */
+struct slice query_path_name(const struct document_path *path, struct arena *arena);
+
 /* Is the path indexed for all items, also those whose entries an older policy made? */
 bool query_index_covers(const struct item_space *space, const struct document_path *path);
 bool query_index_covers_undefined(const struct item_space *space, const struct document_path *path);
 
 /* What indexes offer for a filter. */
 void query_index_uses_find(const struct item_space *space,
-                           const struct query_conditions *conditions,
-                           struct query_index_uses *uses, struct arena *arena);
+                           const struct query_conditions *conditions, struct query_index_uses *uses,
+                           struct arena *arena);
 
 /* The index that has the items in the order of the plan, forwards or backwards; false: none. */
 bool query_index_for_order(const struct query_plan *plan, const struct item_space *space,

@@ -187,11 +187,11 @@ static bool compared(const struct finder *f, enum query_comparison comparison,
     if (!has_order(value))
         return never(ret);
     if (comparison == QUERY_LESS || comparison == QUERY_LESS_EQUAL)
-        ret->ranges = query_ranges_below(value, comparison == QUERY_LESS_EQUAL, &ret->exact,
-                                         f->arena);
+        ret->ranges =
+            query_ranges_below(value, comparison == QUERY_LESS_EQUAL, &ret->exact, f->arena);
     else
-        ret->ranges = query_ranges_above(value, comparison == QUERY_GREATER_EQUAL, &ret->exact,
-                                         f->arena);
+        ret->ranges =
+            query_ranges_above(value, comparison == QUERY_GREATER_EQUAL, &ret->exact, f->arena);
     return true;
 }
 
@@ -300,7 +300,8 @@ static bool is_call(const struct query_expression *expression, const char *name)
 static bool of_array_contains(const struct finder *f, const struct query_expression *expression,
                               struct query_condition *ret)
 {
-    const struct query_expression *array = expression->children[0], *value = expression->children[1];
+    const struct query_expression *array = expression->children[0],
+                                  *value = expression->children[1];
     struct document_segment *segments;
 
     if (expression->child_count != 2 || !query_is_constant(value) || !path_of(f, array, ret) ||

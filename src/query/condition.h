@@ -27,9 +27,9 @@ struct query_conditions {
     struct query_condition *list; /* one for each path; of elements one for each part */
     size_t count;
     size_t conjunct_count;
-    uint64_t settled; /* conjuncts that are constant and true */
-    bool all;   /* every part of the filter is among the conjuncts */
-    bool never; /* the filter is true for nothing */
+    uint64_t settled;                    /* conjuncts that are constant and true */
+    bool all;                            /* every part of the filter is among the conjuncts */
+    bool never;                          /* the filter is true for nothing */
     const struct query_condition *parts; /* as they stand in the filter, before those of one path
                                             became one */
     size_t part_count;

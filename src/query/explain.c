@@ -40,7 +40,7 @@ static void put_index(struct buf *buf, struct slice key, const struct query_inde
     document_end(buf, begin);
 }
 
-static void put_access(struct buf *buf, const struct query_access *access)
+static void put_access(struct buf *buf, const struct query_access *access, bool covered)
 {
     size_t begin = document_append_object_begin(buf, SLICE("access")), list;
     char text[DOCUMENT_INDEX_SIZE];
@@ -52,6 +52,7 @@ static void put_access(struct buf *buf, const struct query_access *access)
     if (access->second)
         put_index(buf, SLICE("intersectedWith"), access->second);
     document_append_bool(buf, SLICE("filterSettled"), access->exact);
+    document_append_bool(buf, SLICE("indexOnly"), covered);
     document_append_bool(buf, SLICE("ordered"), access->ordered);
     document_append_bool(buf, SLICE("backwards"), access->backwards);
     list = document_append_array_begin(buf, SLICE("weighed"));
@@ -89,9 +90,9 @@ static void put_charge(struct buf *buf, const struct query_page *page,
                                                       .loaded_bytes = cost->loaded_bytes,
                                                       .strong = cost->strong}));
     if (cost->output_bytes)
-        document_append_double(buf, SLICE("output"),
-                               ru((struct cost_query){.output_bytes = cost->output_bytes,
-                                                      .strong = cost->strong}));
+        document_append_double(
+            buf, SLICE("output"),
+            ru((struct cost_query){.output_bytes = cost->output_bytes, .strong = cost->strong}));
     document_end(buf, begin);
 }
 
@@ -127,7 +128,8 @@ static void put_advice(struct buf *buf, const struct query_run_state *run,
 
         put_advised_path(buf, &run->access.missing[i].path);
         put_text(buf, SLICE("kind"), "single");
-        document_append_int64(buf, SLICE("itemsSpared"), (int64_t)(loaded > rows ? loaded - rows : 0));
+        document_append_int64(buf, SLICE("itemsSpared"),
+                              (int64_t)(loaded > rows ? loaded - rows : 0));
         document_end(buf, begin);
     }
     document_end(buf, list);
@@ -141,7 +143,7 @@ struct slice query_explain(const struct query_run_state *run, const struct query
 
     buf_init(&buf, BUF_DEFAULT_MAX);
     begin = document_begin(&buf);
-    put_access(&buf, &run->access);
+    put_access(&buf, &run->access, run->covered);
     put_text(&buf, SLICE("operator"), mode_name(run->mode));
     partitions = document_append_object_begin(&buf, SLICE("partitions"));
     document_append_int64(&buf, SLICE("read"), page->metrics.partitions);

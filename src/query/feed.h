@@ -44,6 +44,10 @@ CLEANUP_FN(struct query_feed *, query_feed_free)
 NODISCARD bool query_feed_next(struct query_feed *feed, struct query_hit *ret_hit, bool *ret_more,
                                bool *ret_held, struct error *err);
 
+/* Did the end come because two long values stand together that the index has cut, so that their
+ * order is not known? Of merged feeds; the hits up to there were given. */
+bool query_feed_is_unsure(const struct query_feed *feed);
+
 struct query_feed_times {
     uint64_t index_ns, load_ns;
 };

@@ -50,7 +50,7 @@ static bool composite_is_whole(const struct item_space *space,
 
 /* --- Names ----------------------------------------------------------------------------------- */
 
-static struct slice path_name(const struct document_path *path, struct arena *arena)
+struct slice query_path_name(const struct document_path *path, struct arena *arena)
 {
     CLEANUP(buf_done) struct buf name;
 
@@ -155,16 +155,16 @@ static size_t composite_use(const struct index_composite *composite,
             bound++;
             break;
         }
-        before = key_behind(before, condition->ranges.list[0].min, composite->descending[bound],
-                            arena);
+        before =
+            key_behind(before, condition->ranges.list[0].min, composite->descending[bound], arena);
     }
     use->single = false;
     return bound;
 }
 
 void query_index_uses_find(const struct item_space *space,
-                           const struct query_conditions *conditions,
-                           struct query_index_uses *uses, struct arena *arena)
+                           const struct query_conditions *conditions, struct query_index_uses *uses,
+                           struct arena *arena)
 {
     size_t count;
     const struct index_composite *composites =
@@ -183,7 +183,7 @@ void query_index_uses_find(const struct item_space *space,
         use->single = is_single(condition);
         use->exact = condition->exact;
         use->conjuncts = condition->conjuncts;
-        use->name = path_name(&condition->path, arena);
+        use->name = query_path_name(&condition->path, arena);
     }
     for (size_t i = 0; i < count; i++) {
         struct query_index_use use;
@@ -213,8 +213,7 @@ const struct index_composite *query_composite_for_order(const struct query_plan 
                                                         struct arena *arena, bool *ret_backwards)
 {
     size_t count, order_count = plan->query.order_count;
-    const struct index_composite *list =
-        index_policy_composites(space->definition->policy, &count);
+    const struct index_composite *list = index_policy_composites(space->definition->policy, &count);
     struct document_path *paths = ARENA_ARRAY(arena, struct document_path, order_count + 1);
 
     for (size_t i = 0; i < order_count; i++) {
@@ -265,7 +264,7 @@ bool query_index_for_order(const struct query_plan *plan, const struct item_spac
     *ret_use = (struct query_index_use){.value_count = 1,
                                         .exact = true,
                                         .ranges = query_ranges_all(arena),
-                                        .name = path_name(ret_path, arena)};
+                                        .name = query_path_name(ret_path, arena)};
     if (condition) {
         ret_use->ranges = condition->ranges;
         ret_use->exact = condition->exact;

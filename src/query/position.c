@@ -3,13 +3,15 @@
  *
  *     1        format, 1
  *     8        fingerprint of the plan, little-endian
- *     1        flags: 1 begun, 2 ties backwards
+ *     1        flags: 1 begun, 2 ties backwards, 4 to be sorted
  *     number   offset left, limit left, time, access, number in the cache
  *     bytes    aggregate states
  *     if begun: bytes window min, window max, key, routing key; number number, rows */
 #include "query/position.h"
 
-enum { FORMAT = 1, FLAG_BEGUN = 1, FLAG_TIES = 2, HEAD = 10 };
+#include "container/index_policy.h"
+
+enum { FORMAT = 1, FLAG_BEGUN = 1, FLAG_TIES = 2, FLAG_SORTED = 4, HEAD = 10 };
 
 struct query_position query_position_first(const struct query_plan *plan, int64_t now_ticks)
 {
@@ -40,7 +42,8 @@ struct slice query_position_save(const struct query_position *position, uint64_t
     buf_append_byte(&buf, FORMAT);
     buf_append_le64(&buf, fingerprint);
     buf_append_byte(&buf, (uint8_t)((position->begun ? FLAG_BEGUN : 0) |
-                                    (position->ties_backwards ? FLAG_TIES : 0)));
+                                    (position->ties_backwards ? FLAG_TIES : 0) |
+                                    (position->sorted ? FLAG_SORTED : 0)));
     put_number(&buf, position->offset);
     put_number(&buf, position->limit);
     put_number(&buf, (uint64_t)position->now_ticks);
@@ -119,7 +122,7 @@ static bool read_all(struct slice bytes, uint64_t fingerprint, struct query_posi
         known |= (uint64_t)bytes.data[1 + i] << 8 * i;
     flags = bytes.data[9];
     rest = slice_skip(bytes, HEAD);
-    if (known != fingerprint || (flags & ~(FLAG_BEGUN | FLAG_TIES)) ||
+    if (known != fingerprint || (flags & ~(FLAG_BEGUN | FLAG_TIES | FLAG_SORTED)) ||
         !get_number(&rest, &p->offset) || !get_number(&rest, &p->limit) ||
         !get_number(&rest, &now) || !get_small(&rest, &p->access) ||
         !get_number(&rest, &p->cached) || !get_bytes(&rest, &p->states))
@@ -127,7 +130,11 @@ static bool read_all(struct slice bytes, uint64_t fingerprint, struct query_posi
     p->now_ticks = (int64_t)now;
     p->begun = flags & FLAG_BEGUN;
     p->ties_backwards = flags & FLAG_TIES;
-    return (!p->begun || get_place(&rest, p)) && rest.len == 0;
+    p->sorted = flags & FLAG_SORTED;
+    if (p->begun && !get_place(&rest, p))
+        return false;
+    p->place.cut = p->place.key.len >= INDEX_VALUE_MAX;
+    return rest.len == 0;
 }
 
 bool query_position_load(struct slice bytes, uint64_t fingerprint,
@@ -146,9 +153,9 @@ bool query_position_load(struct slice bytes, uint64_t fingerprint,
 int query_place_compare(const struct query_place *a, const struct query_place *b,
                         bool ties_backwards)
 {
-    struct slice a_key = slice_first(a->key, MIN(a->key.len, (size_t)QUERY_PLACE_KEY_MAX));
-    struct slice b_key = slice_first(b->key, MIN(b->key.len, (size_t)QUERY_PLACE_KEY_MAX));
-    int order = slice_compare(a_key, b_key);
+    size_t len = a->cut ? a->key.len : b->cut ? b->key.len : SIZE_MAX;
+    int order = slice_compare(slice_first(a->key, MIN(a->key.len, len)),
+                              slice_first(b->key, MIN(b->key.len, len)));
 
     if (order)
         return order;

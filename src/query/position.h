@@ -8,12 +8,14 @@
 
 #include "query/run.h"
 
-/* Longer order keys are kept cut: rows that agree so far are told apart by routing key and number.
- */
+/* Longer order keys are kept cut in a continuation. Where the whole key matters it is found again
+ * in the item it came from; if that is gone, rows that agree so far are told apart by routing key
+ * and number. */
 enum { QUERY_PLACE_KEY_MAX = 288 };
 
 struct query_place {
     struct slice key;     /* order key; of scans empty */
+    bool cut;             /* this is only the beginning of the key */
     struct slice routing; /* of scans empty */
     uint64_t number;
     uint32_t rows; /* of the item that are done; 0: all of them */
@@ -24,8 +26,9 @@ struct query_position {
     struct partition_range window;
     struct query_place place;
 
-    uint32_t access;     /* query_access_mark; of ordered queries 0 */
-    bool ties_backwards; /* equal order keys come by falling number */
+    bool sorted;            /* the index that had the order cannot tell long values apart */
+    uint32_t access;        /* query_access_mark; of ordered queries 0 */
+    bool ties_backwards;    /* equal order keys come by falling number */
     uint64_t offset, limit; /* left */
     int64_t now_ticks;      /* the time of the query's first page */
     uint64_t cached;        /* an unfinished result in the cache; 0: none */

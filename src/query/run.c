@@ -8,16 +8,21 @@
 
 /* --- Streaming ------------------------------------------------------------------------------- */
 
-/* Rows of the first item that an earlier page gave are passed over. */
+/* Was the row given by the page before, which ended within its item? That item comes first, if it
+ * is still there. */
+static bool was_given(const struct query_run_state *run)
+{
+    return run->from.begun && run->hits == 0 && run->row <= run->from.place.rows &&
+           run->hit->place.number == run->from.place.number;
+}
+
 static bool stream_take(struct query_run_state *run, bool *ret_stop, struct error *err)
 {
     struct document_value value;
     struct query_place place;
 
-    if (run->from.begun && run->from.place.rows) {
-        if (run->row <= run->from.place.rows && run->hits == 0)
-            return true;
-    }
+    if (was_given(run))
+        return true;
     if (!query_evaluate(run->plan->query.select, &run->context, &value, err) ||
         !query_row_give(run, &value, err))
         return false;
@@ -37,10 +42,14 @@ static bool stream_run(struct query_run_state *run, bool *ret_more, struct error
     if (!query_rows_take(run, stream_take, true, &ended, err))
         return false;
     *ret_more = !ended && !run->finished;
+    if (run->feed && query_feed_is_unsure(run->feed))
+        run->at.sorted = true;
     return true;
 }
 
 /* --- Aggregates ------------------------------------------------------------------------------ */
+
+static void feed_open(struct query_run_state *run);
 
 struct aggregating {
     struct query_aggregate *states;
@@ -168,6 +177,103 @@ static bool aggregate_rows(struct query_run_state *run, struct aggregating *a, b
                      "the throughput of a partition that the query needs is used up");
 }
 
+/* --- In parts --------------------------------------------------------------------------------- */
+
+static void *part_open(struct query_run_state *part, size_t part_count UNUSED)
+{
+    const struct aggregating *whole = part->taking;
+    struct aggregating *a = MEMORY_NEW(struct aggregating);
+
+    a->counts = whole->counts;
+    a->count = whole->count;
+    a->states = memory_alloc(memory_array_size(a->count, sizeof *a->states));
+    for (size_t i = 0; i < a->count; i++)
+        query_aggregate_init(&a->states[i], part->plan->query.aggregates[i].kind,
+                             part->context.limits.bytes_max);
+    return a;
+}
+
+static bool part_merge(void *whole, void *part, struct error *err)
+{
+    struct aggregating *to = whole, *from = part;
+
+    for (size_t i = 0; i < to->count; i++) {
+        if (!query_aggregate_merge(&to->states[i], &from->states[i], err))
+            return false;
+    }
+    return true;
+}
+
+static void part_close(void *part)
+{
+    struct aggregating *a = part;
+
+    aggregating_done(a);
+    memory_free(a->states);
+    memory_free(a);
+}
+
+/* All of it at once, if that can be done. */
+static bool aggregate_parts(struct query_run_state *run, bool *ret_done, struct error *err)
+{
+    static const struct query_taking taking = {aggregate_take, part_open, part_merge, part_close};
+
+    *ret_done = false;
+    if (run->from.begun)
+        return true;
+    if (!query_parallel_wanted(run, ret_done, err))
+        return false;
+    return !*ret_done || query_parallel_take(run, &taking, err);
+}
+
+/* The least and the greatest value stand at the ends of an index; so do the arrays and objects that
+ * spoil either. */
+static bool only_ends(const struct query_run_state *run)
+{
+    const struct query_subquery *query = &run->plan->query;
+
+    for (size_t i = 0; i < query->aggregate_count; i++) {
+        if ((query->aggregates[i].kind != QUERY_MIN && query->aggregates[i].kind != QUERY_MAX) ||
+            query->aggregates[i].argument->kind != &query_kind_property)
+            return false;
+    }
+    return run->covered && !run->from.begun;
+}
+
+/* Goes on while there is nothing but undefined. */
+static bool end_take(struct query_run_state *run, bool *ret_stop, struct error *err)
+{
+    struct document_value value;
+
+    if (!query_evaluate(run->plan->query.aggregates[0].argument, &run->context, &value, err))
+        return false;
+    *ret_stop = value.type != DOCUMENT_UNDEFINED;
+    return aggregate_take(run, ret_stop, err);
+}
+
+/* *ret_sure false: long values stand there together, and all have to be looked at. */
+static bool ends_take(struct query_run_state *run, bool *ret_sure, struct error *err)
+{
+    struct query_feed_options options = {
+        .order = QUERY_FEED_MERGED, .first_batch = 1, .timed = run->request->timed};
+    struct query_position nowhere = {0};
+    bool ended;
+
+    *ret_sure = true;
+    for (int backwards = 0; backwards < 2 && *ret_sure; backwards++) {
+        query_feed_free(run->feed);
+        run->access.backwards = backwards;
+        run->feed = query_feed_new(&run->spans, &run->access, &options, &nowhere);
+        if (!query_rows_take(run, end_take, false, &ended, err))
+            return false;
+        *ret_sure = !query_feed_is_unsure(run->feed);
+    }
+    query_feed_free(TAKE(run->feed));
+    run->access.backwards = false;
+    feed_open(run);
+    return true;
+}
+
 static bool aggregate_run(struct query_run_state *run, bool *ret_more, struct error *err)
 {
     CLEANUP(aggregating_done) struct aggregating a = {0};
@@ -179,11 +285,17 @@ static bool aggregate_run(struct query_run_state *run, bool *ret_more, struct er
     if (!states_load(run, &a, run->context.limits.bytes_max, err))
         return false;
     run->taking = &a;
-    if (a.counts && run->feed && !run->from.begun &&
+    if (a.counts && run->feed && !run->from.begun && run->access.kind == QUERY_ACCESS_SCAN &&
         !query_feed_count(&run->spans, &run->access, &known, &counted, err))
         return false;
     for (size_t i = 0; known && i < a.count; i++)
         a.states[i].count += counted;
+    if (!known && only_ends(run)) {
+        if (!ends_take(run, &known, err))
+            return false;
+    }
+    if (!known && !aggregate_parts(run, &known, err))
+        return false;
     if (!known && !aggregate_rows(run, &a, &ended, err))
         return false;
     *ret_more = !known && !ended;
@@ -217,14 +329,14 @@ static bool run_mode(struct query_run_state *run, bool *ret_more, struct error *
     }
 }
 
-static void context_init(struct query_run_state *run, const struct clock *clock)
+void query_run_context_init(struct query_run_state *run)
 {
     const struct query_page_limits *limits = &run->request->limits;
     struct query_limits evaluation = {.work_max = limits->work_max,
                                       .deadline_ms = limits->deadline_ms};
 
     run->row_arena = arena_new();
-    query_context_init(&run->context, run->row_arena, &evaluation, clock);
+    query_context_init(&run->context, run->row_arena, &evaluation, run->clock);
     run->context.slot_count = MAX(run->plan->slot_count, 1u);
     run->context.slots =
         memory_alloc_zero(memory_array_size(run->context.slot_count, sizeof(struct query_slot)));
@@ -241,7 +353,8 @@ static bool run_init(struct query_run_state *run, const struct query_plan *plan,
     *run = (struct query_run_state){
         .plan = plan, .request = request, .arena = request->arena, .mode = mode_of(plan)};
     buf_init(&run->place_bytes, BUF_DEFAULT_MAX);
-    context_init(run, clock);
+    run->clock = clock;
+    query_run_context_init(run);
     run->from = query_position_first(plan, run->context.now_ticks);
     if (request->continuation.len &&
         !query_position_load(request->continuation, plan->fingerprint, &run->from, err))
@@ -255,7 +368,7 @@ static bool run_init(struct query_run_state *run, const struct query_plan *plan,
     return true;
 }
 
-static void run_done(struct query_run_state *run)
+void query_run_done(struct query_run_state *run)
 {
     query_feed_free(run->feed);
     memory_free(run->context.slots);
@@ -263,7 +376,6 @@ static void run_done(struct query_run_state *run)
     arena_free(run->row_arena);
     buf_done(&run->place_bytes);
 }
-CLEANUP_VALUE_FN(struct query_run_state, run_done)
 
 /* The continuation of an unfinished query. A place that does not fit is an order key of many long
  * values: those have no other end than an error. */
@@ -284,11 +396,11 @@ static bool page_end(struct query_run_state *run, bool more, struct query_page *
 
 /* --- Documents ------------------------------------------------------------------------------- */
 
-bool query_run_documents(const struct query_plan *plan, const struct slice *documents,
-                         size_t count, const struct query_request *request,
-                         struct query_page *ret_page, struct error *err)
+bool query_run_documents(const struct query_plan *plan, const struct slice *documents, size_t count,
+                         const struct query_request *request, struct query_page *ret_page,
+                         struct error *err)
 {
-    CLEANUP(run_done) struct query_run_state run = {0};
+    CLEANUP(query_run_done) struct query_run_state run = {0};
     struct query_page page = {0};
     bool more = false;
 
@@ -296,11 +408,11 @@ bool query_run_documents(const struct query_plan *plan, const struct slice *docu
         return false;
     run.documents = documents;
     run.document_count = count;
-    run.rules = (struct query_order_rules){.keeps_undefined = plan->order_free,
-                                           .keeps_nested = true};
+    run.rules =
+        (struct query_order_rules){.keeps_undefined = plan->order_free, .keeps_nested = true};
     if (run.mode == QUERY_MODE_STREAM && run.from.begun)
-        run.document_at = (size_t)MIN(run.from.place.number - (run.from.place.rows != 0),
-                                      (uint64_t)count);
+        run.document_at =
+            (size_t)MIN(run.from.place.number - (run.from.place.rows != 0), (uint64_t)count);
     if (run.at.limit && !run_mode(&run, &more, err))
         return false;
     if (!page_end(&run, more, &page, err))
@@ -311,13 +423,90 @@ bool query_run_documents(const struct query_plan *plan, const struct slice *docu
 
 /* --- Containers ------------------------------------------------------------------------------ */
 
+enum {
+    /* What a continuation says instead of an access: items are read by key and sorted by number. */
+    SORTED_SCAN_MARK = 1,
+    SORTED_SCAN_ITEMS_MAX = 100000,
+};
+
+bool query_targets_count(struct query_run_state *run, uint64_t max, uint64_t *ret_items,
+                         struct error *err)
+{
+    *ret_items = 0;
+    for (size_t t = 0; t < run->access.target_count; t++) {
+        const struct query_target *target = &run->access.targets[t];
+        size_t first, count = query_spans_overlap(&run->spans, target->range, &first);
+
+        for (size_t i = first; i < first + count && *ret_items <= max; i++) {
+            uint64_t items, bytes;
+            struct view *view;
+
+            if (!query_spans_view(&run->spans, i, &view, err) ||
+                !view_count(view, target->logical, &items, &bytes, err))
+                return false;
+            *ret_items += items;
+        }
+    }
+    return true;
+}
+
+/* A scan in order of creation looks up each item by its number. Where a filter passes over most of
+ * them it is far cheaper to read them by key, as they are stored, and to sort what is left; if
+ * there are not too many, and the rest of the result can be kept for the next page. Items of one
+ * logical partition that no index leads to are always read so. */
+static bool sorted_scan_wanted(struct query_run_state *run, bool *ret_wanted, struct error *err)
+{
+    const struct query_access *access = &run->access;
+    uint64_t items;
+
+    *ret_wanted = run->from.begun && run->from.access == SORTED_SCAN_MARK;
+    if (*ret_wanted || access->kind != QUERY_ACCESS_SCAN || run->from.begun)
+        return true;
+    *ret_wanted = access->target_count == 1 && access->targets[0].logical.len;
+    if (*ret_wanted || !run->request->cache || !run->plan->query.filter || access->exact)
+        return true;
+    if (!query_targets_count(run, SORTED_SCAN_ITEMS_MAX, &items, err))
+        return false;
+    *ret_wanted = items <= SORTED_SCAN_ITEMS_MAX;
+    return true;
+}
+
+/* The whole order key of the place where the page before ended, from its item. */
+static bool key_complete(struct query_run_state *run, struct error *err)
+{
+    CLEANUP(buf_done) struct buf key;
+    struct query_place *place = &run->from.place;
+    const struct query_expression *order = run->plan->query.order[0].expression;
+    struct item item;
+    bool kept;
+
+    buf_init(&key, BUF_DEFAULT_MAX);
+    if (!run->from.begun || !place->cut || run->plan->query.order_count != 1 ||
+        (order->slots_used & ~(uint64_t)1))
+        return true;
+    if (!items_read_number(run->request->space, place->number, run->arena, &item, err))
+        return err->code == ERROR_ITEM_MISSING;
+    query_item_bind(&run->item, &item, run->request->container, &run->context.slots[0]);
+    if (!query_order_key(run, &key, &kept, err))
+        return false;
+    if (kept && key.len >= place->key.len &&
+        slice_equal(slice_first(buf_slice(&key), place->key.len), place->key)) {
+        place->key = arena_copy(run->arena, buf_slice(&key));
+        place->cut = false;
+    }
+    return true;
+}
+
 static bool access_choose(struct query_run_state *run, struct error *err)
 {
-    bool streams = run->mode == QUERY_MODE_STREAM;
+    bool streams = run->mode == QUERY_MODE_STREAM, known = true;
     struct query_access_wish wish = {
         .order = run->mode == QUERY_MODE_SORT,
+        .order_sorted = run->from.sorted,
+        .cover = run->cover.alone ? &run->cover.path : NULL,
         .number_order = streams,
-        .resumed = run->from.begun && (streams || run->mode == QUERY_MODE_AGGREGATE),
+        .resumed = run->from.begun && (streams || run->mode == QUERY_MODE_AGGREGATE) &&
+                   run->from.access != SORTED_SCAN_MARK,
         .mark = run->from.access,
         .ties_fixed = run->from.begun,
         .ties_backwards = run->from.ties_backwards,
@@ -326,14 +515,27 @@ static bool access_choose(struct query_run_state *run, struct error *err)
     if (!query_order_check(run->plan, run->request->space, run->arena, &run->rules, err) ||
         !query_access_choose(run->plan, &run->spans, &wish, run->arena, &run->access, err))
         return false;
+    run->covered = query_cover_holds(&run->cover, run->plan, &run->access, run->request->space);
+    if (run->covered && run->cover.counts_missing && run->plan->query.filter == NULL &&
+        !query_feed_count(&run->spans, &run->access, &known, &run->items_count, err))
+        return false;
+    if (!known) {
+        /* How many have no value cannot be told: all items are read. */
+        run->cover = (struct query_cover){0};
+        return access_choose(run, err);
+    }
+    if (streams && !sorted_scan_wanted(run, &run->by_number, err))
+        return false;
+    if (run->mode == QUERY_MODE_SORT && !run->access.ordered && !key_complete(run, err))
+        return false;
     if (run->access.ordered) {
         run->mode = QUERY_MODE_STREAM;
         run->at.ties_backwards = run->access.backwards;
-    } else if (streams && run->access.kind == QUERY_ACCESS_SCAN && run->access.target_count == 1 &&
-               run->access.targets[0].logical.len) {
-        run->mode = QUERY_MODE_SORT; /* by number: items of one key are stored by id */
+    } else if (run->by_number) {
+        run->mode = QUERY_MODE_SORT;
     }
-    run->at.access = streams || run->mode == QUERY_MODE_AGGREGATE
+    run->at.access = run->by_number ? SORTED_SCAN_MARK
+                     : streams || run->mode == QUERY_MODE_AGGREGATE
                          ? query_access_mark(&run->access)
                          : 0;
     return true;
@@ -353,15 +555,17 @@ static void feed_open(struct query_run_state *run)
         options.order = run->access.ordered ? QUERY_FEED_MERGED : QUERY_FEED_WINDOWS;
     if (streams || run->mode == QUERY_MODE_AGGREGATE)
         options.resumed = false;
+    if (run->covered)
+        options.load = false;
     if (only_counts(run))
         options.load = run->request->space->definition->default_ttl != 0;
     if (streams && (!run->plan->query.filter || run->access.exact)) {
         options.first_batch = limits->rows_max ? limits->rows_max : 100;
         options.first_batch = MIN(options.first_batch, run->at.limit);
     }
-    run->feed = query_feed_new(&run->spans, &run->access, &options,
-                               streams || run->mode == QUERY_MODE_AGGREGATE ? &run->from
-                                                                            : &nowhere);
+    run->feed =
+        query_feed_new(&run->spans, &run->access, &options,
+                       streams || run->mode == QUERY_MODE_AGGREGATE ? &run->from : &nowhere);
 }
 
 /* A page from the cache has read nothing: it is charged to the first partition of the query. */
@@ -389,6 +593,7 @@ static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t 
 {
     uint64_t begin = run->request->timed ? clock_monotonic_ns() : 0;
 
+    run->cover = query_cover_find(run->plan, run->arena);
     if (!access_choose(run, err))
         return false;
     feed_open(run);
@@ -398,11 +603,11 @@ static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t 
     return (!run->at.limit || run_mode(run, ret_more, err)) && output_charge(run, err);
 }
 
-static void metrics_fill(struct query_run_state *run, const struct cost_query *cost,
-                         uint64_t begin, struct query_metrics *metrics)
+static void metrics_fill(struct query_run_state *run, const struct cost_query *cost, uint64_t begin,
+                         struct query_metrics *metrics)
 {
-    struct query_feed_times times = run->feed ? query_feed_times(run->feed)
-                                              : (struct query_feed_times){0};
+    struct query_feed_times times =
+        run->feed ? query_feed_times(run->feed) : (struct query_feed_times){0};
     uint64_t known;
 
     metrics->items_loaded = cost->items_loaded;
@@ -422,7 +627,7 @@ static void metrics_fill(struct query_run_state *run, const struct cost_query *c
 bool query_run(const struct query_plan *plan, const struct query_request *request,
                struct query_page *ret_page, struct error *err)
 {
-    CLEANUP(run_done) struct query_run_state run = {0};
+    CLEANUP(query_run_done) struct query_run_state run = {0};
     struct metered_call standing = {0}, *call = request->call ? request->call : &standing;
     uint64_t begin = request->timed ? clock_monotonic_ns() : 0;
     struct query_page page = {0};
@@ -432,6 +637,7 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     if (!run_init(&run, plan, request, request->space->clock, err))
         return false;
     query_spans_init(&run.spans, request, call);
+    run.spans_owner = &run.spans;
     if (plan->constant)
         done = run.at.limit == 0 || run_mode(&run, &more, err);
     else

@@ -32,29 +32,39 @@ struct query_scope {
 };
 
 struct query_page_limits {
-    uint64_t rows_max;    /* 0: 100 */
-    uint64_t bytes_max;   /* of rows as BSON; 0: 4 MB; one row is always given */
-    int64_t cru_max;      /* the page ends when it has cost so much; 0: no limit */
-    int64_t pause_ms;     /* monotonic: the page ends early then; 0: never */
-    int64_t deadline_ms;  /* monotonic: ERROR_TIMED_OUT; 0: none */
-    uint64_t work_max;    /* units of evaluation (query/context.h); 0: no limit */
-    size_t memory_max;    /* of what is sorted, grouped or made distinct; 0: 64 MB */
+    uint64_t rows_max;            /* 0: 100 */
+    uint64_t bytes_max;           /* of rows as BSON; 0: 4 MB; one row is always given */
+    int64_t cru_max;              /* the page ends when it has cost so much; 0: no limit */
+    int64_t pause_ms;             /* monotonic: the page ends early then; 0: never */
+    int64_t deadline_ms;          /* monotonic: ERROR_TIMED_OUT; 0: none */
+    uint64_t work_max;            /* units of evaluation (query/context.h); 0: no limit */
+    size_t memory_max;            /* of what is sorted, grouped or made distinct; 0: 64 MB */
     const atomic_bool *cancelled; /* NULL: nobody can */
+};
+
+/* Runs task(context, 0) to task(context, count - 1), at the same time or not, and returns when all
+ * are done. */
+struct query_executor {
+    void (*run)(void *self, size_t count, void (*task)(void *context, size_t number),
+                void *context);
+    void *self;
+    size_t width; /* how many may run at once */
 };
 
 struct query_request {
     const struct item_space *space;
-    struct rid container;  /* what _rid and _self are made of */
-    struct meters *meters; /* NULL: not held back, but priced */
+    struct rid container;      /* what _rid and _self are made of */
+    struct meters *meters;     /* NULL: not held back, but priced */
     struct metered_call *call; /* in: how it is paid; out: charge and wait. NULL: the defaults */
     struct query_scope scope;
     struct slice continuation; /* empty: the first page */
     struct query_page_limits limits;
     struct query_udf_host udf;
     struct query_cache *cache; /* NULL: unfinished results are computed anew for each page */
-    bool timed;   /* times of steps are measured */
-    bool explain; /* page.explain is filled */
-    struct arena *arena; /* of the continuation and the explanation */
+    const struct query_executor *executor; /* NULL: all is done by the calling thread */
+    bool timed;                /* times of steps are measured */
+    bool explain;              /* page.explain is filled */
+    struct arena *arena;       /* of the continuation and the explanation */
 
     /* Takes a row; the value is good during the call. False with err set ends the query. */
     bool (*row)(void *self, const struct document_value *value, struct error *err);

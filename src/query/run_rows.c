@@ -40,6 +40,31 @@ static bool hit_next(struct query_run_state *run, struct query_hit *hit, bool *r
     return query_feed_next(run->feed, hit, ret_more, &run->held, err);
 }
 
+/* What the entry of a hit says of its item. A value that was cut is looked up. */
+static bool cover_bind(struct query_run_state *run, struct query_hit *hit, struct error *err)
+{
+    struct slice key = hit->place.key;
+    uint8_t *turned;
+
+    if (key.len >= INDEX_VALUE_MAX)
+        return view_fetch(&run->spans.list[hit->span].view, &hit->item.key, 1, run->row_arena,
+                          &hit->item, err);
+    if (run->access.backwards) {
+        turned = arena_alloc(run->row_arena, key.len);
+        for (size_t i = 0; i < key.len; i++)
+            turned[i] = (uint8_t)~key.data[i];
+        key.data = turned;
+    }
+    return query_cover_item(&run->cover, key, run->row_arena, &hit->item.document, err);
+}
+
+void query_row_bind_missing(struct query_run_state *run)
+{
+    arena_reset(run->row_arena);
+    run->context.slots[0] =
+        (struct query_slot){.value = document_object(slice_of("\x05\0\0\0", 5))};
+}
+
 static void item_bind(struct query_run_state *run, const struct query_hit *hit)
 {
     struct query_slot *slot = &run->context.slots[0];
@@ -79,8 +104,8 @@ static bool hit_take(struct query_run_state *run, query_row_taker taker, bool *r
 {
     bool holds = true;
 
-    arena_reset(run->row_arena);
-    item_bind(run, run->hit);
+    if (!run->repeated)
+        item_bind(run, run->hit);
     run->row = 0;
     if (run->plan->query.source_count)
         return joined_rows_take(run, taker, ret_stop, err);
@@ -98,9 +123,9 @@ static bool is_time_to_pause(const struct query_run_state *run)
 
     if (run->hits % HITS_BETWEEN_LOOKS)
         return false;
-    return (limits->pause_ms &&
-            clock_read_monotonic_ms(run->context.clock) >= limits->pause_ms) ||
-           (limits->cru_max && run->spans.list && query_spans_charge(&run->spans) >= limits->cru_max);
+    return (limits->pause_ms && clock_read_monotonic_ms(run->context.clock) >= limits->pause_ms) ||
+           (limits->cru_max && run->spans.list &&
+            query_spans_charge(&run->spans) >= limits->cru_max);
 }
 
 void query_place_keep(struct query_run_state *run, const struct query_place *place,
@@ -130,9 +155,15 @@ bool query_rows_take(struct query_run_state *run, query_row_taker taker, bool ma
         if (!hit_next(run, &hit, &more, err))
             return false;
         if (!more) {
-            *ret_ended = !run->held;
+            *ret_ended = !run->held && !(run->feed && query_feed_is_unsure(run->feed));
             return true;
         }
+        run->repeated = run->covered && run->hits && hit.place.key.len < INDEX_VALUE_MAX &&
+                        slice_equal(hit.place.key, run->at.place.key);
+        if (!run->repeated)
+            arena_reset(run->row_arena);
+        if (run->covered && !run->repeated && !cover_bind(run, &hit, err))
+            return false;
         run->hit = &hit;
         if (!query_work(&run->context, 4, err) || !hit_take(run, taker, &stop, err))
             return false;
@@ -155,8 +186,8 @@ bool query_row_give(struct query_run_state *run, const struct document_value *va
     const struct query_page_limits *limits = &run->request->limits;
     uint64_t begin;
 
-    if (!query_value_shows(value) && !(run->context.keep_nonfinite &&
-                                       value->type != DOCUMENT_UNDEFINED))
+    if (!query_value_shows(value) &&
+        !(run->context.keep_nonfinite && value->type != DOCUMENT_UNDEFINED))
         return true;
     if (run->at.offset) {
         run->at.offset--;
@@ -201,7 +232,11 @@ bool query_order_key(struct query_run_state *run, struct buf *key, bool *ret_kep
             *ret_kept = false;
             return true;
         }
-        document_key_append_cut(DOCUMENT_ORDER_SQL, &value, INDEX_VALUE_MAX, key);
+        /* Of several, as the composite index has them. */
+        if (run->plan->query.order_count == 1)
+            document_key_append(DOCUMENT_ORDER_SQL, &value, key);
+        else
+            document_key_append_cut(DOCUMENT_ORDER_SQL, &value, INDEX_VALUE_MAX, key);
         for (; order->descending && at < key->len; at++)
             key->data[at] = (uint8_t)~key->data[at];
     }

@@ -121,9 +121,8 @@ bool query_spans_admit(struct query_spans *spans, size_t span, bool resumed, str
 
     if (self->admitted)
         return true;
-    self->cost = (struct cost_query){.partitions_begun = !resumed,
-                                     .partitions_resumed = resumed,
-                                     .strong = spans->call->strong};
+    self->cost = (struct cost_query){
+        .partitions_begun = !resumed, .partitions_resumed = resumed, .strong = spans->call->strong};
     if (!span_pay(spans, self, err))
         return false;
     self->admitted = true;

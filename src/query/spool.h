@@ -9,15 +9,15 @@
 #include "query/position.h"
 
 struct query_spool_row {
-    struct query_place place;      /* rows: which row of the item */
-    struct slice identity;         /* of spools with identities: no two rows share it */
-    struct document_value value;   /* the row, or the keys of the group as an array */
+    struct query_place place;    /* rows: which row of the item */
+    struct slice identity;       /* of spools with identities: no two rows share it */
+    struct document_value value; /* the row, or the keys of the group as an array */
     bool done; /* given by an earlier page: only here so that it is not given again */
 
     size_t bytes; /* the spool's own: what it counts for, */
     uint64_t hash;
     size_t index;
-    struct query_spool_row *next; /* and the next with the same place in its table */
+    struct query_spool_row *next;    /* and the next with the same place in its table */
     struct query_aggregate states[]; /* of a group */
 };
 
@@ -51,13 +51,18 @@ NODISCARD bool query_spool_add(struct query_spool *spool, const struct query_pla
 
 /* A row of an identity that is there turned up at a smaller place. ERROR_QUERY_LIMIT as above. */
 NODISCARD bool query_spool_move(struct query_spool *spool, struct query_spool_row *row,
-                                const struct query_place *place,
-                                const struct document_value *value, bool done, struct error *err);
+                                const struct query_place *place, const struct document_value *value,
+                                bool done, struct error *err);
 
 /* Adds a value to a state of a row. */
 NODISCARD bool query_spool_feed(struct query_spool *spool, struct query_spool_row *row,
                                 size_t state, const struct document_value *value,
                                 struct error *err);
+
+/* Takes over the rows of another spool with the same options but for its memory. What that had no
+ * room for is not known here either. */
+NODISCARD bool query_spool_merge(struct query_spool *spool, struct query_spool *other,
+                                 struct error *err);
 
 /* No more rows will be added: they are put in order. */
 void query_spool_finish(struct query_spool *spool);

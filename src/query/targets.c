@@ -44,7 +44,7 @@ static const struct query_condition *key_condition(const struct query_conditions
 struct combining {
     const struct partition_definition *definition;
     const struct query_condition *levels[PARTITION_PATHS_MAX];
-    size_t level_count;
+    size_t level_count, total; /* combinations */
     const struct query_target *base;
     struct query_target *list;
     size_t count;
@@ -64,17 +64,16 @@ static bool target_narrow(struct query_target *target, const struct query_target
     return slice_compare(target->range.min, target->range.max) < 0;
 }
 
-static void combine(struct combining *c, struct document_value *values, size_t level)
+/* The combination of that number: one value for each level. */
+static void combine(struct combining *c, size_t number)
 {
-    struct partition_key key;
+    struct document_value values[PARTITION_PATHS_MAX];
     struct query_target target = {0};
+    struct partition_key key;
 
-    if (level < c->level_count) {
-        for (size_t i = 0; i < c->levels[level]->point_count; i++) {
-            values[level] = c->levels[level]->points[i];
-            combine(c, values, level + 1);
-        }
-        return;
+    for (size_t i = 0; i < MIN(c->level_count, ARRAY_LEN(values)); i++) {
+        values[i] = c->levels[i]->points[number % c->levels[i]->point_count];
+        number /= c->levels[i]->point_count;
     }
     key = partition_key_of(c->definition, values, c->level_count);
     target.range = partition_route_range(c->definition, &key, c->arena);
@@ -126,6 +125,7 @@ static bool levels_find(struct combining *c, const struct query_conditions *cond
     if (!c->level_count ||
         (c->level_count < c->definition->path_count && c->definition->kind != PARTITION_MULTI_HASH))
         return false;
+    c->total = total;
     c->list = ARENA_ARRAY(c->arena, struct query_target, total);
     return true;
 }
@@ -137,7 +137,6 @@ struct query_targets query_targets_find(const struct query_request *request,
     const struct partition_definition *definition = &request->space->definition->key;
     struct query_target *base = ARENA_NEW(arena, struct query_target);
     struct combining c = {.definition = definition, .base = base, .arena = arena};
-    struct document_value values[PARTITION_PATHS_MAX];
     struct query_targets targets = {.list = base, .count = 1};
 
     *base = base_target(request, arena);
@@ -145,7 +144,8 @@ struct query_targets query_targets_find(const struct query_request *request,
         targets.count = 0;
     if (definition->system_key || !levels_find(&c, conditions))
         return targets;
-    combine(&c, values, 0);
+    for (size_t i = 0; i < c.total; i++)
+        combine(&c, i);
     if (!targets_sort(&c))
         return targets;
     targets.list = c.list;

@@ -67,11 +67,22 @@ static const char *node_name(void *context, uint32_t number)
     return node ? node->name : NULL;
 }
 
-static bool keys_changed(void *context, const struct account_keys *keys, struct error *err)
+/* Two keys may be rotated at once: whoever writes last writes what is in force. */
+static bool keys_changed(void *context, struct error *err)
 {
-    const struct server *server = context;
+    struct server *server = context;
+    bool written = true;
 
-    return !server->keys.path[0] || keys_write_file(server->keys.path, keys, err);
+    if (!server->keys.path[0])
+        return true;
+    WITH_LOCK (&server->keys_lock) {
+        CLEANUP(account_unref) struct account *account = NULL;
+
+        written = catalogue_account_open(store_catalogue(server->store),
+                                         SLICE(CATALOGUE_ACCOUNT_DEFAULT), &account, err) &&
+                  keys_write_file(server->keys.path, account_keys(account), err);
+    }
+    return written;
 }
 
 struct admin_hooks server_admin_hooks(struct server *server)

@@ -209,6 +209,7 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
 
     server->settings = settings;
     server->log = log;
+    mutex_init(&server->keys_lock);
     if (!fronts_check(settings, &address, err) || !certificate_prepare(server, err))
         return false;
     if (!nodes_open(settings, log, &server->nodes, err) ||
@@ -234,6 +235,7 @@ void server_free(struct server *server)
     store_close(server->store);
     nodes_close(server->nodes);
     certificate_free(server->certificate);
+    mutex_done(&server->keys_lock);
     OPENSSL_cleanse(&server->keys, sizeof server->keys);
     memory_free(server);
 }

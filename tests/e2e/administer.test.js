@@ -24,6 +24,8 @@ test('an account is created, shown, listed, given a new key and dropped', async 
   const rotated = await orrery(at(server, 'account', 'rotate', 'tenant', 'primary'));
   assert.equal(rotated.code, 0, rotated.err);
   assert.equal((await signed(server, 'GET', '/dbs', { account: 'tenant', key })).status, 401);
+  const own = await orrery(at(server, 'account', 'keys'));
+  assert.ok(own.out.includes(`AccountEndpoint=${server.url}/;AccountKey=`), own.err);
   const hesitant = await orrery(at(server, 'account', 'drop', 'tenant'));
   assert.equal(hesitant.code, 2);
   assert.match(hesitant.err, /1 databases with 0 containers.*--yes/);

@@ -118,6 +118,46 @@ test('a token bound to a partition key reaches that key alone', async (t) => {
   assert.equal((await ask('DELETE', path, keyed('x'))).status, 403);
 });
 
+test('feeds, batches and patches obey the partition key of a token, and bulk requests need a free one', async (t) => {
+  const { server, orders, user } = await shop(t);
+  const { _token } = await grant(user, 'p', 'All', 'dbs/shop/colls/orders', ['x']);
+  const free = using(server, (await grant(user, 'q', 'All', 'dbs/shop/colls/orders'))._token);
+  const ask = using(server, _token), docs = '/dbs/shop/colls/orders/docs';
+  const ranges = (await ask('GET', '/dbs/shop/colls/orders/pkranges')).json.PartitionKeyRanges;
+  const changes = { 'a-im': 'Incremental Feed' };
+  for (const more of [{}, changes]) {
+    const own = await ask('GET', docs, keyed('x', more));
+    assert.equal(own.status, 200, own.text);
+    assert.deepEqual(own.json.Documents.map((item) => item.tenant), ['x']);
+    const ranged = await ask('GET', docs, keyed('x', { ...more, 'x-ms-documentdb-partitionkeyrangeid': ranges[0].id }));
+    assert.deepEqual(ranged.json.Documents.map((item) => item.tenant), ['x']);
+    for (const foreign of [keyed('y', more), { headers: more }, { headers: { ...more, 'x-ms-documentdb-partitionkey': '[]' } },
+      { headers: { ...more, 'x-ms-documentdb-partitionkeyrangeid': ranges[0].id } },
+      { headers: { ...more, 'x-ms-start-epk': '', 'x-ms-end-epk': 'FF' } }])
+      assert.equal((await ask('GET', docs, foreign)).status, 403, JSON.stringify(foreign));
+    assert.equal((await free('GET', docs, { headers: more })).status, 200);
+  }
+  const batch = { 'x-ms-cosmos-is-batch-request': 'True', 'x-ms-cosmos-batch-atomic': 'True' };
+  const create = (id, tenant) => [{ operationType: 'Create', resourceBody: { id, tenant } }];
+  assert.equal((await ask('POST', docs, { ...keyed('x', batch), body: create('b', 'x') })).status, 200);
+  assert.equal((await ask('POST', docs, { ...keyed('y', batch), body: create('b', 'y') })).status, 403);
+  await ask('POST', docs, { ...keyed('x', batch), body: create('c', 'y') });
+  await ask('POST', docs, { ...keyed('x', batch), body: [{ operationType: 'Create', partitionKey: '["y"]', resourceBody: { id: 'c', tenant: 'y' } }] });
+  assert.equal((await orders.item('c', 'y').read()).statusCode, 404);
+  const bulk = { 'x-ms-cosmos-is-batch-request': 'True', 'x-ms-cosmos-batch-atomic': 'False', 'x-ms-documentdb-partitionkeyrangeid': ranges[0].id };
+  const row = [{ operationType: 'Create', partitionKey: '["y"]', resourceBody: { id: 'd', tenant: 'y' } }];
+  assert.equal((await ask('POST', docs, { headers: bulk, body: row })).status, 403);
+  assert.equal((await ask('POST', docs, { ...keyed('x', bulk), body: row })).status, 403);
+  assert.equal((await free('POST', docs, { headers: bulk, body: row })).status, 200);
+  const patch = { operations: [{ op: 'add', path: '/n', value: 1 }] };
+  assert.equal((await ask('PATCH', `${docs}/a`, { ...keyed('x'), body: patch })).status, 200);
+  assert.equal((await ask('PATCH', `${docs}/a`, { ...keyed('y'), body: patch })).status, 403);
+  const wipe = (key) => ask('POST', '/dbs/shop/colls/orders/operations/partitionkeydelete', keyed(key));
+  assert.equal((await wipe('y')).status, 403);
+  assert.equal((await wipe('x')).status, 200);
+  assert.equal((await orders.item('a', 'y').read()).statusCode, 200);
+});
+
 test('a token of an item reaches it, its container and nothing beside it', async (t) => {
   const { server, orders, user } = await shop(t);
   await orders.items.create({ id: 'b', tenant: 'x' });

@@ -200,7 +200,7 @@ bool admin_keys_rotate(struct admin_request *request, struct error *err)
                                   err))
         return false;
     if (slice_equal(request->names[0], SLICE(CATALOGUE_ACCOUNT_DEFAULT)) && hooks->keys_changed &&
-        !hooks->keys_changed(hooks->context, account_keys(account), err))
+        !hooks->keys_changed(hooks->context, err))
         return error_prefix(err,
                             "the key was rotated, but the file that shows it stayed as it was");
     keys_answer(call, account, 200);

@@ -1,7 +1,8 @@
 /* What administration asks of the server, which front/ does not know: handed in at the start. */
 #pragma once
 
-#include "container/account_keys.h"
+#include "base/buf.h"
+#include "base/error.h"
 
 /* Any of the functions may be NULL; what would need it is then refused. They may be called from any
  * thread. */
@@ -18,6 +19,6 @@ struct admin_hooks {
     /* What the operator calls a node of a shard map; NULL: it is not here. */
     const char *(*node_name)(void *context, uint32_t node);
 
-    /* The default account has other keys from now on: whoever keeps a copy writes it anew. */
-    bool (*keys_changed)(void *context, const struct account_keys *keys, struct error *err);
+    /* The default account has other keys from now on: whoever keeps a copy makes it anew. */
+    bool (*keys_changed)(void *context, struct error *err);
 };

@@ -12,6 +12,7 @@ enum {
     /* The service says 2 MB; the .NET library fills bodies up to 2,202,010 bytes. */
     REST_BATCH_BYTES_MAX = 2 * 1024 * 1024 + 256 * 1024,
     REST_BATCH_ANSWER_MAX = 4 * 1024 * 1024,
+    REST_BATCH_WORK_MAX = 32 * 1024 * 1024, /* items read and written, before and after */
 };
 
 enum rest_batch_kind {

@@ -16,6 +16,7 @@ struct step {
     const struct item *read; /* of a read */
     bool unmodified;         /* of a read: its if-none-match fits */
     int write;               /* its number as of transaction_result; NONE: it wrote nothing */
+    size_t shown;            /* bytes of BSON it will show */
 };
 
 struct run {
@@ -65,6 +66,7 @@ static bool plan_read(struct run *run, struct transaction *transaction, size_t a
     item_etag(&step->read->header, etag);
     step->unmodified = written_before(run, at) == NONE &&
                        slice_equal(operation->if_none_match, slice_of(etag, sizeof etag));
+    step->shown = step->unmodified ? 0 : bytes;
     /* A later write of the item changes what the transaction sees, not what was read here. */
     step->read = memcpy(ARENA_NEW(run->call->arena, struct item), step->read, sizeof *step->read);
     return true;
@@ -118,25 +120,30 @@ static bool plan_one(struct run *run, struct transaction *transaction, size_t at
                            &operation->options, err))
         return false;
     run->steps[at].write = (*writes)++;
+    run->steps[at].shown = operation->minimal ? 0 : document.len;
     return true;
 }
 
 /* Bytes of BSON stand for those of JSON: near enough to refuse in time what would be far too much.
  */
-static size_t shown_bytes(const struct run *run, size_t at)
+static bool sizes_check(const struct transaction *transaction, size_t shown, struct error *err)
 {
-    const struct rest_batch_operation *operation = &run->batch->operations[at];
+    struct transaction_work work = transaction_work(transaction);
 
-    if (run->steps[at].read)
-        return run->steps[at].unmodified ? 0 : run->steps[at].read->document.len;
-    return operation->minimal ? 0 : operation->document.len;
+    if (shown > REST_BATCH_ANSWER_MAX)
+        return error_set(err, ERROR_BATCH_ANSWER_TOO_LARGE,
+                         "the answer to the batch would be over %d bytes", REST_BATCH_ANSWER_MAX);
+    if (work.bytes_read + work.bytes_written > REST_BATCH_WORK_MAX)
+        return error_set(err, ERROR_BATCH_ANSWER_TOO_LARGE,
+                         "the batch reads and writes more than %d bytes", REST_BATCH_WORK_MAX);
+    return true;
 }
 
 static bool plan(struct metered_transaction *self, struct transaction *transaction,
                  struct error *err)
 {
     struct run *run = CONTAINER_OF(self, struct run, transaction);
-    size_t bytes = 0;
+    size_t shown = 0;
     int writes = 0;
 
     for (size_t i = 0; i < run->batch->count; i++)
@@ -147,11 +154,9 @@ static bool plan(struct metered_transaction *self, struct transaction *transacti
             run->failed = (int)i;
             return false;
         }
-        bytes += shown_bytes(run, i);
-        if (bytes > REST_BATCH_ANSWER_MAX)
-            return error_set(err, ERROR_BATCH_ANSWER_TOO_LARGE,
-                             "the answer to the batch would be over %d bytes",
-                             REST_BATCH_ANSWER_MAX);
+        shown += run->steps[i].shown;
+        if (!sizes_check(transaction, shown, err))
+            return false;
     }
     return true;
 }

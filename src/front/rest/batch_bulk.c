@@ -1,22 +1,12 @@
 /* Each operation stands alone; container/bulk.h runs them so that they share the syncs of group
- * commit. */
+ * commit. Each names its partition key, and goes where that belongs: the range a client thinks all
+ * of them are in is no more than a hint, for clients know hashing alone and may be behind a split. */
 #include "container/bulk.h"
 
 #include "front/rest/batch.h"
-#include "front/rest/feed.h"
 #include "throughput/cost.h"
 
-/* Where the client thinks the operations belong; NULL: it does not say. */
-static bool span_named(struct rest_call *call, const struct rest_items *items,
-                       const struct partition_span **ret_span, struct error *err)
-{
-    *ret_span = NULL;
-    return !rest_call_header(call, REST_HEADER_PARTITION_RANGE_ID).data ||
-           rest_feed_span(call, items, ret_span, err);
-}
-
-static void operation_take(struct rest_call *call, const struct rest_items *items,
-                           const struct partition_span *span, const struct metered_call *metered,
+static void operation_take(const struct metered_call *metered,
                            struct rest_batch_operation *operation, struct bulk_operation *ret_bulk)
 {
     static const enum transaction_verb verbs[] = {
@@ -25,10 +15,6 @@ static void operation_take(struct rest_call *call, const struct rest_items *item
         [REST_BATCH_PATCH] = TRANSACTION_REPLACE,
     };
 
-    if (operation->err.code == ERROR_NONE && span &&
-        rest_items_partition(items, &operation->key, call->arena) != span->id)
-        (void)error_set(&operation->err, ERROR_RANGE_GONE,
-                        "the partition key of the operation is not in range %u", span->id);
     *ret_bulk = (struct bulk_operation){
         .key = operation->key,
         .id = operation->id,
@@ -73,39 +59,33 @@ static void operation_show(struct rest_call *call, const struct rest_items *item
 }
 
 /* An answer has a limit too. What was written cannot be taken back, so it is merely not shown; a
- * read is told to come again alone. */
-static void answer_cut(struct rest_call *call, struct rest_batch *batch)
+ * read is told to come again alone. Whether an item fits is judged by its BSON, before it is
+ * rendered. */
+static void operation_fit(struct rest_batch_operation *operation, struct bulk_operation *bulk,
+                          size_t *bytes)
 {
-    size_t bytes = 0;
+    size_t len = bulk->is_read ? bulk->item.document.len : bulk->result.item.document.len;
 
-    for (size_t i = 0; i < batch->count; i++) {
-        struct rest_batch_operation *operation = &batch->operations[i];
-        struct error err;
-
-        bytes += operation->shown.len;
-        if (bytes <= REST_BATCH_ANSWER_MAX || !operation->shown.len)
-            continue;
-        bytes -= operation->shown.len;
-        operation->shown = SLICE_NONE;
-        if (operation->kind != REST_BATCH_READ)
-            continue;
-        operation->etag = SLICE_NONE;
-        (void)error_set(&err, ERROR_BATCH_ANSWER_TOO_LARGE,
-                        "the answer to the batch would be over %d bytes", REST_BATCH_ANSWER_MAX);
-        rest_batch_failed(call, operation, &err);
+    if (bulk->err.code != ERROR_NONE || operation->kind == REST_BATCH_DELETE)
+        return;
+    if (operation->minimal && !bulk->is_read)
+        return;
+    if (*bytes + len <= REST_BATCH_ANSWER_MAX) {
+        *bytes += len;
+        return;
     }
+    operation->minimal = true;
+    if (bulk->is_read)
+        (void)error_set(&bulk->err, ERROR_BATCH_ANSWER_TOO_LARGE,
+                        "the answer to the batch would be over %d bytes", REST_BATCH_ANSWER_MAX);
 }
 
-/* The partition an answer speaks for: the one named, or that of the first operation that has one.
- */
+/* The partition an answer speaks for: that of the first operation that has one. */
 static uint32_t partition_shown(const struct rest_call *call, const struct rest_items *items,
-                                const struct partition_span *span,
                                 const struct bulk_operation *bulk, size_t count)
 {
     size_t spans;
 
-    if (span)
-        return span->id;
     for (size_t i = 0; i < count; i++)
         if (bulk[i].ended && bulk[i].err.code == ERROR_NONE)
             return rest_items_partition(items, &bulk[i].key, call->arena);
@@ -118,31 +98,33 @@ bool rest_batch_run_bulk(struct rest_call *call, const struct rest_items *items,
     struct bulk_operation *bulk = ARENA_ARRAY(call->arena, struct bulk_operation, batch->count);
     bool in_order = rest_call_header(call, REST_HEADER_BATCH_CONTINUE).data &&
                     !rest_headers_true(&call->headers, REST_HEADER_BATCH_CONTINUE);
-    const struct partition_span *span;
     struct metered_call metered;
     struct partition_key header;
     struct error dependent;
+    size_t shown = 0;
     bool given;
 
     if (!rest_items_key(call, items, &header, &given, err) ||
-        !rest_items_metered(call, &metered, err) || !span_named(call, items, &span, err))
+        !rest_items_metered(call, &metered, err))
         return false;
     (void)error_set(&dependent, ERROR_BATCH_DEPENDENCY,
                     "an operation before this one failed, so it was not carried out");
     for (size_t i = 0; i < batch->count; i++) {
         rest_batch_prepare(call, items, given ? &header : NULL, &batch->operations[i]);
-        operation_take(call, items, span, &metered, &batch->operations[i], &bulk[i]);
+        operation_take(&metered, &batch->operations[i], &bulk[i]);
     }
-    bulk_run(call->services->meters, &items->space, bulk, batch->count, in_order, call->arena);
+    bulk_run(call->services->meters, &items->space, bulk, batch->count,
+             &(struct bulk_options){.in_order = in_order, .bytes_max = REST_BATCH_WORK_MAX},
+             call->arena);
     for (size_t i = 0; i < batch->count; i++) {
         /* In order, what was wrong from the start is not looked at behind a failure either. */
         if (!bulk[i].ended || (in_order && i && batch->operations[i - 1].status >= 400))
             bulk[i].err = dependent;
+        operation_fit(&batch->operations[i], &bulk[i], &shown);
         operation_show(call, items, &batch->operations[i], &bulk[i]);
         call->charge_cru = cost_add(call->charge_cru, bulk[i].metered.charge_cru);
     }
-    answer_cut(call, batch);
     rest_batch_answer(call, batch);
-    rest_items_headers(call, items, partition_shown(call, items, span, bulk, batch->count), 0);
+    rest_items_headers(call, items, partition_shown(call, items, bulk, batch->count), 0);
     return true;
 }

@@ -199,6 +199,10 @@ static bool page_show(struct reading *r, struct error *err)
             return false;
     }
     rest_feed_end(r->call, r->page.count);
+    /* A transaction is shown whole, however large it is. */
+    if (buf_overflowed(&r->call->body))
+        return error_set(err, ERROR_TOO_LARGE,
+                         "a transaction of the feed is too large to be shown");
     return true;
 }
 

@@ -84,9 +84,7 @@ bool rest_items_read(struct rest_call *call, struct error *err)
         return false;
     rest_items_charged(call, &metered);
     if (!found) {
-        if (err->code == ERROR_ITEM_MISSING)
-            rest_items_headers(call, &items, rest_items_partition(&items, &target.key, call->arena),
-                               0);
+        rest_item_refused(call, &items, &target, err);
         return false;
     }
     item_etag(&item.header, etag);
@@ -114,6 +112,15 @@ void rest_item_written(struct rest_call *call, const struct rest_items *items,
     if (!rest_items_minimal(call))
         rest_item_append(items, &result->item, 0, &call->body);
     item_answer(call, items, &target->key, &result->item, result->lsn, result->created ? 201 : 200);
+}
+
+void rest_item_refused(struct rest_call *call, const struct rest_items *items,
+                       const struct rest_item_target *target, const struct error *err)
+{
+    if (err->code == ERROR_ITEM_MISSING || err->code == ERROR_ITEM_EXISTS ||
+        err->code == ERROR_UNIQUE_KEY || err->code == ERROR_PRECONDITION_FAILED ||
+        err->code == ERROR_PATCH_CONDITION)
+        rest_items_headers(call, items, rest_items_partition(items, &target->key, call->arena), 0);
 }
 
 /* Longer bodies take longer to read than a loop has time for. */
@@ -151,6 +158,8 @@ static bool item_write(struct rest_call *call, struct rest_items *items,
     rest_items_charged(call, &metered);
     if (written)
         rest_item_written(call, items, target, verb, &result);
+    else
+        rest_item_refused(call, items, target, err);
     rest_items_close(items);
     return written;
 }
@@ -209,14 +218,15 @@ bool rest_items_patch(struct rest_call *call, struct error *err)
         !rest_patch_parse(call, &items, &body, &patch, err) ||
         !rest_items_options(call, &options, err) || !rest_items_metered(call, &metered, err))
         return false;
-    written = metered_change(call->services->meters, &items.space, &target.key, &target.id,
-                             rest_patch_make, &patch, &options, &metered, call->arena, &result,
-                             err);
+    written =
+        metered_change(call->services->meters, &items.space, &target.key, &target.id,
+                       rest_patch_make, &patch, &options, &metered, call->arena, &result, err);
     rest_items_charged(call, &metered);
-    if (!written)
-        return false;
-    rest_item_written(call, &items, &target, TRANSACTION_REPLACE, &result);
-    return true;
+    if (written)
+        rest_item_written(call, &items, &target, TRANSACTION_REPLACE, &result);
+    else
+        rest_item_refused(call, &items, &target, err);
+    return written;
 }
 
 bool rest_items_delete(struct rest_call *call, struct error *err)

@@ -70,6 +70,9 @@ bool rest_items_key(struct rest_call *call, const struct rest_items *items,
     struct slice header = rest_call_header(call, REST_HEADER_PARTITION_KEY);
     const struct partition_definition *definition = &items->space.definition->key;
 
+    /* Clients of containers without a key have never heard of one. */
+    if (!header.data && definition->system_key)
+        header = SLICE("[]");
     *ret_given = header.data != NULL;
     return !header.data ||
            partition_key_parse(definition, header, PARTITION_KEY_WHOLE, call->arena, ret_key, err);
@@ -310,10 +313,12 @@ void rest_items_headers(struct rest_call *call, const struct rest_items *items, 
     if (!commit_partition_lsn(items->space.commit(items->space.nodes, span->node), partition, &now,
                               &ignored))
         now = lsn;
+    now = MAX(now, lsn);
     buf_printf(lines,
                "x-ms-session-token: %u:-1#%" PRIu64 "\r\nlsn: %" PRIu64
+               "\r\nx-ms-cosmos-llsn: %" PRIu64 "\r\nx-ms-global-committed-lsn: %" PRIu64
                "\r\nx-ms-documentdb-partitionkeyrangeid: %u\r\n",
-               partition, MAX(now, lsn), MAX(now, lsn), partition);
+               partition, now, now, now, now, partition);
     rest_answer_header(call, SLICE("x-ms-content-path"), container_info(items->container)->rid);
     if (call->route.database.data) {
         BUF_APPEND(lines, "x-ms-alt-content-path: ");

@@ -91,6 +91,10 @@ void rest_item_written(struct rest_call *call, const struct rest_items *items,
                        const struct rest_item_target *target, enum transaction_verb verb,
                        const struct transaction_result *result);
 
+/* Headers of a write that was refused for what is stored: where the partition stands. */
+void rest_item_refused(struct rest_call *call, const struct rest_items *items,
+                       const struct rest_item_target *target, const struct error *err);
+
 /* On a loop: begins a write and leaves the call pending until it is durable; or sets call->cold
  * where that would block. Takes items over in any case. False as operations return it. */
 NODISCARD bool rest_item_start(struct rest_call *call, struct rest_items *items,

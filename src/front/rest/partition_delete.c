@@ -7,7 +7,7 @@
 
 #include "throughput/cost.h"
 
-enum { ITEMS_PER_TRANSACTION = 4000, BYTES_PER_TRANSACTION = 8 * 1024 * 1024, PAGE = 500 };
+enum { ITEMS_PER_TRANSACTION = 4000, BYTES_PER_TRANSACTION = 8 * 1024 * 1024, PAGE = 16 };
 
 struct run {
     struct metered_transaction transaction;

@@ -190,6 +190,69 @@ static void every_operation_on_items_must_name_the_key_of_a_bound_token(void **s
                  ERROR_FORBIDDEN);
 }
 
+static void a_bulk_request_needs_a_token_that_is_not_bound(void **state)
+{
+    struct rest_bench *bench = *state;
+    const char *tokens[] = {token(bench, "p", "All", "dbs/d/colls/c", "[\"x\"]"),
+                            token(bench, "q", "All", "dbs/d/colls/c", NULL)};
+    struct error err;
+
+    for (int atomic = 0; atomic < 2; atomic++)
+        for (int is_free = 0; is_free < 2; is_free++) {
+            struct rest_bench_call *call =
+                rest_bench_call(bench, "POST", "/dbs/d/colls/c/docs", REST_BATCH);
+
+            rest_bench_header(call, "authorization", tokens[is_free]);
+            rest_bench_header(call, "x-ms-documentdb-partitionkey", "[\"x\"]");
+            rest_bench_header(call, "x-ms-cosmos-batch-atomic", atomic ? "True" : "False");
+            if (atomic || is_free)
+                assert_ok(rest_authorize(&call->call, &err), &err);
+            else
+                assert_fails(rest_authorize(&call->call, &err), &err, ERROR_FORBIDDEN);
+            rest_bench_done(call);
+        }
+}
+
+static void a_prefix_of_a_hierarchical_key_binds_to_all_that_begin_with_it(void **state)
+{
+    struct rest_bench *bench = *state;
+    const char *path = "/dbs/d/colls/deep/docs/i";
+    const char *bound;
+    struct error err;
+
+    bench_container(bench->bench, ACCOUNT, "d",
+                    "{\"id\":\"deep\",\"partitionKey\":{\"paths\":[\"/a\",\"/b\"],"
+                    "\"kind\":\"MultiHash\",\"version\":2}}",
+                    0);
+    bound = token(bench, "p", "Read", "dbs/d/colls/deep", "[\"x\"]");
+    assert_ok(allows(bench, bound, path, REST_READ, "[\"x\",\"y\"]", &err), &err);
+    assert_ok(allows(bench, bound, path, REST_READ, "[\"x\"]", &err), &err);
+    assert_fails(allows(bench, bound, path, REST_READ, "[\"z\",\"x\"]", &err), &err,
+                 ERROR_FORBIDDEN);
+    bound = token(bench, "q", "Read", "dbs/d/colls/deep", "[\"x\",\"y\"]");
+    assert_fails(allows(bench, bound, path, REST_READ, "[\"x\"]", &err), &err, ERROR_FORBIDDEN);
+    assert_fails(allows(bench, bound, path, REST_READ, "[\"x\",\"z\"]", &err), &err,
+                 ERROR_FORBIDDEN);
+}
+
+static void a_bound_token_of_a_database_reaches_that_key_in_each_container(void **state)
+{
+    struct rest_bench *bench = *state;
+    const char *bound = token(bench, "p", "All", "dbs/d", "[\"x\"]");
+    struct error err;
+
+    assert_ok(allows(bench, bound, "/dbs/d/colls/c/docs/i", REST_DELETE, "[\"x\"]", &err), &err);
+    assert_ok(allows(bench, bound, "/dbs/d/colls/other/docs/i", REST_READ, "[\"x\"]", &err), &err);
+    assert_fails(allows(bench, bound, "/dbs/d/colls/c/docs/i", REST_READ, "[\"y\"]", &err), &err,
+                 ERROR_FORBIDDEN);
+    assert_fails(allows(bench, bound, "/dbs/d/colls", REST_CREATE, "[\"x\"]", &err), &err,
+                 ERROR_FORBIDDEN);
+    assert_fails(allows(bench, bound, "/dbs/d", REST_DELETE, "[\"x\"]", &err), &err,
+                 ERROR_FORBIDDEN);
+    assert_fails(allows(bench, bound, "/dbs/d/users", REST_CREATE, "[\"x\"]", &err), &err,
+                 ERROR_FORBIDDEN);
+}
+
 static void an_empty_key_binds_to_nothing_and_opens_nothing(void **state)
 {
     struct rest_bench *bench = *state;
@@ -287,6 +350,9 @@ int main(void)
         STORY(nothing_hands_out_more_than_was_given),
         STORY(a_token_to_read_is_refused_every_operation_that_writes),
         STORY(every_operation_on_items_must_name_the_key_of_a_bound_token),
+        STORY(a_bulk_request_needs_a_token_that_is_not_bound),
+        STORY(a_prefix_of_a_hierarchical_key_binds_to_all_that_begin_with_it),
+        STORY(a_bound_token_of_a_database_reaches_that_key_in_each_container),
         STORY(an_empty_key_binds_to_nothing_and_opens_nothing),
         STORY(a_token_is_good_until_its_time_is_over),
         STORY(no_bit_of_a_token_can_be_changed),
