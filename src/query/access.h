@@ -14,6 +14,18 @@ struct query_target {
     struct slice logical;
 };
 
+struct query_targets {
+    const struct query_target *list; /* ascending, apart from each other */
+    size_t count;
+    uint64_t conjuncts; /* of the filter: true for every item of the targets */
+};
+
+/* From the scope of the request and what the filter says of the partition key; of the request
+ * nothing but scope and definition is looked at. None: no item can be wanted. */
+struct query_targets query_targets_find(const struct query_request *request,
+                                        const struct query_conditions *conditions,
+                                        struct arena *arena);
+
 /* An index and the part of it that is wanted. */
 struct query_index_use {
     struct slice prefix;

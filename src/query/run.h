@@ -62,9 +62,9 @@ struct query_request {
     struct query_udf_host udf;
     struct query_cache *cache; /* NULL: unfinished results are computed anew for each page */
     const struct query_executor *executor; /* NULL: all is done by the calling thread */
-    bool timed;                /* times of steps are measured */
-    bool explain;              /* page.explain is filled */
-    struct arena *arena;       /* of the continuation and the explanation */
+    bool timed;                            /* times of steps are measured */
+    bool explain;                          /* page.explain is filled */
+    struct arena *arena;                   /* of the continuation and the explanation */
 
     /* Takes a row; the value is good during the call. False with err set ends the query. */
     bool (*row)(void *self, const struct document_value *value, struct error *err);

@@ -27,8 +27,8 @@ struct query_run_state {
     struct query_access access;
     struct query_order_rules rules;
     struct query_cover cover;
-    bool covered;            /* hits are not loaded: entries stand for items */
-    uint64_t items_count;    /* of the targets, where cover.counts_missing */
+    bool covered;         /* hits are not loaded: entries stand for items */
+    uint64_t items_count; /* of the targets, where cover.counts_missing */
     bool feed_loads;
     struct query_feed *feed; /* owned */
     const struct slice *documents;

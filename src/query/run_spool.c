@@ -369,10 +369,8 @@ static bool spool_fill(struct query_run_state *run, struct spooling *s, struct e
     run->taking = s;
     if (!query_parallel_wanted(run, &parallel, err))
         return false;
-    if (parallel ? !query_parallel_take(run,
-                                        &(struct query_taking){taker, part_open, part_merge,
-                                                               part_close},
-                                        err)
+    if (parallel ? !query_parallel_take(
+                       run, &(struct query_taking){taker, part_open, part_merge, part_close}, err)
                  : !query_rows_take(run, taker, false, &ended, err))
         return false;
     if (!ended) /* without all rows nothing can be said of the first */

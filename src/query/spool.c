@@ -330,8 +330,7 @@ static bool row_merge(struct query_spool *spool, struct query_spool *other,
     if (known && spool->options.aggregate_count) {
         merged = states_merge(spool, known, row, err);
     } else if (known) {
-        bool before =
-            places_order(&row->place, &known->place, spool->options.ties_backwards) < 0;
+        bool before = places_order(&row->place, &known->place, spool->options.ties_backwards) < 0;
 
         known->done |= row->done;
         if (before)

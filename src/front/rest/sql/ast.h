@@ -198,6 +198,7 @@ struct sql_query {
     bool distinct;
     struct sql_expr *top; /* a literal or parameter, or NULL */
     enum sql_select_kind select;
+    struct sql_span star; /* of SELECT * the asterisk */
     struct sql_select_item *items;
     uint32_t item_count;
     struct sql_source **sources; /* none: no FROM, one row */

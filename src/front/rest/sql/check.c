@@ -32,13 +32,13 @@ bool check_unique(struct named *names, size_t count, const char *what,
 static bool check_star(const struct sql_query *query, const struct sql_report *report)
 {
     if (!query->source_count)
-        return sql_report_at(report, "SC2040", query->span,
+        return sql_report_at(report, "SC2040", query->star,
                              "'SELECT *' is not valid if FROM clause is omitted.");
     if (query->group_by.count)
-        return sql_report_at(report, "SC2041", query->span,
+        return sql_report_at(report, "SC2041", query->star,
                              "'SELECT *' is not allowed with GROUP BY.");
     if (query->source_count > 1)
-        return sql_report_at(report, "", query->span,
+        return sql_report_at(report, "SC2040", query->star,
                              "'SELECT *' is only valid with a single input set.");
     return true;
 }
@@ -196,11 +196,11 @@ bool check_grouping(const struct sql_query *query, const struct sql_report *repo
 /* --- ORDER BY ----------------------------------------------------------------------------------
  */
 
-static bool path_fault(const struct sql_expr *expr, const struct sql_report *report)
+static bool path_fault(const struct sql_report *report)
 {
-    return sql_report_at(report, "2206", expr->span,
-                         "Unsupported ORDER BY clause. ORDER BY item expression could not be "
-                         "mapped to a document path.");
+    return sql_report_code(report, "2206",
+                           "Unsupported ORDER BY clause. ORDER BY item expression could not be "
+                           "mapped to a document path.");
 }
 
 /* In the outermost query rows are ordered by what an index can hold: one value of each item. */
@@ -210,7 +210,7 @@ static bool check_order_path(const struct sql_expr *expr, struct arena *arena,
     struct document_path path;
 
     if (!sql_path(expr, arena, &path) || path.count == 0)
-        return path_fault(expr, report);
+        return path_fault(report);
     for (size_t i = 0; i < path.count; i++)
         if (path.segments[i].kind == DOCUMENT_SEGMENT_ELEMENTS)
             return sql_report_at(report, "", expr->span,
@@ -221,7 +221,7 @@ static bool check_order_path(const struct sql_expr *expr, struct arena *arena,
 /* In a subquery, by anything its sources have. */
 static bool check_order_steps(struct sql_expr *expr, const struct sql_report *report)
 {
-    return sql_expr_start(expr)->kind == SQL_EXPR_NAME || path_fault(expr, report);
+    return sql_expr_start(expr)->kind == SQL_EXPR_NAME || path_fault(report);
 }
 
 bool check_order(const struct sql_query *query, bool outermost, struct arena *arena,
@@ -245,6 +245,7 @@ bool check_order(const struct sql_query *query, bool outermost, struct arena *ar
 /* --- TOP, OFFSET, LIMIT -------------------------------------------------------------------------
  */
 
+/* code: of a number that is too large; for TOP it is the same fault as not being whole. */
 static bool check_amount(const struct sql_expr *amount, const char *clause, const char *code,
                          const struct sql_report *report)
 {
@@ -254,7 +255,7 @@ static bool check_amount(const struct sql_expr *amount, const char *clause, cons
     if (!amount || (amount->kind == SQL_EXPR_PARAMETER && !amount->parameter.value))
         return true;
     value = amount->kind == SQL_EXPR_PARAMETER ? amount->parameter.value : &amount->literal;
-    if (!document_to_int64(value, &number) || number < 0)
+    if (!document_to_int64(value, &number) || number < 0 || (number > UINT32_MAX && !code[0]))
         return sql_report_at(report, "SC2060", amount->span,
                              "The count value provided for a %s clause must be an integer.",
                              clause);

@@ -35,6 +35,17 @@ bool sql_report_at(const struct sql_report *to, const char *code, struct sql_spa
     return report(to, ERROR_BAD_QUERY, error);
 }
 
+bool sql_report_code(const struct sql_report *to, const char *code, const char *format, ...)
+{
+    struct sql_error error = {.code = code};
+    va_list args;
+
+    va_start(args, format);
+    error.message = message_print(to->arena, format, args);
+    va_end(args);
+    return report(to, ERROR_BAD_QUERY, error);
+}
+
 bool sql_report_whole(const struct sql_report *to, enum error_code face, const char *format, ...)
 {
     struct sql_error error = {.code = ""};
@@ -82,7 +93,7 @@ void sql_error_render(const struct sql_error *error, struct buf *buf)
         buf_printf(buf, ",\"location\":{\"start\":%u,\"end\":%u}", error->span.start,
                    error->span.end);
     if (error->code[0])
-        buf_printf(buf, ",\"code\":\"%s\"", error->code);
+        buf_printf(buf, error->code[0] == 'S' ? ",\"code\":\"%s\"" : ",\"code\":%s", error->code);
     BUF_APPEND(buf, ",\"message\":");
     document_json_write_string(error->message, buf);
     BUF_APPEND(buf, "}]}");

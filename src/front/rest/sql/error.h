@@ -11,7 +11,7 @@
 #include "front/rest/sql/ast.h"
 
 struct sql_error {
-    const char *code; /* "SC2001"; "": the service has none, or we do not know it */
+    const char *code; /* "SC2001"; "2206", a number; "": the service has none, or we do not know */
     bool located;     /* the span is known */
     struct sql_span span;
     struct slice message; /* in the arena */
@@ -27,6 +27,10 @@ struct sql_report {
 /* Fills both errors and returns false. code is a literal. */
 bool sql_report_at(const struct sql_report *report, const char *code, struct sql_span span,
                    const char *format, ...) PRINTF_LIKE(4, 5);
+
+/* The same where the service tells a code and no place. */
+bool sql_report_code(const struct sql_report *report, const char *code, const char *format, ...)
+    PRINTF_LIKE(3, 4);
 
 /* A fault of the query as a whole, which the service words without code and place. */
 bool sql_report_whole(const struct sql_report *report, enum error_code face, const char *format,

@@ -328,12 +328,18 @@ static void rewrite_distinct_count(struct rewrite *rewrite)
 /* --- Amounts -----------------------------------------------------------------------------------
  */
 
-/* Which rows survive is known only after the merge where duplicates or groups are merged. */
+/* Are rows dropped or put together when the results of partitions meet? */
+static bool merges_rows(const struct sql_query *query)
+{
+    return query->distinct || query->aggregates || query->group_by.count;
+}
+
+/* Which rows survive is known only after the merge where rows are merged. */
 static void rewrite_amounts(struct rewrite *rewrite, bool pinned)
 {
     const struct sql_query *query = rewrite->plan->query;
     struct sql_gateway_plan *plan = rewrite->plan;
-    bool merges = query->distinct || query->aggregates || query->group_by.count;
+    bool merges = merges_rows(query);
 
     if (query->top && sql_amount(query->top, &plan->top)) {
         plan->has_top = true;
@@ -342,8 +348,8 @@ static void rewrite_amounts(struct rewrite *rewrite, bool pinned)
             rewrite->changed = true;
         }
     }
-    if (!query->offset || (pinned && !merges && !query->order_count) ||
-        !sql_amount(query->offset, &plan->offset) || !sql_amount(query->limit, &plan->limit))
+    if (!query->offset || (pinned && !merges) || !sql_amount(query->offset, &plan->offset) ||
+        !sql_amount(query->limit, &plan->limit))
         return;
     plan->has_window = true;
     rewrite->changed = true;
@@ -368,6 +374,18 @@ static struct slice print(const struct sql_query *query, struct arena *arena)
     return arena_copy(arena, buf_slice(&text));
 }
 
+/* One logical partition is in one place: it orders its rows by itself. */
+static bool rewrite_rows(struct rewrite *rewrite, bool pinned)
+{
+    const struct sql_query *query = rewrite->plan->query;
+
+    if (query->aggregates || query->group_by.count)
+        return rewrite_aggregates(rewrite);
+    if (!query->order_count || (pinned && !query->distinct))
+        return true;
+    return rewrite_order(rewrite);
+}
+
 bool sql_gateway_rewrite(const struct sql_query *query, bool pinned, struct arena *arena,
                          struct sql_gateway_plan *ret_plan, const struct sql_report *report)
 {
@@ -383,9 +401,7 @@ bool sql_gateway_rewrite(const struct sql_query *query, bool pinned, struct aren
             return sql_report_unsupported(report, query->sources[0]->span,
                                           "a subquery in FROM that looks at more than one item is "
                                           "not supported across partitions");
-        if (query->aggregates || query->group_by.count
-                ? !rewrite_aggregates(&rewrite)
-                : query->order_count && !rewrite_order(&rewrite))
+        if (!rewrite_rows(&rewrite, pinned))
             return false;
         rewrite_amounts(&rewrite, pinned);
     }

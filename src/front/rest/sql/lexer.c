@@ -498,7 +498,7 @@ static bool lex_token(struct sql_lexer *lexer, struct sql_token *token)
 {
     uint8_t c = byte_at(lexer, 0);
 
-    if (is_digit(c)) {
+    if (is_digit(c) || (c == '.' && is_digit(byte_at(lexer, 1)) && !lexer->after_operand)) {
         token->kind = SQL_TOKEN_NUMBER;
         return lex_number(lexer, &token->value);
     }
@@ -518,6 +518,24 @@ static bool lex_token(struct sql_lexer *lexer, struct sql_token *token)
     return lex_symbol(lexer, &token->kind);
 }
 
+/* Could a step into a value follow this token? */
+static bool ends_operand(const struct sql_token *token)
+{
+    switch (token->kind) {
+    case SQL_TOKEN_WORD:
+        return token->keyword == SQL_WORD_NONE;
+    case SQL_TOKEN_PARAMETER:
+    case SQL_TOKEN_NUMBER:
+    case SQL_TOKEN_STRING:
+    case SQL_TOKEN_CLOSE:
+    case SQL_TOKEN_CLOSE_BRACKET:
+    case SQL_TOKEN_CLOSE_BRACE:
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool sql_lexer_next(struct sql_lexer *lexer, struct sql_token *ret_token)
 {
     struct sql_token token = {.kind = SQL_TOKEN_END};
@@ -533,6 +551,7 @@ bool sql_lexer_next(struct sql_lexer *lexer, struct sql_token *ret_token)
     token.span.end = lexer->character;
     if (token.kind == SQL_TOKEN_WORD)
         token.keyword = keyword_of(token.text);
+    lexer->after_operand = ends_operand(&token);
     *ret_token = token;
     return true;
 }

@@ -96,6 +96,7 @@ struct sql_lexer {
     struct slice text;
     size_t at;          /* byte */
     uint32_t character; /* UTF-16 unit, of the same place */
+    bool after_operand; /* so that .5 is a number here, and a step behind an operand */
     struct sql_report report;
 };
 

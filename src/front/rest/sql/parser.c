@@ -142,6 +142,7 @@ static bool parse_select(struct parser *parser, struct sql_query *query)
             return false;
     if (parser_at(parser, SQL_TOKEN_STAR)) {
         query->select = SQL_SELECT_STAR;
+        query->star = parser->token.span;
         return parser_advance(parser);
     }
     query->select = SQL_SELECT_LIST;

@@ -1,8 +1,9 @@
 /* Precedence climbing: one table of binary operators and one loop, so that a level of parentheses
  * costs a few stack frames, not one for each of a dozen precedences.
  *
- * From tight to loose: member access and calls; unary; * / %; + -; shifts; comparisons, BETWEEN,
- * IN, LIKE; = !=; &; ^; |; ||; AND; OR; ??; ?: */
+ * From tight to loose: member access and calls; unary; * / %; + -; shifts; comparisons; = !=; &; ^;
+ * |;
+ * ||; BETWEEN, IN, LIKE; AND; OR; ??; ?: */
 #include "front/rest/sql/parser_private.h"
 
 enum precedence {
@@ -10,6 +11,7 @@ enum precedence {
     COALESCE = LOOSEST,
     OR,
     AND,
+    PREDICATE, /* BETWEEN, IN, LIKE */
     CONCAT,
     BIT_OR,
     BIT_XOR,
@@ -136,9 +138,9 @@ static bool parse_between(struct parser *parser, bool negated, struct sql_expr *
 
     expr->between.operand = operand;
     expr->between.negated = negated;
-    return parser_advance(parser) && parse_binary(parser, SHIFT, &expr->between.low) &&
+    return parser_advance(parser) && parse_binary(parser, CONCAT, &expr->between.low) &&
            parser_expect_word(parser, SQL_WORD_AND) &&
-           parse_binary(parser, SHIFT, &expr->between.high) && finish(parser, expr, ret_expr);
+           parse_binary(parser, CONCAT, &expr->between.high) && finish(parser, expr, ret_expr);
 }
 
 static bool parse_in(struct parser *parser, bool negated, struct sql_expr *operand,
@@ -164,7 +166,7 @@ static bool parse_like(struct parser *parser, bool negated, struct sql_expr *ope
 
     expr->like.operand = operand;
     expr->like.negated = negated;
-    if (!parser_advance(parser) || !parse_binary(parser, SHIFT, &expr->like.pattern))
+    if (!parser_advance(parser) || !parse_binary(parser, CONCAT, &expr->like.pattern))
         return false;
     if (parser_at_word(parser, SQL_WORD_ESCAPE)) {
         if (!parser_advance(parser))
@@ -177,8 +179,8 @@ static bool parse_like(struct parser *parser, bool negated, struct sql_expr *ope
     return finish(parser, expr, ret_expr);
 }
 
-/* What may stand behind an operand of a comparison. ret_more stays as it was when it does not. */
-static bool parse_comparison_word(struct parser *parser, struct sql_expr **operand, bool *ret_more)
+/* A word that makes a predicate of the operand before it. ret_more stays as it was without one. */
+static bool parse_predicate(struct parser *parser, struct sql_expr **operand, bool *ret_more)
 {
     bool negated = parser_at_word(parser, SQL_WORD_NOT);
     enum sql_keyword word;
@@ -240,7 +242,7 @@ static bool parse_binary(struct parser *parser, enum precedence loosest, struct 
             more = true;
             if (!parse_chain(parser, SQL_EXPR_OR, left, &left))
                 return false;
-        } else if (COMPARISON >= loosest && !parse_comparison_word(parser, &left, &more)) {
+        } else if (PREDICATE >= loosest && !parse_predicate(parser, &left, &more)) {
             return false;
         }
     }

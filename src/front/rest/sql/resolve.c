@@ -14,7 +14,7 @@ struct place {
     struct resolver *resolver;
     const struct scope *scope;
     const char *clause; /* in which aggregates are out of place; NULL: they are welcome */
-    bool in_aggregate;
+    const struct sql_expr *aggregate; /* whose argument it is part of, or NULL */
 };
 
 static bool resolve_query(struct resolver *resolver, struct sql_query *query,
@@ -108,11 +108,24 @@ static bool check_arguments(const struct sql_function *function, const struct sq
                          max);
 }
 
-static bool nested_aggregate_fault(const struct sql_expr *expr, const struct sql_report *report)
+static bool nested_aggregate_fault(const struct place *place)
 {
-    return sql_report_at(report, "SC2101", expr->span,
+    return sql_report_at(place->resolver->report, "SC2101", place->aggregate->span,
                          "Cannot perform an aggregate function on an expression containing an "
                          "aggregate or a subquery.");
+}
+
+/* Of a call, the name alone. Names are words, which need no escapes: what is decoded is the text.
+ */
+static struct sql_span name_span(const struct sql_expr *call)
+{
+    struct sql_span span = {call->span.start, call->span.start};
+
+    for (size_t i = 0; i < call->call.name.len; i++)
+        span.end += utf8_continues(call->call.name.data[i]) ? 0
+                    : call->call.name.data[i] >= 0xF0       ? 2
+                                                            : 1;
+    return span;
 }
 
 static bool resolve_call(struct sql_expr *expr, const struct place *place)
@@ -122,7 +135,7 @@ static bool resolve_call(struct sql_expr *expr, const struct place *place)
     struct place inside = *place;
 
     if (!function)
-        return sql_report_at(report, "SC2005", expr->span,
+        return sql_report_at(report, "SC2005", name_span(expr),
                              "'%.*s' is not a recognized built-in function name.",
                              SLICE_ARG(sql_excerpt(expr->call.name)));
     if (!check_arguments(function, expr, report))
@@ -132,14 +145,14 @@ static bool resolve_call(struct sql_expr *expr, const struct place *place)
                                       function->name);
     expr->call.function = function;
     if (function->kind == SQL_FUNCTION_KIND_AGGREGATE) {
-        if (place->in_aggregate)
-            return nested_aggregate_fault(expr, report);
+        if (place->aggregate)
+            return nested_aggregate_fault(place);
         if (place->clause)
             return sql_report_at(report, "", expr->span,
                                  "The aggregate function %s is not allowed in %s.", function->name,
                                  place->clause);
         place->scope->query->aggregates = true;
-        inside.in_aggregate = true;
+        inside.aggregate = expr;
     }
     return sql_expr_each(expr, resolve_expr, &inside);
 }
@@ -181,8 +194,8 @@ static bool resolve_expr(struct sql_expr *expr, void *context)
         return check_escape(expr, place->resolver->report) &&
                sql_expr_each(expr, resolve_expr, place);
     case SQL_EXPR_SUBQUERY:
-        if (place->in_aggregate)
-            return nested_aggregate_fault(expr, place->resolver->report);
+        if (place->aggregate)
+            return nested_aggregate_fault(place);
         return resolve_query(place->resolver, expr->subquery.query, place->scope, false);
     default:
         return sql_expr_each(expr, resolve_expr, place);
@@ -227,10 +240,10 @@ static bool resolve_query(struct resolver *resolver, struct sql_query *query,
                           const struct scope *outer, bool from_container)
 {
     struct scope scope = {outer, query, query->source_count};
-    struct place where = {resolver, &scope, "the WHERE clause", false};
-    struct place group = {resolver, &scope, "the GROUP BY clause", false};
-    struct place order = {resolver, &scope, "the ORDER BY clause", false};
-    struct place select = {resolver, &scope, NULL, false};
+    struct place where = {resolver, &scope, "the WHERE clause", NULL};
+    struct place group = {resolver, &scope, "the GROUP BY clause", NULL};
+    struct place order = {resolver, &scope, "the ORDER BY clause", NULL};
+    struct place select = {resolver, &scope, NULL, NULL};
 
     return resolve_sources(resolver, query, outer, from_container) &&
            (!query->where || resolve_expr(query->where, &where)) &&

@@ -22,7 +22,7 @@ static void an_error_is_told_as_the_service_does(void **state UNUSED)
     assert_int_equal(err.status, 400);
     assert_string_equal(
         rendered(arena, &error),
-        "Message: {\"errors\":[{\"severity\":\"Error\",\"location\":{\"start\":7,\"end\":19},"
+        "Message: {\"errors\":[{\"severity\":\"Error\",\"location\":{\"start\":7,\"end\":14},"
         "\"code\":\"SC2005\",\"message\":\"'BADFUNC' is not a recognized built-in function "
         "name.\"}]}");
     assert_string_equal(err.message, "'BADFUNC' is not a recognized built-in function name.");
@@ -37,6 +37,10 @@ static void without_code_and_place_it_is_a_list_of_texts(void **state UNUSED)
 
     assert_false(sql_report_whole(&report, ERROR_BAD_QUERY, "no \"%s\"", "way"));
     assert_string_equal(rendered(arena, &error), "Message: {\"Errors\":[\"no \\\"way\\\"\"]}");
+    assert_false(sql_report_code(&report, "2206", "no path"));
+    assert_string_equal(rendered(arena, &error),
+                        "Message: {\"errors\":[{\"severity\":\"Error\",\"code\":2206,\"message\":"
+                        "\"no path\"}]}");
     assert_false(sql_report_unsupported(&report, (struct sql_span){1, 2}, "not this"));
     assert_int_equal(err.code, ERROR_NOT_SUPPORTED);
     assert_string_equal(rendered(arena, &error),

@@ -76,6 +76,8 @@ static void numbers_have_the_type_json_gives_them(void **state UNUSED)
         {"1e3", DOCUMENT_DOUBLE, 1000},
         {"1E+3", DOCUMENT_DOUBLE, 1000},
         {"25e-1", DOCUMENT_DOUBLE, 2.5},
+        {".5", DOCUMENT_DOUBLE, 0.5},
+        {".25e1", DOCUMENT_DOUBLE, 2.5},
         {"0x10", DOCUMENT_INT32, 16},
         {"0XfF", DOCUMENT_INT32, 255},
         {"0x7fffffffffffffff", DOCUMENT_INT64, 9223372036854775807.0},
