@@ -279,8 +279,8 @@ static void encoded_append(struct buf *out, struct slice text)
     }
 }
 
-static void authorization_append(const struct cli_client *client,
-                                 const struct cli_request *request, struct buf *out)
+static void authorization_append(const struct cli_client *client, const struct cli_request *request,
+                                 struct buf *out)
 {
     char date[CLOCK_HTTP_DATE_LEN], small_date[CLOCK_HTTP_DATE_LEN], verb[8] = "", sig[48];
     uint8_t mac[REST_SIGNATURE_LEN];
@@ -381,9 +381,7 @@ static bool head_take(struct slice text, struct cli_answer *answer, size_t *ret_
     if (cli_answer_header(answer, "transfer-encoding").len ||
         (length.len && (!slice_to_uint64(length, &bytes) || bytes > ANSWER_MAX)))
         return answer_wrong(err);
-    *ret_length = length.len                       ? (size_t)bytes
-                  : status == 204 || status == 304 ? 0
-                                                   : SIZE_MAX;
+    *ret_length = length.len ? (size_t)bytes : status == 204 || status == 304 ? 0 : SIZE_MAX;
     return true;
 }
 
@@ -399,9 +397,9 @@ static bool answer_receive(struct cli_link *link, struct buf *reply, struct cli_
             return false;
         if (ret_answer->head.data) {
             ret_answer->text = slice_skip(buf_slice(reply), ret_answer->head.len + 2);
-            *ret_open = !end && ret_answer->text.len == length &&
-                        !slice_equal_nocase(cli_answer_header(ret_answer, "connection"),
-                                            SLICE("close"));
+            *ret_open =
+                !end && ret_answer->text.len == length &&
+                !slice_equal_nocase(cli_answer_header(ret_answer, "connection"), SLICE("close"));
             if (ret_answer->text.len == length || (end && length == SIZE_MAX))
                 return true;
             if (ret_answer->text.len > length)
@@ -540,8 +538,7 @@ double cli_decimal(struct slice text)
     struct json_number number;
     struct json_fault fault;
 
-    if (text.len == 0 ||
-        !json_number_read(text.data, text.data + text.len, &number, &fault))
+    if (text.len == 0 || !json_number_read(text.data, text.data + text.len, &number, &fault))
         return 0;
     return number.type == DOCUMENT_DOUBLE ? number.real : (double)number.integer;
 }

@@ -28,7 +28,7 @@ bool cli_link_is_idle(struct cli_link *link);
 
 NODISCARD bool cli_link_write(struct cli_link *link, struct slice bytes, struct error *err);
 
-/* Appends what has come, at least a byte; *ret_end instead: the other side has closed. reply carries
- * the limit: ERROR_TOO_LARGE. ERROR_TIMED_OUT, ERROR_CANCELLED, ERROR_SYSTEM. */
+/* Appends what has come, at least a byte; *ret_end instead: the other side has closed. reply
+ * carries the limit: ERROR_TOO_LARGE. ERROR_TIMED_OUT, ERROR_CANCELLED, ERROR_SYSTEM. */
 NODISCARD bool cli_link_read(struct cli_link *link, struct buf *reply, bool *ret_end,
                              struct error *err);

@@ -390,6 +390,19 @@ static bool is_exact(const struct choosing *c, const struct query_access *access
     return (known & all) == all;
 }
 
+/* For explanations: what the choice did not need to know. */
+static bool index_count(struct choosing *c, struct query_access *access)
+{
+    struct query_index_use *use;
+
+    if (!access->index || access->index->estimate)
+        return true;
+    use = ARENA_NEW(c->arena, struct query_index_use);
+    *use = *access->index;
+    access->index = use;
+    return use_estimate(c, use);
+}
+
 bool query_access_choose(const struct query_plan *plan, struct query_spans *spans,
                          const struct query_access_wish *wish, struct arena *arena,
                          struct query_access *ret_access, struct error *err)
@@ -413,6 +426,8 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
     if (wish->resumed ? !choose_again(&c, wish, &access)
         : wish->order ? !choose_ordered(&c, wish, &access)
                       : !choose_unordered(&c, wish, &access))
+        return false;
+    if (wish->counted && !index_count(&c, &access))
         return false;
     access.exact = is_exact(&c, &access);
     access.weighed = c.uses.list;

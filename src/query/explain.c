@@ -1,12 +1,15 @@
 /* An explanation is a BSON document, in the order things happen:
  *
  *     access       nothing, point, scan or index; with index: which, how many ranges, whether the
- *                  filter is settled by it, and how many entries were counted in advance
+ *                  filter is settled by it, and how many entries were counted in advance: in the
+ *                  first partition, up to 256
  *     operator     stream, aggregate, group, distinct or sort; ordered: the index gave the order
  *     partitions   read from for this page, of how many
- *     actual       entries walked, items loaded, rows given
+ *     actual       entries walked, items loaded, items the filter accepted, rows given
  *     charge       in RU: all of it, and what partitions, index, items and output make of it
- *     advice       indexes that would have helped, each with the condition it would serve */
+ *     advice       indexes that would have helped: items spared, what the page would have cost and
+ *                  saved in RU, and all of it in words. At best: as if the index had led to just
+ *                  the items that the whole filter accepts. */
 #include "query/run_private.h"
 
 static void put_text(struct buf *buf, struct slice key, const char *text)
@@ -96,40 +99,85 @@ static void put_charge(struct buf *buf, const struct query_page *page,
     document_end(buf, begin);
 }
 
-static void put_actual(struct buf *buf, const struct query_page *page)
+static void put_actual(struct buf *buf, const struct query_run_state *run,
+                       const struct query_page *page)
 {
     size_t begin = document_append_object_begin(buf, SLICE("actual"));
 
     document_append_int64(buf, SLICE("indexEntries"), (int64_t)page->metrics.index_entries);
     document_append_int64(buf, SLICE("itemsLoaded"), (int64_t)page->metrics.items_loaded);
+    document_append_int64(buf, SLICE("itemsMatched"), (int64_t)run->matched);
     document_append_int64(buf, SLICE("rows"), (int64_t)page->metrics.rows);
     document_end(buf, begin);
 }
 
-static void put_advised_path(struct buf *buf, const struct document_path *path)
+/* What the page would have cost, had an index led to the items that the filter accepts. */
+static struct cost_query cost_with_index(const struct cost_query *cost, uint64_t matched,
+                                         bool ordered)
 {
+    struct cost_query with = *cost;
+
+    if (matched >= cost->items_loaded)
+        return with;
+    with.items_loaded = matched;
+    with.loaded_bytes = cost->loaded_bytes / cost->items_loaded * matched;
+    /* It takes the place of the one used now, unless that gives the order. */
+    with.index_lookups = cost->partitions_begun + (ordered ? cost->index_lookups : 0);
+    with.index_entries = matched + (ordered ? cost->index_entries : 0);
+    return with;
+}
+
+static void put_advice_text(struct buf *buf, struct slice path, uint64_t loaded, uint64_t spared,
+                            double total, double saved)
+{
+    CLEANUP(buf_done) struct buf text;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    if (saved > 0)
+        buf_printf(&text,
+                   "an index on %.*s would have spared up to %llu of the %llu items loaded, and so "
+                   "up to %.2f of %.2f RU; it costs %.2f RU with each item written",
+                   SLICE_ARG(path), (unsigned long long)spared, (unsigned long long)loaded, saved,
+                   total, (double)cost_model.index_entry / 1e6);
+    else
+        buf_printf(&text,
+                   "%.*s has no index, and the query looks at it; here one would have saved "
+                   "nothing",
+                   SLICE_ARG(path));
+    document_append_string(buf, SLICE("text"), buf_slice(&text));
+}
+
+static void put_advised(struct buf *buf, const struct document_path *path,
+                        const struct query_run_state *run, const struct query_page *page,
+                        const struct cost_query *cost)
+{
+    struct cost_query with = cost_with_index(cost, run->matched, run->access.ordered);
+    int64_t saved_cru = MAX(cost_query(cost) - cost_query(&with), (int64_t)0);
+    uint64_t loaded = cost->items_loaded, spared = saved_cru ? loaded - with.items_loaded : 0;
+    double total = (double)page->charge_cru / 100, saved = (double)saved_cru / 100;
     CLEANUP(buf_done) struct buf name;
 
     buf_init(&name, BUF_DEFAULT_MAX);
     document_path_append(path, &name);
     document_append_string(buf, SLICE("path"), buf_slice(&name));
+    put_text(buf, SLICE("kind"), "single");
+    document_append_int64(buf, SLICE("itemsSpared"), (int64_t)spared);
+    document_append_double(buf, SLICE("charge"), total - saved);
+    document_append_double(buf, SLICE("saved"), saved);
+    put_advice_text(buf, buf_slice(&name), loaded, spared, total, saved);
 }
 
-/* What an index on a path of the filter would have spared: the items loaded for nothing. */
+/* An index on a path of the filter spares the items that are loaded for nothing. */
 static void put_advice(struct buf *buf, const struct query_run_state *run,
-                       const struct query_page *page)
+                       const struct query_page *page, const struct cost_query *cost)
 {
     size_t list = document_append_array_begin(buf, SLICE("advice"));
-    uint64_t loaded = page->metrics.items_loaded, rows = page->metrics.rows;
     char text[DOCUMENT_INDEX_SIZE];
 
     for (size_t i = 0; i < run->access.missing_count; i++) {
         size_t begin = document_append_object_begin(buf, document_index_key((uint32_t)i, text));
 
-        put_advised_path(buf, &run->access.missing[i].path);
-        put_text(buf, SLICE("kind"), "single");
-        document_append_int64(buf, SLICE("itemsSpared"),
-                              (int64_t)(loaded > rows ? loaded - rows : 0));
+        put_advised(buf, &run->access.missing[i].path, run, page, cost);
         document_end(buf, begin);
     }
     document_end(buf, list);
@@ -150,9 +198,9 @@ struct slice query_explain(const struct query_run_state *run, const struct query
     (void)partition_map_spans(run->request->space->map, &map_count);
     document_append_int64(&buf, SLICE("all"), (int64_t)map_count);
     document_end(&buf, partitions);
-    put_actual(&buf, page);
+    put_actual(&buf, run, page);
     put_charge(&buf, page, cost);
-    put_advice(&buf, run, page);
+    put_advice(&buf, run, page, cost);
     document_end(&buf, begin);
     return arena_copy(arena, buf_slice(&buf));
 }

@@ -508,6 +508,7 @@ static bool access_choose(struct query_run_state *run, struct error *err)
         .resumed = run->from.begun && (streams || run->mode == QUERY_MODE_AGGREGATE) &&
                    run->from.access != SORTED_SCAN_MARK,
         .mark = run->from.access,
+        .counted = run->request->explain,
         .ties_fixed = run->from.begun,
         .ties_backwards = run->from.ties_backwards,
     };

@@ -55,6 +55,7 @@ struct query_run_state {
     bool finished;            /* there will be no more rows: the limit is reached */
     bool held;                /* a budget ended the page */
     uint64_t hits, output_ns;
+    uint64_t matched; /* hits that the filter accepted */
 };
 
 /* Called for each row of each hit that the filter accepts; sets stop in *ret_stop. */

@@ -107,12 +107,17 @@ static bool hit_take(struct query_run_state *run, query_row_taker taker, bool *r
     if (!run->repeated)
         item_bind(run, run->hit);
     run->row = 0;
-    if (run->plan->query.source_count)
-        return joined_rows_take(run, taker, ret_stop, err);
+    if (run->plan->query.source_count) {
+        bool taken = joined_rows_take(run, taker, ret_stop, err);
+
+        run->matched += run->row > 0;
+        return taken;
+    }
     if (run->plan->query.filter && !run->access.exact &&
         !query_holds(run->plan->query.filter, &run->context, &holds, err))
         return false;
     run->row = 1;
+    run->matched += holds;
     return !holds || taker(run, ret_stop, err);
 }
 

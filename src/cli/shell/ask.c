@@ -55,16 +55,14 @@ static bool ask_good(struct shell_server *server, const struct cli_request *requ
 bool shell_get(struct shell_server *server, const char *type, struct slice link,
                struct arena *arena, struct cli_answer *ret_answer, struct error *err)
 {
-    const struct cli_request request = {
-        .method = "GET", .type = slice_of_text(type), .link = link};
+    const struct cli_request request = {.method = "GET", .type = slice_of_text(type), .link = link};
 
     return ask_good(server, &request, arena, ret_answer, err);
 }
 
-bool shell_feed(struct shell_server *server, const char *type, struct slice link,
-                const char *array, struct arena *arena,
-                void (*take)(void *context, struct slice resource), void *context,
-                struct error *err)
+bool shell_feed(struct shell_server *server, const char *type, struct slice link, const char *array,
+                struct arena *arena, void (*take)(void *context, struct slice resource),
+                void *context, struct error *err)
 {
     struct cli_request request = {
         .method = "GET", .type = slice_of_text(type), .link = link, .feed = true};
@@ -73,8 +71,9 @@ bool shell_feed(struct shell_server *server, const char *type, struct slice link
     struct document_iter iter;
 
     do {
-        request.lines = next.len ? arena_printf(arena, "x-ms-continuation: %.*s\r\n", SLICE_ARG(next))
-                                 : SLICE_NONE;
+        request.lines = next.len
+                            ? arena_printf(arena, "x-ms-continuation: %.*s\r\n", SLICE_ARG(next))
+                            : SLICE_NONE;
         if (!ask_good(server, &request, arena, &answer, err))
             return false;
         document_iter_init(&iter, cli_answer_inside(answer.document, array));

@@ -30,8 +30,7 @@ static bool container_link(struct given *given, struct slice *ret_link)
 
     if (!shell_need_container(shell, &given->err))
         return false;
-    *ret_link =
-        arena_printf(given->arena, "dbs/%s/colls/%s", shell->database, shell->container);
+    *ret_link = arena_printf(given->arena, "dbs/%s/colls/%s", shell->database, shell->container);
     return true;
 }
 
@@ -93,7 +92,8 @@ static bool containers_run(struct given *given)
     const char *database = given->words[0] ? given->words[0] : given->shell->database;
 
     if (!database[0])
-        return shell_say(given->shell, "no database is chosen: .containers DATABASE, or .use first");
+        return shell_say(given->shell,
+                         "no database is chosen: .containers DATABASE, or .use first");
     if (!shell_feed(&given->shell->server, "colls", arena_printf(given->arena, "dbs/%s", database),
                     "DocumentCollections", given->arena, container_add, &containers, &given->err))
         return failed(given);
@@ -117,8 +117,9 @@ static bool use_run(struct given *given)
 
     (void)slice_split(text, '/', &database, &container);
     if (database.len == 0 || database.len > SHELL_NAME_MAX || container.len > SHELL_NAME_MAX)
-        return shell_say(given->shell, "\"%s\" is no name: .use DATABASE or .use "
-                                       "DATABASE/CONTAINER",
+        return shell_say(given->shell,
+                         "\"%s\" is no name: .use DATABASE or .use "
+                         "DATABASE/CONTAINER",
                          given->words[0]);
     if (!shell_get(&given->shell->server, container.len ? "colls" : "dbs",
                    container.len ? arena_printf(given->arena, "dbs/%.*s/colls/%.*s",
@@ -142,8 +143,8 @@ static bool schema_run(struct given *given)
     struct slice link;
 
     buf_init(&out, BUF_DEFAULT_MAX);
-    if (!container_link(given, &link) || !shell_get(&given->shell->server, "colls", link,
-                                                    given->arena, &answer, &given->err))
+    if (!container_link(given, &link) ||
+        !shell_get(&given->shell->server, "colls", link, given->arena, &answer, &given->err))
         return failed(given);
     container = document_object(answer.document);
     shell_json_pretty(&container, 0, &out);
@@ -172,7 +173,7 @@ static void range_add(void *context, struct slice resource)
 
 static bool ranges_run(struct given *given)
 {
-    static const char *const headings[] = {"RANGE",    "FROM",   "TO",     ">THROUGHPUT %",
+    static const char *const headings[] = {"RANGE",  "FROM",    "TO", ">THROUGHPUT %",
                                            "STATUS", "PARENTS", NULL};
     struct containers ranges = {cli_table_new(given->arena, headings), given->arena};
     struct slice link;
@@ -195,9 +196,8 @@ static bool stats_run(struct given *given)
     if (!cli_client_ask(shell->server.client, "GET", path, SLICE_NONE, SLICE_NONE, given->arena,
                         &answer, &given->err))
         return failed(given);
-    return table_out(given, shell->container[0]
-                                ? cli_stats_container(answer.document, given->arena)
-                                : cli_stats_account(answer.document, given->arena));
+    return table_out(given, shell->container[0] ? cli_stats_container(answer.document, given->arena)
+                                                : cli_stats_account(answer.document, given->arena));
 }
 
 /* --- How things are shown -------------------------------------------------------------------- */
@@ -214,8 +214,7 @@ static bool explain_run(struct given *given)
 
 static bool format_run(struct given *given)
 {
-    return shell_format_parse(slice_of_text(given->words[0]), &given->shell->format,
-                              &given->err) ||
+    return shell_format_parse(slice_of_text(given->words[0]), &given->shell->format, &given->err) ||
            failed(given);
 }
 

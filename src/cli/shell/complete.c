@@ -7,16 +7,17 @@
 #include <strings.h>
 
 static const char *const keywords[] = {
-    "AND",   "ARRAY", "AS",   "ASC",   "BETWEEN", "BY",    "DESC",   "DISTINCT", "EXISTS", "FALSE",
-    "FROM",  "GROUP", "IN",   "JOIN",  "LIKE",    "LIMIT", "NOT",    "NULL",     "OFFSET", "OR",
-    "ORDER", "RANK",  "TOP",  "TRUE",  "UDF",     "UNDEFINED", "SELECT", "VALUE", "WHERE",
+    "AND",    "ARRAY",     "AS",     "ASC",   "BETWEEN", "BY",   "DESC", "DISTINCT",
+    "EXISTS", "FALSE",     "FROM",   "GROUP", "IN",      "JOIN", "LIKE", "LIMIT",
+    "NOT",    "NULL",      "OFFSET", "OR",    "ORDER",   "RANK", "TOP",  "TRUE",
+    "UDF",    "UNDEFINED", "SELECT", "VALUE", "WHERE",
 };
 
 struct completing {
     struct shell *shell;
     struct arena *arena;
     struct slice typed;
-    bool folded; /* what was typed is in lower case: so are keywords and functions */
+    bool folded;        /* what was typed is in lower case: so are keywords and functions */
     const char *before; /* put before names that come from the server */
     struct shell_candidates *to;
 };
@@ -60,9 +61,8 @@ static void resource_offer(void *context, struct slice resource)
 {
     struct completing *completing = context;
 
-    offer(completing,
-          arena_printf(completing->arena, "%s%.*s", completing->before,
-                       SLICE_ARG(cli_answer_text(resource, "id"))));
+    offer(completing, arena_printf(completing->arena, "%s%.*s", completing->before,
+                                   SLICE_ARG(cli_answer_text(resource, "id"))));
 }
 
 /* DATABASE, and behind a slash CONTAINER. */
@@ -175,8 +175,8 @@ void shell_complete(struct shell *shell, struct slice line, struct arena *arena,
     ret_candidates->typed = completing.typed.len;
     completing.folded = completing.typed.len > 0;
     for (size_t i = 0; i < completing.typed.len; i++)
-        completing.folded = completing.folded && !(completing.typed.data[i] >= 'A' &&
-                                                   completing.typed.data[i] <= 'Z');
+        completing.folded = completing.folded &&
+                            !(completing.typed.data[i] >= 'A' && completing.typed.data[i] <= 'Z');
     if (command)
         command_offer(&completing, line);
     else

@@ -6,7 +6,7 @@
 enum { SHELL_CANDIDATES_MAX = 512 };
 
 struct shell_candidates {
-    size_t typed; /* bytes of the word, at the end of the line */
+    size_t typed;                            /* bytes of the word, at the end of the line */
     struct slice list[SHELL_CANDIDATES_MAX]; /* in the arena, sorted, each once */
     size_t count;
 };

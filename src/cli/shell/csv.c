@@ -176,8 +176,7 @@ void shell_csv_property(struct buf *document, struct slice key, struct slice fie
 {
     if (!quoted && field.len == 0)
         return;
-    if (quoted ? json_property(document, key, field)
-               : !text && bare_property(document, key, field))
+    if (quoted ? json_property(document, key, field) : !text && bare_property(document, key, field))
         return;
     document_append_string(document, key, field);
 }

@@ -1,8 +1,8 @@
 /* CSV as RFC 4180 has it, with a header row, and what its fields mean.
  *
- * Reading is strict: a quote only around a whole field, the same number of fields in each row. Lines
- * may end in CRLF or LF, a byte order mark and empty lines are stepped over. Fields have no types,
- * so these rules give them one (docs/shell.md tells people):
+ * Reading is strict: a quote only around a whole field, the same number of fields in each row.
+ * Lines may end in CRLF or LF, a byte order mark and empty lines are stepped over. Fields have no
+ * types, so these rules give them one (docs/shell.md tells people):
  *
  *     bare, empty                       the property is not there
  *     bare true, false, null            that

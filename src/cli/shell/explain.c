@@ -2,6 +2,9 @@
 
 #include "cli/client.h"
 #include "document/bson.h"
+#include "query/access.h"
+
+enum { COUNTED_MAX = QUERY_ESTIMATE_MAX };
 
 void shell_explained_add(struct shell_explained *explained, struct slice document,
                          struct arena *arena)
@@ -15,6 +18,7 @@ void shell_explained_add(struct shell_explained *explained, struct slice documen
         explained->plan = arena_copy(arena, document);
     explained->entries += cli_answer_number(actual, "indexEntries");
     explained->loaded += cli_answer_number(actual, "itemsLoaded");
+    explained->matched += cli_answer_number(actual, "itemsMatched");
     explained->rows += cli_answer_number(actual, "rows");
     explained->total += cli_answer_number(charge, "total");
     explained->partitions += cli_answer_number(charge, "partitions");
@@ -36,10 +40,10 @@ static void index_append(struct slice index, const char *what, struct buf *out)
     double ranges = cli_answer_number(index, "ranges");
     double expected = cli_answer_number(index, "estimatedEntries");
 
-    buf_printf(out, "    %s %.*s, %.0f range%s", what,
-               SLICE_ARG(cli_answer_text(index, "path")), ranges, ranges == 1 ? "" : "s");
-    buf_printf(out, ", %.0f entr%s expected%s\n", expected, expected == 1 ? "y" : "ies",
-               is_true(index, "exact") ? "" : ", filter looked at again");
+    buf_printf(out, "    %s %.*s, %.0f range%s", what, SLICE_ARG(cli_answer_text(index, "path")),
+               ranges, ranges == 1 ? "" : "s");
+    buf_printf(out, "; %.0f%s entr%s counted in advance in the first partition\n", expected,
+               expected >= COUNTED_MAX ? " or more" : "", expected == 1 ? "y" : "ies");
 }
 
 static void access_append(struct slice access, struct buf *out)
@@ -100,8 +104,10 @@ void shell_explained_append(const struct shell_explained *explained, struct buf 
     buf_printf(out, "  operator: %.*s\n", SLICE_ARG(cli_answer_text(plan, "operator")));
     buf_printf(out, "  partitions: %.0f of %.0f\n", cli_answer_number(partitions, "read"),
                cli_answer_number(partitions, "all"));
-    buf_printf(out, "  read: %.0f index entries, %.0f items; %.0f rows given\n",
-               explained->entries, explained->loaded, explained->rows);
+    buf_printf(out,
+               "  read: %.0f index entries, %.0f items, of which %.0f match\n"
+               "  rows: %.0f\n",
+               explained->entries, explained->loaded, explained->matched, explained->rows);
     charge_append(explained, out);
     if (document_find(plan, SLICE("advice"), &only) && only.type == DOCUMENT_ARRAY)
         advice_append(only.document, out);

@@ -1,4 +1,5 @@
-/* Explained: what the server says of how it ran a query, over all its pages, as an indented tree. */
+/* Explained: what the server says of how it ran a query, over all its pages, as an indented tree.
+ */
 #pragma once
 
 #include "base/arena.h"
@@ -9,7 +10,7 @@
 struct shell_explained {
     struct slice plan; /* of the first page: the BSON of query/explain.c; empty: none came */
     uint64_t pages;
-    double entries, loaded, rows;
+    double entries, loaded, matched, rows;
     double total, partitions, index, items, output; /* RU */
 };
 

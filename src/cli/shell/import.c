@@ -25,8 +25,8 @@ struct importing {
     struct shell_progress progress;
     struct entry entries[BATCH_ITEMS_MAX];
     size_t count, bytes;
-    bool ended;            /* of the file */
-    struct entry ahead;    /* read, and had no room; json.data NULL: there is none */
+    bool ended;         /* of the file */
+    struct entry ahead; /* read, and had no room; json.data NULL: there is none */
     int64_t waited_ms;
 };
 
@@ -188,8 +188,8 @@ static void results_take(struct importing *importing, struct slice results, int6
     document_iter_init(&iter, results);
     for (; document_iter_next(&iter) && index < importing->count; index++) {
         struct entry *entry = &importing->entries[index];
-        struct slice result = iter.value.type == DOCUMENT_OBJECT ? iter.value.document
-                                                                 : SLICE("\5\0\0\0");
+        struct slice result =
+            iter.value.type == DOCUMENT_OBJECT ? iter.value.document : SLICE("\5\0\0\0");
         unsigned status = (unsigned)cli_answer_number(result, "statusCode");
 
         importing->progress.charge += cli_answer_number(result, "requestCharge");

@@ -7,8 +7,8 @@
 /* What is wrong with a query, and where, as the server says it. */
 struct shell_fault {
     bool located;
-    uint32_t start, end; /* in the text of the query, in UTF-16 units */
-    struct slice code;   /* "SC2001"; empty: none */
+    uint32_t start, end;  /* in the text of the query, in UTF-16 units */
+    struct slice code;    /* "SC2001"; empty: none */
     struct slice message; /* empty: the error says all there is to say */
 };
 

@@ -79,8 +79,8 @@ bool shell_query_run(struct shell *shell, struct slice text)
                                 .container = slice_of_text(shell->container),
                                 .text = text,
                                 .parameters = shell_parameters_json(shell, arena),
-                                .rows_max = shell->screen.terminal ? PAGE_ROWS_SHOWN
-                                                                   : PAGE_ROWS_PIPED,
+                                .rows_max =
+                                    shell->screen.terminal ? PAGE_ROWS_SHOWN : PAGE_ROWS_PIPED,
                                 .explain = shell->explain};
     struct shown shown = {0};
     int64_t begun = clock_monotonic_ms();

@@ -68,8 +68,7 @@ void shell_records_close(struct shell_records *records)
 
 static bool fault(struct shell_records *records, struct error *err)
 {
-    return error_prefix(err, "%s, line %llu: ", records->name,
-                        (unsigned long long)records->begin);
+    return error_prefix(err, "%s, line %llu: ", records->name, (unsigned long long)records->begin);
 }
 
 /* --- Beginning ------------------------------------------------------------------------------- */
@@ -98,8 +97,8 @@ static bool header_check(struct shell_records *records, struct error *err)
             return error_set(err, ERROR_BAD_REQUEST, "column %zu of the header has no name", i + 1);
         for (size_t j = 0; j < i; j++)
             if (slice_equal(name, shell_csv_text(header, j)))
-                return error_set(err, ERROR_DUPLICATE_PROPERTY,
-                                 "the header names \"%.*s\" twice", SLICE_ARG(name));
+                return error_set(err, ERROR_DUPLICATE_PROPERTY, "the header names \"%.*s\" twice",
+                                 SLICE_ARG(name));
     }
     return true;
 }

@@ -29,6 +29,6 @@ NODISCARD bool shell_records_next(struct shell_records *records, struct buf *ite
 /* Goes back to the first. False: it cannot be read twice, as a pipe. */
 bool shell_records_rewind(struct shell_records *records);
 
-uint64_t shell_records_line(const struct shell_records *records); /* where the last one began */
+uint64_t shell_records_line(const struct shell_records *records);  /* where the last one began */
 uint64_t shell_records_place(const struct shell_records *records); /* bytes read */
 uint64_t shell_records_size(const struct shell_records *records);  /* of the file; 0: unknown */

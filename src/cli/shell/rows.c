@@ -1,5 +1,5 @@
-/* A table is made for each page, so that rows are shown as they come; its columns are the properties
- * of the page's rows in the order they are met. */
+/* A table is made for each page, so that rows are shown as they come; its columns are the
+ * properties of the page's rows in the order they are met. */
 #include "cli/shell/rows.h"
 
 #include "cli/table.h"
@@ -214,6 +214,6 @@ bool shell_rows_show(struct shell_rows *rows, struct slice page)
 void shell_rows_end(struct shell_rows *rows)
 {
     if (rows->shell->format == SHELL_JSON)
-        (void)shell_screen_write(&rows->shell->screen, rows->count ? SLICE("\n]\n")
-                                                                   : SLICE("[]\n"));
+        (void)shell_screen_write(&rows->shell->screen,
+                                 rows->count ? SLICE("\n]\n") : SLICE("[]\n"));
 }

@@ -47,8 +47,7 @@ static char key_read(const struct shell_screen *screen)
         raw.c_cc[VTIME] = 0;
         tcsetattr(screen->input, TCSANOW, &raw);
     }
-    if (poll(wait, ARRAY_LEN(wait), -1) < 0 || wait[1].revents ||
-        read(screen->input, &key, 1) != 1)
+    if (poll(wait, ARRAY_LEN(wait), -1) < 0 || wait[1].revents || read(screen->input, &key, 1) != 1)
         key = 'q';
     if (changed)
         tcsetattr(screen->input, TCSANOW, &before);

@@ -82,10 +82,9 @@ bool shell_format_parse(struct slice name, enum shell_format *ret_format, struct
 bool shell_need_container(const struct shell *shell, struct error *err)
 {
     return shell->container[0] ||
-           error_set(err, ERROR_BAD_REQUEST,
-                     "no container is chosen: %s", shell->interactive
-                                                       ? ".use DATABASE/CONTAINER"
-                                                       : "--database NAME --container NAME");
+           error_set(err, ERROR_BAD_REQUEST, "no container is chosen: %s",
+                     shell->interactive ? ".use DATABASE/CONTAINER"
+                                        : "--database NAME --container NAME");
 }
 
 struct slice shell_parameters_json(const struct shell *shell, struct arena *arena)
@@ -124,8 +123,7 @@ static bool statements_run(struct shell *shell, struct shell_statements *stateme
             return false;
     }
     if (buf_overflowed(&statements->text) || buf_overflowed(&statements->waiting))
-        return shell_say(shell, "%s: a query may have %d bytes at most", name,
-                         SHELL_STATEMENT_MAX);
+        return shell_say(shell, "%s: a query may have %d bytes at most", name, SHELL_STATEMENT_MAX);
     return true;
 }
 
@@ -310,10 +308,10 @@ static int shell_main(struct shell_command *command)
         return cli_fail(CLI_USAGE, "--container is in a database: give --database too");
     if (!cli_client_new(&command->options, &shell->server.client, &err))
         return cli_fail(CLI_FAILED, "%s", err.message);
-    shell->interactive = terminal && isatty(STDIN_FILENO) && !command->command_count &&
-                         !command->file;
-    shell->screen = (struct shell_screen){
-        .terminal = shell->interactive, .input = STDIN_FILENO, .cancel = -1};
+    shell->interactive =
+        terminal && isatty(STDIN_FILENO) && !command->command_count && !command->file;
+    shell->screen =
+        (struct shell_screen){.terminal = shell->interactive, .input = STDIN_FILENO, .cancel = -1};
     shell->server.cancel = -1;
     if (!command->format_given)
         shell->format = command->options.json ? SHELL_JSON : terminal ? SHELL_TABLE : SHELL_LINES;
@@ -330,24 +328,24 @@ static int shell_main(struct shell_command *command)
 
 int cli_shell(int argc, char **argv)
 {
-    static const struct option options[] = {CLI_CLIENT_OPTION_ROWS,
-                                            {"help", no_argument, NULL, 'h'},
-                                            {"database", required_argument, NULL, OPTION_DATABASE},
-                                            {"container", required_argument, NULL,
-                                             OPTION_CONTAINER},
-                                            {"command", required_argument, NULL, OPTION_COMMAND},
-                                            {"file", required_argument, NULL, OPTION_FILE},
-                                            {"format", required_argument, NULL, OPTION_FORMAT},
-                                            {"explain", no_argument, NULL, OPTION_EXPLAIN},
-                                            {"quiet", no_argument, NULL, OPTION_QUIET},
-                                            {NULL}};
+    static const struct option options[] = {
+        CLI_CLIENT_OPTION_ROWS,
+        {"help", no_argument, NULL, 'h'},
+        {"database", required_argument, NULL, OPTION_DATABASE},
+        {"container", required_argument, NULL, OPTION_CONTAINER},
+        {"command", required_argument, NULL, OPTION_COMMAND},
+        {"file", required_argument, NULL, OPTION_FILE},
+        {"format", required_argument, NULL, OPTION_FORMAT},
+        {"explain", no_argument, NULL, OPTION_EXPLAIN},
+        {"quiet", no_argument, NULL, OPTION_QUIET},
+        {NULL}};
     CLEANUP(memory_free) struct shell_command *command = MEMORY_NEW(struct shell_command);
     bool help;
     int words;
 
     setlocale(LC_CTYPE, ""); /* for the widths and bytes of characters; numbers stay as they are */
-    words = cli_words_read(argc, argv, options,
-                           &(struct cli_words){NULL, 0, option_take, command}, &help);
+    words = cli_words_read(argc, argv, options, &(struct cli_words){NULL, 0, option_take, command},
+                           &help);
     if (help) {
         cli_shell_help();
         return CLI_OK;

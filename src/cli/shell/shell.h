@@ -26,10 +26,10 @@ struct shell {
     char database[SHELL_NAME_MAX + 1], container[SHELL_NAME_MAX + 1]; /* empty: none is chosen */
     enum shell_format format;
     bool explain;
-    bool quiet;       /* nothing is said about rows */
-    bool interactive; /* somebody sits at a prompt */
-    bool ended;       /* .quit */
-    unsigned depth;   /* of files that read files */
+    bool quiet;                    /* nothing is said about rows */
+    bool interactive;              /* somebody sits at a prompt */
+    bool ended;                    /* .quit */
+    unsigned depth;                /* of files that read files */
     struct shell_words parameters; /* of queries: @name and its JSON */
     struct shell_words properties; /* seen in rows, for completion */
     struct shell_screen screen;

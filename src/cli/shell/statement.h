@@ -1,7 +1,8 @@
 /* Statements: lines become queries and dot commands.
  *
  * A query goes on over lines until a `;` outside of texts, comments and quoted names, or, at a
- * prompt, until an empty line. A line that begins with a dot while no query is open is a command. */
+ * prompt, until an empty line. A line that begins with a dot while no query is open is a command.
+ */
 #pragma once
 
 #include "base/buf.h"
@@ -37,8 +38,8 @@ bool shell_statement_next(struct shell_statements *statements, struct slice *ret
 
 /* There are no more lines: what is open is whole. False: nothing is. ERROR_TOO_LARGE,
  * ERROR_BAD_QUERY: a text or comment never ends. */
-NODISCARD bool shell_statements_end(struct shell_statements *statements, struct slice *ret_statement,
-                                    bool *ret_any, struct error *err);
+NODISCARD bool shell_statements_end(struct shell_statements *statements,
+                                    struct slice *ret_statement, bool *ret_any, struct error *err);
 
 /* Is a query open, so that the prompt should say so? */
 bool shell_statements_open(const struct shell_statements *statements);

@@ -128,9 +128,9 @@ static int transfer_run(int argc, char **argv, const struct option *options, voi
     bool helped;
     int words, code;
 
-    words = cli_words_read(
-        argc, argv, options,
-        &(struct cli_words){&command.transfer.path, 1, option_take, &command}, &helped);
+    words = cli_words_read(argc, argv, options,
+                           &(struct cli_words){&command.transfer.path, 1, option_take, &command},
+                           &helped);
     if (helped) {
         help();
         return CLI_OK;
@@ -138,8 +138,8 @@ static int transfer_run(int argc, char **argv, const struct option *options, voi
     if (words < 0)
         return CLI_USAGE;
     if (words != 1 || !command.database || !command.container)
-        return cli_fail(CLI_USAGE, "it is used as `orrery %s FILE --database NAME --container NAME`",
-                        argv[0]);
+        return cli_fail(CLI_USAGE,
+                        "it is used as `orrery %s FILE --database NAME --container NAME`", argv[0]);
     if (!cli_client_new(&command.options, &server.client, &err))
         return cli_fail(CLI_FAILED, "%s", err.message);
     command.transfer.server = &server;
@@ -152,32 +152,32 @@ static int transfer_run(int argc, char **argv, const struct option *options, voi
 
 int cli_import(int argc, char **argv)
 {
-    static const struct option options[] = {CLI_CLIENT_OPTION_ROWS,
-                                            {"help", no_argument, NULL, 'h'},
-                                            {"database", required_argument, NULL, OPTION_DATABASE},
-                                            {"container", required_argument, NULL,
-                                             OPTION_CONTAINER},
-                                            {"upsert", no_argument, NULL, OPTION_UPSERT},
-                                            {"as", required_argument, NULL, OPTION_KIND},
-                                            {"text", required_argument, NULL, OPTION_TEXT},
-                                            {"quiet", no_argument, NULL, OPTION_QUIET},
-                                            {NULL}};
+    static const struct option options[] = {
+        CLI_CLIENT_OPTION_ROWS,
+        {"help", no_argument, NULL, 'h'},
+        {"database", required_argument, NULL, OPTION_DATABASE},
+        {"container", required_argument, NULL, OPTION_CONTAINER},
+        {"upsert", no_argument, NULL, OPTION_UPSERT},
+        {"as", required_argument, NULL, OPTION_KIND},
+        {"text", required_argument, NULL, OPTION_TEXT},
+        {"quiet", no_argument, NULL, OPTION_QUIET},
+        {NULL}};
 
     return transfer_run(argc, argv, options, cli_import_help, imported);
 }
 
 int cli_export(int argc, char **argv)
 {
-    static const struct option options[] = {CLI_CLIENT_OPTION_ROWS,
-                                            {"help", no_argument, NULL, 'h'},
-                                            {"database", required_argument, NULL, OPTION_DATABASE},
-                                            {"container", required_argument, NULL,
-                                             OPTION_CONTAINER},
-                                            {"query", required_argument, NULL, OPTION_QUERY},
-                                            {"as", required_argument, NULL, OPTION_KIND},
-                                            {"system", no_argument, NULL, OPTION_SYSTEM},
-                                            {"quiet", no_argument, NULL, OPTION_QUIET},
-                                            {NULL}};
+    static const struct option options[] = {
+        CLI_CLIENT_OPTION_ROWS,
+        {"help", no_argument, NULL, 'h'},
+        {"database", required_argument, NULL, OPTION_DATABASE},
+        {"container", required_argument, NULL, OPTION_CONTAINER},
+        {"query", required_argument, NULL, OPTION_QUERY},
+        {"as", required_argument, NULL, OPTION_KIND},
+        {"system", no_argument, NULL, OPTION_SYSTEM},
+        {"quiet", no_argument, NULL, OPTION_QUIET},
+        {NULL}};
 
     return transfer_run(argc, argv, options, cli_export_help, exported);
 }

@@ -137,9 +137,8 @@ static bool continuation_open(struct querying *q, struct slice *ret_bytes, struc
     struct slice text = rest_call_header(q->call, REST_HEADER_CONTINUATION);
 
     *ret_bytes = SLICE_NONE;
-    return text.len == 0 ||
-           rest_continuation_open(q->call, container_info(q->items.container)->rid, purpose, text,
-                                  ret_bytes, err);
+    return text.len == 0 || rest_continuation_open(q->call, container_info(q->items.container)->rid,
+                                                   purpose, text, ret_bytes, err);
 }
 
 /* --- What is answered --------------------------------------------------------------------------
@@ -195,10 +194,11 @@ static void session_answer(struct querying *q)
 static void page_answer(struct querying *q, const struct query_page *page)
 {
     rest_feed_end(q->call, q->rows);
+    rest_query_explain(q->call, page);
     if (page->continuation.len)
-        rest_continuation_answer(q->call, rest_continuation_seal(
-                                              q->call, container_info(q->items.container)->rid,
-                                              purpose, page->continuation));
+        rest_continuation_answer(
+            q->call, rest_continuation_seal(q->call, container_info(q->items.container)->rid,
+                                            purpose, page->continuation));
     rest_answer_header(q->call, SLICE("x-ms-cosmos-query-execution-info"),
                        SLICE("{\"reverseRidEnabled\":false,\"reverseIndexScan\":false}"));
     rest_query_figures(q->call, page, q->compile_ns);
@@ -229,7 +229,7 @@ static bool query_page_run(struct querying *q, struct error *err)
                    .deadline_ms = now_ms + DEADLINE_MS},
         .cache = call->queries,
         .timed = rest_headers_true(&call->headers, REST_HEADER_POPULATE_QUERY_METRICS),
-        .explain = rest_query_wants_indexes(call),
+        .explain = rest_query_wants_indexes(call) || rest_query_wants_explain(call),
         .arena = call->arena,
         .row = row_append,
         .self = q,

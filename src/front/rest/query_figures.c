@@ -20,8 +20,8 @@ static void metrics_answer(struct rest_call *call, const struct query_page *page
                            uint64_t compile_ns)
 {
     const struct query_metrics *m = &page->metrics;
-    double used = m->items_loaded ? (double)MIN(m->rows, m->items_loaded) / (double)m->items_loaded
-                                  : 1;
+    double used =
+        m->items_loaded ? (double)MIN(m->rows, m->items_loaded) / (double)m->items_loaded : 1;
 
     rest_answer_header(
         call, SLICE("x-ms-documentdb-query-metrics"),
@@ -133,13 +133,13 @@ static void composites_append(struct buf *json, const char *name, const struct i
 static void indexes_json_2(const struct indexes *indexes, struct buf *json)
 {
     BUF_APPEND(json, "{\"Utilized\":{");
-    list_append(json, "SingleIndexes", indexes->single, indexes->single_count, "{\"IndexSpec\":",
-                "}");
+    list_append(json, "SingleIndexes", indexes->single, indexes->single_count,
+                "{\"IndexSpec\":", "}");
     BUF_APPEND(json, ",");
     composites_append(json, "CompositeIndexes", indexes, "]}");
     BUF_APPEND(json, "},\"Potential\":{");
-    list_append(json, "SingleIndexes", indexes->missing, indexes->missing_count, "{\"IndexSpec\":",
-                "}");
+    list_append(json, "SingleIndexes", indexes->missing, indexes->missing_count,
+                "{\"IndexSpec\":", "}");
     BUF_APPEND(json, ",\"CompositeIndexes\":[]}}");
 }
 
@@ -185,6 +185,22 @@ bool rest_query_wants_indexes(const struct rest_call *call)
 {
     return rest_headers_true(&call->headers, REST_HEADER_POPULATE_INDEX_METRICS) ||
            rest_headers_true(&call->headers, REST_HEADER_POPULATE_INDEX_METRICS_2);
+}
+
+bool rest_query_wants_explain(const struct rest_call *call)
+{
+    return rest_headers_true(&call->headers, REST_HEADER_EXPLAIN);
+}
+
+void rest_query_explain(struct rest_call *call, const struct query_page *page)
+{
+    if (!rest_query_wants_explain(call) || page->explain.len == 0)
+        return;
+    assert(call->body.len && call->body.data[call->body.len - 1] == '}');
+    call->body.data[call->body.len - 1] = ',';
+    BUF_APPEND(&call->body, "\"_explain\":");
+    document_json_write(page->explain, &call->body);
+    buf_append_byte(&call->body, '}');
 }
 
 void rest_query_figures(struct rest_call *call, const struct query_page *page, uint64_t compile_ns)
