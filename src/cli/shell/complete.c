@@ -72,6 +72,7 @@ static void place_offer(struct completing *completing)
     struct error ignored;
 
     completing->before = "";
+    completing->to->open = true;
     if (!slice_split(completing->typed, '/', &database, &rest)) {
         (void)!shell_feed(&completing->shell->server, "dbs", SLICE(""), "Databases",
                           completing->arena, resource_offer, completing, &ignored);
@@ -141,6 +142,7 @@ static void query_offer(struct completing *completing, bool behind_dot)
         return;
     }
     offer_words(completing, &completing->shell->properties);
+    completing->to->open = behind_dot;
     if (behind_dot)
         return;
     for (size_t i = 0; i < ARRAY_LEN(keywords); i++)

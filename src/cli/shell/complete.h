@@ -9,6 +9,7 @@ struct shell_candidates {
     size_t typed;                            /* bytes of the word, at the end of the line */
     struct slice list[SHELL_CANDIDATES_MAX]; /* in the arena, sorted, each once */
     size_t count;
+    bool open; /* the word may go on behind a candidate */
 };
 
 /* Candidates for the word at the end of line. Databases and containers are asked of the server,

@@ -3,6 +3,7 @@
 #include "cli/shell/complete.h"
 #include "cli/shell/statement.h"
 #include "cli/table.h"
+#include "server/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,11 +62,48 @@ static FILE *history_open(const struct prompt *prompt)
     return file;
 }
 
+/* The file is text, a line for each entry, the newest last. *ret_lines: how many there are. */
+static void history_load(struct prompt *prompt, FILE *file, size_t *ret_lines)
+{
+    char *line = NULL;
+    size_t size = 0;
+    ssize_t length;
+
+    *ret_lines = 0;
+    rewind(file);
+    while ((length = getline(&line, &size, file)) > 0) {
+        line[length - (line[length - 1] == '\n')] = '\0';
+        if (line[0])
+            history(prompt->history, &prompt->event, H_ENTER, line);
+        ++*ret_lines;
+    }
+    free(line);
+}
+
+/* It has grown over many sessions: only what was loaded is kept. */
+static void history_shorten(struct prompt *prompt)
+{
+    CLEANUP(buf_done) struct buf text;
+    struct error err;
+    int found;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    for (found = history(prompt->history, &prompt->event, H_LAST); found >= 0;
+         found = history(prompt->history, &prompt->event, H_PREV)) {
+        buf_append_text(&text, prompt->event.str);
+        BUF_APPEND(&text, "\n");
+    }
+    if (!buf_overflowed(&text) && !server_file_write_private(prompt->path, buf_slice(&text), &err))
+        shell_say(prompt->shell, "history is not shortened: %s", err.message);
+}
+
 static void history_start(struct prompt *prompt)
 {
+    size_t lines;
     FILE *file;
 
     prompt->history = history_init();
+    assert(prompt->history);
     history(prompt->history, &prompt->event, H_SETSIZE, HISTORY_MAX);
     history(prompt->history, &prompt->event, H_SETUNIQUE, 1);
     history_place(prompt);
@@ -79,10 +117,13 @@ static void history_start(struct prompt *prompt)
         prompt->path[0] = '\0';
         return;
     }
+    history_load(prompt, file, &lines);
     fclose(file);
-    history(prompt->history, &prompt->event, H_LOAD, prompt->path);
+    if (lines > 2 * HISTORY_MAX)
+        history_shorten(prompt);
 }
 
+/* Written at once, so that sessions side by side keep each other's. */
 static void history_line(struct prompt *prompt, const char *text)
 {
     FILE *file;
@@ -90,8 +131,7 @@ static void history_line(struct prompt *prompt, const char *text)
     history(prompt->history, &prompt->event, H_ENTER, text);
     if (!prompt->path[0] || !(file = history_open(prompt)))
         return;
-    fseek(file, 0, SEEK_END); /* what is not empty has its first line already */
-    history(prompt->history, &prompt->event, H_NSAVE_FP, (size_t)1, file);
+    fprintf(file, "%s\n", text);
     fclose(file);
 }
 
@@ -121,17 +161,6 @@ static void history_add(struct prompt *prompt, struct slice statement)
         line = end + 1;
     }
     history_line(prompt, line);
-}
-
-/* The file has grown over sessions: keep the newest. */
-static void history_stop(struct prompt *prompt)
-{
-    struct stat status;
-
-    if (prompt->path[0] && stat(prompt->path, &status) == 0 &&
-        status.st_size > (off_t)HISTORY_MAX * 200)
-        history(prompt->history, &prompt->event, H_SAVE, prompt->path);
-    history_end(prompt->history);
 }
 
 /* --- Keys ------------------------------------------------------------------------------------ */
@@ -247,7 +276,7 @@ static unsigned char word_complete(EditLine *edit, int key UNUSED)
     last = common.data[common.len - 1];
     el_deletestr(edit, characters_of(typed));
     el_insertstr(edit, arena_text(arena, common));
-    if (candidates->count == 1 && last != '(' && last != '/')
+    if (candidates->count == 1 && !candidates->open && last != '(' && last != '/')
         el_insertstr(edit, " ");
     return CC_REFRESH;
 }
@@ -304,7 +333,8 @@ static void edit_start(struct prompt *prompt)
     el_set(prompt->edit, EL_EDITOR, "emacs");
     el_set(prompt->edit, EL_SIGNAL, 0);
     el_set(prompt->edit, EL_HIST, history, prompt->history);
-    el_set(prompt->edit, EL_ADDFN, "orrery-complete", "complete the word", word_complete);
+    /* The wide form, since the other one keeps copies that nobody frees. */
+    el_wset(prompt->edit, EL_ADDFN, L"orrery-complete", L"complete the word", word_complete);
     el_set(prompt->edit, EL_BIND, "^I", "orrery-complete", NULL);
     el_set(prompt->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
     el_source(prompt->edit, NULL);
@@ -324,7 +354,7 @@ bool shell_prompt_run(struct shell *shell)
     if (!shell->ended)
         putchar('\n');
     el_end(prompt.edit);
-    history_stop(&prompt);
+    history_end(prompt.history);
     shell_statements_done(&prompt.statements);
     return true;
 }

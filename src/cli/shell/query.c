@@ -10,20 +10,21 @@ enum { PAGE_ROWS_SHOWN = 100, PAGE_ROWS_PIPED = 1000 };
 struct shown {
     uint64_t pages;
     double charge;
+    int64_t ms;   /* waited for the server */
     bool stopped; /* nobody wanted to see the rest */
     struct shell_explained explained;
 };
 
 static void charge_say(const struct shell *shell, const struct shell_rows *rows,
-                       const struct shown *shown, int64_t ms)
+                       const struct shown *shown)
 {
     char count[SHELL_COUNT_SIZE];
 
     if (shell->quiet)
         return;
-    fprintf(shell_messages(shell), "(%s row%s%s, %.2f RU, %lld ms", shell_count(rows->count, count),
-            rows->count == 1 ? "" : "s", shown->stopped ? " so far" : "", shown->charge,
-            (long long)ms);
+    fprintf(shell_messages(shell), "(%s%s row%s, %.2f RU, %lld ms",
+            shown->stopped ? "stopped after reading " : "", shell_count(rows->count, count),
+            rows->count == 1 ? "" : "s", shown->charge, (long long)shown->ms);
     if (shown->pages > 1)
         fprintf(shell_messages(shell), ", %llu pages", (unsigned long long)shown->pages);
     fputs(")\n", shell_messages(shell));
@@ -56,11 +57,13 @@ static bool pages_show(struct shell_pages *pages, struct shell_rows *rows, struc
         struct arena *arena = shown->pages % 2 ? odd : even;
         struct shell_fault fault;
         struct shell_page page;
+        int64_t begun = clock_monotonic_ms();
         struct error err;
 
         arena_reset(arena);
         if (!shell_pages_next(pages, arena, &page, &fault, &err))
             return shell_fault_say(rows->shell, &fault, pages->text, &err);
+        shown->ms += clock_monotonic_ms() - begun;
         shown->pages++;
         shown->charge += page.charge;
         if (pages->explain)
@@ -83,7 +86,6 @@ bool shell_query_run(struct shell *shell, struct slice text)
                                     shell->screen.terminal ? PAGE_ROWS_SHOWN : PAGE_ROWS_PIPED,
                                 .explain = shell->explain};
     struct shown shown = {0};
-    int64_t begun = clock_monotonic_ms();
     struct error err;
     bool good;
 
@@ -94,7 +96,7 @@ bool shell_query_run(struct shell *shell, struct slice text)
     if (good || shown.pages) {
         shell_rows_end(&rows);
         fflush(stdout);
-        charge_say(shell, &rows, &shown, clock_monotonic_ms() - begun);
+        charge_say(shell, &rows, &shown);
     }
     if (good && shell->explain)
         shell_explained_print(&shown.explained, shell_messages(shell));

@@ -68,7 +68,7 @@ void shell_records_close(struct shell_records *records)
 
 static bool fault(struct shell_records *records, struct error *err)
 {
-    return error_prefix(err, "%s, line %llu: ", records->name, (unsigned long long)records->begin);
+    return error_prefix(err, "%s, line %llu", records->name, (unsigned long long)records->begin);
 }
 
 /* --- Beginning ------------------------------------------------------------------------------- */
