@@ -12,6 +12,8 @@
 struct query_target {
     struct partition_range range;
     struct slice logical;
+    struct query_ranges values; /* of an index on the partition key: those of this target; none: all
+                                   that the index is asked for */
 };
 
 struct query_targets {
@@ -65,6 +67,10 @@ struct query_access {
     size_t weighed_count;
     const struct query_condition *missing; /* conditions that no index serves */
     size_t missing_count;
+    const struct document_path *order_missing;     /* the path of the order, if it has no index */
+    const struct query_condition *const *together; /* what a composite index could serve: values,
+                                                      and at most one range, which is the last */
+    size_t together_count;
 };
 
 /* What a continuation remembers of the choice, so that the next page goes on with it. */

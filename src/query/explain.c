@@ -7,9 +7,10 @@
  *     partitions   read from for this page, of how many
  *     actual       entries walked, items loaded, items the filter accepted, rows given
  *     charge       in RU: all of it, and what partitions, index, items and output make of it
- *     advice       indexes that would have helped: items spared, what the page would have cost and
- *                  saved in RU, and all of it in words. At best: as if the index had led to just
- *                  the items that the whole filter accepts. */
+ *     advice       indexes that would have helped: their kind (single, order, composite), path or
+ *                  paths, how many of the items loaded they would have spared, what the page would
+ *                  have cost and saved in RU, and all of it in words. At best: as if the index led
+ *                  to just the items that the whole filter accepts, or that gave a row. */
 #include "query/run_private.h"
 
 static void put_text(struct buf *buf, struct slice key, const char *text)
@@ -111,76 +112,124 @@ static void put_actual(struct buf *buf, const struct query_run_state *run,
     document_end(buf, begin);
 }
 
-/* What the page would have cost, had an index led to the items that the filter accepts. */
-static struct cost_query cost_with_index(const struct cost_query *cost, uint64_t matched,
-                                         bool ordered)
-{
-    struct cost_query with = *cost;
+/* --- Advice ---------------------------------------------------------------------------------- */
 
-    if (matched >= cost->items_loaded)
+/* While advice is put together. */
+struct advising {
+    struct buf *buf;
+    const struct query_run_state *run;
+    const struct cost_query *cost;
+    uint32_t number;
+    struct buf names; /* of the present piece, for people */
+};
+
+static void put_path(struct advising *a, struct slice key, const struct document_path *path)
+{
+    size_t begin;
+
+    if (a->names.len)
+        BUF_APPEND(&a->names, ", ");
+    begin = a->names.len;
+    document_path_append(path, &a->names);
+    document_append_string(a->buf, key, slice_skip(buf_slice(&a->names), begin));
+}
+
+/* One piece of advice; its paths go between the two calls. */
+static size_t advice_begin(struct advising *a, const char *kind)
+{
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t begin = document_append_object_begin(a->buf, document_index_key(a->number++, text));
+
+    buf_clear(&a->names);
+    put_text(a->buf, SLICE("kind"), kind);
+    return begin;
+}
+
+/* What the page would have cost, had an index led to so many items and no others. */
+static struct cost_query cost_with_index(const struct advising *a, uint64_t wanted)
+{
+    struct cost_query with = *a->cost;
+    bool ordered = a->run->access.ordered;
+
+    if (wanted >= with.items_loaded)
         return with;
-    with.items_loaded = matched;
-    with.loaded_bytes = cost->loaded_bytes / cost->items_loaded * matched;
+    with.loaded_bytes = with.loaded_bytes / with.items_loaded * wanted;
+    with.items_loaded = wanted;
     /* It takes the place of the one used now, unless that gives the order. */
-    with.index_lookups = cost->partitions_begun + (ordered ? cost->index_lookups : 0);
-    with.index_entries = matched + (ordered ? cost->index_entries : 0);
+    with.index_lookups = with.partitions_begun + (ordered ? with.index_lookups : 0);
+    with.index_entries = wanted + (ordered ? with.index_entries : 0);
     return with;
 }
 
-static void put_advice_text(struct buf *buf, struct slice path, uint64_t loaded, uint64_t spared,
-                            double total, double saved)
+static void put_advice_text(struct advising *a, const char *what, uint64_t spared, double total,
+                            double saved)
 {
     CLEANUP(buf_done) struct buf text;
 
     buf_init(&text, BUF_DEFAULT_MAX);
-    if (saved > 0)
+    buf_printf(&text, "%s %.*s would have ", what, SLICE_ARG(buf_slice(&a->names)));
+    if (spared)
         buf_printf(&text,
-                   "an index on %.*s would have spared up to %llu of the %llu items loaded, and so "
-                   "up to %.2f of %.2f RU; it costs %.2f RU with each item written",
-                   SLICE_ARG(path), (unsigned long long)spared, (unsigned long long)loaded, saved,
+                   "spared up to %llu of the %llu items loaded, and so up to %.2f of %.2f RU; it "
+                   "costs %.2f RU with each item written",
+                   (unsigned long long)spared, (unsigned long long)a->cost->items_loaded, saved,
                    total, (double)cost_model.index_entry / 1e6);
     else
-        buf_printf(&text,
-                   "%.*s has no index, and the query looks at it; here one would have saved "
-                   "nothing",
-                   SLICE_ARG(path));
-    document_append_string(buf, SLICE("text"), buf_slice(&text));
+        BUF_APPEND(&text, "saved nothing here, but the query looks at what it would hold");
+    document_append_string(a->buf, SLICE("text"), buf_slice(&text));
 }
 
-static void put_advised(struct buf *buf, const struct document_path *path,
-                        const struct query_run_state *run, const struct query_page *page,
-                        const struct cost_query *cost)
+static void advice_end(struct advising *a, size_t begin, const char *what, uint64_t wanted)
 {
-    struct cost_query with = cost_with_index(cost, run->matched, run->access.ordered);
-    int64_t saved_cru = MAX(cost_query(cost) - cost_query(&with), (int64_t)0);
-    uint64_t loaded = cost->items_loaded, spared = saved_cru ? loaded - with.items_loaded : 0;
-    double total = (double)page->charge_cru / 100, saved = (double)saved_cru / 100;
-    CLEANUP(buf_done) struct buf name;
+    struct cost_query with = cost_with_index(a, wanted);
+    int64_t now_cru = cost_query(a->cost);
+    int64_t saved_cru = MAX(now_cru - cost_query(&with), (int64_t)0);
+    uint64_t spared = saved_cru ? a->cost->items_loaded - with.items_loaded : 0;
+    double total = (double)now_cru / 100, saved = (double)saved_cru / 100;
 
-    buf_init(&name, BUF_DEFAULT_MAX);
-    document_path_append(path, &name);
-    document_append_string(buf, SLICE("path"), buf_slice(&name));
-    put_text(buf, SLICE("kind"), "single");
-    document_append_int64(buf, SLICE("itemsSpared"), (int64_t)spared);
-    document_append_double(buf, SLICE("charge"), total - saved);
-    document_append_double(buf, SLICE("saved"), saved);
-    put_advice_text(buf, buf_slice(&name), loaded, spared, total, saved);
+    document_append_int64(a->buf, SLICE("itemsSpared"), (int64_t)spared);
+    document_append_double(a->buf, SLICE("charge"), (double)(now_cru - saved_cru) / 100);
+    document_append_double(a->buf, SLICE("saved"), saved);
+    put_advice_text(a, what, spared, total, saved);
+    document_end(a->buf, begin);
 }
 
-/* An index on a path of the filter spares the items that are loaded for nothing. */
-static void put_advice(struct buf *buf, const struct query_run_state *run,
-                       const struct query_page *page, const struct cost_query *cost)
+static void put_composite(struct advising *a)
 {
-    size_t list = document_append_array_begin(buf, SLICE("advice"));
+    const struct query_access *access = &a->run->access;
+    size_t begin = advice_begin(a, "composite");
+    size_t list = document_append_array_begin(a->buf, SLICE("paths"));
     char text[DOCUMENT_INDEX_SIZE];
 
-    for (size_t i = 0; i < run->access.missing_count; i++) {
-        size_t begin = document_append_object_begin(buf, document_index_key((uint32_t)i, text));
+    for (size_t i = 0; i < access->together_count; i++)
+        put_path(a, document_index_key((uint32_t)i, text), &access->together[i]->path);
+    document_end(a->buf, list);
+    advice_end(a, begin, "a composite index on", a->run->matched);
+}
 
-        put_advised(buf, &run->access.missing[i].path, run, page, cost);
-        document_end(buf, begin);
+/* What other indexes would have spared: the items that were loaded and gave no row. */
+static void put_advice(struct buf *buf, const struct query_run_state *run,
+                       const struct cost_query *cost)
+{
+    const struct query_access *access = &run->access;
+    size_t list = document_append_array_begin(buf, SLICE("advice")), begin;
+    struct advising a = {.buf = buf, .run = run, .cost = cost};
+
+    buf_init(&a.names, BUF_DEFAULT_MAX);
+    for (size_t i = 0; i < access->missing_count; i++) {
+        begin = advice_begin(&a, "single");
+        put_path(&a, SLICE("path"), &access->missing[i].path);
+        advice_end(&a, begin, "an index on", run->matched);
     }
+    if (access->order_missing) {
+        begin = advice_begin(&a, "order");
+        put_path(&a, SLICE("path"), access->order_missing);
+        advice_end(&a, begin, "an index for the order, on", MIN(run->rows, run->matched));
+    }
+    if (access->together_count && cost->items_loaded > run->matched)
+        put_composite(&a);
     document_end(buf, list);
+    buf_done(&a.names);
 }
 
 struct slice query_explain(const struct query_run_state *run, const struct query_page *page,
@@ -200,7 +249,7 @@ struct slice query_explain(const struct query_run_state *run, const struct query
     document_end(&buf, partitions);
     put_actual(&buf, run, page);
     put_charge(&buf, page, cost);
-    put_advice(&buf, run, page, cost);
+    put_advice(&buf, run, cost);
     document_end(&buf, begin);
     return arena_copy(arena, buf_slice(&buf));
 }

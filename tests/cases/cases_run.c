@@ -1,9 +1,9 @@
 /* Runs the cases of files in every way there is and says how each went, as TAP. */
+#include "cases/script.h"
+#include "cases/ways.h"
 #include "document/json.h"
 #include "document/order.h"
 #include "front/rest/sql/parser.h"
-#include "cases/script.h"
-#include "cases/ways.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -134,10 +134,9 @@ static bool agrees(const struct script_case *test, const struct outcome *outcome
 {
     if (test->expect != SCRIPT_ERROR)
         return outcome->ran && rows_agree(test, &outcome->rows, arena);
-    return !outcome->ran &&
-           ((outcome->fault.code && outcome->fault.code[0] &&
-             slice_equal(slice_of_text(outcome->fault.code), test->error)) ||
-            contains(slice_of_text(outcome->err.message), test->error));
+    return !outcome->ran && ((outcome->fault.code && outcome->fault.code[0] &&
+                              slice_equal(slice_of_text(outcome->fault.code), test->error)) ||
+                             contains(slice_of_text(outcome->err.message), test->error));
 }
 
 /* --- Telling -----------------------------------------------------------------------------------

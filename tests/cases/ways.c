@@ -27,8 +27,8 @@ struct collection {
 const char *way_name(enum way way)
 {
     static const char *const names[] = {
-        [WAY_SUBQUERY] = "a subquery",          [WAY_DOCUMENTS] = "documents at hand",
-        [WAY_INDEXED] = "a container",          [WAY_SCANNED] = "a container without index",
+        [WAY_SUBQUERY] = "a subquery",        [WAY_DOCUMENTS] = "documents at hand",
+        [WAY_INDEXED] = "a container",        [WAY_SCANNED] = "a container without index",
         [WAY_PARTITIONS] = "many partitions",
     };
 
@@ -221,7 +221,8 @@ static void space_fill(struct test_space *space, const struct script_world *worl
     }
 }
 
-static struct test_space *space_of(struct ways *ways, enum way way, const struct script_world *world)
+static struct test_space *space_of(struct ways *ways, enum way way,
+                                   const struct script_world *world)
 {
     struct test_space *space = &ways->spaces[way];
     CLEANUP(arena_free) struct arena *arena = arena_new();

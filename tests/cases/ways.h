@@ -26,8 +26,8 @@ bool ways_apply(enum way way, const struct script_case *test);
 
 /* Runs the query of a case in pages of three rows; the rows are in the arena. */
 NODISCARD bool ways_run(struct ways *ways, enum way way, const struct script_case *test,
-                        struct arena *arena, struct sql_rows *ret_rows,
-                        struct sql_error *ret_error, struct error *err);
+                        struct arena *arena, struct sql_rows *ret_rows, struct sql_error *ret_error,
+                        struct error *err);
 
 /* The value of a JSON text, in the arena. Text that is none ends the program. */
 struct document_value ways_json(struct slice text, struct arena *arena);

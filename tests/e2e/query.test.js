@@ -189,9 +189,11 @@ test('figures of a query are given where they are asked for', async (t) => {
 });
 
 test('computed properties are used by name', async (t) => {
-  const { container } = await shop(t, { computedProperties: [{ name: 'cp_twice', query: 'SELECT VALUE c.n * 2 FROM c' }] }, many);
+  const { container, database } = await shop(t, { computedProperties: [{ name: 'cp_twice', query: 'SELECT VALUE c.n * 2 FROM c' }] }, many);
   await orders(container);
   assert.deepEqual((await all(container, 'SELECT VALUE c.cp_twice FROM c WHERE c.cp_twice > 74')).sort(), [76, 78]);
   const [item] = await all(container, 'SELECT * FROM c WHERE c.n = 1');
   assert.equal(item.cp_twice, undefined);
+  const bad = [{ name: 'cp_bad', query: 'SELECT VALUE COUNT(1) FROM c' }];
+  await assert.rejects(database.containers.create({ id: 'bad', partitionKey: '/x', computedProperties: bad }), { code: 400 });
 });

@@ -1,6 +1,7 @@
 /* Each operation stands alone; container/bulk.h runs them so that they share the syncs of group
  * commit. Each names its partition key, and goes where that belongs: the range a client thinks all
- * of them are in is no more than a hint, for clients know hashing alone and may be behind a split. */
+ * of them are in is no more than a hint, for clients know hashing alone and may be behind a split.
+ */
 #include "container/bulk.h"
 
 #include "front/rest/batch.h"

@@ -51,7 +51,7 @@ struct rest_call {
 
     struct rest_metadata_budgets *metadata; /* NULL: metadata is not held back */
     struct rest_metadata_ticket ticket;     /* of an operation on it */
-    struct query_cache *queries; /* unfinished results, of the front */
+    struct query_cache *queries;            /* unfinished results, of the front */
     struct net_work work;
 };
 

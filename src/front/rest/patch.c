@@ -33,7 +33,8 @@ bool rest_patch_make(const struct item *item, void *rest_patch, struct arena *ar
     bool holds = true;
 
     if (patch->patch->condition.data &&
-        !rest_patch_condition(patch->call, patch->items, patch->patch->condition, item, &holds, err))
+        !rest_patch_condition(patch->call, patch->items, patch->patch->condition, item, &holds,
+                              err))
         return false;
     if (!holds)
         return error_set(err, ERROR_PATCH_CONDITION,

@@ -8,6 +8,7 @@
 #include "front/rest/feed.h"
 #include "front/rest/query_figures.h"
 #include "front/rest/session.h"
+#include "front/rest/sql/computed.h"
 #include "front/rest/sql/documents.h"
 #include "front/rest/sql/gateway_plan.h"
 #include "front/rest/sql/key_ranges.h"
@@ -60,6 +61,20 @@ struct sql_compile_options rest_query_options(const struct rest_items *items)
         computed.type != DOCUMENT_ARRAY)
         return (struct sql_compile_options){0};
     return (struct sql_compile_options){.computed = computed.document};
+}
+
+bool rest_query_computed_check(struct rest_call *call, struct slice definition, struct error *err)
+{
+    struct document_value computed;
+    struct sql_error fault = {0};
+
+    if (!document_find(definition, SLICE("computedProperties"), &computed) ||
+        computed.type != DOCUMENT_ARRAY) /* another type is refused with the definition */
+        return true;
+    if (sql_computed_check(computed.document, call->arena, &fault, err))
+        return true;
+    rest_query_fault(call, &fault);
+    return false;
 }
 
 /* --- What is asked -----------------------------------------------------------------------------

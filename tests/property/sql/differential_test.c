@@ -109,7 +109,7 @@ static void rows_print(const struct sql_rows *rows)
     for (size_t i = 0; i < rows->count; i++) {
         buf_clear(&text);
         document_json_write_value(&rows->values[i], &text);
-        print_message("got %.*s\n", (int)MIN(text.len, (size_t)ROW_BYTES_SHOWN), text.data);
+        print_message("# got %.*s\n", (int)MIN(text.len, (size_t)ROW_BYTES_SHOWN), text.data);
     }
 }
 
@@ -149,7 +149,7 @@ static void way_check(struct ways *ways, enum way way, const struct script_case 
         return;
     rows_print(&rows);
     for (size_t i = 0; i < test->world->document_count; i++)
-        print_message("of %.*s\n", SLICE_ARG(test->world->documents[i]));
+        print_message("# of %.*s\n", SLICE_ARG(test->world->documents[i]));
     fail_msg("%s: %.*s: %zu rows where %zu are expected, or others", way_name(way),
              SLICE_ARG(test->query), rows.count, expected->count);
 }
@@ -179,7 +179,7 @@ static void random_queries_are_answered_as_the_manual_reads(void **state UNUSED)
     uint64_t queries = number_from("ORRERY_TEST_STEPS", QUERIES), answered = 0;
     struct random random;
 
-    print_message("ORRERY_TEST_SEED=%" PRIu64 "\n", seed);
+    print_message("# ORRERY_TEST_SEED=%" PRIu64 "\n", seed);
     random_seed(&random, seed);
     for (uint64_t done = 0; done < queries;) {
         CLEANUP(ways_free) struct ways *ways = ways_new();
@@ -190,7 +190,7 @@ static void random_queries_are_answered_as_the_manual_reads(void **state UNUSED)
         for (int i = 0; i < QUERIES_PER_WORLD && done < queries; i++, done++)
             answered += query_check(ways, &world, &random);
     }
-    print_message("%" PRIu64 " of %" PRIu64 " queries had rows\n", answered, queries);
+    print_message("# %" PRIu64 " of %" PRIu64 " queries had rows\n", answered, queries);
     assert_true(answered * 2 > queries); /* or they say little */
 }
 

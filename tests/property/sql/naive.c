@@ -471,8 +471,7 @@ static void object_set(struct naive *object, struct slice name, struct naive val
 static struct naive subquery(const struct place *place, const struct sql_expr *expr)
 {
     struct naive_rows all;
-    struct naive_rows rows =
-        rows_of(place->run, expr->subquery.query, place->env, NULL, 0, &all);
+    struct naive_rows rows = rows_of(place->run, expr->subquery.query, place->env, NULL, 0, &all);
     struct naive list = {.kind = NAIVE_ARRAY, .count = rows.count, .items = rows.rows};
 
     switch (expr->subquery.kind) {

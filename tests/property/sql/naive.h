@@ -1,7 +1,7 @@
 /* Naive: queries answered straight from the syntax tree, as the manual of the language reads.
  *
- * A second opinion for tests: values are trees, rows are lists, nothing is folded, indexed, streamed
- * or shared with src/query. It knows the part of the language that queries.h writes. */
+ * A second opinion for tests: values are trees, rows are lists, nothing is folded, indexed,
+ * streamed or shared with src/query. It knows the part of the language that queries.h writes. */
 #pragma once
 
 #include "base/arena.h"
@@ -9,13 +9,13 @@
 #include "front/rest/sql/ast.h"
 
 enum naive_kind { /* in the order of ORDER BY */
-    NAIVE_UNDEFINED,
-    NAIVE_NULL,
-    NAIVE_BOOL,
-    NAIVE_NUMBER,
-    NAIVE_TEXT,
-    NAIVE_ARRAY,
-    NAIVE_OBJECT,
+                  NAIVE_UNDEFINED,
+                  NAIVE_NULL,
+                  NAIVE_BOOL,
+                  NAIVE_NUMBER,
+                  NAIVE_TEXT,
+                  NAIVE_ARRAY,
+                  NAIVE_OBJECT,
 };
 
 struct naive {

@@ -27,8 +27,10 @@ static void put(struct writer *w, const char *text)
 }
 
 static const char *const numbers[] = {"0", "1", "2", "3", "-1", "0.5", "2.5", "10", "-3"};
-static const char *const texts[] = {"\"\"", "\"a\"", "\"b\"", "\"ab\"", "\"B\"", "\"abc\"", "\"zz\""};
-static const char *const patterns[] = {"\"a%\"", "\"%b\"", "\"_\"", "\"%\"", "\"a_\"", "\"%b%\"", "\"\""};
+static const char *const texts[] = {"\"\"",  "\"a\"",   "\"b\"", "\"ab\"",
+                                    "\"B\"", "\"abc\"", "\"zz\""};
+static const char *const patterns[] = {"\"a%\"", "\"%b\"",  "\"_\"", "\"%\"",
+                                       "\"a_\"", "\"%b%\"", "\"\""};
 static const char *const paths[] = {".n", ".s", ".b", ".a", ".o", ".o.x", ".o.y", ".m", ".k", ".u"};
 static const char *const number_paths[] = {".n", ".u", ".o.x", ".m"};
 static const char *const text_paths[] = {".s", ".id", ".o.y", ".m"};
@@ -172,8 +174,9 @@ static void write_subquery(struct writer *w, enum want want, unsigned depth)
     const char *alias = names[w->made++ % ARRAY_LEN(names)];
     size_t count = w->alias_count;
 
-    put(w, want == WANT_BOOL ? "EXISTS(SELECT VALUE " : want == WANT_ARRAY ? "ARRAY(SELECT VALUE "
-                                                                            : "(SELECT VALUE ");
+    put(w, want == WANT_BOOL    ? "EXISTS(SELECT VALUE "
+           : want == WANT_ARRAY ? "ARRAY(SELECT VALUE "
+                                : "(SELECT VALUE ");
     w->aliases[w->alias_count++] = alias;
     if (want == WANT_BOOL || want == WANT_ARRAY)
         write_expr(w, WANT_ANY, depth);
@@ -476,7 +479,8 @@ static void write_aggregates(struct writer *w)
 
 static enum random_promise write_grouped(struct writer *w, struct buf *from)
 {
-    static const char *const keys[] = {"c.n", "c.s", "c.b", "c.o.y", "c.m", "c.n > 1", "LOWER(c.s)"};
+    static const char *const keys[] = {"c.n", "c.s",     "c.b",       "c.o.y",
+                                       "c.m", "c.n > 1", "LOWER(c.s)"};
     const char *first = PICK(w, keys), *second = PICK(w, keys);
     bool two = first != second && below(w, 2);
 

@@ -10,10 +10,10 @@ void random_document(struct random *random, unsigned number, struct buf *text);
 
 /* What of the answer is fixed. */
 enum random_promise {
-    RANDOM_ROWS,   /* the rows, in any order */
+    RANDOM_ROWS,     /* the rows, in any order */
     RANDOM_SEQUENCE, /* the rows, in their order */
-    RANDOM_KEYS,   /* the first elements of the rows, in their order: the rest may be tied */
-    RANDOM_COUNT,  /* so many of all the rows there are */
+    RANDOM_KEYS,     /* the first elements of the rows, in their order: the rest may be tied */
+    RANDOM_COUNT,    /* so many of all the rows there are */
 };
 
 /* Appends a query that is well-formed and resolves. */

@@ -176,8 +176,7 @@ static void compile_amounts(struct compiler *compiler, const struct sql_query *f
     uint32_t limit = 0, offset = 0;
     const struct sql_expr *most = from->top ? from->top : from->limit;
 
-    if ((most && !sql_amount(most, &limit)) ||
-        (from->offset && !sql_amount(from->offset, &offset)))
+    if ((most && !sql_amount(most, &limit)) || (from->offset && !sql_amount(from->offset, &offset)))
         query_build_fail(&compiler->build, ERROR_BAD_QUERY,
                          "a TOP, OFFSET or LIMIT has no whole number");
     query->limit = most ? limit : UINT64_MAX;
@@ -260,8 +259,8 @@ static void compile_over_groups(struct compiler *compiler, struct level *level,
     accepted = query_call(build, defined, &group, 1);
     if (level->query->where)
         accepted = query_and(build, accepted, compile_expr(compiler, level, level->query->where));
-    query->select = query_conditional(build, accepted, compile_select(compiler, level),
-                                      undefined(compiler));
+    query->select =
+        query_conditional(build, accepted, compile_select(compiler, level), undefined(compiler));
     query->distinct = level->query->distinct;
 }
 

@@ -18,8 +18,8 @@
 #include "query/plan.h"
 
 struct sql_compile_options {
-    /* The `computedProperties` of the container, a BSON array known to be good (computed.h); absent:
-     * there are none. c.name then means the query of that name, whatever the item holds. */
+    /* The `computedProperties` of the container, a BSON array known to be good (computed.h);
+     * absent: there are none. c.name then means the query of that name, whatever the item holds. */
     struct slice computed;
     bool udf; /* there is a host for user-defined functions; otherwise they are refused by name */
 };

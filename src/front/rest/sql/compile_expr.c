@@ -92,8 +92,7 @@ static const struct query_expression *compile_member(struct compiler *compiler, 
     const struct query_expression *object = compile_expr(compiler, level, expr->member.object);
     struct slice text;
 
-    if (is_item(object) &&
-        sql_computed_find(compiler->options->computed, expr->member.name, &text))
+    if (is_item(object) && sql_computed_find(compiler->options->computed, expr->member.name, &text))
         return compile_computed(compiler, text);
     return query_property_of(&compiler->build, object, expr->member.name);
 }
@@ -103,9 +102,8 @@ static const struct query_expression *compile_member(struct compiler *compiler, 
 
 /* In the SELECT of a grouped query, and in what stands in it, a group expression is a key of the
  * group. NULL: it is none. */
-static const struct query_expression *group_key(struct compiler *compiler,
-                                                const struct level *level,
-                                                const struct sql_expr *expr)
+static const struct query_expression *
+group_key(struct compiler *compiler, const struct level *level, const struct sql_expr *expr)
 {
     for (; level; level = level->outer) {
         const struct sql_exprs *keys = &level->query->group_by;
@@ -128,9 +126,8 @@ static void aggregates_grow(struct arena *arena, struct level *level)
     level->aggregate_room = room;
 }
 
-static const struct query_expression *compile_aggregate(struct compiler *compiler,
-                                                        struct level *level,
-                                                        const struct sql_expr *expr)
+static const struct query_expression *
+compile_aggregate(struct compiler *compiler, struct level *level, const struct sql_expr *expr)
 {
     const char *name = expr->call.function->name;
     struct query_aggregate_call call = {.slot = compiler->slots++};
@@ -179,17 +176,15 @@ static const struct query_expression *compile_udf(struct compiler *compiler, str
                           expr->call.arguments.count);
 }
 
-static const struct query_expression *compile_nested(struct compiler *compiler,
-                                                     const struct level *level,
-                                                     const struct sql_expr *expr)
+static const struct query_expression *
+compile_nested(struct compiler *compiler, const struct level *level, const struct sql_expr *expr)
 {
     static const enum query_quantifier quantifiers[] = {
         [SQL_SUBQUERY_SCALAR] = QUERY_SCALAR, [SQL_SUBQUERY_EXISTS] = QUERY_EXISTS,
         [SQL_SUBQUERY_ARRAY] = QUERY_ARRAY,   [SQL_SUBQUERY_ALL] = QUERY_ALL,
         [SQL_SUBQUERY_FIRST] = QUERY_FIRST,   [SQL_SUBQUERY_LAST] = QUERY_LAST,
     };
-    const struct query_subquery *subquery =
-        compile_subquery(compiler, level, expr->subquery.query);
+    const struct query_subquery *subquery = compile_subquery(compiler, level, expr->subquery.query);
 
     if (!subquery)
         return query_constant(&compiler->build, document_undefined());
@@ -232,12 +227,9 @@ static const struct query_expression *compile_binary(struct compiler *compiler, 
         [SQL_BINARY_CONCAT] = QUERY_CONCAT,
     };
     static const enum query_comparison comparisons[SQL_BINARY_COUNT] = {
-        [SQL_BINARY_LESS] = QUERY_LESS,
-        [SQL_BINARY_LESS_EQUAL] = QUERY_LESS_EQUAL,
-        [SQL_BINARY_GREATER] = QUERY_GREATER,
-        [SQL_BINARY_GREATER_EQUAL] = QUERY_GREATER_EQUAL,
-        [SQL_BINARY_EQUAL] = QUERY_EQUAL,
-        [SQL_BINARY_NOT_EQUAL] = QUERY_NOT_EQUAL,
+        [SQL_BINARY_LESS] = QUERY_LESS,       [SQL_BINARY_LESS_EQUAL] = QUERY_LESS_EQUAL,
+        [SQL_BINARY_GREATER] = QUERY_GREATER, [SQL_BINARY_GREATER_EQUAL] = QUERY_GREATER_EQUAL,
+        [SQL_BINARY_EQUAL] = QUERY_EQUAL,     [SQL_BINARY_NOT_EQUAL] = QUERY_NOT_EQUAL,
     };
     const struct query_expression *left = compile_expr(compiler, level, expr->binary.left);
     const struct query_expression *right = compile_expr(compiler, level, expr->binary.right);
@@ -256,8 +248,7 @@ static const struct query_expression *compile_chain(struct compiler *compiler, s
     const struct query_expression *chain = compile_expr(compiler, level, expr->items.items[0]);
 
     for (uint32_t i = 1; i < expr->items.count; i++) {
-        const struct query_expression *next =
-            compile_expr(compiler, level, expr->items.items[i]);
+        const struct query_expression *next = compile_expr(compiler, level, expr->items.items[i]);
 
         chain = expr->kind == SQL_EXPR_AND ? query_and(&compiler->build, chain, next)
                                            : query_or(&compiler->build, chain, next);
@@ -355,8 +346,7 @@ const struct query_expression *compile_expr(struct compiler *compiler, struct le
         return compile_chain(compiler, level, expr);
     case SQL_EXPR_CONDITIONAL:
         made = compile_expr(compiler, level, expr->conditional.condition);
-        return query_conditional(build, made,
-                                 compile_expr(compiler, level, expr->conditional.then),
+        return query_conditional(build, made, compile_expr(compiler, level, expr->conditional.then),
                                  compile_expr(compiler, level, expr->conditional.otherwise));
     case SQL_EXPR_BETWEEN:
     case SQL_EXPR_IN:

@@ -18,7 +18,7 @@ struct compiler {
 struct level {
     const struct level *outer; /* NULL: the outermost */
     const struct sql_query *query;
-    bool selecting; /* SELECT is being compiled: rows are groups, if there are any */
+    bool selecting;    /* SELECT is being compiled: rows are groups, if there are any */
     uint32_t key_slot; /* of the first group key; the others follow */
     struct query_aggregate_call *aggregates;
     size_t aggregate_count, aggregate_room;

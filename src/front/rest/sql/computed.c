@@ -5,8 +5,8 @@
 #include "front/rest/sql/resolve.h"
 
 static const struct slice reserved[] = {
-    SLICE("id"),   SLICE("_rid"), SLICE("_self"),        SLICE("_etag"),
-    SLICE("_ts"),  SLICE("ttl"),  SLICE("_attachments"), SLICE("_lsn"),
+    SLICE("id"),  SLICE("_rid"), SLICE("_self"),        SLICE("_etag"),
+    SLICE("_ts"), SLICE("ttl"),  SLICE("_attachments"), SLICE("_lsn"),
 };
 
 static bool definition_read(const struct document_value *entry, struct slice *ret_name,

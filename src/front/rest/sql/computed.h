@@ -1,7 +1,8 @@
 /* Computed properties: expressions over one item that queries use by name as if they were stored.
  *
- * A container defines them as an array of {"name": "cp_x", "query": "SELECT VALUE ... FROM c"}. They
- * are no part of the item itself, so SELECT * does not show them, and they do not see each other. */
+ * A container defines them as an array of {"name": "cp_x", "query": "SELECT VALUE ... FROM c"}.
+ * They are no part of the item itself, so SELECT * does not show them, and they do not see each
+ * other. */
 #pragma once
 
 #include "front/rest/sql/ast.h"

@@ -84,8 +84,8 @@ static void a_query_without_from_is_constant(void **state)
 
 static void the_order_of_one_row_is_left_out(void **state)
 {
-    assert_int_equal(compiled(*state, "SELECT VALUE COUNT(1) FROM c ORDER BY c.a").query.order_count,
-                     0);
+    assert_int_equal(
+        compiled(*state, "SELECT VALUE COUNT(1) FROM c ORDER BY c.a").query.order_count, 0);
     assert_int_equal(compiled(*state, "SELECT * FROM c ORDER BY c.a DESC").query.order_count, 1);
 }
 
@@ -124,16 +124,16 @@ static void more_variables_than_a_row_has_are_refused(void **state)
         buf_printf(&text, ", SUM(c.a) AS a%d", i);
     BUF_APPEND(&text, " FROM c");
     buf_append_byte(&text, 0);
-    assert_fails(sql_compile(resolved(*state, (char *)text.data, NULL), NULL, *state, &plan, NULL,
-                             &err),
-                 &err, ERROR_TOO_LARGE);
+    assert_fails(
+        sql_compile(resolved(*state, (char *)text.data, NULL), NULL, *state, &plan, NULL, &err),
+        &err, ERROR_TOO_LARGE);
 }
 
 static uint64_t fingerprint(struct arena *arena, const char *text, const char *parameters,
                             const char *computed)
 {
-    struct sql_compile_options options = {
-        .computed = computed ? value_of(arena, computed).document : SLICE_NONE};
+    struct sql_compile_options options = {.computed = computed ? value_of(arena, computed).document
+                                                               : SLICE_NONE};
     struct sql_prepared prepared;
     struct error err;
 
@@ -167,8 +167,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(top_is_a_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(a_user_defined_function_needs_a_host, setup, teardown),
         cmocka_unit_test_setup_teardown(more_variables_than_a_row_has_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            a_fingerprint_is_of_text_parameters_and_computed_properties, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_fingerprint_is_of_text_parameters_and_computed_properties,
+                                        setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

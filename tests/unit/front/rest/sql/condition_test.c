@@ -56,8 +56,10 @@ static void system_properties_can_be_asked_for(void **state)
 
 static void a_subquery_may_look_into_arrays(void **state)
 {
-    assert_true(holds(*state, "from c where exists(select value t from t in c.tags where t = 'a')"));
-    assert_false(holds(*state, "from c where exists(select value t from t in c.tags where t = 'b')"));
+    assert_true(
+        holds(*state, "from c where exists(select value t from t in c.tags where t = 'a')"));
+    assert_false(
+        holds(*state, "from c where exists(select value t from t in c.tags where t = 'b')"));
 }
 
 static void what_is_no_condition_is_refused(void **state)
@@ -77,12 +79,13 @@ static void a_condition_may_not_work_for_ever(void **state)
     struct error err;
     bool answer;
 
-    assert_fails(ask(*state,
-                     "from c where exists(select value 1 from a in (select value "
-                     "StringSplit(REPLICATE(CONCAT(c.id, ','), 5000), ',')) join b in (select value "
-                     "StringSplit(REPLICATE(CONCAT(c.id, ','), 5000), ',')) where a != a)",
-                     &answer, &err),
-                 &err, ERROR_QUERY_LIMIT);
+    assert_fails(
+        ask(*state,
+            "from c where exists(select value 1 from a in (select value "
+            "StringSplit(REPLICATE(CONCAT(c.id, ','), 5000), ',')) join b in (select value "
+            "StringSplit(REPLICATE(CONCAT(c.id, ','), 5000), ',')) where a != a)",
+            &answer, &err),
+        &err, ERROR_QUERY_LIMIT);
 }
 
 int main(void)

@@ -78,11 +78,12 @@ static void parameters_are_bound(void **state)
     struct slice next;
     struct error err;
 
-    assert_ok(run(*state,
-                  "{\"query\":\"SELECT * FROM r WHERE r.id = @id\",\"parameters\":[{\"name\":\"@id\","
-                  "\"value\":\"d1\"}]}",
-                  100, SLICE_NONE, &rows, &next, &err),
-              &err);
+    assert_ok(
+        run(*state,
+            "{\"query\":\"SELECT * FROM r WHERE r.id = @id\",\"parameters\":[{\"name\":\"@id\","
+            "\"value\":\"d1\"}]}",
+            100, SLICE_NONE, &rows, &next, &err),
+        &err);
     assert_int_equal(rows.count, 1);
 }
 
