@@ -169,13 +169,13 @@ static void put_advice_text(struct advising *a, const char *what, uint64_t spare
     buf_init(&text, BUF_DEFAULT_MAX);
     buf_printf(&text, "%s %.*s would have ", what, SLICE_ARG(buf_slice(&a->names)));
     if (spared)
-        buf_printf(&text,
-                   "spared up to %llu of the %llu items loaded, and so up to %.2f of %.2f RU; it "
-                   "costs %.2f RU with each item written",
-                   (unsigned long long)spared, (unsigned long long)a->cost->items_loaded, saved,
-                   total, (double)cost_model.index_entry / 1e6);
+        buf_printf(&text, "spared up to %llu of the %llu items loaded, ",
+                   (unsigned long long)spared, (unsigned long long)a->cost->items_loaded);
+    if (saved > 0)
+        buf_printf(&text, "and so up to %.2f of %.2f RU; it costs %.2f RU with each item written",
+                   saved, total, (double)cost_model.index_entry / 1e6);
     else
-        BUF_APPEND(&text, "saved nothing here, but the query looks at what it would hold");
+        BUF_APPEND(&text, "saved no RU here: there was too little to look at");
     document_append_string(a->buf, SLICE("text"), buf_slice(&text));
 }
 
@@ -184,7 +184,7 @@ static void advice_end(struct advising *a, size_t begin, const char *what, uint6
     struct cost_query with = cost_with_index(a, wanted);
     int64_t now_cru = cost_query(a->cost);
     int64_t saved_cru = MAX(now_cru - cost_query(&with), (int64_t)0);
-    uint64_t spared = saved_cru ? a->cost->items_loaded - with.items_loaded : 0;
+    uint64_t spared = a->cost->items_loaded - with.items_loaded;
     double total = (double)now_cru / 100, saved = (double)saved_cru / 100;
 
     document_append_int64(a->buf, SLICE("itemsSpared"), (int64_t)spared);
@@ -224,7 +224,7 @@ static void put_advice(struct buf *buf, const struct query_run_state *run,
     if (access->order_missing) {
         begin = advice_begin(&a, "order");
         put_path(&a, SLICE("path"), access->order_missing);
-        advice_end(&a, begin, "an index for the order, on", MIN(run->rows, run->matched));
+        advice_end(&a, begin, "an index for the order on", MIN(run->rows, run->matched));
     }
     if (access->together_count && cost->items_loaded > run->matched)
         put_composite(&a);

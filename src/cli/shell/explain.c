@@ -51,7 +51,8 @@ static void access_append(struct slice access, struct buf *out)
     struct slice kind = cli_answer_text(access, "kind");
     struct document_value index;
 
-    buf_printf(out, "  access: %.*s%s%s%s\n", SLICE_ARG(kind),
+    buf_printf(out, "  access: %.*s%s%s%s%s\n", SLICE_ARG(kind),
+               is_true(access, "indexOnly") ? " alone, no items" : "",
                is_true(access, "backwards") ? ", backwards" : "",
                is_true(access, "ordered") ? ", in the order asked for" : "",
                is_true(access, "filterSettled") ? ", filter settled by it" : "");
