@@ -19,7 +19,7 @@ struct shell_records {
     uint64_t begin; /* the line on which the present item began */
     uint64_t count;
     struct buf text; /* of the present item */
-    bool in_array, ended;
+    bool in_array;
     struct shell_csv_row header, row;
 };
 
@@ -109,7 +109,7 @@ static bool records_begin(struct shell_records *records, struct error *err)
     bool end = false;
 
     records->line = records->begin = 1;
-    records->in_array = records->ended = false;
+    records->in_array = false;
     records->count = 0;
     mark_skip(records->file);
     if (records->kind != SHELL_FILE_CSV)
@@ -172,24 +172,21 @@ static bool between(struct shell_records *records, int *ret_first, struct error 
     if (records->count == 0 && c == '[') {
         records->in_array = true;
         c = visible_next(records);
-        if (c != ']') {
-            *ret_first = c;
-            return c != EOF || error_set(err, ERROR_BAD_JSON, "the array does not end");
-        }
-    } else if (records->in_array && !records->ended && c == ',') {
+    } else if (records->in_array && c == ',') {
         *ret_first = visible_next(records);
         return *ret_first != EOF || error_set(err, ERROR_BAD_JSON, "the array does not end");
-    } else if (!records->in_array) {
-        *ret_first = c;
-        return true;
-    } else if (c != ']' && !records->ended) {
+    } else if (records->in_array && c != ']') {
         return error_set(err, ERROR_BAD_JSON, "expected a comma or the end of the array");
-    } else if (records->ended) {
-        *ret_first = c;
-        return c == EOF || error_set(err, ERROR_BAD_JSON, "something follows the array");
     }
-    records->ended = true;
-    return between(records, ret_first, err);
+    if (records->in_array && c == EOF)
+        return error_set(err, ERROR_BAD_JSON, "the array does not end");
+    if (records->in_array && c == ']') {
+        c = visible_next(records);
+        if (c != EOF)
+            return error_set(err, ERROR_BAD_JSON, "something follows the array");
+    }
+    *ret_first = c;
+    return true;
 }
 
 /* The text of the object that begins with c, which is a brace: up to the one that closes it. */
@@ -224,7 +221,7 @@ static bool object_read(struct shell_records *records, int c, struct error *err)
 static bool json_next(struct shell_records *records, struct buf *item, bool *ret_end,
                       struct error *err)
 {
-    int c;
+    int c = EOF;
 
     if (!between(records, &c, err))
         return false;
