@@ -1,5 +1,7 @@
 #include "cli/shell/screen.h"
 
+#include "cli/table.h"
+
 #include <poll.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -71,8 +73,17 @@ static void ask(struct shell_screen *screen)
         shell_screen_begin(screen);
 }
 
+/* A line that is wider than the screen goes on over several of its rows. */
+static size_t rows_of(struct slice line, size_t columns)
+{
+    size_t width = cli_table_width(line);
+
+    return width > columns ? (width + columns - 1) / columns : 1;
+}
+
 bool shell_screen_write(struct shell_screen *screen, struct slice text)
 {
+    size_t columns = shell_screen_width();
     struct slice line, rest = text;
 
     if (screen->stopped)
@@ -93,7 +104,7 @@ bool shell_screen_write(struct shell_screen *screen, struct slice text)
         if (screen->stopped)
             return false;
         fwrite(line.data, 1, length, stdout);
-        screen->rows_left -= screen->rows_left > 0;
+        screen->rows_left -= MIN(screen->rows_left, rows_of(line, columns));
     }
     fflush(stdout);
     return true;
