@@ -236,6 +236,7 @@ static void text_append(struct slice text, struct buf *out)
 void shell_csv_write(const struct document_value *value, struct buf *out)
 {
     CLEANUP(buf_done) struct buf json;
+    struct json_number number;
 
     buf_init(&json, BUF_DEFAULT_MAX);
     if (value->type == DOCUMENT_UNDEFINED)
@@ -245,8 +246,11 @@ void shell_csv_write(const struct document_value *value, struct buf *out)
         return;
     }
     document_json_write_value(value, &json);
-    if (is_json(buf_slice(&json)))
+    if (is_json(buf_slice(&json))) {
         quoted_append(buf_slice(&json), out);
-    else
-        buf_append_slice(out, buf_slice(&json));
+        return;
+    }
+    buf_append_slice(out, buf_slice(&json));
+    if (document_is_number(value) && !number_of(buf_slice(&json), &number))
+        BUF_APPEND(out, ".0"); /* a double beyond 64 bits, which would be text without it */
 }

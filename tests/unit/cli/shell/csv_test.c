@@ -132,11 +132,11 @@ static void fields_get_types_by_the_documented_rule(void **state UNUSED)
 static void what_is_written_reads_as_what_it_was(void **state UNUSED)
 {
     static const char *const values[] = {
-        "\"\"",    "\"a\"",     "\"a,b\"",          "\"a\\\"b\"",    "\"a\\nb\"", "\"a\\rb\"",
-        "\" a \"", "\"12\"",    "\"-0\"",           "\"true\"",      "\"null\"",  "\"007\"",
-        "\"[1]\"", "\"[1\"",    "\"{}\"",           "\"\\\"q\\\"\"", "\"\\\"\"",  "12",
-        "-0.5",    "1e300",     "9007199254740993", "true",          "null",      "{\"a\":\"b,c\"}",
-        "[]",      "[1,\"x\"]", "\"\\u00fcber\"",
+        "\"\"",    "\"a\"",           "\"a,b\"", "\"a\\\"b\"",    "\"a\\nb\"",        "\"a\\rb\"",
+        "\" a \"", "\"12\"",          "\"-0\"",  "\"true\"",      "\"null\"",         "\"007\"",
+        "\"[1]\"", "\"[1\"",          "\"{}\"",  "\"\\\"q\\\"\"", "\"\\\"\"",         "12",
+        "-0.5",    "1e300",           "1e19",    "-1e20",         "9007199254740993", "true",
+        "null",    "{\"a\":\"b,c\"}", "[]",      "[1,\"x\"]",     "\"\\u00fcber\"",
     };
 
     for (size_t i = 0; i < ARRAY_LEN(values); i++) {
