@@ -404,6 +404,8 @@ bool query_run_documents(const struct query_plan *plan, const struct slice *docu
     struct query_page page = {0};
     bool more = false;
 
+    if (plan->outer)
+        return error_set(err, ERROR_NOT_SUPPORTED, "a query around a query of metadata");
     if (!run_init(&run, plan, request, NULL, err))
         return false;
     run.documents = documents;
@@ -637,6 +639,8 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     struct cost_query cost;
     bool more = false, done;
 
+    if (plan->outer)
+        return query_outer_run(plan, request, ret_page, err);
     if (!run_init(&run, plan, request, request->space->clock, err))
         return false;
     query_spans_init(&run.spans, request, call);
