@@ -141,6 +141,24 @@ static struct net_listener_settings listener_settings(const struct settings *set
     return listener;
 }
 
+static struct rest *rest_make(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    struct rest_options options = {
+        .services = store_services(server->store, server->workers, server->log),
+        .dev = settings->server_dev,
+        .consistency = (enum rest_consistency)settings->account_consistency,
+        .accounts_by_use = settings->account_by_use,
+        .host_suffix = settings->account_host_suffix,
+        .metadata_ru = (uint32_t)settings->account_metadata_ru,
+        .admin = server_admin_hooks(server),
+    };
+
+    static_assert((int)REST_SEAL_BYTES == (int)KEYS_SEAL_BYTES, "one seal");
+    memcpy(options.seal, server->keys.seal, sizeof options.seal);
+    return rest_new(&options);
+}
+
 static bool threads_start(struct server *server, struct error *err)
 {
     const struct settings *settings = server->settings;
@@ -153,15 +171,7 @@ static bool threads_start(struct server *server, struct error *err)
     if (!net_loops_new((size_t)settings->net_loops, &server->loops, err))
         return false;
     server->workers = net_workers_new(&workers);
-    server->rest_front = rest_new(&(struct rest_options){
-        .services = store_services(server->store, server->workers, server->log),
-        .dev = settings->server_dev,
-        .consistency = (enum rest_consistency)settings->account_consistency,
-        .accounts_by_use = settings->account_by_use,
-        .host_suffix = settings->account_host_suffix,
-        .metadata_ru = (uint32_t)settings->account_metadata_ru,
-        .admin = server_admin_hooks(server),
-    });
+    server->rest_front = rest_make(server);
     server->probes.rest = server->rest_front;
     server->http = net_http_new(server->loops, &http, probes_handle, &server->probes);
     server->probes.certificate = server->certificate;

@@ -10,26 +10,16 @@
 
 enum { MAC_LEN = 16 };
 
-/* The one place that says what continuations are sealed with. */
-static void secret_of(const struct rest_call *call, uint8_t ret_secret[REST_SIGNATURE_LEN])
-{
-    struct slice label = SLICE("orrery continuation 1");
-
-    rest_signature(slice_of(call->keys->secrets[ACCOUNT_KEY_PRIMARY], ACCOUNT_KEY_BYTES), &label, 1,
-                   ret_secret);
-}
-
 static void mac_of(const struct rest_call *call, struct slice rid, struct slice purpose,
                    struct slice bytes, uint8_t ret_mac[REST_SIGNATURE_LEN])
 {
-    uint8_t secret[REST_SIGNATURE_LEN], lengths[8];
+    uint8_t lengths[8];
     struct slice parts[] = {slice_of(lengths, sizeof lengths), rid, purpose, bytes};
 
     bytes_put_be32(lengths, (uint32_t)rid.len);
     bytes_put_be32(lengths + 4, (uint32_t)purpose.len);
-    secret_of(call, secret);
-    rest_signature(slice_of(secret, sizeof secret), parts, ARRAY_LEN(parts), ret_mac);
-    OPENSSL_cleanse(secret, sizeof secret);
+    rest_signature(slice_of(call->options->seal, REST_SEAL_BYTES), parts, ARRAY_LEN(parts),
+                   ret_mac);
 }
 
 /* The bytes of base64 text. OpenSSL counts what the padding stands for as bytes. */

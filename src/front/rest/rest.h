@@ -20,8 +20,11 @@ enum rest_consistency {
     REST_EVENTUAL,
 };
 
+enum { REST_SEAL_BYTES = 32 };
+
 struct rest_options {
     struct front_services services;
+    uint8_t seal[REST_SEAL_BYTES];     /* what continuations are sealed with */
     bool dev;                          /* the public emulator key is accepted as well */
     enum rest_consistency consistency; /* of the account */
     bool accounts_by_use;              /* an account is made when it is first named */
