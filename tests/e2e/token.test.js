@@ -241,3 +241,19 @@ test('a permission on what does not exist opens nothing', async (t) => {
   const { resource } = await user.permission('p').read();
   assert.equal((await using(server, resource._token)('GET', '/dbs/shop/colls/later')).status, 200);
 });
+
+test('a token bound to a key asks queries of that key alone, whatever the text says', async (t) => {
+  const { server, user } = await shop(t);
+  const { _token } = await grant(user, 'p', 'Read', 'dbs/shop/colls/orders', ['x']);
+  const query = (headers, text) => using(server, _token)('POST', '/dbs/shop/colls/orders/docs', {
+    headers: { 'content-type': 'application/query+json', 'x-ms-documentdb-isquery': 'true',
+      'x-ms-documentdb-query-enablecrosspartition': 'true', ...headers },
+    body: { query: text },
+  });
+  assert.equal((await query({}, 'SELECT * FROM c')).status, 403);
+  assert.equal((await query({ 'x-ms-documentdb-partitionkey': '["y"]' }, 'SELECT * FROM c')).status, 403);
+  for (const text of ['SELECT VALUE c.tenant FROM c', "SELECT VALUE c.tenant FROM c WHERE c.tenant IN ('x', 'y')",
+    'SELECT VALUE c.tenant FROM c WHERE true OR c.id = "a" ORDER BY c.tenant DESC'])
+    assert.deepEqual((await query({ 'x-ms-documentdb-partitionkey': '["x"]' }, text)).json.Documents, ['x'], text);
+  assert.deepEqual((await query({ 'x-ms-documentdb-partitionkey': '["x"]' }, 'SELECT VALUE COUNT(1) FROM c')).json.Documents, [1]);
+});

@@ -188,11 +188,7 @@ static void sessions_answer(struct querying *q)
     }
     if (token.len && !buf_overflowed(&token))
         rest_answer_header(q->call, SLICE("x-ms-session-token"), buf_slice(&token));
-    rest_answer_header(q->call, SLICE("x-ms-content-path"),
-                       container_info(q->items.container)->rid);
-    if (q->call->route.database.data)
-        rest_answer_header(q->call, SLICE("x-ms-alt-content-path"),
-                           rest_session_alt_path(q->call, &q->items));
+    rest_session_paths(q->call, &q->items);
 }
 
 static void session_answer(struct querying *q)

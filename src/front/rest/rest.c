@@ -12,12 +12,16 @@
 
 enum { QUERY_CACHE_BYTES = 64 * 1024 * 1024 };
 
+enum { LINES_USUAL = 1024 }; /* bytes of header lines in most answers */
+
 struct rest {
     struct rest_options options;
     struct rest_metadata_budgets *metadata; /* NULL: metadata is not held back */
     struct query_cache *queries;            /* unfinished results between two pages */
     char since[CLOCK_HTTP_DATE_LEN + 1];
     atomic_uint under_way;
+    uint64_t activity_secret;
+    atomic_uint_fast64_t requests;
 };
 
 struct rest *rest_new(const struct rest_options *options)
@@ -25,6 +29,7 @@ struct rest *rest_new(const struct rest_options *options)
     struct rest *rest = MEMORY_NEW(struct rest);
 
     rest->options = *options;
+    random_secret(&rest->activity_secret, sizeof rest->activity_secret);
     if (options->metadata_ru)
         rest->metadata = rest_metadata_budgets_new(options->metadata_ru);
     rest->queries = query_cache_new(QUERY_CACHE_BYTES);
@@ -233,7 +238,9 @@ void rest_handle(struct net_http_request *request, void *context)
     buf_init(&call->lines, REST_LINES_MAX);
     buf_init(&call->body, REST_BODY_MAX);
     rest_headers_find(request, &call->headers);
-    rest_answer_activity(call);
+    (void)buf_reserve(&call->lines, LINES_USUAL);
+    rest_answer_activity(call, rest->activity_secret,
+                         atomic_fetch_add_explicit(&rest->requests, 1, memory_order_relaxed));
     if (!rest_route_parse(request->path, request->query, call->arena, &call->route, &err) ||
         !rest_account_find(call, &err) || !operation_choose(call, &err) ||
         !rest_authorize(call, &err) || !metadata_admit(call, &err)) {
