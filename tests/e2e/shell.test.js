@@ -374,6 +374,23 @@ test('Ctrl-C ends the query that runs, not the shell', async (t) => {
   assert.equal(asked.length, 1);
 });
 
+test('a query whose client has gone ends at once', async (t) => {
+  const server = await shop(t);
+  const file = join(scratch(t), 'items.jsonl');
+  writeFileSync(file, lines([{ id: 'a', city: 'Rome', t: Array.from({ length: 300 }, (_, i) => i) }]));
+  assert.equal((await server.orrery(['import', file])).code, 0);
+  // Billions of rows: left alone it would run into its deadline, twice as far away as this test waits.
+  const query = 'SELECT a, COUNT(1) FROM c JOIN a IN c.t JOIN b IN c.t JOIN d IN c.t JOIN e IN c.t GROUP BY a';
+  const inFlight = async () => Number(/^orrery_requests_in_flight\{front="rest"\} (\d+)$/m.exec(await (await server.get('/metrics')).text())[1]);
+  const child = spawn(binary, ['shell', '--endpoint', server.url, '--dev', ...place, '--command', query], { stdio: 'ignore' });
+  t.after(() => child.kill('SIGKILL'));
+  await server.until(async () => (await inFlight()) === 2);
+  child.kill('SIGINT');
+  const [, signal] = await once(child, 'close');
+  assert.equal(signal, 'SIGINT');
+  await server.until(async () => (await inFlight()) === 1);
+});
+
 test('the commands of the manual run as they are written there', async (t) => {
   const server = await shop(t, { throughput: 20_000 });
   const folder = scratch(t);

@@ -166,6 +166,7 @@ static void work_run(struct net_work *work)
     bool fine;
 
     call->may_block = true;
+    call->cancelled = net_http_cancel_flag(call->http);
     if (net_http_cancelled(call->http))
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
     else
