@@ -106,7 +106,7 @@ static struct payload payload_of(struct rest_call *call, struct slice type)
     payload.link_count = 1;
     if (!slice_equal(route->link, route->link_raw))
         payload.links[payload.link_count++] = route->link_raw;
-    if (rid_parse(last_segment(route->link), &rid))
+    if (route->resource == REST_OFFERS || rid_parse(last_segment(route->link), &rid))
         payload.links[payload.link_count++] = rest_lower(last_segment(route->link), call->arena);
     return payload;
 }
