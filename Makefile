@@ -8,7 +8,7 @@ help:
 	@echo 'make run        build and start the server (./run)'
 	@echo 'make format     clang-format on every source file'
 	@echo 'make bench      the comparisons of bench/, figures printed'
-	@echo 'make docs       make docs/settings.md and docs/errors.md again'
+	@echo 'make docs       make the pages of docs/ that are printed by the server'
 	@echo 'make clean      remove every build directory'
 
 run:
@@ -37,6 +37,7 @@ docs:
 	@scripts/build release orrery
 	build/orrery help settings --markdown > docs/settings.md
 	build/orrery help errors --markdown > docs/errors.md
+	build/orrery help api --markdown > docs/compatibility.md
 
 clean:
 	rm -rf build build-*

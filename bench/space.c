@@ -129,23 +129,39 @@ static void properties_append(struct buf *buf, uint64_t n, uint64_t revision)
     text_append(buf, SLICE("notes"), n, 2000, 400);
 }
 
-struct bench_item bench_item_make(const struct bench_space *space, uint64_t n, uint64_t revision,
-                                  struct arena *arena)
+static struct document_value id_of(uint64_t n, struct arena *arena)
 {
+    return document_string(arena_printf(arena, "item-%09llu", (unsigned long long)n));
+}
+
+static struct document_value tenant_of(uint64_t n, struct arena *arena)
+{
+    return document_string(arena_printf(arena, "tenant-%06llu", (unsigned long long)(n / 10)));
+}
+
+struct slice bench_item_document(uint64_t n, uint64_t revision, struct arena *arena)
+{
+    const struct document_value id = id_of(n, arena), tenant = tenant_of(n, arena);
     CLEANUP(buf_done) struct buf buf;
-    struct bench_item item;
-    struct document_value tenant =
-        document_string(arena_printf(arena, "tenant-%06llu", (unsigned long long)(n / 10)));
     size_t begin;
 
-    item.id = document_string(arena_printf(arena, "item-%09llu", (unsigned long long)n));
-    item.key = partition_key_of(&space->definition.key, &tenant, 1);
     buf_init(&buf, BUF_DEFAULT_MAX);
     begin = document_begin(&buf);
-    document_append(&buf, SLICE("id"), &item.id);
+    document_append(&buf, SLICE("id"), &id);
     document_append(&buf, SLICE("tenant"), &tenant);
     properties_append(&buf, n, revision);
     document_end(&buf, begin);
-    item.document = arena_copy(arena, buf_slice(&buf));
-    return item;
+    return arena_copy(arena, buf_slice(&buf));
+}
+
+struct bench_item bench_item_make(const struct bench_space *space, uint64_t n, uint64_t revision,
+                                  struct arena *arena)
+{
+    const struct document_value tenant = tenant_of(n, arena);
+
+    return (struct bench_item){
+        .id = id_of(n, arena),
+        .key = partition_key_of(&space->definition.key, &tenant, 1),
+        .document = bench_item_document(n, revision, arena),
+    };
 }

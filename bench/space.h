@@ -28,5 +28,8 @@ struct bench_item {
     struct slice document;
 };
 
+/* The document alone, in arena. */
+struct slice bench_item_document(uint64_t n, uint64_t revision, struct arena *arena);
+
 struct bench_item bench_item_make(const struct bench_space *space, uint64_t n, uint64_t revision,
                                   struct arena *arena);

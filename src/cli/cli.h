@@ -23,6 +23,8 @@ const struct cli_command *cli_command_find(const char *name); /* NULL: there is 
 
 int cli_serve(int argc, char **argv);
 void cli_serve_help(void);
+int cli_certificate(int argc, char **argv);
+void cli_certificate_help(void);
 int cli_help(int argc, char **argv);
 void cli_help_help(void);
 int cli_version(int argc, char **argv);

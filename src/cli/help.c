@@ -1,7 +1,9 @@
-/* `orrery help TOPIC`. The pages docs/settings.md and docs/errors.md are its output with
+/* `orrery help TOPIC`. The pages docs/settings.md, docs/errors.md and docs/compatibility.md are its
+ * output with
  * --markdown, so the manual cannot say anything the program does not. */
 #include "cli/cli.h"
 
+#include "front/rest/ledger.h"
 #include "server/settings.h"
 
 void cli_overview(void)
@@ -12,7 +14,7 @@ void cli_overview(void)
            "\n"
            "Commands:\n");
     for (const struct cli_command *command = cli_commands; command->name; command++)
-        printf("  %-9s %s\n", command->name, command->summary);
+        printf("  %-11s %s\n", command->name, command->summary);
     printf("\n"
            "`orrery COMMAND --help` explains one of them. The shortest start:\n"
            "\n"
@@ -27,9 +29,10 @@ void cli_help_help(void)
            "  COMMAND    as COMMAND --help\n"
            "  settings   every setting with its default and meaning\n"
            "  errors     every error with its face in each API\n"
+           "  api        every operation and header of the NoSQL API\n"
            "\n"
            "Options:\n"
-           "  --markdown  settings or errors as a page of the manual\n"
+           "  --markdown  settings, errors or api as a page of the manual\n"
            "  -h, --help  this text\n");
 }
 
@@ -121,6 +124,7 @@ struct page {
 static const struct page pages[] = {
     {"settings", settings_text, settings_page},
     {"errors", errors_text, errors_page},
+    {"api", rest_ledger_print, rest_ledger_print},
 };
 
 static int topic_print(const char *topic, bool markdown)
@@ -140,7 +144,7 @@ static int topic_print(const char *topic, bool markdown)
         return cli_fail(CLI_USAGE,
                         "there is no help on \"%s\": `orrery help --help` lists the topics", topic);
     if (markdown)
-        return cli_fail(CLI_USAGE, "--markdown is for the topics settings and errors");
+        return cli_fail(CLI_USAGE, "--markdown is for the topics settings, errors and api");
     command->help();
     return CLI_OK;
 }

@@ -7,6 +7,8 @@
 
 const struct cli_command cli_commands[] = {
     {"serve", "start the server", cli_serve, cli_serve_help},
+    {"certificate", "show or export the certificate authority clients have to trust",
+     cli_certificate, cli_certificate_help},
     {"version", "print the version", cli_version, cli_version_help},
     {"help", "explain a command, the settings or the errors", cli_help, cli_help_help},
     {NULL},

@@ -5,6 +5,9 @@
  * never wait for them. */
 #include "container/catalogue_private.h"
 
+#include <openssl/crypto.h>
+#include <sched.h>
+
 enum { EPOCH = 1 };
 
 /* --- Opening --------------------------------------------------------------------------------- */
@@ -94,6 +97,8 @@ static bool head_settle(struct catalogue *catalogue, struct error *err)
                                     .next_database = 1,
                                     .next_container = 1,
                                     .next_offer = 1,
+                                    .next_user = 1,
+                                    .next_child = 1,
                                     .next_partition = CATALOGUE_PARTITION + 1};
     if (!catalogue_head_load(catalogue, &found, err) || (!found && !new_check(catalogue, err)) ||
         !nodes_number(catalogue, &changed, err))
@@ -112,7 +117,8 @@ static struct catalogue *catalogue_new(const struct catalogue_options *options)
     catalogue->limits = options->limits ? *options->limits : CATALOGUE_LIMITS_DEFAULT;
     catalogue->log = options->log;
     catalogue->root = state_new(STATE_ROOT, SLICE(""), 0);
-    mutex_init(&catalogue->state_lock);
+    for (size_t i = 0; i < STATE_LOCKS; i++)
+        mutex_init(&catalogue->state_locks[i].mutex);
     mutex_init(&catalogue->change_lock);
     mutex_init(&catalogue->purging_lock);
     mutex_init(&catalogue->queue_lock);
@@ -147,7 +153,8 @@ void catalogue_close(struct catalogue *catalogue)
     mutex_done(&catalogue->queue_lock);
     mutex_done(&catalogue->purging_lock);
     mutex_done(&catalogue->change_lock);
-    mutex_done(&catalogue->state_lock);
+    for (size_t i = 0; i < STATE_LOCKS; i++)
+        mutex_done(&catalogue->state_locks[i].mutex);
     memory_free(catalogue);
 }
 
@@ -156,30 +163,48 @@ const struct catalogue_limits *catalogue_limits(const struct catalogue *catalogu
     return &catalogue->limits;
 }
 
+/* Every request looks, so looking must not make processors wait for each other: each takes the lock
+ * of its own processor, which is free but for a thread that was moved or interrupted while it held
+ * it. Publishing takes them all; it is rare and waits for a disk anyhow. */
+struct look look_begin(struct catalogue *catalogue)
+{
+    int processor = sched_getcpu();
+    struct mutex *lock = &catalogue->state_locks[MAX(processor, 0) % STATE_LOCKS].mutex;
+
+    mutex_lock(lock);
+    return (struct look){.lock = lock, .root = catalogue->root};
+}
+
+void look_end(struct look *look)
+{
+    mutex_unlock(look->lock);
+}
+
 struct state *catalogue_root(struct catalogue *catalogue)
 {
-    struct state *root = NULL;
+    CLEANUP(look_end) struct look look = look_begin(catalogue);
 
-    WITH_LOCK (&catalogue->state_lock)
-        root = state_ref(catalogue->root);
-    return root;
+    return state_ref(look.root);
 }
 
 void catalogue_publish(struct catalogue *catalogue, struct state *root)
 {
-    struct state *old = NULL;
+    struct state *old;
 
-    WITH_LOCK (&catalogue->state_lock) {
-        old = catalogue->root;
-        catalogue->root = root;
-    }
+    for (size_t i = 0; i < STATE_LOCKS; i++)
+        mutex_lock(&catalogue->state_locks[i].mutex);
+    old = catalogue->root;
+    catalogue->root = root;
+    for (size_t i = 0; i < STATE_LOCKS; i++)
+        mutex_unlock(&catalogue->state_locks[i].mutex);
     state_unref(old);
 }
 
 /* --- Dropping -------------------------------------------------------------------------------- */
 
 /* One tombstone, whatever is below. */
-bool change_drop(struct change *change, struct record_address address, struct error *err)
+bool change_bury(struct change *change, struct record_address address, struct slice *ret_scope,
+                 struct error *err)
 {
     struct slice scope = record_key(address, change->arena);
     static const uint8_t nothing[] = {5, 0, 0, 0, 0}; /* the empty document */
@@ -187,6 +212,16 @@ bool change_drop(struct change *change, struct record_address address, struct er
     change_put(change, record_tombstone_key(scope, change->arena),
                slice_of(nothing, sizeof nothing));
     if (!change_commit(change, err))
+        return false;
+    *ret_scope = scope;
+    return true;
+}
+
+bool change_drop(struct change *change, struct record_address address, struct error *err)
+{
+    struct slice scope;
+
+    if (!change_bury(change, address, &scope, err))
         return false;
     change_publish(change, address, NULL);
     purge_queue(change->catalogue, scope);
@@ -204,14 +239,25 @@ bool number_take(uint32_t *next, uint32_t max, const char *kind, uint32_t *ret_n
 
 /* --- Accounts -------------------------------------------------------------------------------- */
 
+/* Bytes of the change's own arena that held keys. */
+static void secret_forget(struct slice bytes)
+{
+    OPENSSL_cleanse((void *)bytes.data, bytes.len);
+}
+
 static bool account_put(struct change *change, struct state *state, struct account **ret_account,
                         struct error *err)
 {
     CLEANUP(state_unref) struct state *owned = state;
     struct record_address address = {.kind = RECORD_ACCOUNT, .account = state->info.number};
+    struct slice document = record_account_write(state_account(state), change->arena);
+    bool committed;
 
-    change_put_record(change, address, record_account_write(state_account(state), change->arena));
-    if (!change_commit(change, err))
+    change_put_record(change, address, document);
+    committed = change_commit(change, err);
+    secret_forget(document);
+    secret_forget(change->ops[0].value);
+    if (!committed)
         return false;
     state_stamp(state, (struct rid){0}, change->part.stamp.lsn, change->part.stamp.wall_ms);
     *ret_account = state_account(state_ref(state));
@@ -219,8 +265,15 @@ static bool account_put(struct change *change, struct state *state, struct accou
     return true;
 }
 
-bool catalogue_account_create(struct catalogue *catalogue, struct slice id, struct slice properties,
-                              struct account **ret_account, struct error *err)
+static void account_give_keys(struct state *state, const struct account_keys *keys)
+{
+    state_account(state)->has_keys = true;
+    state_account(state)->keys = *keys;
+}
+
+bool catalogue_account_create_keyed(struct catalogue *catalogue, struct slice id,
+                                    struct slice properties, const struct account_keys *keys,
+                                    struct account **ret_account, struct error *err)
 {
     CLEANUP(change_end) struct change change;
     struct state *state;
@@ -236,6 +289,49 @@ bool catalogue_account_create(struct catalogue *catalogue, struct slice id, stru
         return false;
     state = state_new(STATE_ACCOUNT, id, number);
     state_account(state)->properties = arena_copy(state->arena, properties);
+    if (keys)
+        account_give_keys(state, keys);
+    return account_put(&change, state, ret_account, err);
+}
+
+bool catalogue_account_create(struct catalogue *catalogue, struct slice id, struct slice properties,
+                              struct account **ret_account, struct error *err)
+{
+    return catalogue_account_create_keyed(catalogue, id, properties, NULL, ret_account, err);
+}
+
+bool catalogue_account_set_keys(struct catalogue *catalogue, struct slice id,
+                                const struct account_keys *keys, struct account **ret_account,
+                                struct error *err)
+{
+    CLEANUP(change_end) struct change change;
+    struct found found;
+    struct state *state;
+
+    if (!change_begin(catalogue, &change, err) ||
+        !find_account(change.root, id, false, &found, err))
+        return false;
+    state = state_copy(&found.account->state);
+    account_give_keys(state, keys);
+    return account_put(&change, state, ret_account, err);
+}
+
+bool catalogue_account_rotate(struct catalogue *catalogue, struct slice id, enum account_key which,
+                              struct account **ret_account, struct error *err)
+{
+    CLEANUP(change_end) struct change change;
+    struct found found;
+    struct state *state;
+
+    if (!change_begin(catalogue, &change, err) ||
+        !find_account(change.root, id, false, &found, err))
+        return false;
+    if (!found.account->has_keys)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "account \"%.*s\" has no keys of its own: the default account's open it",
+                         SLICE_ARG(found.account->state.info.id));
+    state = state_copy(&found.account->state);
+    account_keys_rotate(&state_account(state)->keys, which);
     return account_put(&change, state, ret_account, err);
 }
 
@@ -272,10 +368,10 @@ bool catalogue_account_drop(struct catalogue *catalogue, struct slice id, struct
 bool catalogue_account_open(struct catalogue *catalogue, struct slice id,
                             struct account **ret_account, struct error *err)
 {
-    CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
+    CLEANUP(look_end) struct look look = look_begin(catalogue);
     struct found found;
 
-    if (!find_account(root, id, false, &found, err))
+    if (!find_account(look.root, id, false, &found, err))
         return false;
     *ret_account = account_ref(found.account);
     return true;
@@ -390,10 +486,10 @@ bool catalogue_database_drop(struct catalogue *catalogue, struct slice account, 
 bool catalogue_database_open(struct catalogue *catalogue, struct slice account, struct slice id,
                              struct database **ret_database, struct error *err)
 {
-    CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
+    CLEANUP(look_end) struct look look = look_begin(catalogue);
     struct found found;
 
-    if (!find_database(root, account, id, false, &found, err))
+    if (!find_database(look.root, account, id, false, &found, err))
         return false;
     *ret_database = database_ref(found.database);
     return true;

@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "container/account_keys.h"
 #include "container/cluster.h"
 #include "container/definition.h"
 #include "container/limits.h"
@@ -56,14 +57,31 @@ struct catalogue_info {
 
 struct account; /* opaque, shared, immutable */
 
-/* properties: BSON of whatever the server keeps for it, such as its keys; kept as it is.
- * ERROR_NAME_TAKEN, ERROR_LIMIT_REACHED, ERROR_BAD_REQUEST. */
+/* The account of a server whose clients name none. The server makes it at its first start. */
+#define CATALOGUE_ACCOUNT_DEFAULT "default"
+
+/* properties: BSON of whatever the server keeps for it; kept as it is. The account has no keys: the
+ * keys of the default account open it. ERROR_NAME_TAKEN, ERROR_LIMIT_REACHED, ERROR_BAD_REQUEST. */
 NODISCARD bool catalogue_account_create(struct catalogue *catalogue, struct slice id,
                                         struct slice properties, struct account **ret_account,
                                         struct error *err);
+/* The same with keys of its own, in one commit; they are copied. NULL: none. */
+NODISCARD bool catalogue_account_create_keyed(struct catalogue *catalogue, struct slice id,
+                                              struct slice properties,
+                                              const struct account_keys *keys,
+                                              struct account **ret_account, struct error *err);
+/* Other properties; the keys stay. */
 NODISCARD bool catalogue_account_replace(struct catalogue *catalogue, struct slice id,
                                          struct slice properties, struct account **ret_account,
                                          struct error *err);
+/* Gives the account these keys in place of those it has, if any. */
+NODISCARD bool catalogue_account_set_keys(struct catalogue *catalogue, struct slice id,
+                                          const struct account_keys *keys,
+                                          struct account **ret_account, struct error *err);
+/* A new key in place of one of its four. ERROR_BAD_REQUEST: it has none of its own. */
+NODISCARD bool catalogue_account_rotate(struct catalogue *catalogue, struct slice id,
+                                        enum account_key which, struct account **ret_account,
+                                        struct error *err);
 NODISCARD bool catalogue_account_drop(struct catalogue *catalogue, struct slice id,
                                       struct error *err);
 /* ERROR_NOT_FOUND. The caller owns one reference. */
@@ -79,6 +97,7 @@ struct account **catalogue_accounts(struct catalogue *catalogue, struct arena *a
 
 const struct catalogue_info *account_info(const struct account *account);
 struct slice account_properties(const struct account *account);
+const struct account_keys *account_keys(const struct account *account); /* NULL: none of its own */
 
 /* --- Databases ------------------------------------------------------------------------------- */
 

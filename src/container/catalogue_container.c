@@ -206,7 +206,7 @@ bool catalogue_container_replace(struct catalogue *catalogue, struct slice accou
     struct found found;
 
     if (!change_begin(catalogue, &change, err) || !body_check(&catalogue->limits, body, err) ||
-        !find_container(change.root, account, database, id, &found, err) ||
+        !find_container(change.root, account, database, id, false, &found, err) ||
         !etag_check(found.container->state.info.etag, if_match, err) ||
         !definition_new(body, found.container->definition, &definition, err))
         return false;
@@ -233,7 +233,7 @@ bool catalogue_container_remade(struct catalogue *catalogue, struct slice accoun
     struct found found;
 
     if (!change_begin(catalogue, &change, err) ||
-        !find_container(change.root, account, database, id, &found, err))
+        !find_container(change.root, account, database, id, false, &found, err))
         return false;
     if (found.container->policy_version != policy_version || !found.container->before_count)
         return true;
@@ -255,7 +255,7 @@ bool catalogue_container_drop(struct catalogue *catalogue, struct slice account,
     struct found found;
 
     return change_begin(catalogue, &change, err) &&
-           find_container(change.root, account, database, id, &found, err) &&
+           find_container(change.root, account, database, id, false, &found, err) &&
            etag_check(found.container->state.info.etag, if_match, err) &&
            change_drop(&change, address_of(found.container), err);
 }
@@ -264,10 +264,10 @@ bool catalogue_container_open(struct catalogue *catalogue, struct slice account,
                               struct slice database, struct slice id,
                               struct container **ret_container, struct error *err)
 {
-    CLEANUP(state_unref) struct state *root = catalogue_root(catalogue);
+    CLEANUP(look_end) struct look look = look_begin(catalogue);
     struct found found;
 
-    if (!find_container(root, account, database, id, &found, err))
+    if (!find_container(look.root, account, database, id, false, &found, err))
         return false;
     *ret_container = container_ref(found.container);
     return true;

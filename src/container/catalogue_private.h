@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/thread.h"
-#include "container/catalogue.h"
+#include "container/children_private.h"
 
 #include <stdatomic.h>
 
@@ -30,6 +30,8 @@ struct state {
 struct account {
     struct state state;
     struct slice properties;
+    bool has_keys;
+    struct account_keys keys; /* cleansed when the state goes */
 };
 
 struct database {
@@ -37,6 +39,8 @@ struct database {
     uint32_t account;
     bool has_offer;
     struct offer offer;
+    struct catalogue_children *users, *keys; /* references */
+    size_t permission_count;                 /* of all its users */
 };
 
 struct container {
@@ -49,6 +53,8 @@ struct container {
     struct partition_map *map; /* a reference */
     bool has_offer;            /* of its own; else offer is the database's */
     struct offer offer;
+    struct catalogue_children
+        *scripts[CHILD_SCRIPT_KINDS];  /* references, from CHILD_PROCEDURE on */
     const struct catalogue *catalogue; /* for limits and nodes, which do not change */
 };
 
@@ -83,6 +89,9 @@ CLEANUP_FN(struct state *, state_unref)
 void state_stamp(struct state *state, struct rid rid, uint64_t lsn, int64_t ts_ms);
 void offer_stamp(struct offer *offer, uint64_t lsn, int64_t ts_ms);
 
+/* The text an etag has: the catalogue's partition and the commit that wrote the record. */
+void etag_format(uint64_t lsn, char ret_text[OFFER_ETAG_SIZE]);
+
 struct state *state_find(const struct state *parent, struct slice id);
 struct state *state_find_number(const struct state *parent, uint32_t number);
 
@@ -100,19 +109,24 @@ void state_sort(struct state *parent);
 /* What the catalogue must remember besides its records. */
 struct head {
     uint32_t next_account, next_database, next_container, next_offer, next_partition;
+    uint32_t next_user;  /* of users and encryption keys */
+    uint32_t next_child; /* of other children */
     uint32_t node_count;
     char nodes[CLUSTER_NODES_MAX][37]; /* engine_node_id by number */
 };
 
-enum record_kind { RECORD_ACCOUNT, RECORD_DATABASE, RECORD_CONTAINER, RECORD_OFFER };
+enum record_kind { RECORD_ACCOUNT, RECORD_DATABASE, RECORD_CONTAINER, RECORD_OFFER, RECORD_CHILD };
 
 /* Whose record it is: 0 where the tree ends above. */
 struct record_address {
     enum record_kind kind;
     uint32_t account, database, container;
+    uint32_t user; /* of a permission */
+    enum child_kind child_kind;
+    uint32_t child;
 };
 
-enum { RECORD_KEY_MAX = 16, RECORD_HEADER_LEN = 17 };
+enum { RECORD_KEY_MAX = 20, RECORD_HEADER_LEN = 17 };
 
 struct record {
     struct record_address address;
@@ -153,6 +167,9 @@ NODISCARD bool record_container_read(const struct record *record, const struct c
 /* Its map alone, of a container that is dropped. */
 NODISCARD bool record_container_map(const struct record *record, struct partition_map **ret_map,
                                     struct error *err);
+struct slice record_child_write(const struct catalogue_child *child, struct arena *arena);
+NODISCARD bool record_child_read(const struct record *record, struct catalogue_child **ret_child,
+                                 struct error *err);
 struct slice record_offer_write(const struct offer *offer, struct arena *arena);
 NODISCARD bool record_offer_read(const struct record *record, struct offer *ret_offer,
                                  struct error *err);
@@ -166,6 +183,13 @@ struct purge {
     uint8_t scope[RECORD_KEY_MAX];
 };
 
+/* Each on a line of its own, so that processors do not take it from each other. */
+enum { STATE_LOCKS = 16, CACHE_LINE_PAIR = 128 };
+struct state_lock {
+    struct mutex mutex;
+    uint8_t space[CACHE_LINE_PAIR - sizeof(struct mutex)];
+};
+
 struct catalogue {
     struct cluster *cluster;
     struct commit *commit; /* the root's */
@@ -173,8 +197,8 @@ struct catalogue {
     struct catalogue_limits limits;
     struct log *log;
 
-    struct mutex state_lock; /* held for a pointer copy */
-    struct state *root;      /* the published state */
+    struct state_lock state_locks[STATE_LOCKS]; /* any of them to look, all of them to publish */
+    struct state *root;                         /* the published state */
 
     struct mutex change_lock; /* one change at a time; held while it is committed */
     struct head head;         /* under change_lock */
@@ -189,6 +213,16 @@ struct catalogue {
     bool has_thread;
     struct thread thread;
 };
+
+/* The published state, held still while names are looked up in it: for whoever needs a reference to
+ * one thing in it, and none to the whole. Nothing may be published meanwhile by the same thread. */
+struct look {
+    struct mutex *lock;
+    struct state *root; /* borrowed until look_end */
+};
+struct look look_begin(struct catalogue *catalogue);
+void look_end(struct look *look);
+CLEANUP_VALUE_FN(struct look, look_end)
 
 /* The published state with a reference. */
 struct state *catalogue_root(struct catalogue *catalogue);
@@ -218,12 +252,17 @@ CLEANUP_VALUE_FN(struct change, change_end)
 
 void change_put(struct change *change, struct slice key, struct slice document);
 void change_put_record(struct change *change, struct record_address address, struct slice document);
+void change_delete_record(struct change *change, struct record_address address);
 void change_put_offer(struct change *change, struct record_address owner,
                       const struct offer *offer);
 /* Durable on true; change->part.stamp says when. */
 NODISCARD bool change_commit(struct change *change, struct error *err);
 
-/* Commits the tombstone of what is at address, publishes the state without it and has it purged. */
+/* Commits the tombstone of what is at address. *ret_scope, in the change's arena, is for
+ * purge_queue, once the state without it is published. */
+NODISCARD bool change_bury(struct change *change, struct record_address address,
+                           struct slice *ret_scope, struct error *err);
+/* The same with publishing and purging; not of children. */
 NODISCARD bool change_drop(struct change *change, struct record_address address, struct error *err);
 
 /* The next of a row of numbers that are never used again. */
@@ -279,7 +318,10 @@ NODISCARD bool find_account(struct state *root, struct slice account, bool as_ow
 NODISCARD bool find_database(struct state *root, struct slice account, struct slice database,
                              bool as_owner, struct found *found, struct error *err);
 NODISCARD bool find_container(struct state *root, struct slice account, struct slice database,
-                              struct slice container, struct found *found, struct error *err);
+                              struct slice container, bool as_owner, struct found *found,
+                              struct error *err);
+NODISCARD bool not_found(struct error *err, bool as_owner, const char *kind, struct slice name);
+NODISCARD bool name_taken(struct error *err, const char *kind, struct slice name);
 NODISCARD bool etag_check(struct slice etag, struct slice if_match, struct error *err);
 NODISCARD bool id_check(const struct catalogue_limits *limits, struct slice id, struct error *err);
 NODISCARD bool name_free(const struct state *parent, const char *kind, struct slice id,

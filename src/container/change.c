@@ -61,6 +61,13 @@ void change_put_record(struct change *change, struct record_address address, str
     change_put(change, record_key(address, change->arena), document);
 }
 
+void change_delete_record(struct change *change, struct record_address address)
+{
+    assert(change->count < CHANGE_OPS_MAX);
+    change->ops[change->count++] =
+        (struct engine_op){.kind = ENGINE_DELETE, .key = record_key(address, change->arena)};
+}
+
 void change_put_offer(struct change *change, struct record_address owner, const struct offer *offer)
 {
     owner.kind = RECORD_OFFER;
@@ -72,7 +79,8 @@ static void batch_stamp(struct commit_batch *batch)
     struct change *change = CONTAINER_OF(batch, struct change, batch);
 
     for (size_t i = 0; i < change->count; i++)
-        record_stamp(change->ops[i].value, &change->part.stamp);
+        if (change->ops[i].kind == ENGINE_PUT)
+            record_stamp(change->ops[i].value, &change->part.stamp);
 }
 
 bool change_commit(struct change *change, struct error *err)

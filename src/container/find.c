@@ -6,10 +6,15 @@
 enum { NAME_SHOWN_MAX = 64 };
 #define NAME_ARG(name) (int)MIN((name).len, (size_t)NAME_SHOWN_MAX), (const char *)(name).data
 
-static bool not_found(struct error *err, bool as_owner, const char *kind, struct slice name)
+bool not_found(struct error *err, bool as_owner, const char *kind, struct slice name)
 {
     return error_set(err, as_owner ? ERROR_OWNER_NOT_FOUND : ERROR_NOT_FOUND,
                      "%s \"%.*s\" does not exist", kind, NAME_ARG(name));
+}
+
+bool name_taken(struct error *err, const char *kind, struct slice name)
+{
+    return error_set(err, ERROR_NAME_TAKEN, "%s \"%.*s\" exists already", kind, NAME_ARG(name));
 }
 
 bool find_account(struct state *root, struct slice account, bool as_owner, struct found *found,
@@ -41,7 +46,7 @@ bool find_database(struct state *root, struct slice account, struct slice databa
 }
 
 bool find_container(struct state *root, struct slice account, struct slice database,
-                    struct slice container, struct found *found, struct error *err)
+                    struct slice container, bool as_owner, struct found *found, struct error *err)
 {
     struct state *state;
     struct rid rid;
@@ -53,7 +58,7 @@ bool find_container(struct state *root, struct slice account, struct slice datab
         rid.database == found->database->state.info.number)
         state = state_find_number(&found->database->state, rid.owner);
     if (!state)
-        return not_found(err, false, "container", container);
+        return not_found(err, as_owner, "container", container);
     found->container = state_container(state);
     return true;
 }
@@ -103,7 +108,5 @@ bool id_check(const struct catalogue_limits *limits, struct slice id, struct err
 
 bool name_free(const struct state *parent, const char *kind, struct slice id, struct error *err)
 {
-    if (state_find(parent, id))
-        return error_set(err, ERROR_NAME_TAKEN, "%s \"%.*s\" exists already", kind, NAME_ARG(id));
-    return true;
+    return !state_find(parent, id) || name_taken(err, kind, id);
 }

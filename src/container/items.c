@@ -12,16 +12,26 @@ enum {
         1000, /* each loses only to one that won, so this many means something is wrong */
 };
 
+/* Held by a request, not by a thread: a plain mutex would have to be let go where it was taken. */
+struct gate {
+    struct mutex lock;
+    struct condition opened;
+    bool held;
+    uint32_t waiting;
+};
+
 struct item_gates {
-    struct mutex locks[GATES];
+    struct gate gates[GATES];
 };
 
 struct item_gates *item_gates_new(void)
 {
     struct item_gates *gates = MEMORY_NEW(struct item_gates);
 
-    for (size_t i = 0; i < GATES; i++)
-        mutex_init(&gates->locks[i]);
+    for (size_t i = 0; i < GATES; i++) {
+        mutex_init(&gates->gates[i].lock);
+        condition_init(&gates->gates[i].opened);
+    }
     return gates;
 }
 
@@ -29,20 +39,73 @@ void item_gates_free(struct item_gates *gates)
 {
     if (!gates)
         return;
-    for (size_t i = 0; i < GATES; i++)
-        mutex_done(&gates->locks[i]);
+    for (size_t i = 0; i < GATES; i++) {
+        condition_done(&gates->gates[i].opened);
+        mutex_done(&gates->gates[i].lock);
+    }
     memory_free(gates);
 }
 
-static struct mutex *gate_of(const struct item_space *space, struct slice logical,
-                             const struct document_value *id, struct arena *arena)
+static struct gate *gate_find(struct item_gates *gates, struct slice key)
 {
-    struct slice key;
+    return gates ? &gates->gates[XXH3_64bits(key.data, key.len) % GATES] : NULL;
+}
 
-    if (!space->gates)
-        return NULL;
-    key = item_key(logical, id, arena);
-    return &space->gates->locks[XXH3_64bits(key.data, key.len) % GATES];
+static struct gate *gate_of(const struct item_space *space, struct slice logical,
+                            const struct document_value *id, struct arena *arena)
+{
+    return gate_find(space->gates, item_key(logical, id, arena));
+}
+
+static void gate_enter(struct gate *gate)
+{
+    if (!gate)
+        return;
+    mutex_lock(&gate->lock);
+    gate->waiting++;
+    while (gate->held)
+        condition_wait(&gate->opened, &gate->lock);
+    gate->waiting--;
+    gate->held = true;
+    mutex_unlock(&gate->lock);
+}
+
+/* Nobody who waits is passed by. */
+static bool gate_try(struct gate *gate)
+{
+    bool entered;
+
+    if (!gate)
+        return true;
+    mutex_lock(&gate->lock);
+    entered = !gate->held && gate->waiting == 0;
+    gate->held = gate->held || entered;
+    mutex_unlock(&gate->lock);
+    return entered;
+}
+
+static void gate_leave(struct gate *gate)
+{
+    bool waiting;
+
+    if (!gate)
+        return;
+    mutex_lock(&gate->lock);
+    gate->held = false;
+    waiting = gate->waiting > 0;
+    mutex_unlock(&gate->lock);
+    if (waiting)
+        condition_signal(&gate->opened);
+}
+
+void item_gates_enter(struct item_gates *gates, struct slice key)
+{
+    gate_enter(gate_find(gates, key));
+}
+
+void item_gates_leave(struct item_gates *gates, struct slice key)
+{
+    gate_leave(gate_find(gates, key));
 }
 
 /* --- Finding the place ----------------------------------------------------------------------- */
@@ -93,6 +156,36 @@ bool items_read(const struct item_space *space, const struct partition_key *key,
     if (!scan_fetch(&scope, &key_bytes, 1, arena, &item, err))
         return false;
     if (!item.document.data)
+        return missing(err);
+    *ret_item = item;
+    return true;
+}
+
+bool items_read_cached(const struct item_space *space, const struct partition_key *key,
+                       const struct document_value *id, struct arena *arena, struct item *ret_item,
+                       bool *ret_cold, struct error *err)
+{
+    struct slice logical = item_logical(&space->definition->key, key, arena);
+    struct item_scope scope = item_space_scope(space, logical);
+    struct slice key_bytes = item_key(logical, id, arena);
+    struct engine_value value;
+    struct item item;
+
+    *ret_cold = false;
+    if (!engine_get(scope.engine, NULL, scope.partition,
+                    item_family_key(arena, PARTITION_FAMILY_ITEM, key_bytes), ENGINE_READ_CACHED,
+                    arena, &value, err))
+        return false;
+    if (value.found == ENGINE_COLD) {
+        *ret_cold = true;
+        return true;
+    }
+    if (value.found != ENGINE_FOUND)
+        return missing(err);
+    if (!item_decode(key_bytes, value.bytes, &item, err))
+        return false;
+    if (item_is_over(&item.header, space->definition->default_ttl,
+                     clock_read_wall_ms(space->clock)))
         return missing(err);
     *ret_item = item;
     return true;
@@ -242,7 +335,7 @@ static bool attempts_run(const struct item_space *space, struct slice logical,
 }
 
 /* Only what is written is held to the limits: what cannot be stored is simply not found. */
-static bool names_check(const struct item_space *space, const struct partition_key *key,
+bool items_names_check(const struct item_space *space, const struct partition_key *key,
                         const struct document_value *id, struct error *err)
 {
     if (space->key_limits.bytes_max &&
@@ -260,16 +353,14 @@ static bool write_at_gate(const struct item_space *space, const struct partition
                           struct error *err)
 {
     struct slice logical = item_logical(&space->definition->key, key, arena);
-    struct mutex *gate = gate_of(space, logical, attempt->id, arena);
+    struct gate *gate = gate_of(space, logical, attempt->id, arena);
     bool done;
 
-    if (!names_check(space, key, attempt->id, err))
+    if (!items_names_check(space, key, attempt->id, err))
         return false;
-    if (gate)
-        mutex_lock(gate);
+    gate_enter(gate);
     done = attempts_run(space, logical, attempt, arena, ret_result, ret_work, err);
-    if (gate)
-        mutex_unlock(gate);
+    gate_leave(gate);
     return done;
 }
 
@@ -282,6 +373,78 @@ bool items_write(const struct item_space *space, const struct partition_key *key
     struct attempt attempt = {.id = id, .verb = verb, .document = document, .options = options};
 
     return write_at_gate(space, key, &attempt, arena, ret_result, ret_work, err);
+}
+
+/* A write between its beginning on one thread and its end on another; in the arena. */
+struct started {
+    struct transaction *transaction;
+    struct gate *gate;
+    items_write_done *done;
+    void *context;
+};
+
+static void started_end(struct transaction *transaction, const struct error *err, void *context)
+{
+    struct started started = *(struct started *)context; /* done may end the arena */
+    struct transaction_result result = {0};
+    struct transaction_work work = {0};
+
+    gate_leave(started.gate);
+    if (!err) {
+        result = transaction_result(transaction, 0);
+        work = transaction_work(transaction);
+    }
+    started.done(&result, &work, err, started.context);
+    transaction_free(transaction);
+}
+
+/* Is what the write will look at in memory? Then reading it again will not block either. */
+static bool is_warm(const struct item_scope *scope, struct slice logical,
+                    const struct document_value *id, struct arena *arena, bool *ret_warm,
+                    struct error *err)
+{
+    struct slice key = item_family_key(arena, PARTITION_FAMILY_ITEM, item_key(logical, id, arena));
+    struct engine_value value;
+
+    if (!engine_get(scope->engine, NULL, scope->partition, key, ENGINE_READ_CACHED, arena, &value,
+                    err))
+        return false;
+    *ret_warm = value.found != ENGINE_COLD;
+    return true;
+}
+
+bool items_write_start(const struct item_space *space, const struct partition_key *key,
+                       const struct document_value *id, enum transaction_verb verb,
+                       struct slice document, const struct transaction_options *options,
+                       struct arena *arena, items_write_done *done, void *context, bool *ret_begun,
+                       struct error *err)
+{
+    struct slice logical = item_logical(&space->definition->key, key, arena);
+    struct item_scope scope = item_space_scope(space, logical);
+    struct gate *gate = gate_of(space, logical, id, arena);
+    CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct started *started = ARENA_NEW(arena, struct started);
+    bool warm;
+
+    *ret_begun = false;
+    if (!items_names_check(space, key, id, err))
+        return false;
+    if (space->definition->unique_key_count)
+        return true;
+    if (!is_warm(&scope, logical, id, arena, &warm, err))
+        return false;
+    if (!warm || !gate_try(gate))
+        return true;
+    *started = (struct started){.gate = gate, .done = done, .context = context};
+    if (!transaction_begin(&scope, logical, arena, &transaction, err) ||
+        !transaction_write(transaction, id, verb, document, options, err) ||
+        !transaction_commit_start(transaction, started_end, started, err)) {
+        gate_leave(gate);
+        return false;
+    }
+    (void)TAKE(transaction); /* started_end frees it, perhaps already has */
+    *ret_begun = true;
+    return true;
 }
 
 bool items_change(const struct item_space *space, const struct partition_key *key,
@@ -354,7 +517,7 @@ bool items_move(const struct item_space *space, const struct partition_key *from
     struct slice target = item_logical(&space->definition->key, to, arena);
     struct attempt attempt = {.id = id, .document = document, .options = options};
 
-    if (!names_check(space, to, id, err))
+    if (!items_names_check(space, to, id, err))
         return false;
     if (slice_equal(source, target))
         return error_set(err, ERROR_BAD_REQUEST, "the item has that partition key already");

@@ -12,11 +12,17 @@
 #include "container/transaction.h"
 #include "partition/map.h"
 
-/* Gates by key: a fixed number of locks. Owned by whoever owns the nodes. */
+/* Gates by key, a fixed number of them: whoever writes a key holds its gate until the commit, on
+ * whichever thread that ends. Owned by whoever owns the nodes. */
 struct item_gates; /* opaque */
 struct item_gates *item_gates_new(void);
 void item_gates_free(struct item_gates *gates); /* NULL is fine */
 CLEANUP_FN(struct item_gates *, item_gates_free)
+
+/* For transactions, which have no key of one item: waits at the gate of a key, such as a logical
+ * partition's. Whoever is at one takes no other. gates NULL: nothing happens. */
+void item_gates_enter(struct item_gates *gates, struct slice key);
+void item_gates_leave(struct item_gates *gates, struct slice key);
 
 /* One container as items see it: the map and how to get at the nodes it names. A plain value;
  * everything is borrowed. */
@@ -51,6 +57,12 @@ NODISCARD bool items_read(const struct item_space *space, const struct partition
                           const struct document_value *id, struct arena *arena,
                           struct item *ret_item, struct error *err);
 
+/* The same without ever blocking. *ret_cold: it is not known without; nothing else is written, and
+ * the caller asks again where it may block. */
+NODISCARD bool items_read_cached(const struct item_space *space, const struct partition_key *key,
+                                 const struct document_value *id, struct arena *arena,
+                                 struct item *ret_item, bool *ret_cold, struct error *err);
+
 /* By number, wherever it is: one look per physical partition until it is found. */
 NODISCARD bool items_read_number(const struct item_space *space, uint64_t number,
                                  struct arena *arena, struct item *ret_item, struct error *err);
@@ -65,6 +77,11 @@ NODISCARD bool items_read_many(const struct item_space *space,
                                const struct items_reference *references, size_t count,
                                struct arena *arena, struct item *ret_items, struct error *err);
 
+/* Whether a key and id may be written: within their limits, and no object or array.
+ * ERROR_BAD_REQUEST. */
+NODISCARD bool items_names_check(const struct item_space *space, const struct partition_key *key,
+                                 const struct document_value *id, struct error *err);
+
 /* Create, replace, upsert or delete. The document's partition key must be the given one: the
  * caller has extracted or compared it. ERROR_BAD_REQUEST: key or id is over its limit, or the key
  * is an object or array. */
@@ -73,6 +90,20 @@ NODISCARD bool items_write(const struct item_space *space, const struct partitio
                            struct slice document, const struct transaction_options *options,
                            struct arena *arena, struct transaction_result *ret_result,
                            struct transaction_work *ret_work, struct error *err);
+
+/* The same without ever blocking, for event loops. *ret_begun false: it cannot be done without (the
+ * item is not in memory, another write is at its gate, the container has unique keys); call
+ * items_write where blocking is fine. Otherwise done is called once, with a result or an error, on
+ * the committer's thread, where it must be quick; what was handed in is borrowed until then.
+ * ERROR_CONFLICT may come as well: then too items_write settles it. */
+typedef void items_write_done(const struct transaction_result *result,
+                              const struct transaction_work *work, const struct error *err,
+                              void *context);
+NODISCARD bool items_write_start(const struct item_space *space, const struct partition_key *key,
+                                 const struct document_value *id, enum transaction_verb verb,
+                                 struct slice document, const struct transaction_options *options,
+                                 struct arena *arena, items_write_done *done, void *context,
+                                 bool *ret_begun, struct error *err);
 
 /* Replaces an item by what make makes of it, as often as it takes: make may be called again with a
  * later version. It leaves its document in the arena. ERROR_ITEM_MISSING. */

@@ -20,6 +20,14 @@ struct catalogue_limits {
     uint32_t container_partitions_max; /* container.partitions_max: physical, at creation */
     uint32_t definition_bytes_max;     /* container.definition_bytes_max: of its BSON */
 
+    uint32_t account_children_max; /* account.children_max: all of what is limited below */
+    uint32_t users_max;            /* database.users_max */
+    uint32_t encryption_keys_max;  /* database.encryption_keys_max */
+    uint32_t permissions_max;      /* user.permissions_max */
+    uint32_t procedures_max, triggers_max, functions_max; /* container.procedures_max, ... */
+    uint32_t script_bytes_max;                            /* script.bytes_max: of its BSON */
+    uint32_t resource_bytes_max; /* resource.bytes_max: of a user, permission or encryption key */
+
     uint64_t ru_min, ru_step, ru_max; /* throughput.ru_min, _step, _max: manual, of an offer */
     uint64_t ru_default;              /* throughput.ru_default: when nobody says */
     uint64_t autoscale_min, autoscale_step; /* throughput.autoscale_min, _step */
@@ -43,6 +51,15 @@ static const struct catalogue_limits CATALOGUE_LIMITS_DEFAULT = {
     .shared_containers_max = 25,
     .container_partitions_max = 1024,
     .definition_bytes_max = 1024 * 1024,
+    .account_children_max = 100000,
+    .users_max = 10000,
+    .encryption_keys_max = 20,
+    .permissions_max = 10000,
+    .procedures_max = 100,
+    .triggers_max = 25,
+    .functions_max = 50,
+    .script_bytes_max = 512 * 1024,
+    .resource_bytes_max = 16 * 1024,
     .ru_min = 400,
     .ru_step = 100,
     .ru_max = 1000000,

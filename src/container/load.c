@@ -6,11 +6,12 @@
 struct loader {
     struct catalogue *catalogue;
     struct arena *arena;
-    struct state *root;       /* being built; a reference */
-    struct state *account;    /* the last one read; borrowed from root */
-    struct state *database;   /* likewise */
-    struct state *container;  /* likewise */
-    struct slice *tombstones; /* scopes, sorted */
+    struct state *root;           /* being built; a reference */
+    struct state *account;        /* the last one read; borrowed from root */
+    struct state *database;       /* likewise */
+    struct state *container;      /* likewise */
+    struct catalogue_child *user; /* the last one read; borrowed from its database */
+    struct slice *tombstones;     /* scopes, sorted */
     size_t tombstone_count, next_tombstone;
     struct slice cover; /* the last tombstone that may cover what is being read */
     uint32_t *owned;    /* partitions; heap */
@@ -194,6 +195,51 @@ static bool offer_take(struct loader *loader, const struct record *record, struc
     return true;
 }
 
+/* The list that a child belongs to; NULL when what it belongs to was not read before it. */
+static struct catalogue_children **child_list(const struct loader *loader,
+                                              const struct record *record)
+{
+    const struct record_address *address = &record->address;
+
+    if (!in_last_database(loader, record))
+        return NULL;
+    switch (address->child_kind) {
+    case CHILD_USER:
+        return &state_database(loader->database)->users;
+    case CHILD_ENCRYPTION_KEY:
+        return &state_database(loader->database)->keys;
+    case CHILD_PERMISSION:
+        return loader->user && loader->user->info.number == address->user
+                   ? &loader->user->permissions
+                   : NULL;
+    default:
+        return loader->container && loader->container->info.number == address->container
+                   ? &state_container(loader->container)
+                          ->scripts[address->child_kind - CHILD_PROCEDURE]
+                   : NULL;
+    }
+}
+
+static bool child_take(struct loader *loader, const struct record *record, struct error *err)
+{
+    struct catalogue_children **list = child_list(loader, record);
+    struct catalogue_child *child;
+
+    if (!list)
+        return damaged(err, child_kind_name(record->address.child_kind));
+    if (!record_child_read(record, &child, err))
+        return false;
+    if (children_find_id(*list, child->info.id)) {
+        catalogue_child_unref(child);
+        return damaged(err, "name twice, or a child");
+    }
+    children_load(list, child);
+    if (child->kind == CHILD_USER)
+        loader->user = child;
+    state_database(loader->database)->permission_count += child->kind == CHILD_PERMISSION;
+    return true;
+}
+
 static bool record_take(struct loader *loader, const struct record *record, struct error *err)
 {
     struct state *state;
@@ -205,6 +251,7 @@ static bool record_take(struct loader *loader, const struct record *record, stru
         state_child_append(loader->root, state);
         loader->account = state;
         loader->database = loader->container = NULL;
+        loader->user = NULL;
         return true;
     case RECORD_DATABASE:
         if (!loader->account || loader->account->info.number != record->address.account)
@@ -214,9 +261,12 @@ static bool record_take(struct loader *loader, const struct record *record, stru
         state_child_append(loader->account, state);
         loader->database = state;
         loader->container = NULL;
+        loader->user = NULL;
         return true;
     case RECORD_CONTAINER:
         return container_take(loader, record, err);
+    case RECORD_CHILD:
+        return child_take(loader, record, err);
     default:
         return offer_take(loader, record, err);
     }

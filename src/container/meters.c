@@ -2,10 +2,7 @@
  * for the look-up alone. */
 #include "container/meters.h"
 
-#include "throughput/cost.h"
-
 #include <pthread.h>
-#include <xxhash.h>
 
 struct meter {
     uint32_t partition;
@@ -203,6 +200,11 @@ void meters_remove(struct meters *meters, uint32_t partition)
     pthread_rwlock_unlock(&meters->lock);
 }
 
+const struct clock *meters_clock(const struct meters *meters)
+{
+    return meters->clock;
+}
+
 struct statistics *meter_statistics(struct meter *meter)
 {
     return meter->statistics;
@@ -211,160 +213,4 @@ struct statistics *meter_statistics(struct meter *meter)
 struct budget *meter_budget(struct meter *meter)
 {
     return meter->shared ? shared_throughput_budget(meter->shared, meter->place) : meter->own;
-}
-
-/* --- One request ----------------------------------------------------------------------------- */
-
-/* From admission to settlement. */
-struct metering {
-    struct meters *meters;
-    struct meter *meter;
-    struct budget *budget; /* NULL: not held back */
-    struct budget_grant grant;
-    struct slice pk; /* encoded */
-    struct metered_call *call;
-    uint64_t bytes_in, bytes_out;
-};
-
-static struct slice pk_of(const struct partition_key *key, struct arena *arena)
-{
-    CLEANUP(buf_done) struct buf bytes;
-
-    buf_init(&bytes, BUF_DEFAULT_MAX);
-    partition_key_append(key, &bytes);
-    return arena_copy(arena, buf_slice(&bytes));
-}
-
-static void statistics_add(struct metering *m, int64_t cru, bool throttled)
-{
-    struct statistics_event event = {.key = m->pk,
-                                     .cru = cru,
-                                     .throttled = throttled,
-                                     .bytes_in = m->bytes_in,
-                                     .bytes_out = m->bytes_out};
-
-    statistics_record(m->meter->statistics, &event, clock_read_wall_ms(m->meters->clock));
-}
-
-/* The same for every attempt of one request, so that it finds the place it was given. */
-static uint64_t ticket_of(const struct metering *m, const struct document_value *id)
-{
-    uint64_t seed = id->type == DOCUMENT_STRING ? XXH3_64bits(id->text.data, id->text.len) : 1;
-
-    return XXH3_64bits_withSeed(m->pk.data, m->pk.len, seed) | 1;
-}
-
-static bool metering_begin(struct metering *m, struct meters *meters,
-                           const struct item_space *space, const struct partition_key *key,
-                           const struct document_value *id, int64_t price_cru,
-                           struct metered_call *call, struct arena *arena, struct error *err)
-{
-    struct budget_request request = {.price_cru = price_cru,
-                                     .bucket = call->bucket,
-                                     .low_priority = call->low_priority,
-                                     .minute_pool_off = call->minute_pool_off};
-    struct item_scope scope =
-        item_space_scope(space, item_logical(&space->definition->key, key, arena));
-
-    *m = (struct metering){.meters = meters, .call = call};
-    m->meter = meters ? meters_find(meters, scope.partition) : NULL;
-    if (!m->meter)
-        return true;
-    m->pk = pk_of(key, arena);
-    m->budget = meter_budget(m->meter);
-    request.key = m->pk;
-    request.ticket = ticket_of(m, id);
-    if (!m->budget || budget_admit(m->budget, &request, clock_read_monotonic_ms(meters->clock),
-                                   &m->grant, &call->wait_ms, err))
-        return true;
-    statistics_add(m, 0, true);
-    return false;
-}
-
-static void metering_end(struct metering *m, int64_t charge_cru)
-{
-    m->call->charge_cru = charge_cru;
-    if (!m->meter)
-        return;
-    m->call->minute_used = m->grant.minute_used;
-    if (m->budget)
-        budget_settle(m->budget, &m->grant, charge_cru, clock_read_monotonic_ms(m->meters->clock));
-    statistics_add(m, charge_cru, false);
-}
-
-bool metered_read(struct meters *meters, const struct item_space *space,
-                  const struct partition_key *key, const struct document_value *id,
-                  struct metered_call *call, struct arena *arena, struct item *ret_item,
-                  struct error *err)
-{
-    struct metering metering;
-    bool found;
-
-    if (!metering_begin(&metering, meters, space, key, id, cost_read(0, call->strong), call, arena,
-                        err))
-        return false;
-    found = items_read(space, key, id, arena, ret_item, err);
-    metering.bytes_out = found ? ret_item->document.len : 0;
-    metering_end(&metering, cost_read(metering.bytes_out, call->strong));
-    return found;
-}
-
-/* A write that was refused has read what it was refused for. Faults of the server are free. */
-static int64_t refused_cru(const struct error *err)
-{
-    switch (err->code) {
-    case ERROR_ITEM_EXISTS:
-    case ERROR_ITEM_MISSING:
-    case ERROR_PRECONDITION_FAILED:
-    case ERROR_UNIQUE_KEY:
-    case ERROR_LOGICAL_PARTITION_FULL:
-    case ERROR_PARTITION_FULL:
-    case ERROR_BAD_REQUEST:
-    case ERROR_TOO_LARGE:
-        return cost_write_refused(0);
-    default:
-        return 0;
-    }
-}
-
-bool metered_write(struct meters *meters, const struct item_space *space,
-                   const struct partition_key *key, const struct document_value *id,
-                   enum transaction_verb verb, struct slice document,
-                   const struct transaction_options *options, struct metered_call *call,
-                   struct arena *arena, struct transaction_result *ret_result, struct error *err)
-{
-    struct cost_write known = {.removes = verb == TRANSACTION_DELETE,
-                               .puts = verb != TRANSACTION_DELETE,
-                               .new_bytes = document.len};
-    struct transaction_work work = {0};
-    struct metering metering;
-    bool written;
-
-    if (!metering_begin(&metering, meters, space, key, id, cost_write(&known), call, arena, err))
-        return false;
-    metering.bytes_in = document.len;
-    written = items_write(space, key, id, verb, document, options, arena, ret_result, &work, err);
-    metering_end(&metering, written ? work.write_cru : refused_cru(err));
-    return written;
-}
-
-bool metered_change(struct meters *meters, const struct item_space *space,
-                    const struct partition_key *key, const struct document_value *id,
-                    bool (*make)(const struct item *item, void *context, struct arena *arena,
-                                 struct slice *ret_document, struct error *err),
-                    void *context, const struct transaction_options *options,
-                    struct metered_call *call, struct arena *arena,
-                    struct transaction_result *ret_result, struct error *err)
-{
-    struct cost_write known = {.removes = true, .puts = true};
-    struct transaction_work work = {0};
-    struct metering metering;
-    bool written;
-
-    if (!metering_begin(&metering, meters, space, key, id, cost_write(&known), call, arena, err))
-        return false;
-    written = items_change(space, key, id, make, context, options, arena, ret_result, &work, err);
-    metering.bytes_in = work.bytes_written;
-    metering_end(&metering, written ? work.write_cru : refused_cru(err));
-    return written;
 }

@@ -8,6 +8,12 @@
  *     a | account | 1 | database | 0              -> its offer
  *     a | account | 1 | database | 2 | container      -> a container
  *     a | account | 1 | database | 2 | container | 0  -> its offer
+ *     a | account | 1 | database | 2 | container | 6 | number  -> a stored procedure
+ *     a | account | 1 | database | 2 | container | 7 | number  -> a trigger
+ *     a | account | 1 | database | 2 | container | 8 | number  -> a user-defined function
+ *     a | account | 1 | database | 3 | user           -> a user
+ *     a | account | 1 | database | 3 | user | 4 | number  -> a permission
+ *     a | account | 1 | database | 5 | number         -> a client encryption key
  *     x | key of a record                         -> that record and all below it are dropped
  *
  * So parents come before what is in them, an offer right behind what it is for, and everything in
@@ -22,12 +28,14 @@
  *
  * Documents:
  *
- *     head       {accounts, databases, containers, offers, partitions: the next numbers;
+ *     head       {accounts, databases, containers, offers, partitions, users, children: the next
+ *                 numbers, the last two 1 where they are missing;
  *                 nodes: [node id, ...] by number}
- *     account    {id, properties: {...}}
+ *     account    {id, properties: {...}, keys: {name: 64 bytes, ...} if it has its own}
  *     database   {id}
  *     container  {definition: {...} as completed, map: {...} as partition_map_append writes it,
  *                 policyVersion, before: [{...}, ...] definitions items may still be indexed by}
+ *     child      {body: {...} without system properties}
  *     offer      {number, kind: 0 manual, 1 autoscale, ru, ruPerMinute, tier, increment,
  *                 ruMaxEver, bytesMaxEver}
  *
@@ -36,8 +44,29 @@
 #include "container/catalogue_private.h"
 #include "document/bson.h"
 
+#include <openssl/crypto.h>
+
 enum family { FAMILY_HEAD = 'h', FAMILY_BARRIER = 'w', FAMILY_TREE = 'a', FAMILY_TOMBSTONE = 'x' };
-enum tag { TAG_OFFER = 0, TAG_DATABASE = 1, TAG_CONTAINER = 2 };
+enum tag {
+    TAG_OFFER = 0,
+    TAG_DATABASE = 1,
+    TAG_CONTAINER = 2,
+    TAG_USER = 3,
+    TAG_PERMISSION = 4,
+    TAG_ENCRYPTION_KEY = 5,
+    TAG_PROCEDURE = 6,
+    TAG_TRIGGER = 7,
+    TAG_FUNCTION = 8,
+};
+
+static const enum tag child_tags[CHILD_KINDS] = {
+    [CHILD_USER] = TAG_USER,
+    [CHILD_ENCRYPTION_KEY] = TAG_ENCRYPTION_KEY,
+    [CHILD_PERMISSION] = TAG_PERMISSION,
+    [CHILD_PROCEDURE] = TAG_PROCEDURE,
+    [CHILD_TRIGGER] = TAG_TRIGGER,
+    [CHILD_FUNCTION] = TAG_FUNCTION,
+};
 
 static bool damaged(struct error *err, const char *what)
 {
@@ -74,6 +103,14 @@ struct engine_range record_tombstone_range(void)
     return (struct engine_range){slice_of(min, sizeof min), slice_of(max, sizeof max)};
 }
 
+static void number_write(uint8_t *key, size_t *len, enum tag tag, uint32_t number)
+{
+    assert(*len + 5 <= RECORD_KEY_MAX);
+    key[*len] = (uint8_t)tag;
+    bytes_put_be32(key + *len + 1, number);
+    *len += 5;
+}
+
 struct slice record_key(struct record_address address, struct arena *arena)
 {
     uint8_t *key = arena_alloc(arena, RECORD_KEY_MAX);
@@ -81,16 +118,14 @@ struct slice record_key(struct record_address address, struct arena *arena)
 
     key[0] = FAMILY_TREE;
     bytes_put_be32(key + 1, address.account);
-    if (address.database) {
-        key[len] = TAG_DATABASE;
-        bytes_put_be32(key + len + 1, address.database);
-        len += 5;
-    }
-    if (address.container) {
-        key[len] = TAG_CONTAINER;
-        bytes_put_be32(key + len + 1, address.container);
-        len += 5;
-    }
+    if (address.database)
+        number_write(key, &len, TAG_DATABASE, address.database);
+    if (address.container)
+        number_write(key, &len, TAG_CONTAINER, address.container);
+    if (address.user)
+        number_write(key, &len, TAG_USER, address.user);
+    if (address.kind == RECORD_CHILD)
+        number_write(key, &len, child_tags[address.child_kind], address.child);
     if (address.kind == RECORD_OFFER)
         key[len++] = TAG_OFFER;
     return slice_of(key, len);
@@ -102,6 +137,29 @@ static bool number_read(struct slice key, size_t at, enum tag tag, uint32_t *ret
         return false;
     *ret_number = bytes_get_be32(key.data + at + 1);
     return true;
+}
+
+/* A child, if one is at that place of the key: of a container scripts, of a database the others. */
+static void child_read(struct slice key, size_t *at, struct record_address *address)
+{
+    enum child_kind first = address->container ? CHILD_PROCEDURE : CHILD_USER;
+    enum child_kind last = address->container ? CHILD_FUNCTION : CHILD_ENCRYPTION_KEY;
+    uint32_t permission;
+
+    for (enum child_kind kind = first; kind <= last; kind++)
+        if (number_read(key, *at, child_tags[kind], &address->child)) {
+            address->kind = RECORD_CHILD;
+            address->child_kind = kind;
+            *at += 5;
+            break;
+        }
+    if (address->kind == RECORD_CHILD && address->child_kind == CHILD_USER &&
+        number_read(key, *at, TAG_PERMISSION, &permission)) {
+        address->child_kind = CHILD_PERMISSION;
+        address->user = address->child;
+        address->child = permission;
+        *at += 5;
+    }
 }
 
 static bool key_read(struct slice key, struct record_address *ret_address, struct error *err)
@@ -119,6 +177,7 @@ static bool key_read(struct slice key, struct record_address *ret_address, struc
             address.kind = RECORD_CONTAINER;
             at += 5;
         }
+        child_read(key, &at, &address);
         if (key.len == at + 1 && key.data[at] == TAG_OFFER) {
             address.kind = RECORD_OFFER;
             at++;
@@ -250,6 +309,8 @@ struct slice record_head_write(const struct head *head, struct arena *arena)
     document_append_int64(&buf, SLICE("containers"), head->next_container);
     document_append_int64(&buf, SLICE("offers"), head->next_offer);
     document_append_int64(&buf, SLICE("partitions"), head->next_partition);
+    document_append_int64(&buf, SLICE("users"), head->next_user);
+    document_append_int64(&buf, SLICE("children"), head->next_child);
     nodes = document_append_array_begin(&buf, SLICE("nodes"));
     for (uint32_t i = 0; i < head->node_count; i++)
         document_append_string(&buf, document_index_key(i, text), slice_of_text(head->nodes[i]));
@@ -262,7 +323,7 @@ bool record_head_read(struct slice document, struct head *ret_head, struct error
     struct document_iter iter;
     struct slice nodes;
 
-    *ret_head = (struct head){0};
+    *ret_head = (struct head){.next_user = 1, .next_child = 1};
     if (!get_uint32(document, SLICE("accounts"), &ret_head->next_account) ||
         !get_uint32(document, SLICE("databases"), &ret_head->next_database) ||
         !get_uint32(document, SLICE("containers"), &ret_head->next_container) ||
@@ -270,6 +331,8 @@ bool record_head_read(struct slice document, struct head *ret_head, struct error
         !get_uint32(document, SLICE("partitions"), &ret_head->next_partition) ||
         !get_document(document, SLICE("nodes"), DOCUMENT_ARRAY, &nodes))
         return damaged(err, "head");
+    (void)get_uint32(document, SLICE("users"), &ret_head->next_user);
+    (void)get_uint32(document, SLICE("children"), &ret_head->next_child);
     document_iter_init(&iter, nodes);
     while (document_iter_next(&iter)) {
         if (ret_head->node_count == CLUSTER_NODES_MAX || iter.value.type != DOCUMENT_STRING ||
@@ -284,6 +347,7 @@ struct slice record_account_write(const struct account *account, struct arena *a
 {
     CLEANUP(buf_done) struct buf buf;
     struct document_value properties = document_object(account->properties);
+    struct slice document;
     size_t begin;
 
     buf_init(&buf, BUF_DEFAULT_MAX);
@@ -291,21 +355,30 @@ struct slice record_account_write(const struct account *account, struct arena *a
     document_append_string(&buf, SLICE("id"), account->state.info.id);
     if (account->properties.len)
         document_append(&buf, SLICE("properties"), &properties);
-    return document_finish(&buf, begin, arena);
+    if (account->has_keys)
+        account_keys_append(&buf, SLICE("keys"), &account->keys);
+    document = document_finish(&buf, begin, arena);
+    OPENSSL_cleanse(buf.data, buf.len);
+    return document;
 }
 
 bool record_account_read(const struct record *record, struct state **ret_state, struct error *err)
 {
-    struct slice id, properties = SLICE_NONE;
-    struct state *state;
+    CLEANUP(state_unref) struct state *state = NULL;
+    struct slice id, keys, properties = SLICE_NONE;
+    struct account *account;
 
     if (!get_text(record->document, SLICE("id"), &id))
         return damaged(err, "account");
     (void)get_document(record->document, SLICE("properties"), DOCUMENT_OBJECT, &properties);
     state = state_new(STATE_ACCOUNT, id, record->address.account);
-    state_account(state)->properties = arena_copy(state->arena, properties);
+    account = state_account(state);
+    account->properties = arena_copy(state->arena, properties);
+    account->has_keys = get_document(record->document, SLICE("keys"), DOCUMENT_OBJECT, &keys);
+    if (account->has_keys && !account_keys_read(keys, &account->keys, err))
+        return false;
     state_stamp(state, (struct rid){0}, record->lsn, record->ts_ms);
-    *ret_state = state;
+    *ret_state = TAKE(state);
     return true;
 }
 
@@ -378,6 +451,35 @@ bool record_offer_read(const struct record *record, struct offer *ret_offer, str
     offer.container = record->address.container;
     offer_stamp(&offer, record->lsn, record->ts_ms);
     *ret_offer = offer;
+    return true;
+}
+
+struct slice record_child_write(const struct catalogue_child *child, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf buf;
+    struct document_value body = document_object(child->body);
+    size_t begin;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    begin = document_begin(&buf);
+    document_append(&buf, SLICE("body"), &body);
+    return document_finish(&buf, begin, arena);
+}
+
+bool record_child_read(const struct record *record, struct catalogue_child **ret_child,
+                       struct error *err)
+{
+    const struct record_address *address = &record->address;
+    struct catalogue_child *child;
+    struct slice body, id;
+
+    if (!get_document(record->document, SLICE("body"), DOCUMENT_OBJECT, &body) ||
+        !get_text(body, SLICE("id"), &id))
+        return damaged(err, child_kind_name(address->child_kind));
+    child = child_new(address->child_kind, address->account, address->database,
+                      address->container ? address->container : address->user, body);
+    child_stamp(child, address->child, record->lsn, record->ts_ms);
+    *ret_child = child;
     return true;
 }
 

@@ -6,7 +6,13 @@
 #include "document/order.h"
 #include "partition/layout.h"
 
-enum { ITEMS_DEFAULT = 1000, BYTES_DEFAULT = 4 * 1024 * 1024, FETCH_AT_ONCE = 128 };
+enum {
+    ITEMS_DEFAULT = 1000,
+    BYTES_DEFAULT = 4 * 1024 * 1024,
+    FETCH_AT_ONCE = 128,
+    SORTED_ITEMS_MAX = 2000, /* of a logical partition that is read whole and sorted */
+    SORTED_BYTES_MAX = 8 * 1024 * 1024,
+};
 
 static bool is_over(const struct item_scope *scope, const struct item *item)
 {
@@ -234,6 +240,77 @@ static bool scan_by_number(const struct item_scope *scope, const struct scan_req
     return true;
 }
 
+/* --- A small logical partition by number ------------------------------------------------------ */
+
+static int number_compare(const void *left, const void *right)
+{
+    const struct item *a = left, *b = right;
+
+    return (a->header.number > b->header.number) - (a->header.number < b->header.number);
+}
+
+/* Fills the page from items sorted by number. */
+static void sorted_take(struct gathering *g, const struct scan_request *request,
+                        const struct item *items, size_t count)
+{
+    uint64_t after = request->after.len == 8 ? bytes_get_be64(request->after.data) : 0;
+
+    for (size_t i = 0; i < count && !page_is_full(g); i++) {
+        const struct item *item = &items[request->backwards ? count - 1 - i : i];
+        uint8_t *position;
+
+        if (request->after.len &&
+            (request->backwards ? item->header.number >= after : item->header.number <= after))
+            continue;
+        page_add(g, item);
+        position = arena_alloc(g->arena, 8);
+        bytes_put_be64(position, item->header.number);
+        g->page->position = slice_of(position, 8);
+    }
+    g->page->more = page_is_full(g);
+}
+
+/* The numbers of a physical partition are those of all its logical ones, so walking them for the
+ * sake of a small one would read them all. It is read whole and sorted instead. *ret_done false: it
+ * is not small. */
+static bool scan_sorted(const struct item_scope *scope, const struct scan_request *request,
+                        struct gathering *g, bool *ret_done, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *scratch = arena_new();
+    struct scan_page all = {.items = ARENA_ARRAY(scratch, struct item, SORTED_ITEMS_MAX)};
+    struct gathering whole = {.scope = scope,
+                              .arena = scratch,
+                              .page = &all,
+                              .items_max = SORTED_ITEMS_MAX,
+                              .bytes_max = SORTED_BYTES_MAX};
+    struct scan_request by_key = {.order = SCAN_BY_KEY, .logical = request->logical};
+
+    *ret_done = false;
+    if (!scan_by_key(scope, &by_key, &whole, err))
+        return false;
+    if (all.more)
+        return true;
+    qsort(all.items, all.count, sizeof *all.items, number_compare);
+    sorted_take(g, request, all.items, all.count);
+    for (size_t i = 0; i < g->page->count; i++) {
+        g->page->items[i].key = arena_copy(g->arena, g->page->items[i].key);
+        g->page->items[i].document = arena_copy(g->arena, g->page->items[i].document);
+    }
+    g->page->entries_read = all.entries_read;
+    *ret_done = true;
+    return true;
+}
+
+static bool scan_numbers(const struct item_scope *scope, const struct scan_request *request,
+                         struct gathering *g, struct error *err)
+{
+    bool done = false;
+
+    if (request->logical.len && !scan_sorted(scope, request, g, &done, err))
+        return false;
+    return done || scan_by_number(scope, request, g, err);
+}
+
 bool scan_items(const struct item_scope *scope, const struct scan_request *request,
                 struct arena *arena, struct scan_page *ret_page, struct error *err)
 {
@@ -248,7 +325,7 @@ bool scan_items(const struct item_scope *scope, const struct scan_request *reque
 
     page.items = ARENA_ARRAY(arena, struct item, gathering.items_max);
     if (request->order == SCAN_BY_KEY ? !scan_by_key(scope, request, &gathering, err)
-                                      : !scan_by_number(scope, request, &gathering, err))
+                                      : !scan_numbers(scope, request, &gathering, err))
         return false;
     *ret_page = page;
     return true;

@@ -38,9 +38,12 @@ struct state *state_new(enum state_kind kind, struct slice id, uint32_t number)
 static void kind_copy(struct state *to, const struct state *from)
 {
     if (from->kind == STATE_ACCOUNT) {
-        struct slice properties = ((const struct account *)from)->properties;
+        struct account *account = state_account(to);
+        const struct account *old = (const struct account *)from;
 
-        state_account(to)->properties = arena_copy(to->arena, properties);
+        account->properties = arena_copy(to->arena, old->properties);
+        account->has_keys = old->has_keys;
+        account->keys = old->keys;
     } else if (from->kind == STATE_DATABASE) {
         struct database *database = state_database(to);
         const struct database *old = (const struct database *)from;
@@ -48,6 +51,9 @@ static void kind_copy(struct state *to, const struct state *from)
         database->account = old->account;
         database->has_offer = old->has_offer;
         database->offer = old->offer;
+        database->users = catalogue_children_ref(old->users);
+        database->keys = catalogue_children_ref(old->keys);
+        database->permission_count = old->permission_count;
     } else if (from->kind == STATE_CONTAINER) {
         struct container *container = state_container(to);
         const struct container *old = (const struct container *)from;
@@ -63,6 +69,27 @@ static void kind_copy(struct state *to, const struct state *from)
         container->has_offer = old->has_offer;
         container->offer = old->offer;
         container->catalogue = old->catalogue;
+        for (size_t i = 0; i < CHILD_SCRIPT_KINDS; i++)
+            container->scripts[i] = catalogue_children_ref(old->scripts[i]);
+    }
+}
+
+static void kind_done(struct state *state)
+{
+    if (state->kind == STATE_ACCOUNT) {
+        account_keys_done(&state_account(state)->keys);
+    } else if (state->kind == STATE_DATABASE) {
+        catalogue_children_unref(state_database(state)->users);
+        catalogue_children_unref(state_database(state)->keys);
+    } else if (state->kind == STATE_CONTAINER) {
+        struct container *container = state_container(state);
+
+        definition_unref(container->definition);
+        for (uint32_t i = 0; i < container->before_count; i++)
+            definition_unref(container->before[i]);
+        for (size_t i = 0; i < CHILD_SCRIPT_KINDS; i++)
+            catalogue_children_unref(container->scripts[i]);
+        partition_map_unref(container->map);
     }
 }
 
@@ -95,19 +122,11 @@ void state_unref(struct state *state)
     for (size_t i = 0; i < state->child_count; i++)
         state_unref(state->children[i]);
     memory_free(state->children);
-    if (state->kind == STATE_CONTAINER) {
-        struct container *container = state_container(state);
-
-        definition_unref(container->definition);
-        for (uint32_t i = 0; i < container->before_count; i++)
-            definition_unref(container->before[i]);
-        partition_map_unref(state_container(state)->map);
-    }
+    kind_done(state);
     arena_free(state->arena);
 }
 
-/* The text an etag has: the catalogue's partition and the commit that wrote the record. */
-static void etag_format(uint64_t lsn, char ret_text[OFFER_ETAG_SIZE])
+void etag_format(uint64_t lsn, char ret_text[OFFER_ETAG_SIZE])
 {
     snprintf(ret_text, OFFER_ETAG_SIZE, "\"%08x-0000-0000-%04x-%012llx\"", CATALOGUE_PARTITION,
              (unsigned)(lsn >> 48), (unsigned long long)(lsn & 0xFFFFFFFFFFFF));
@@ -236,6 +255,11 @@ const struct catalogue_info *account_info(const struct account *account)
 struct slice account_properties(const struct account *account)
 {
     return account->properties;
+}
+
+const struct account_keys *account_keys(const struct account *account)
+{
+    return account->has_keys ? &account->keys : NULL;
 }
 
 size_t account_database_count(const struct account *account)

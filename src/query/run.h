@@ -10,7 +10,7 @@
  * much time. Blocking; from any thread. */
 #pragma once
 
-#include "container/meters.h"
+#include "container/metering.h"
 #include "container/rid.h"
 #include "query/plan.h"
 

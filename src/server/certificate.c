@@ -1,188 +1,54 @@
-/* The pair is kept as two PEM files, tls/certificate.pem and tls/key.pem, so that clients can be
- * given the first. The key is written first: a crash between the two leaves no certificate, and
- * the next start makes both again. */
+/* server.pem is one file, so that it is replaced in one step. The authority's two files are written
+ * once: the key first, for a certificate without its key could not be mended, while a key without
+ * its certificate is only made again. */
 #include "server/certificate.h"
 
-#include "base/buf.h"
-#include "base/random.h"
+#include "base/thread.h"
 #include "server/file.h"
+#include "server/x509.h"
 
+#include <errno.h>
 #include <limits.h>
-#include <openssl/bio.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    VALID_DAYS = 825, /* what strict clients accept at most */
-    RENEW_DAYS = 30,
-    HOST_NAME_MAX_BYTES = 64, /* of a common name, and of Linux */
+enum { HOST_NAME_SIZE = 65, PATH_SIZE = PATH_MAX + 32 };
+
+struct certificate {
+    const struct certificate_source *source; /* borrowed */
+    struct arena *arena;                     /* of the names */
+    struct certificate_names names;
+    struct buf memory_key; /* of an authority that lives in memory */
+    struct mutex lock;     /* of what follows: probes read it while SIGHUP loads again */
+    struct buf authority;  /* PEM; empty: the operator's certificate, or not loaded yet */
 };
 
-CLEANUP_FN(EVP_PKEY *, EVP_PKEY_free)
-CLEANUP_FN(X509 *, X509_free)
-CLEANUP_FN(BIO *, BIO_free_all)
-CLEANUP_FN(X509_EXTENSION *, X509_EXTENSION_free)
+/* The files of one directory. */
+struct files {
+    char folder[PATH_MAX];
+    char authority[PATH_SIZE], authority_key[PATH_SIZE], server[PATH_SIZE];
+    char former[PATH_SIZE], former_key[PATH_SIZE]; /* of servers that had no authority */
+};
 
-static bool openssl_failed(const char *what, struct error *err)
+static bool files_name(const char *directory, struct files *ret_files, struct error *err)
 {
-    char reason[160];
+    struct files *files = ret_files;
+    int length = snprintf(files->folder, sizeof files->folder, "%s/tls", directory);
 
-    ERR_error_string_n(ERR_get_error(), reason, sizeof reason);
-    ERR_clear_error();
-    return error_set(err, ERROR_CERTIFICATE, "%s: %s", what, reason);
-}
-
-/* A name with bytes that OpenSSL would read as syntax of its own is left out. */
-static bool host_name(char *ret_name, size_t size)
-{
-    if (gethostname(ret_name, size) != 0)
-        return false;
-    ret_name[size - 1] = '\0';
-    return ret_name[0] &&
-           ret_name[strspn(ret_name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                     "0123456789.-")] == '\0';
-}
-
-static bool extension_add(X509 *x509, int nid, const char *value)
-{
-    X509V3_CTX context;
-    CLEANUP(X509_EXTENSION_free) X509_EXTENSION *extension = NULL;
-
-    X509V3_set_ctx_nodb(&context);
-    X509V3_set_ctx(&context, x509, x509, NULL, NULL, 0);
-    extension = X509V3_EXT_nconf_nid(NULL, &context, nid, value);
-    return extension && X509_add_ext(x509, extension, -1) == 1;
-}
-
-static bool names_add(X509 *x509)
-{
-    char host[HOST_NAME_MAX_BYTES + 1], names[256];
-    X509_NAME *subject = X509_get_subject_name(x509);
-
-    snprintf(names, sizeof names, "DNS:localhost,IP:127.0.0.1,IP:::1");
-    if (host_name(host, sizeof host)) {
-        size_t at = strlen(names);
-
-        snprintf(names + at, sizeof names - at, ",DNS:%s", host);
-    }
-    return X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
-                                      (const unsigned char *)"localhost", -1, -1, 0) == 1 &&
-           X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_ASC, (const unsigned char *)"Orrery",
-                                      -1, -1, 0) == 1 &&
-           X509_set_issuer_name(x509, subject) == 1 &&
-           extension_add(x509, NID_subject_alt_name, names);
-}
-
-static bool serial_set(X509 *x509)
-{
-    uint64_t serial;
-
-    random_secret(&serial, sizeof serial);
-    return ASN1_INTEGER_set_uint64(X509_get_serialNumber(x509), (serial >> 1) | 1) == 1;
-}
-
-static bool certificate_fill(X509 *x509, EVP_PKEY *key, int64_t now_ms)
-{
-    time_t now = now_ms / 1000;
-
-    /* an hour back, for clients whose clock is slow */
-    return X509_set_version(x509, X509_VERSION_3) == 1 && serial_set(x509) &&
-           X509_time_adj(X509_getm_notBefore(x509), -3600, &now) &&
-           X509_time_adj_ex(X509_getm_notAfter(x509), VALID_DAYS, 0, &now) &&
-           X509_set_pubkey(x509, key) == 1 && names_add(x509) &&
-           extension_add(x509, NID_basic_constraints, "critical,CA:FALSE") &&
-           extension_add(x509, NID_key_usage, "critical,digitalSignature") &&
-           extension_add(x509, NID_ext_key_usage, "serverAuth") &&
-           X509_sign(x509, key, EVP_sha256()) > 0;
-}
-
-static void bio_append(BIO *bio, struct buf *out)
-{
-    char *data;
-    long len = BIO_get_mem_data(bio, &data);
-
-    if (len > 0)
-        buf_append(out, data, (size_t)len);
-}
-
-bool certificate_make(int64_t now_ms, struct buf *ret_certificate, struct buf *ret_key,
-                      struct error *err)
-{
-    CLEANUP(EVP_PKEY_free) EVP_PKEY *key = EVP_EC_gen("P-256");
-    CLEANUP(X509_free) X509 *x509 = X509_new();
-    CLEANUP(BIO_free_all) BIO *certificate_text = BIO_new(BIO_s_mem());
-    CLEANUP(BIO_free_all) BIO *key_text = BIO_new(BIO_s_secmem());
-
-    if (!key || !x509 || !certificate_text || !key_text || !certificate_fill(x509, key, now_ms) ||
-        PEM_write_bio_X509(certificate_text, x509) != 1 ||
-        PEM_write_bio_PrivateKey(key_text, key, NULL, NULL, 0, NULL, NULL) != 1)
-        return openssl_failed("making a certificate", err);
-    bio_append(certificate_text, ret_certificate);
-    bio_append(key_text, ret_key);
+    if (length < 0 || (size_t)length >= sizeof files->folder)
+        return error_set(err, ERROR_CERTIFICATE, "the path of directory \"%.80s...\" is too long",
+                         directory);
+    snprintf(files->authority, PATH_SIZE, "%s/ca.pem", files->folder);
+    snprintf(files->authority_key, PATH_SIZE, "%s/ca.key", files->folder);
+    snprintf(files->server, PATH_SIZE, "%s/server.pem", files->folder);
+    snprintf(files->former, PATH_SIZE, "%s/certificate.pem", files->folder);
+    snprintf(files->former_key, PATH_SIZE, "%s/key.pem", files->folder);
     return true;
 }
 
-static bool in_memory(int64_t now_ms, struct net_tls_context **ret_context, struct error *err)
-{
-    CLEANUP(buf_done) struct buf certificate;
-    CLEANUP(buf_done) struct buf key;
+/* --- Making and freeing ---------------------------------------------------------------------- */
 
-    buf_init(&certificate, CERTIFICATE_PEM_MAX);
-    buf_init(&key, CERTIFICATE_PEM_MAX);
-    return certificate_make(now_ms, &certificate, &key, err) &&
-           net_tls_context_new_pem(buf_slice(&certificate), buf_slice(&key), ret_context, err);
-}
-
-/* Whether the file holds a certificate that is still good for a while. A broken one is not ours to
- * throw away: it counts as good here and is refused with a message when it is used. */
-static bool still_good(const char *path, int64_t now_ms)
-{
-    CLEANUP(BIO_free_all) BIO *file = BIO_new_file(path, "r");
-    CLEANUP(X509_free) X509 *x509 = file ? PEM_read_bio_X509(file, NULL, NULL, NULL) : NULL;
-    time_t limit = now_ms / 1000 + (time_t)RENEW_DAYS * 24 * 3600;
-
-    ERR_clear_error();
-    if (access(path, F_OK) != 0)
-        return false;
-    return !x509 || X509_cmp_time(X509_get0_notAfter(x509), &limit) > 0;
-}
-
-static bool pair_write(const char *certificate_path, const char *key_path, int64_t now_ms,
-                       struct error *err)
-{
-    CLEANUP(buf_done) struct buf certificate;
-    CLEANUP(buf_done) struct buf key;
-
-    buf_init(&certificate, CERTIFICATE_PEM_MAX);
-    buf_init(&key, CERTIFICATE_PEM_MAX);
-    return certificate_make(now_ms, &certificate, &key, err) &&
-           server_file_write_private(key_path, buf_slice(&key), err) &&
-           server_file_write_private(certificate_path, buf_slice(&certificate), err);
-}
-
-static bool in_directory(const char *directory, int64_t now_ms,
-                         struct net_tls_context **ret_context, struct error *err)
-{
-    char folder[PATH_MAX], certificate[PATH_MAX + 32], key[PATH_MAX + 32];
-    int length = snprintf(folder, sizeof folder, "%s/tls", directory);
-
-    if (length < 0 || (size_t)length >= sizeof folder)
-        return error_set(err, ERROR_CERTIFICATE, "the path of directory \"%.80s...\" is too long",
-                         directory);
-    snprintf(certificate, sizeof certificate, "%s/certificate.pem", folder);
-    snprintf(key, sizeof key, "%s/key.pem", folder);
-    if (!server_file_make_directory(folder, err))
-        return false;
-    if (!still_good(certificate, now_ms) && !pair_write(certificate, key, now_ms, err))
-        return false;
-    return net_tls_context_new(certificate, key, ret_context, err);
-}
-
-bool certificate_load(const struct certificate_source *source, int64_t now_ms,
-                      struct net_tls_context **ret_context, struct error *err)
+static bool source_check(const struct certificate_source *source, struct error *err)
 {
     bool has_certificate = source->certificate_path[0], has_key = source->key_path[0];
 
@@ -190,9 +56,272 @@ bool certificate_load(const struct certificate_source *source, int64_t now_ms,
         return error_set(err, ERROR_CONFIGURATION,
                          "tls.certificate and tls.key go together: %s is not set",
                          has_key ? "tls.certificate" : "tls.key");
-    if (has_certificate)
+    if (has_certificate && source->names[0])
+        return error_set(err, ERROR_CONFIGURATION,
+                         "tls.names is for the certificate the server makes itself: leave it out "
+                         "beside tls.certificate");
+    return true;
+}
+
+bool certificate_new(const struct certificate_source *source, struct certificate **ret_certificate,
+                     struct error *err)
+{
+    CLEANUP(certificate_free) struct certificate *certificate = MEMORY_NEW(struct certificate);
+    char host[HOST_NAME_SIZE] = "";
+    struct certificate_names_source names;
+
+    certificate->source = source;
+    certificate->arena = arena_new();
+    mutex_init(&certificate->lock);
+    buf_init(&certificate->authority, X509_PEM_BYTES_MAX);
+    buf_init(&certificate->memory_key, X509_PEM_BYTES_MAX);
+    if (gethostname(host, sizeof host) != 0)
+        host[0] = '\0';
+    host[sizeof host - 1] = '\0';
+    names = (struct certificate_names_source){
+        .host = slice_of_text(host),
+        .account_suffix = slice_of_text(source->account_suffix),
+        .extra = slice_of_text(source->names),
+    };
+    if (!source_check(source, err) ||
+        !certificate_names_make(&names, certificate->arena, &certificate->names, err))
+        return false;
+    *ret_certificate = TAKE(certificate);
+    return true;
+}
+
+void certificate_free(struct certificate *certificate)
+{
+    if (!certificate)
+        return;
+    x509_secret_done(&certificate->memory_key);
+    buf_done(&certificate->authority);
+    mutex_done(&certificate->lock);
+    arena_free(certificate->arena);
+    memory_free(certificate);
+}
+
+static void authority_publish(struct certificate *certificate, struct slice pem)
+{
+    WITH_LOCK (&certificate->lock) {
+        buf_clear(&certificate->authority);
+        buf_append_slice(&certificate->authority, pem);
+    }
+}
+
+bool certificate_authority(struct certificate *certificate, struct buf *out)
+{
+    bool has = false;
+
+    WITH_LOCK (&certificate->lock) {
+        has = certificate->authority.len > 0;
+        buf_append_slice(out, buf_slice(&certificate->authority));
+    }
+    return has;
+}
+
+/* --- In memory ------------------------------------------------------------------------------- */
+
+static bool load_in_memory(struct certificate *certificate, int64_t now_ms,
+                           struct net_tls_context **ret_context, struct error *err)
+{
+    CLEANUP(buf_done) struct buf authority;
+    CLEANUP(x509_secret_done) struct buf server;
+
+    buf_init(&authority, X509_PEM_BYTES_MAX);
+    buf_init(&server, X509_PEM_BYTES_MAX);
+    if (!certificate_authority(certificate, &authority)) {
+        buf_clear(&certificate->memory_key);
+        if (!x509_make_authority(now_ms, &authority, &certificate->memory_key, err))
+            return false;
+    }
+    if (!x509_issue(buf_slice(&authority), buf_slice(&certificate->memory_key), &certificate->names,
+                    now_ms, &server, err) ||
+        !net_tls_context_new_pem(buf_slice(&server), buf_slice(&server), ret_context, err))
+        return false;
+    authority_publish(certificate, buf_slice(&authority));
+    return true;
+}
+
+/* --- In a directory -------------------------------------------------------------------------- */
+
+/* Reads a file that may be missing; then ret_text stays empty. */
+static bool file_read(const char *path, struct buf *ret_text, struct error *err)
+{
+    return server_file_read(path, ret_text, err) || errno == ENOENT;
+}
+
+static bool key_file_read(const char *path, struct buf *ret_text, struct error *err)
+{
+    struct stat status;
+
+    if (stat(path, &status) == 0 && status.st_mode & 077)
+        return error_set(err, ERROR_CONFIGURATION,
+                         "file \"%s\" may be read by others than its owner: chmod 600 it, and "
+                         "consider the key known",
+                         path);
+    return file_read(path, ret_text, err);
+}
+
+/* An old certificate goes before its key does, so that no crash leaves two that do not belong
+ * together. */
+static bool authority_write(const struct files *files, int64_t now_ms, struct buf *authority,
+                            struct buf *key, struct error *err)
+{
+    buf_clear(authority);
+    buf_clear(key);
+    if (!x509_make_authority(now_ms, authority, key, err))
+        return false;
+    if (unlink(files->authority) != 0 && errno != ENOENT)
+        return error_set_errno(err, ERROR_SYSTEM, "file \"%s\"", files->authority);
+    return server_file_write_private(files->authority_key, buf_slice(key), err) &&
+           server_file_write_private(files->authority, buf_slice(authority), err);
+}
+
+static bool authority_take(const struct certificate *certificate, const struct files *files,
+                           int64_t now_ms, struct buf *authority, struct buf *key,
+                           struct error *err)
+{
+    bool first, ends;
+
+    if (!file_read(files->authority, authority, err) ||
+        !key_file_read(files->authority_key, key, err))
+        return false;
+    first = authority->len == 0;
+    ends = !first && x509_authority_ends(buf_slice(authority), now_ms);
+    if (!first && !ends) {
+        if (key->len == 0)
+            return error_set(err, ERROR_CERTIFICATE,
+                             "file \"%s\" is missing: put it back, or remove ca.pem to have "
+                             "another authority made, which clients then have to trust",
+                             files->authority_key);
+        return true;
+    }
+    if (!authority_write(files, now_ms, authority, key, err))
+        return false;
+    log_event(certificate->source->log, ends ? LOG_WARNING : LOG_INFO, "certificate authority made",
+              LOG_TEXT("file", files->authority),
+              LOG_TEXT("because", ends ? "the one before is at its end: trust this one instead"
+                                       : "there was none"));
+    return true;
+}
+
+/* What nobody reads any longer. A pair that others have put there is not ours to remove. */
+static void former_remove(const struct certificate *certificate, const struct files *files)
+{
+    CLEANUP(buf_done) struct buf text;
+    struct error err;
+
+    buf_init(&text, X509_PEM_BYTES_MAX);
+    if (!file_read(files->former, &text, &err) || !x509_is_self_signed_server(buf_slice(&text)))
+        return;
+    unlink(files->former_key);
+    unlink(files->former);
+    log_event(certificate->source->log, LOG_WARNING, "self-signed certificate replaced",
+              LOG_TEXT("file", files->former), LOG_TEXT("trust", files->authority));
+}
+
+static const char *reason_of(enum x509_verdict verdict)
+{
+    switch (verdict) {
+    case X509_OTHER_AUTHORITY:
+        return "the authority is another";
+    case X509_OTHER_NAMES:
+        return "the names are others";
+    case X509_ENDS:
+        return "the one before is at its end";
+    case X509_UNREADABLE:
+    case X509_GOOD:
+        break;
+    }
+    return "there was none";
+}
+
+/* A broken file is not ours to throw away: it is left to whoever uses it to refuse it. */
+static bool server_take(const struct certificate *certificate, const struct files *files,
+                        struct slice authority, struct slice authority_key, int64_t now_ms,
+                        struct buf *server, struct error *err)
+{
+    enum x509_verdict verdict;
+
+    if (!key_file_read(files->server, server, err))
+        return false;
+    verdict = x509_judge(buf_slice(server), authority, &certificate->names, now_ms);
+    if (verdict == X509_GOOD || (verdict == X509_UNREADABLE && server->len > 0))
+        return true;
+    x509_secret_done(server);
+    buf_init(server, X509_PEM_BYTES_MAX);
+    if (!x509_issue(authority, authority_key, &certificate->names, now_ms, server, err))
+        return error_prefix(err, "\"%s\" with key \"%s\"", files->authority, files->authority_key);
+    if (!server_file_write_private(files->server, buf_slice(server), err))
+        return false;
+    log_event(certificate->source->log, LOG_INFO, "server certificate made",
+              LOG_TEXT("file", files->server), LOG_TEXT("because", reason_of(verdict)));
+    former_remove(certificate, files);
+    return true;
+}
+
+static bool load_in_directory(struct certificate *certificate, const char *directory,
+                              int64_t now_ms, struct net_tls_context **ret_context,
+                              struct error *err)
+{
+    CLEANUP(buf_done) struct buf authority;
+    CLEANUP(x509_secret_done) struct buf authority_key;
+    CLEANUP(x509_secret_done) struct buf server;
+    struct files files;
+
+    buf_init(&authority, X509_PEM_BYTES_MAX);
+    buf_init(&authority_key, X509_PEM_BYTES_MAX);
+    buf_init(&server, X509_PEM_BYTES_MAX);
+    if (!files_name(directory, &files, err) || !server_file_make_directory(files.folder, err) ||
+        !authority_take(certificate, &files, now_ms, &authority, &authority_key, err) ||
+        !server_take(certificate, &files, buf_slice(&authority), buf_slice(&authority_key), now_ms,
+                     &server, err))
+        return false;
+    if (!net_tls_context_new_pem(buf_slice(&server), buf_slice(&server), ret_context, err))
+        return error_prefix(err, "\"%s\" (remove it to have another made)", files.server);
+    authority_publish(certificate, buf_slice(&authority));
+    return true;
+}
+
+bool certificate_load(struct certificate *certificate, const char *directory, int64_t now_ms,
+                      struct net_tls_context **ret_context, struct error *err)
+{
+    const struct certificate_source *source = certificate->source;
+
+    if (source->certificate_path[0])
         return net_tls_context_new(source->certificate_path, source->key_path, ret_context, err);
-    if (source->directory)
-        return in_directory(source->directory, now_ms, ret_context, err);
-    return in_memory(now_ms, ret_context, err);
+    if (directory)
+        return load_in_directory(certificate, directory, now_ms, ret_context, err);
+    return load_in_memory(certificate, now_ms, ret_context, err);
+}
+
+/* --- Without a server ------------------------------------------------------------------------ */
+
+/* The key stands first in server.pem, and is skipped. */
+static struct slice from_certificate(struct slice pem)
+{
+    static const char begin[] = "-----BEGIN CERTIFICATE-----";
+    const uint8_t *at = pem.len ? memmem(pem.data, pem.len, begin, sizeof begin - 1) : NULL;
+
+    return at ? slice_skip(pem, (size_t)(at - pem.data)) : SLICE_NONE;
+}
+
+bool certificate_inspect(const char *directory, struct buf *ret_authority, struct buf *ret_server,
+                         struct error *err)
+{
+    CLEANUP(x509_secret_done) struct buf server;
+    struct files files;
+
+    buf_init(&server, X509_PEM_BYTES_MAX);
+    if (!files_name(directory, &files, err) || !file_read(files.authority, ret_authority, err) ||
+        !file_read(files.server, &server, err))
+        return false;
+    if (ret_authority->len == 0)
+        return error_set(err, ERROR_CERTIFICATE,
+                         "there is no certificate authority in \"%s\": the server makes it there "
+                         "when it starts first",
+                         files.folder);
+    buf_append_slice(ret_server, from_certificate(buf_slice(&server)));
+    return true;
 }

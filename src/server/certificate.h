@@ -1,28 +1,52 @@
 /* Certificate: what the server shows to clients that speak TLS.
  *
- * The operator's own (tls.certificate, tls.key), or one the server makes for itself at its first
- * start and keeps beside its data: P-256, signed by itself, for localhost, 127.0.0.1, ::1 and the
- * name of the machine. Without a directory it lives in memory and is another one each time. */
+ * The operator's own (tls.certificate, tls.key), or one the server makes for itself: signed by a
+ * local authority which is made once, at the first start, and stays. Clients that are told to trust
+ * the authority need not be told again when the certificate is made anew: for other names, near its
+ * end, or under another authority. Both are kept beside the data; without a directory they live in
+ * memory, and the authority is another one at every start.
+ *
+ *     DIRECTORY/tls/ca.pem       the authority; public
+ *     DIRECTORY/tls/ca.key       its private key
+ *     DIRECTORY/tls/server.pem   the server's private key, its certificate, and the authority
+ */
 #pragma once
 
-#include "base/error.h"
-#include "base/slice.h"
+#include "base/buf.h"
+#include "base/log.h"
 #include "net/tls.h"
+#include "server/certificate_names.h"
 
 struct certificate_source {
     const char *certificate_path, *key_path; /* the operator's; empty: none */
-    const char *directory; /* of the node the server's own is kept with, or NULL */
+    const char *names;                       /* as tls.names has them */
+    const char *account_suffix;              /* as account.host_suffix has it */
+    struct log *log;                         /* borrowed; may be NULL */
 };
 
-enum { CERTIFICATE_PEM_MAX = 256 * 1024 }; /* bytes */
+struct certificate; /* opaque, owned */
 
-/* Reads the certificate, making the server's own where there is none yet or the present one ends
- * within 30 days of now_ms. ERROR_CERTIFICATE: a file is missing, broken, or the two do not belong
- * together; ERROR_CONFIGURATION: only one of the two settings was given. */
-NODISCARD bool certificate_load(const struct certificate_source *source, int64_t now_ms,
-                                struct net_tls_context **ret_context, struct error *err);
+/* Looks at nothing but the source, which must outlive it. ERROR_CONFIGURATION: only one of the
+ * paths is given, a name is none, or names are given beside the operator's certificate. */
+NODISCARD bool certificate_new(const struct certificate_source *source,
+                               struct certificate **ret_certificate, struct error *err);
+void certificate_free(struct certificate *certificate); /* NULL is fine */
+CLEANUP_FN(struct certificate *, certificate_free)
 
-/* A fresh pair as PEM text in buffers the caller has made. ERROR_CERTIFICATE. */
-struct buf;
-NODISCARD bool certificate_make(int64_t now_ms, struct buf *ret_certificate, struct buf *ret_key,
+/* Reads the certificate, or makes what is missing or no longer right; at the start, and again
+ * whenever files may have changed. directory may be NULL. Not by two threads at once. On an error
+ * everything stays as it was. ERROR_CERTIFICATE: a file is missing or broken, or files do not
+ * belong together; ERROR_CONFIGURATION: others may read a private key; ERROR_SYSTEM. */
+NODISCARD bool certificate_load(struct certificate *certificate, const char *directory,
+                                int64_t now_ms, struct net_tls_context **ret_context,
                                 struct error *err);
+
+/* Appends the authority clients have to trust, as PEM; from any thread. False when the certificate
+ * is the operator's: then it is theirs to know who signed it. */
+NODISCARD bool certificate_authority(struct certificate *certificate, struct buf *out);
+
+/* What lies in a directory, without a server: PEM text of the authority and of server.pem without
+ * its key; the latter is left empty where there is none yet. ERROR_CERTIFICATE: there is no
+ * authority; ERROR_SYSTEM. */
+NODISCARD bool certificate_inspect(const char *directory, struct buf *ret_authority,
+                                   struct buf *ret_server, struct error *err);

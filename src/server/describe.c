@@ -25,27 +25,42 @@ static void host_print(const struct net_address *address, char *ret_host, size_t
 
 static void certificate_print(const struct server *server, struct buf *out)
 {
-    const struct certificate_source source = server_certificate_source(server);
+    const char *directory = nodes_directory(server->nodes);
 
-    if (source.certificate_path[0])
-        buf_printf(out, "certificate %s", source.certificate_path);
-    else if (source.directory)
-        buf_printf(out, "self-signed certificate %s/tls/certificate.pem", source.directory);
+    if (server->settings->tls_certificate[0])
+        buf_printf(out, "certificate %s", server->settings->tls_certificate);
+    else if (directory)
+        buf_printf(out, "for https trust %s/tls/ca.pem, also at /_orrery/ca.pem", directory);
     else
-        BUF_APPEND(out, "self-signed certificate of this run");
+        BUF_APPEND(out, "for https trust /_orrery/ca.pem, of this run only");
+}
+
+/* The root keeps the catalogue, and with it the keys. */
+static bool root_forgets(const struct server *server)
+{
+    return slice_starts_with(engine_name(nodes_at(server->nodes, 0)->engine), SLICE("memory:"));
 }
 
 static void key_print(const struct server *server, struct buf *out)
 {
     if (server->settings->server_dev)
         buf_printf(out, "  key      %s\n           (the public emulator key, because of --dev)\n",
-                   server->keys.primary);
+                   account_key_emulator);
     else if (server->keys.path[0])
         buf_printf(out, "  key      in the file %s\n", server->keys.path);
     else
-        buf_printf(out,
-                   "  key      %s\n           (of this run only: no rocksdb node to keep it in)\n",
-                   server->keys.primary);
+        buf_printf(out, "  key      %s\n           (%s)\n", server->keys.primary,
+                   root_forgets(server)
+                       ? "of this run only: no rocksdb node to keep it in"
+                       : "kept with the data: no rocksdb node to keep a file of it in");
+}
+
+/* The key of the connection string. A secret that lives in a file is not shown. */
+static const char *key_shown(const struct server *server)
+{
+    if (server->settings->server_dev)
+        return account_key_emulator;
+    return server->keys.path[0] ? "<the key>" : server->keys.primary;
 }
 
 static void rest_print(const struct server *server, struct buf *out)
@@ -64,7 +79,7 @@ static void rest_print(const struct server *server, struct buf *out)
     BUF_APPEND(out, ")\n");
     key_print(server, out);
     buf_printf(out, "  NoSQL    AccountEndpoint=%s://%s:%u/;AccountKey=%s;\n", scheme, host, port,
-               server->keys.path[0] ? "<the key>" : server->keys.primary);
+               key_shown(server));
     BUF_APPEND(out, "           (clients connect, but this version answers every request 501)\n");
 }
 

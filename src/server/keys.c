@@ -1,98 +1,160 @@
-/* The file is text, one key a line, so that a person can read and a later version extend it:
+/* The file is text, so that a person can read it:
  *
  *     primary <88 characters of base64>
- */
+ *     secondary <88 characters of base64>
+ *     primary-readonly <88 characters of base64>
+ *     secondary-readonly <88 characters of base64>
+ *
+ * It is only ever read where the catalogue has no keys yet. At first it had the line of the primary
+ * key alone, and was the only place where that was kept. */
 #include "server/keys.h"
 
-#include "base/buf.h"
-#include "base/random.h"
 #include "server/file.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 
 enum { FILE_BYTES_MAX = 16 * 1024 };
 
-static const char line_name[] = "primary ";
-
-const char keys_emulator[KEYS_TEXT_SIZE] =
-    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
-
-static void key_make(char ret_text[KEYS_TEXT_SIZE])
+/* A buffer that holds keys. */
+static void secret_done(struct buf *buf)
 {
-    uint8_t secret[KEYS_SECRET_BYTES];
-
-    random_secret(secret, sizeof secret);
-    EVP_EncodeBlock((unsigned char *)ret_text, secret, sizeof secret);
-    OPENSSL_cleanse(secret, sizeof secret);
+    if (buf->len)
+        OPENSSL_cleanse(buf->data, buf->len);
+    buf_done(buf);
 }
+CLEANUP_VALUE_FN(struct buf, secret_done)
 
-static bool key_valid(struct slice text)
+/* --- The file -------------------------------------------------------------------------------- */
+
+static bool path_make(const char *directory, struct keys *keys, struct error *err)
 {
-    uint8_t decoded[KEYS_TEXT_SIZE];
+    int length = snprintf(keys->path, sizeof keys->path, "%s/keys", directory);
 
-    return text.len == KEYS_TEXT_SIZE - 1 &&
-           EVP_DecodeBlock(decoded, text.data, (int)text.len) == KEYS_SECRET_BYTES + 2;
-}
-
-static bool file_parse(struct slice text, struct keys *keys, struct error *err)
-{
-    struct slice line, rest;
-
-    if (!slice_split(text, '\n', &line, &rest) ||
-        !slice_starts_with(line, slice_of_text(line_name)) ||
-        !key_valid(slice_skip(line, strlen(line_name))))
+    if (length < 0 || (size_t)length >= sizeof keys->path)
         return error_set(err, ERROR_CONFIGURATION,
-                         "file \"%s\" holds no key: remove it to have a new one made", keys->path);
-    line = slice_skip(line, strlen(line_name));
-    memcpy(keys->primary, line.data, line.len);
-    keys->primary[line.len] = '\0';
+                         "the path of directory \"%.80s...\" is longer than %zu bytes", directory,
+                         sizeof keys->path - 6);
     return true;
 }
 
-static bool file_make(struct keys *keys, struct error *err)
+/* Is there a file, and may only its owner read it? */
+static bool file_look(const char *path, bool *ret_there, struct error *err)
 {
-    char text[sizeof line_name + KEYS_TEXT_SIZE + 1];
-
-    key_make(keys->primary);
-    snprintf(text, sizeof text, "%s%s\n", line_name, keys->primary);
-    return server_file_write_private(keys->path, slice_of_text(text), err);
-}
-
-bool keys_load(const char *directory, struct keys *ret_keys, struct error *err)
-{
-    CLEANUP(buf_done) struct buf text;
-    struct keys keys = {0};
     struct stat status;
-    int length;
 
-    buf_init(&text, FILE_BYTES_MAX);
-    if (!directory) {
-        key_make(ret_keys->primary);
-        ret_keys->path[0] = '\0';
-        return true;
-    }
-    length = snprintf(keys.path, sizeof keys.path, "%s/keys", directory);
-    if (length < 0 || (size_t)length >= sizeof keys.path)
-        return error_set(err, ERROR_CONFIGURATION,
-                         "the path of directory \"%.80s...\" is longer than %zu bytes", directory,
-                         sizeof keys.path - 6);
-    if (stat(keys.path, &status) != 0) {
-        if (errno != ENOENT)
-            return error_set_errno(err, ERROR_SYSTEM, "file \"%s\"", keys.path);
-        if (!file_make(&keys, err))
-            return false;
-    } else if (status.st_mode & 077) {
+    *ret_there = stat(path, &status) == 0;
+    if (!*ret_there)
+        return errno == ENOENT || error_set_errno(err, ERROR_SYSTEM, "file \"%s\"", path);
+    if (status.st_mode & 077)
         return error_set(err, ERROR_CONFIGURATION,
                          "file \"%s\" may be read by others than its owner: chmod 600 it, and "
-                         "consider the key known",
-                         keys.path);
-    } else if (!server_file_read(keys.path, &text, err) ||
-               !file_parse(buf_slice(&text), &keys, err)) {
+                         "consider the keys known",
+                         path);
+    return true;
+}
+
+/* One line; *named remembers which keys there were. */
+static bool line_parse(struct slice line, struct account_keys *keys, unsigned *named)
+{
+    struct slice name, text;
+    enum account_key which;
+
+    if (!slice_split(line, ' ', &name, &text) || !account_key_named(name, &which) ||
+        *named & 1u << which || !account_key_parse(text, keys->secrets[which]))
         return false;
+    *named |= 1u << which;
+    return true;
+}
+
+static bool file_parse(const char *path, struct slice text, struct account_keys *keys,
+                       struct error *err)
+{
+    struct slice line;
+    unsigned named = 0;
+    bool good = true;
+
+    while (good && text.len)
+        good = slice_split(text, '\n', &line, &text) && line_parse(line, keys, &named);
+    if (!good || !(named & 1u << ACCOUNT_KEY_PRIMARY))
+        return error_set(err, ERROR_CONFIGURATION,
+                         "file \"%s\" holds no keys: remove it to have new ones made", path);
+    return true;
+}
+
+static bool file_read(const char *path, struct account_keys *keys, struct error *err)
+{
+    CLEANUP(secret_done) struct buf text;
+
+    buf_init(&text, FILE_BYTES_MAX);
+    return server_file_read(path, &text, err) && file_parse(path, buf_slice(&text), keys, err);
+}
+
+bool keys_write_file(const char *path, const struct account_keys *keys, struct error *err)
+{
+    CLEANUP(secret_done) struct buf text, present;
+    char key[ACCOUNT_KEY_TEXT_SIZE];
+
+    buf_init(&text, FILE_BYTES_MAX);
+    buf_init(&present, FILE_BYTES_MAX);
+    for (size_t i = 0; i < ACCOUNT_KEYS; i++) {
+        account_key_format(keys->secrets[i], key);
+        buf_printf(&text, "%s %s\n", account_key_name((enum account_key)i), key);
     }
+    OPENSSL_cleanse(key, sizeof key);
+    if (server_file_read(path, &present, err) && slice_equal(buf_slice(&present), buf_slice(&text)))
+        return true;
+    return server_file_write_private(path, buf_slice(&text), err);
+}
+
+/* --- The account ----------------------------------------------------------------------------- */
+
+/* Gives the account, which may not exist, keys: those of the file as far as it has them. */
+static bool account_key(struct catalogue *catalogue, const struct account *account,
+                        const char *path, struct account **ret_account, struct error *err)
+{
+    CLEANUP(account_keys_done) struct account_keys keys;
+    struct slice id = SLICE(CATALOGUE_ACCOUNT_DEFAULT);
+
+    account_keys_make(&keys);
+    if (path && !file_read(path, &keys, err))
+        return false;
+    if (account)
+        return catalogue_account_set_keys(catalogue, id, &keys, ret_account, err);
+    return catalogue_account_create_keyed(catalogue, id, SLICE_NONE, &keys, ret_account, err);
+}
+
+/* The default account, with keys. path: of a file that is there, else NULL. */
+static bool account_settle(struct catalogue *catalogue, const char *path,
+                           struct account **ret_account, struct error *err)
+{
+    CLEANUP(account_unref) struct account *account = NULL;
+
+    if (!catalogue_account_open(catalogue, SLICE(CATALOGUE_ACCOUNT_DEFAULT), &account, err) &&
+        err->code != ERROR_NOT_FOUND)
+        return false;
+    if (!account || !account_keys(account))
+        return account_key(catalogue, account, path, ret_account, err);
+    *ret_account = TAKE(account);
+    return true;
+}
+
+bool keys_load(struct catalogue *catalogue, const char *directory, struct keys *ret_keys,
+               struct error *err)
+{
+    CLEANUP(account_unref) struct account *account = NULL;
+    struct keys keys = {0};
+    bool there = false;
+
+    if (directory && (!path_make(directory, &keys, err) || !file_look(keys.path, &there, err)))
+        return false;
+    if (!account_settle(catalogue, there ? keys.path : NULL, &account, err))
+        return false;
+    if (directory && !keys_write_file(keys.path, account_keys(account), err))
+        return false;
+    account_key_format(account_keys(account)->secrets[ACCOUNT_KEY_PRIMARY], keys.primary);
     *ret_keys = keys;
+    OPENSSL_cleanse(&keys, sizeof keys);
     return true;
 }

@@ -1,25 +1,28 @@
-/* Keys: the secrets clients sign their requests with.
+/* Keys: the secrets of the default account, which clients sign their requests with.
  *
- * One primary key, made at random at the first start and kept in the file `keys` beside the data,
- * readable by its owner only. Without a directory it is made anew each time. In development mode
- * the public emulator key stands in its place; server/ sees to it that this stays on loopback. */
+ * The catalogue keeps them. Beside the data, if there is a directory, the file `keys` is a copy for
+ * the owner to read: mode 0600, one `name key` a line. Whoever rotates a key writes it anew. In
+ * development mode the public emulator key is accepted besides; server/ sees to it that this stays
+ * on loopback. */
 #pragma once
 
-#include "base/error.h"
-
-enum {
-    KEYS_SECRET_BYTES = 64,
-    KEYS_TEXT_SIZE = 89, /* base64 of a secret, and a NUL */
-};
-
-/* The well-known key of the Cosmos DB emulator: no secret. */
-extern const char keys_emulator[KEYS_TEXT_SIZE];
+#include "container/catalogue.h"
 
 struct keys {
-    char primary[KEYS_TEXT_SIZE];
-    char path[256]; /* the file it is kept in; empty: none */
+    char primary[ACCOUNT_KEY_TEXT_SIZE]; /* as text */
+    char path[256];                      /* of the file; empty: there is none */
 };
 
-/* directory may be NULL. ERROR_SYSTEM: the file cannot be read or written; ERROR_CONFIGURATION: it
- * holds something else or others may read it. */
-NODISCARD bool keys_load(const char *directory, struct keys *ret_keys, struct error *err);
+/* Makes sure that the default account is there and has keys, and that the file, if there is a
+ * directory (else NULL), shows them. An account without keys gets those of a file that is there
+ * already, from before the catalogue kept them, and new ones for those it does not name.
+ *
+ * ERROR_SYSTEM: the file cannot be read or written; ERROR_CONFIGURATION: others may read it, or it
+ * holds something else at a time when it is needed. What the catalogue may answer. */
+NODISCARD bool keys_load(struct catalogue *catalogue, const char *directory, struct keys *ret_keys,
+                         struct error *err);
+
+/* Writes the file, whole or not at all; nothing happens if it says the same already. ERROR_SYSTEM.
+ */
+NODISCARD bool keys_write_file(const char *path, const struct account_keys *keys,
+                               struct error *err);

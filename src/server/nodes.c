@@ -10,8 +10,8 @@ struct nodes {
 };
 
 /* Where data goes when nobody said: server.directory, else what the XDG base directories say. */
-static bool default_url(const struct settings *settings, struct arena *arena, const char **ret_url,
-                        struct error *err)
+static bool default_directory(const struct settings *settings, struct arena *arena,
+                              const char **ret_directory, struct error *err)
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     char path[PATH_MAX];
@@ -28,8 +28,16 @@ static bool default_url(const struct settings *settings, struct arena *arena, co
                          "there is no place for data: HOME is not set, and no --node is given");
     if (length < 0 || (size_t)length >= sizeof path)
         return error_set(err, ERROR_CONFIGURATION, "the path of the data directory is too long");
-    *ret_url = arena_text(arena, arena_printf(arena, "rocksdb:%s", path));
+    *ret_directory = arena_text(arena, slice_of_text(path));
     return true;
+}
+
+/* The directory a URL names; NULL for an engine that has none. */
+static const char *url_directory(const char *url)
+{
+    static const char scheme[] = "rocksdb:";
+
+    return strncmp(url, scheme, sizeof scheme - 1) == 0 ? url + sizeof scheme - 1 : NULL;
 }
 
 static bool node_open(struct nodes *nodes, const char *name, const char *url,
@@ -43,8 +51,8 @@ static bool node_open(struct nodes *nodes, const char *name, const char *url,
     nodes->count++;
     log_event(options->log, LOG_INFO, "node opened", LOG_TEXT("node", name),
               LOG_SLICE("url", engine_name(member->engine)));
-    if (!nodes->directory && slice_starts_with(slice_of_text(url), SLICE("rocksdb:")))
-        nodes->directory = url + strlen("rocksdb:");
+    if (!nodes->directory)
+        nodes->directory = url_directory(url);
     return true;
 }
 
@@ -68,10 +76,12 @@ bool nodes_open(const struct settings *settings, struct log *log, struct nodes *
         if (!node_open(nodes, settings->nodes[i].name, settings->nodes[i].url, &options, err))
             return false;
     if (settings->node_count == 0) {
-        const char *url;
+        const char *directory;
 
-        if (!default_url(settings, arena, &url, err) ||
-            !node_open(nodes, "local", url, &options, err))
+        if (!default_directory(settings, arena, &directory, err) ||
+            !node_open(nodes, "local",
+                       arena_text(arena, arena_printf(arena, "rocksdb:%s", directory)), &options,
+                       err))
             return false;
     }
     *ret_nodes = TAKE(nodes);
@@ -101,6 +111,22 @@ const struct nodes_member *nodes_at(const struct nodes *nodes, size_t index)
 const char *nodes_directory(const struct nodes *nodes)
 {
     return nodes->directory;
+}
+
+bool nodes_find_directory(const struct settings *settings, struct arena *arena,
+                          const char **ret_directory, struct error *err)
+{
+    if (settings->node_count == 0)
+        return default_directory(settings, arena, ret_directory, err);
+    for (size_t i = 0; i < settings->node_count; i++) {
+        const char *directory = url_directory(settings->nodes[i].url);
+
+        if (directory) {
+            *ret_directory = directory;
+            return true;
+        }
+    }
+    return error_set(err, ERROR_CONFIGURATION, "none of the nodes is a rocksdb: node");
 }
 
 /* Listing the partitions asks the store itself, so a server that is gone is noticed here. */

@@ -26,6 +26,11 @@ const struct nodes_member *nodes_at(const struct nodes *nodes, size_t index);
  * there is none. */
 const char *nodes_directory(const struct nodes *nodes);
 
+/* The same directory as settings say, without opening anything: for whoever looks into it while no
+ * server runs. In arena or in the settings. ERROR_CONFIGURATION when there is none. */
+NODISCARD bool nodes_find_directory(const struct settings *settings, struct arena *arena,
+                                    const char **ret_directory, struct error *err);
+
 /* Whether every node serves every partition it holds. Blocks as long as a node does. An error says
  * which does not and why. */
 NODISCARD bool nodes_ready(const struct nodes *nodes, struct error *err);

@@ -21,6 +21,7 @@ enum { BODY_MAX = 4096, QUOTED_MAX = 512 };
 
 static const char type_json[] = "application/json";
 static const char type_metrics[] = "text/plain; version=0.0.4";
+static const char type_pem[] = "application/pem-certificate-chain";
 
 /* Quotes for JSON. Bytes that are not plain ASCII become '?': what is quoted here comes from a
  * request line and need not be text at all. */
@@ -134,35 +135,18 @@ static void probe_start(struct net_http_request *request, const struct metrics_s
     }
 }
 
-/* Whether the path is one of the NoSQL API's: the account itself, or below one of its roots. */
-static bool path_is_resource(struct slice path)
+static void respond_authority(struct net_http_request *request, struct certificate *certificate)
 {
-    static const char *const roots[] = {"dbs", "offers", "media", "addresses"};
-    struct slice root, rest;
-
-    if (path.len == 0 || path.data[0] != '/')
-        return false;
-    path = slice_skip(path, 1);
-    if (path.len == 0)
-        return true;
-    root = slice_split(path, '/', &root, &rest) ? root : path;
-    for (size_t i = 0; i < ARRAY_LEN(roots); i++)
-        if (slice_equal(root, slice_of_text(roots[i])))
-            return true;
-    return false;
-}
-
-static void refuse(struct net_http_request *request)
-{
+    CLEANUP(buf_done) struct buf body;
     struct error err;
 
-    if (path_is_resource(request->path))
-        error_set(&err, ERROR_NOT_SUPPORTED,
-                  "this version of Orrery does not serve the NoSQL API yet: no account, databases "
-                  "or containers");
-    else
-        error_set(&err, ERROR_NOT_FOUND, "there is nothing at %.*s",
-                  (int)MIN(request->path.len, (size_t)100), (const char *)request->path.data);
+    buf_init(&body, BUF_DEFAULT_MAX);
+    if (certificate_authority(certificate, &body)) {
+        respond(request, 200, type_pem, NULL, &body);
+        return;
+    }
+    error_set(&err, ERROR_NOT_FOUND,
+              "the certificate is the operator's (tls.certificate): ask them who signed it");
     respond_error(request, &err, NULL);
 }
 
@@ -173,8 +157,9 @@ void probes_handle(struct net_http_request *request, void *context)
         slice_equal(request->method, SLICE("GET")) || slice_equal(request->method, SLICE("HEAD"));
     bool ready = slice_equal(request->path, SLICE("/ready"));
     bool metrics = slice_equal(request->path, SLICE("/metrics"));
+    bool authority = slice_equal(request->path, SLICE("/_orrery/ca.pem"));
 
-    if ((ready || metrics) && !reads) {
+    if ((ready || metrics || authority) && !reads) {
         struct error err;
 
         error_set(&err, ERROR_METHOD_NOT_ALLOWED, "%.*s can only be read",
@@ -182,7 +167,9 @@ void probes_handle(struct net_http_request *request, void *context)
         respond_error(request, &err, "GET, HEAD");
     } else if (ready || metrics) {
         probe_start(request, &probes->sources, ready ? PROBE_READY : PROBE_METRICS);
+    } else if (authority) {
+        respond_authority(request, probes->certificate);
     } else {
-        refuse(request);
+        rest_handle(request, probes->rest);
     }
 }

@@ -34,24 +34,12 @@ void server_signals_block(void)
 
 /* --- Start ----------------------------------------------------------------------------------- */
 
-/* The fronts to come: an address given for one is refused rather than ignored. */
-static bool fronts_exist(const struct settings *settings, struct error *err)
-{
-    const struct {
-        const char *name, *listen;
-    } fronts[] = {
-        {"mongo", settings->mongo_listen},
-        {"table", settings->table_listen},
-        {"gremlin", settings->gremlin_listen},
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(fronts); i++)
-        if (strcmp(fronts[i].listen, "off") != 0)
-            return error_set(err, ERROR_NOT_SUPPORTED,
-                             "the %s front does not exist yet: leave --%s out, or set it to off",
-                             fronts[i].name, fronts[i].name);
-    return true;
-}
+/* A place to listen, and the option that names it. */
+struct front {
+    const char *name;
+    const char *listen; /* "off", or an address */
+    bool exists;
+};
 
 static bool address_is_loopback(const struct net_address *address)
 {
@@ -60,41 +48,68 @@ static bool address_is_loopback(const struct net_address *address)
     return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
 }
 
-static bool rest_address(const struct settings *settings, struct net_address *ret_address,
-                         struct error *err)
+/* A key everybody knows is no key, so an address that others reach has to be wanted twice. */
+static bool front_check(const struct front *front, const struct settings *settings,
+                        struct net_address *ret_address, struct error *err)
 {
     struct net_address address;
 
-    if (!net_address_parse(slice_of_text(settings->rest_listen), &address, err))
-        return error_prefix(err, "--rest");
-    if (settings->server_dev && !address_is_loopback(&address))
-        return error_set(
-            err, ERROR_CONFIGURATION,
-            "--dev accepts a key everybody knows, so the REST front may only listen on "
-            "a loopback address, not \"%s\": use --no-dev, or --rest 127.0.0.1:PORT",
-            settings->rest_listen);
+    if (!net_address_parse(slice_of_text(front->listen), &address, err))
+        return error_prefix(err, "--%s", front->name);
+    if (settings->server_dev && !settings->server_dev_anywhere && !address_is_loopback(&address))
+        return error_set(err, ERROR_CONFIGURATION,
+                         "--dev accepts a key everybody knows, so --%s has to be a loopback "
+                         "address, not \"%s\": use --no-dev, or --set server.dev_anywhere=true if "
+                         "everybody there may read and change everything",
+                         front->name, front->listen);
+    /* a front to come is refused rather than ignored */
+    if (!front->exists)
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "the %s front does not exist yet: leave --%s out, or set it to off",
+                         front->name, front->name);
     *ret_address = address;
     return true;
 }
 
-struct certificate_source server_certificate_source(const struct server *server)
+/* Writes ret_rest unless the REST front is off. */
+static bool fronts_check(const struct settings *settings, struct net_address *ret_rest,
+                         struct error *err)
 {
-    return (struct certificate_source){
+    const struct front fronts[] = {
+        {"rest", settings->rest_listen, true},
+        {"mongo", settings->mongo_listen, false},
+        {"table", settings->table_listen, false},
+        {"gremlin", settings->gremlin_listen, false},
+    };
+    struct net_address addresses[ARRAY_LEN(fronts)];
+
+    for (size_t i = 0; i < ARRAY_LEN(fronts); i++)
+        if (strcmp(fronts[i].listen, "off") != 0 &&
+            !front_check(&fronts[i], settings, &addresses[i], err))
+            return false;
+    if (strcmp(settings->rest_listen, "off") != 0)
+        *ret_rest = addresses[0];
+    return true;
+}
+
+static bool certificate_prepare(struct server *server, struct error *err)
+{
+    server->certificate_source = (struct certificate_source){
         .certificate_path = server->settings->tls_certificate,
         .key_path = server->settings->tls_key,
-        .directory = nodes_directory(server->nodes),
+        .names = server->settings->tls_names,
+        .account_suffix = server->settings->account_host_suffix,
+        .log = server->log,
     };
+    return certificate_new(&server->certificate_source, &server->certificate, err);
 }
 
 static bool secrets_load(struct server *server, struct net_tls_context **ret_tls, struct error *err)
 {
-    const struct certificate_source source = server_certificate_source(server);
+    const char *directory = nodes_directory(server->nodes);
 
-    if (server->settings->server_dev)
-        memcpy(server->keys.primary, keys_emulator, sizeof keys_emulator);
-    else if (!keys_load(source.directory, &server->keys, err))
-        return false;
-    return certificate_load(&source, clock_wall_ms(), ret_tls, err);
+    return keys_load(store_catalogue(server->store), directory, &server->keys, err) &&
+           certificate_load(server->certificate, directory, clock_wall_ms(), ret_tls, err);
 }
 
 static struct net_http_settings http_settings(const struct settings *settings)
@@ -138,7 +153,16 @@ static bool threads_start(struct server *server, struct error *err)
     if (!net_loops_new((size_t)settings->net_loops, &server->loops, err))
         return false;
     server->workers = net_workers_new(&workers);
+    server->rest_front = rest_new(&(struct rest_options){
+        .services = store_services(server->store, server->workers, server->log),
+        .dev = settings->server_dev,
+        .consistency = (enum rest_consistency)settings->account_consistency,
+        .accounts_by_use = settings->account_by_use,
+        .host_suffix = settings->account_host_suffix,
+    });
+    server->probes.rest = server->rest_front;
     server->http = net_http_new(server->loops, &http, probes_handle, &server->probes);
+    server->probes.certificate = server->certificate;
     sources->http = server->http;
     sources->workers = server->workers;
     sources->nodes = server->nodes;
@@ -165,6 +189,11 @@ static bool rest_listen(struct server *server, const struct net_address *address
     log_event(server->log, LOG_INFO, "listening", LOG_TEXT("front", "rest"),
               LOG_TEXT("address", where),
               LOG_INT("port", net_address_port(net_listener_address(server->rest))));
+    if (server->settings->server_dev && !address_is_loopback(address))
+        log_event(server->log, LOG_WARNING,
+                  "everybody who reaches this address can read and change everything",
+                  LOG_TEXT("front", "rest"), LOG_TEXT("address", where),
+                  LOG_TEXT("because", "server.dev and server.dev_anywhere"));
     return true;
 }
 
@@ -178,7 +207,7 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
 
     server->settings = settings;
     server->log = log;
-    if (!fronts_exist(settings, err) || (rest && !rest_address(settings, &address, err)))
+    if (!fronts_check(settings, &address, err) || !certificate_prepare(server, err))
         return false;
     if (!nodes_open(settings, log, &server->nodes, err) ||
         !store_open(settings, server->nodes, log, &server->store, err) ||
@@ -195,10 +224,14 @@ void server_free(struct server *server)
         return;
     net_listener_free(server->rest);
     net_workers_free(server->workers);
+    if (server->rest_front)
+        rest_wait(server->rest_front);
     net_loops_free(server->loops);
     net_http_free(server->http);
+    rest_free(server->rest_front);
     store_close(server->store);
     nodes_close(server->nodes);
+    certificate_free(server->certificate);
     OPENSSL_cleanse(&server->keys, sizeof server->keys);
     memory_free(server);
 }
@@ -207,10 +240,10 @@ void server_free(struct server *server)
 
 bool server_reload(struct server *server, struct error *err)
 {
-    const struct certificate_source source = server_certificate_source(server);
     CLEANUP(net_tls_context_unref) struct net_tls_context *tls = NULL;
 
-    if (!certificate_load(&source, clock_wall_ms(), &tls, err))
+    if (!certificate_load(server->certificate, nodes_directory(server->nodes), clock_wall_ms(),
+                          &tls, err))
         return false;
     if (server->rest)
         net_listener_set_tls(server->rest, tls);

@@ -17,12 +17,12 @@ struct server {
     struct nodes *nodes;
     struct store *store;
     struct keys keys;
+    struct certificate_source certificate_source;
+    struct certificate *certificate;
     struct net_loops *loops;
     struct net_workers *workers;
     struct net_http *http;
+    struct rest *rest_front;
     struct net_listener *rest; /* NULL: off */
     struct probes probes;
 };
-
-/* Where the certificate comes from. */
-struct certificate_source server_certificate_source(const struct server *server);

@@ -25,6 +25,15 @@ static struct catalogue_limits limits_of(const struct settings *settings)
     limits.account_resources_max = (uint32_t)settings->account_resources_max;
     limits.shared_containers_max = (uint32_t)settings->database_shared_containers_max;
     limits.container_partitions_max = (uint32_t)settings->container_partitions_max;
+    limits.account_children_max = (uint32_t)settings->account_children_max;
+    limits.users_max = (uint32_t)settings->database_users_max;
+    limits.encryption_keys_max = (uint32_t)settings->database_encryption_keys_max;
+    limits.permissions_max = (uint32_t)settings->user_permissions_max;
+    limits.procedures_max = (uint32_t)settings->container_procedures_max;
+    limits.triggers_max = (uint32_t)settings->container_triggers_max;
+    limits.functions_max = (uint32_t)settings->container_functions_max;
+    limits.script_bytes_max = (uint32_t)settings->script_bytes_max;
+    limits.resource_bytes_max = (uint32_t)settings->resource_bytes_max;
     limits.unlimited_ru_min = (uint64_t)settings->container_unlimited_ru_min;
     limits.fixed_ru_max = (uint64_t)settings->container_fixed_ru_max;
     limits.fixed_bytes_max = (uint64_t)settings->container_fixed_bytes_max;
@@ -115,12 +124,16 @@ struct catalogue *store_catalogue(struct store *store)
     return store->catalogue;
 }
 
-struct meters *store_meters(struct store *store)
+struct front_services store_services(struct store *store, struct net_workers *workers,
+                                     struct log *log)
 {
-    return store->meters;
-}
-
-struct item_gates *store_gates(struct store *store)
-{
-    return store->gates;
+    return (struct front_services){
+        .catalogue = store->catalogue,
+        .meters = store->meters,
+        .gates = store->gates,
+        .clock = &clock_system,
+        .workers = workers,
+        .log = log,
+        .burst_seconds = store->burst_seconds,
+    };
 }

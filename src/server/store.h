@@ -2,9 +2,7 @@
  * the caretaker that works in the background. */
 #pragma once
 
-#include "container/catalogue.h"
-#include "container/items.h"
-#include "container/meters.h"
+#include "front/front.h"
 #include "server/nodes.h"
 #include "server/settings.h"
 
@@ -17,5 +15,7 @@ void store_close(struct store *store); /* NULL is fine */
 CLEANUP_FN(struct store *, store_close)
 
 struct catalogue *store_catalogue(struct store *store);
-struct meters *store_meters(struct store *store);
-struct item_gates *store_gates(struct store *store);
+
+/* What the fronts are handed; borrowed while the store is open. */
+struct front_services store_services(struct store *store, struct net_workers *workers,
+                                     struct log *log);

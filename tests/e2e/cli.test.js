@@ -7,7 +7,8 @@ import { orrery, root } from './server.js';
 
 test('help texts go to standard output with exit code 0', async () => {
   for (const args of [[], ['help'], ['--help'], ['-h'], ['serve', '--help'], ['serve', '-h'], ['version', '--help'],
-    ['help', '--help'], ['help', 'serve'], ['help', 'version'], ['help', 'settings'], ['help', 'errors']]) {
+    ['certificate', '--help'], ['help', '--help'], ['help', 'certificate'], ['help', 'serve'], ['help', 'version'],
+    ['help', 'settings'], ['help', 'errors'], ['help', 'api']]) {
     const result = await orrery(args);
     assert.equal(result.code, 0, args.join(' '));
     assert.ok(result.out.length > 50, args.join(' '));
@@ -40,6 +41,9 @@ test('wrong usage exits with 2 and a hint', async () => {
     [['serve', '--node', 'x'], /--node takes NAME=URL/],
     [['serve', '-x'], /no option "-x"/],
     [['serve', '--config', '/nowhere.conf'], /nowhere\.conf": No such file/],
+    [['certificate'], /takes export or show/],
+    [['certificate', 'burn'], /takes export or show, not "burn"/],
+    [['certificate', 'show', 'export'], /takes one word/],
     [['frobnicate'], /`orrery help` lists them/],
   ]) {
     const result = await orrery(args);
@@ -49,8 +53,8 @@ test('wrong usage exits with 2 and a hint', async () => {
   }
 });
 
-for (const topic of ['settings', 'errors'])
-  test(`docs/${topic}.md says what the program says (else: make docs)`, async () => {
+for (const [topic, page] of [['settings', 'settings'], ['errors', 'errors'], ['api', 'compatibility']])
+  test(`docs/${page}.md says what the program says (else: make docs)`, async () => {
     const { out } = await orrery(['help', topic, '--markdown']);
-    assert.equal(readFileSync(join(root, 'docs', `${topic}.md`), 'utf8'), out);
+    assert.equal(readFileSync(join(root, 'docs', `${page}.md`), 'utf8'), out);
   });

@@ -30,6 +30,18 @@ test('/ready follows the PostgreSQL server down and up again', async (t) => {
   assert.deepEqual(await server.stop(), { code: 0, signal: null });
 });
 
+test('a key without a file to be in is the same after a restart', async (t) => {
+  const postgres = await Postgres.start(t);
+  const keys = [];
+  for (let start = 0; start < 2; start++) {
+    const server = await Server.start(t, ['--node', `a=${postgres.url}`, ...quick]);
+    assert.match(server.out, /kept with the data/);
+    keys.push(/AccountKey=([^;]{88});/.exec(server.out)[1]);
+    await server.stop();
+  }
+  assert.equal(keys[0], keys[1]);
+});
+
 test('a second process on the same PostgreSQL node is refused, and the first goes on', async (t) => {
   const postgres = await Postgres.start(t);
   const first = await Server.start(t, ['--node', `a=${postgres.url}`, ...quick]);

@@ -2,7 +2,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
@@ -57,11 +57,24 @@ test('a second start of the same directory keeps key and certificate', async (t)
 test('secrets are readable by their owner only, and not printed', async (t) => {
   const directory = join(scratch(t), 'data');
   const server = await Server.start(t, ['--node', `local=rocksdb:${directory}`]);
-  for (const name of ['keys', 'tls/key.pem']) assert.equal(statSync(join(directory, name)).mode & 0o777, 0o600);
-  const key = readFileSync(join(directory, 'keys'), 'utf8').split(/\s+/)[1];
-  assert.equal(Buffer.from(key, 'base64').length, 64);
-  assert.ok(!(server.out + server.err).includes(key));
+  for (const name of ['keys', 'tls/ca.key', 'tls/server.pem']) assert.equal(statSync(join(directory, name)).mode & 0o777, 0o600);
+  const lines = readFileSync(join(directory, 'keys'), 'utf8').trim().split('\n').map((line) => line.split(' '));
+  assert.deepEqual(lines.map(([name]) => name), ['primary', 'secondary', 'primary-readonly', 'secondary-readonly']);
+  for (const [, key] of lines) {
+    assert.equal(Buffer.from(key, 'base64').length, 64);
+    assert.ok(!(server.out + server.err).includes(key));
+  }
   assert.match(server.out, /key +in the file .*keys/);
+});
+
+test('the file of keys comes back when it is lost, with --dev too', async (t) => {
+  const directory = join(scratch(t), 'data');
+  const node = ['--node', `local=rocksdb:${directory}`];
+  await (await Server.start(t, node)).stop();
+  const keys = readFileSync(join(directory, 'keys'), 'utf8');
+  rmSync(join(directory, 'keys'));
+  await (await Server.start(t, [...node, '--dev'])).stop();
+  assert.equal(readFileSync(join(directory, 'keys'), 'utf8'), keys);
 });
 
 test('the banner of --dev holds a connection string that clients take as it is', async (t) => {
@@ -84,9 +97,9 @@ test('log.format=human is for people wherever it goes', async (t) => {
   assert.match(server.err, /^\d\d:\d\d:\d\d\.\d{3} listening front=rest /m);
 });
 
-test('/ready and /metrics can only be read', async (t) => {
+test('/ready, /metrics and the authority can only be read', async (t) => {
   const server = await Server.start(t);
-  for (const path of ['/ready', '/metrics']) {
+  for (const path of ['/ready', '/metrics', '/_orrery/ca.pem']) {
     const answer = await server.get(path, { method: 'POST', body: 'x' });
     assert.equal(answer.status, 405);
     assert.equal(answer.headers.get('allow'), 'GET, HEAD');
@@ -99,11 +112,13 @@ test('what does not exist is a named error in JSON with an activity id', async (
   const server = await Server.start(t);
   for (const [path, status, code] of [
     ['/nowhere/"quoted"', 404, 'NotFound'],
-    ['/readyx', 404, 'NotFound'],
-    ['/', 501, 'NotImplemented'],
-    ['/dbs', 501, 'NotImplemented'],
-    ['/dbs/d/colls/c/docs', 501, 'NotImplemented'],
-    ['/offers', 501, 'NotImplemented'],
+    ['/readyx', 403, 'Forbidden'], // no account of that name
+    ['/', 401, 'Unauthorized'],
+    ['/dbs', 401, 'Unauthorized'],
+    ['/dbs/', 400, 'BadRequest'],
+    ['/dbs/d/nothing', 404, 'NotFound'],
+    ['/dbs/d/colls/c/docs', 401, 'Unauthorized'],
+    ['/offers', 401, 'Unauthorized'],
   ]) {
     const answer = await server.get(path);
     assert.equal(answer.status, status, path);
@@ -221,7 +236,7 @@ test('a port takes https too, with a certificate for localhost', async (t) => {
   const server = await Server.start(t);
   const shown = await certificate(server.port);
   assert.equal(shown.subject.CN, 'localhost');
-  assert.match(shown.subjectaltname, /DNS:localhost, IP Address:127\.0\.0\.1, IP Address:0:0:0:0:0:0:0:1/);
+  assert.match(shown.subjectaltname, /DNS:localhost, DNS:\*\.localhost, IP Address:127\.0\.0\.1, IP Address:0:0:0:0:0:0:0:1/);
   assert.equal(shown.bits, 256);
 });
 

@@ -15,6 +15,7 @@ enum {
      * acknowledged is there. */
     WAL_TOLERATE_INCOMPLETE_TAIL = 0,
     WAL_DROP_BEHIND_DAMAGE = 2,
+    METADATA_BLOCK_BYTES = 4096,
     WAL_BYTES_MAX = 128 * 1024 * 1024, /* bounds recovery */
     LOG_WARN = 2,
 };
@@ -53,6 +54,13 @@ static void table_options_set(rocksdb_options_t *native, rocksdb_cache_t *cache)
     rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1);
     rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(table, 1);
     rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(table, 1);
+    /* The cache is cut into shards of a 64th, and what does not fit into one is read from the file
+     * and unpacked for every get: index and filter of a large file must come in parts. */
+    rocksdb_block_based_options_set_index_type(
+        table, rocksdb_block_based_table_index_type_two_level_index_search);
+    rocksdb_block_based_options_set_partition_filters(table, 1);
+    rocksdb_block_based_options_set_metadata_block_size(table, METADATA_BLOCK_BYTES);
+    rocksdb_block_based_options_set_pin_top_level_index_and_filter(table, 1);
     rocksdb_block_based_options_set_format_version(table, 5);
     rocksdb_options_set_block_based_table_factory(native, table);
     rocksdb_block_based_options_destroy(table);

@@ -1,123 +1,14 @@
 #include "container/catalogue.h"
 
 #include "base/thread.h"
+#include "support/catalogue_bench.h"
 #include "support/check.h"
 #include "support/documents.h"
-#include "support/fault_engine.h"
-#include "support/postgres.h"
-#include "support/scratch.h"
 
 #include <sched.h>
 #include <stdatomic.h>
 
-/* A node, and the catalogue that is open on it. */
-struct bench {
-    struct scratch scratch;
-    struct arena *arena;
-    struct slice url;      /* none: in memory, where the engine outlives catalogues */
-    struct engine *engine; /* in memory: a fault engine */
-    struct cluster *cluster;
-    struct catalogue *catalogue;
-    struct catalogue_limits limits;
-};
-
-static void bench_open(struct bench *bench)
-{
-    struct error err;
-
-    if (bench->url.data)
-        assert_ok(engine_open(bench->url, &(struct engine_options){0}, &bench->engine, &err), &err);
-    bench->cluster = cluster_new(NULL);
-    assert_ok(cluster_add(bench->cluster, "a", bench->engine, &err), &err);
-    assert_ok(catalogue_open(&(struct catalogue_options){.cluster = bench->cluster,
-                                                         .limits = &bench->limits,
-                                                         .purge_by_hand = true},
-                             &bench->catalogue, &err),
-              &err);
-}
-
-static void bench_close(struct bench *bench)
-{
-    catalogue_close(TAKE(bench->catalogue));
-    cluster_free(TAKE(bench->cluster));
-    if (bench->url.data)
-        engine_close(TAKE(bench->engine));
-}
-
-static void bench_reopen(struct bench *bench)
-{
-    bench_close(bench);
-    bench_open(bench);
-}
-
-static struct bench *bench_new(void)
-{
-    struct bench *bench = MEMORY_NEW(struct bench);
-
-    bench->arena = arena_new();
-    bench->limits = CATALOGUE_LIMITS_DEFAULT;
-    scratch_init(&bench->scratch);
-    return bench;
-}
-
-static int setup_memory(void **state)
-{
-    struct bench *bench = bench_new();
-    struct engine *inner;
-    struct error err;
-
-    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &inner, &err), &err);
-    bench->engine = fault_engine_new(inner);
-    bench_open(bench);
-    *state = bench;
-    return 0;
-}
-
-static int setup_rocksdb(void **state)
-{
-    struct bench *bench = bench_new();
-
-    bench->url = arena_printf(bench->arena, "rocksdb:%s/node", bench->scratch.path);
-    bench_open(bench);
-    *state = bench;
-    return 0;
-}
-
-/* The initial state is the server. */
-static int setup_postgresql(void **state)
-{
-    struct bench *bench = bench_new();
-
-    bench->url = arena_copy(bench->arena, slice_of_text(postgres_fresh_url(*state)));
-    bench_open(bench);
-    *state = bench;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct bench *bench = *state;
-
-    bench_close(bench);
-    engine_close(bench->engine);
-    scratch_done(&bench->scratch);
-    arena_free(bench->arena);
-    memory_free(bench);
-    return 0;
-}
-
 /* --- Short words for what the stories do ----------------------------------------------------- */
-
-static void make_account(struct bench *bench, const char *id)
-{
-    CLEANUP(account_unref) struct account *account = NULL;
-    struct error err;
-
-    assert_ok(catalogue_account_create(bench->catalogue, slice_of_text(id),
-                                       document_of(bench->arena, "{\"key\":\"secret\"}"), &account,
-                                       &err),
-              &err);
-}
 
 static bool try_database(struct bench *bench, const char *account, const char *id, int64_t ru,
                          struct error *err)
@@ -129,13 +20,6 @@ static bool try_database(struct bench *bench, const char *account, const char *i
                                      &request, &database, err);
 }
 
-static void make_database(struct bench *bench, const char *account, const char *id, int64_t ru)
-{
-    struct error err;
-
-    assert_ok(try_database(bench, account, id, ru, &err), &err);
-}
-
 static bool try_container(struct bench *bench, const char *account, const char *database,
                           const char *json, const struct offer_request *request, struct error *err)
 {
@@ -144,17 +28,6 @@ static bool try_container(struct bench *bench, const char *account, const char *
     return catalogue_container_create(bench->catalogue, slice_of_text(account),
                                       slice_of_text(database), document_of(bench->arena, json),
                                       request, &container, err);
-}
-
-#define BODY(id) "{\"id\":\"" id "\",\"partitionKey\":{\"paths\":[\"/pk\"]}}"
-
-static void make_container(struct bench *bench, const char *account, const char *database,
-                           const char *json, int64_t ru)
-{
-    struct offer_request request = {.given = ru > 0, .ru = ru};
-    struct error err;
-
-    assert_ok(try_container(bench, account, database, json, &request, &err), &err);
 }
 
 static struct container *open_container(struct bench *bench, const char *account,
@@ -236,9 +109,9 @@ static void everything_is_there_after_a_restart(void **state)
     struct error err;
     int64_t ts_ms;
 
-    make_account(bench, "acme");
-    make_database(bench, "acme", "shop", 0);
-    make_container(bench, "acme", "shop", BODY("orders"), 25000);
+    bench_account(bench, "acme");
+    bench_database(bench, "acme", "shop", 0);
+    bench_container(bench, "acme", "shop", BENCH_BODY("orders"), 25000);
     before = open_container(bench, "acme", "shop", "orders");
     id = arena_copy(bench->arena, container_info(before)->id);
     etag = arena_copy(bench->arena, container_info(before)->etag);
@@ -271,19 +144,19 @@ static void a_container_begins_with_as_many_partitions_as_its_throughput_needs(v
         int64_t ru;
         size_t partitions;
     } cases[] = {
-        {BODY("a"), 0, 1},     {BODY("b"), 400, 1},   {BODY("c"), 10000, 1},
-        {BODY("d"), 10100, 2}, {BODY("e"), 20000, 2}, {BODY("f"), 50100, 6},
+        {BENCH_BODY("a"), 0, 1},     {BENCH_BODY("b"), 400, 1},   {BENCH_BODY("c"), 10000, 1},
+        {BENCH_BODY("d"), 10100, 2}, {BENCH_BODY("e"), 20000, 2}, {BENCH_BODY("f"), 50100, 6},
     };
 
-    make_account(bench, "acme");
-    make_database(bench, "acme", "shop", 0);
+    bench_account(bench, "acme");
+    bench_database(bench, "acme", "shop", 0);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(container_unref) struct container *container = NULL;
         char id[2] = {(char)('a' + i), 0};
         const struct partition_span *spans;
         size_t count;
 
-        make_container(bench, "acme", "shop", cases[i].body, cases[i].ru);
+        bench_container(bench, "acme", "shop", cases[i].body, cases[i].ru);
         container = open_container(bench, "acme", "shop", id);
         spans = partition_map_spans(container_map(container), &count);
         assert_int_equal(count, cases[i].partitions);
@@ -300,12 +173,12 @@ static void a_recreated_container_has_another_rid(void **state)
     CLEANUP(container_unref) struct container *first = NULL, *second = NULL;
     struct error err;
 
-    make_account(bench, "acme");
-    make_database(bench, "acme", "shop", 0);
-    make_container(bench, "acme", "shop", BODY("orders"), 0);
+    bench_account(bench, "acme");
+    bench_database(bench, "acme", "shop", 0);
+    bench_container(bench, "acme", "shop", BENCH_BODY("orders"), 0);
     first = open_container(bench, "acme", "shop", "orders");
     assert_ok(drop_container(bench, "acme", "shop", "orders", &err), &err);
-    make_container(bench, "acme", "shop", BODY("orders"), 0);
+    bench_container(bench, "acme", "shop", BENCH_BODY("orders"), 0);
     second = open_container(bench, "acme", "shop", "orders");
     assert_false(slice_equal(container_info(first)->rid, container_info(second)->rid));
     assert_true(partition_map_spans(container_map(first), &(size_t){0})->id !=
@@ -317,10 +190,10 @@ static void a_dropped_container_is_gone_at_once_and_its_partitions_later(void **
     struct bench *bench = *state;
     struct error err;
 
-    make_account(bench, "acme");
-    make_database(bench, "acme", "shop", 0);
-    make_container(bench, "acme", "shop", BODY("orders"), 20000);
-    make_container(bench, "acme", "shop", BODY("kept"), 0);
+    bench_account(bench, "acme");
+    bench_database(bench, "acme", "shop", 0);
+    bench_container(bench, "acme", "shop", BENCH_BODY("orders"), 20000);
+    bench_container(bench, "acme", "shop", BENCH_BODY("kept"), 0);
     assert_ok(drop_container(bench, "acme", "shop", "orders", &err), &err);
     assert_false(has_container(bench, "acme", "shop", "orders"));
     assert_int_equal(partition_count(bench), 3);
@@ -337,13 +210,13 @@ static void what_was_dropped_is_purged_after_a_restart(void **state)
     struct bench *bench = *state;
     struct error err;
 
-    make_account(bench, "acme");
-    make_account(bench, "zenith");
-    make_database(bench, "acme", "shop", 0);
-    make_database(bench, "zenith", "shop", 0);
-    make_container(bench, "acme", "shop", BODY("orders"), 20000);
-    make_container(bench, "acme", "shop", BODY("other"), 20000);
-    make_container(bench, "zenith", "shop", BODY("orders"), 0);
+    bench_account(bench, "acme");
+    bench_account(bench, "zenith");
+    bench_database(bench, "acme", "shop", 0);
+    bench_database(bench, "zenith", "shop", 0);
+    bench_container(bench, "acme", "shop", BENCH_BODY("orders"), 20000);
+    bench_container(bench, "acme", "shop", BENCH_BODY("other"), 20000);
+    bench_container(bench, "zenith", "shop", BENCH_BODY("orders"), 0);
     assert_ok(drop_container(bench, "acme", "shop", "orders", &err), &err);
     assert_ok(catalogue_account_drop(bench->catalogue, SLICE("acme"), &err), &err);
     bench_reopen(bench);
@@ -361,23 +234,26 @@ static void accounts_do_not_see_each_other(void **state)
 {
     struct bench *bench = *state;
     CLEANUP(container_unref) struct container *container = NULL, *stranger = NULL;
+    char text[RID_TEXT_SIZE];
+    struct rid database;
     struct error err;
 
     for (int i = 0; i < 50; i++) {
         const char *id = arena_text(bench->arena, arena_printf(bench->arena, "account%d", i));
 
-        make_account(bench, id);
-        make_database(bench, id, "shop", 0);
+        bench_account(bench, id);
+        bench_database(bench, id, "shop", 0);
         if (i % 10 == 0)
-            make_container(bench, id, "shop", BODY("orders"), 0);
+            bench_container(bench, id, "shop", BENCH_BODY("orders"), 0);
     }
     container = open_container(bench, "account10", "shop", "orders");
+    database = rid_of_database(container_database_number(container));
     assert_false(has_container(bench, "account11", "shop", "orders"));
 
     /* Not even by the rids of another account's. */
     assert_fails(catalogue_container_open(bench->catalogue, SLICE("account20"),
-                                          slice_first(container_info(container)->rid, 6),
-                                          SLICE("orders"), &stranger, &err),
+                                          rid_format(database, text), SLICE("orders"), &stranger,
+                                          &err),
                  &err, ERROR_OWNER_NOT_FOUND);
     assert_fails(catalogue_container_open(bench->catalogue, SLICE("account20"), SLICE("shop"),
                                           container_info(container)->rid, &stranger, &err),
@@ -387,7 +263,7 @@ static void accounts_do_not_see_each_other(void **state)
     assert_true(has_container(bench, "account20", "shop", "orders"));
 
     /* The name is free again, and the new account is empty. */
-    make_account(bench, "account10");
+    bench_account(bench, "account10");
     assert_ok(catalogue_purge(bench->catalogue, &err), &err);
     assert_false(has_container(bench, "account10", "shop", "orders"));
     assert_int_equal(partition_count(bench), 4);
@@ -400,9 +276,9 @@ static void a_container_opens_by_rid_too(void **state)
     CLEANUP(database_unref) struct database *database = NULL;
     struct error err;
 
-    make_account(bench, "acme");
-    make_database(bench, "acme", "shop", 0);
-    make_container(bench, "acme", "shop", BODY("orders"), 0);
+    bench_account(bench, "acme");
+    bench_database(bench, "acme", "shop", 0);
+    bench_container(bench, "acme", "shop", BENCH_BODY("orders"), 0);
     by_name = open_container(bench, "acme", "shop", "orders");
     assert_ok(
         catalogue_database_open(bench->catalogue, SLICE("acme"), SLICE("shop"), &database, &err),
@@ -421,15 +297,15 @@ static void names_are_taken_once_and_checked(void **state)
     char name[260];
     struct error err;
 
-    make_account(bench, "acme");
-    make_database(bench, "acme", "shop", 0);
+    bench_account(bench, "acme");
+    bench_database(bench, "acme", "shop", 0);
     assert_fails(try_database(bench, "acme", "shop", 0, &err), &err, ERROR_NAME_TAKEN);
-    make_container(bench, "acme", "shop", BODY("orders"), 0);
-    assert_fails(try_container(bench, "acme", "shop", BODY("orders"), NULL, &err), &err,
+    bench_container(bench, "acme", "shop", BENCH_BODY("orders"), 0);
+    assert_fails(try_container(bench, "acme", "shop", BENCH_BODY("orders"), NULL, &err), &err,
                  ERROR_NAME_TAKEN);
-    assert_fails(try_container(bench, "acme", "none", BODY("orders"), NULL, &err), &err,
+    assert_fails(try_container(bench, "acme", "none", BENCH_BODY("orders"), NULL, &err), &err,
                  ERROR_OWNER_NOT_FOUND);
-    assert_fails(try_container(bench, "acme", "shop", BODY("or/ders"), NULL, &err), &err,
+    assert_fails(try_container(bench, "acme", "shop", BENCH_BODY("or/ders"), NULL, &err), &err,
                  ERROR_BAD_REQUEST);
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
         assert_fails(try_database(bench, "acme", wrong[i], 0, &err), &err, ERROR_BAD_REQUEST);
@@ -437,13 +313,13 @@ static void names_are_taken_once_and_checked(void **state)
     name[256] = 0;
     assert_fails(try_database(bench, "acme", name, 0, &err), &err, ERROR_BAD_REQUEST);
     name[255] = 0;
-    make_database(bench, "acme", name, 0);
+    bench_database(bench, "acme", name, 0);
 
     /* Characters count, not bytes. */
     for (int i = 0; i < 128; i++)
         memcpy(name + 2 * i, "\xC3\xA4", 2);
     name[256] = 0;
-    make_database(bench, "acme", name, 0);
+    bench_database(bench, "acme", name, 0);
     assert_int_equal(partition_count(bench), 1);
 }
 
@@ -456,18 +332,18 @@ static void counts_are_limited(void **state)
     bench->limits.accounts_max = 2;
     bench->limits.shared_containers_max = 2;
     bench_reopen(bench);
-    make_account(bench, "acme");
-    make_database(bench, "acme", "shop", 400);
-    make_container(bench, "acme", "shop", BODY("a"), 0);
-    make_container(bench, "acme", "shop", BODY("b"), 0);
-    assert_fails(try_container(bench, "acme", "shop", BODY("c"), NULL, &err), &err,
+    bench_account(bench, "acme");
+    bench_database(bench, "acme", "shop", 400);
+    bench_container(bench, "acme", "shop", BENCH_BODY("a"), 0);
+    bench_container(bench, "acme", "shop", BENCH_BODY("b"), 0);
+    assert_fails(try_container(bench, "acme", "shop", BENCH_BODY("c"), NULL, &err), &err,
                  ERROR_LIMIT_REACHED);
-    make_container(bench, "acme", "shop", BODY("c"), 400);
+    bench_container(bench, "acme", "shop", BENCH_BODY("c"), 400);
     assert_fails(try_database(bench, "acme", "more", 0, &err), &err, ERROR_LIMIT_REACHED);
-    assert_fails(try_container(bench, "acme", "shop", BODY("d"),
+    assert_fails(try_container(bench, "acme", "shop", BENCH_BODY("d"),
                                &(struct offer_request){.given = true, .ru = 400}, &err),
                  &err, ERROR_LIMIT_REACHED);
-    make_account(bench, "beta");
+    bench_account(bench, "beta");
     assert_fails(catalogue_account_create(bench->catalogue, SLICE("gamma"), SLICE_NONE,
                                           &(struct account *){NULL}, &err),
                  &err, ERROR_LIMIT_REACHED);
@@ -481,11 +357,11 @@ static void a_container_without_a_key_is_fixed(void **state)
     struct offer_request request = {.given = true, .ru = 10100};
     struct error err;
 
-    make_account(bench, "acme");
-    make_database(bench, "acme", "shop", 0);
+    bench_account(bench, "acme");
+    bench_database(bench, "acme", "shop", 0);
     assert_fails(try_container(bench, "acme", "shop", "{\"id\":\"old\"}", &request, &err), &err,
                  ERROR_BAD_REQUEST);
-    make_container(bench, "acme", "shop", "{\"id\":\"old\"}", 10000);
+    bench_container(bench, "acme", "shop", "{\"id\":\"old\"}", 10000);
     container = open_container(bench, "acme", "shop", "old");
     assert_true(container_is_fixed(container));
     assert_int_equal(span_count(container), 1);
@@ -503,9 +379,9 @@ static void replacing_a_container_changes_what_may_change(void **state)
         document_of(bench->arena, "{\"id\":\"orders\",\"partitionKey\":{\"paths\":[\"/x\"]}}");
     struct error err;
 
-    make_account(bench, "acme");
-    make_database(bench, "acme", "shop", 0);
-    make_container(bench, "acme", "shop", BODY("orders"), 0);
+    bench_account(bench, "acme");
+    bench_database(bench, "acme", "shop", 0);
+    bench_container(bench, "acme", "shop", BENCH_BODY("orders"), 0);
     before = open_container(bench, "acme", "shop", "orders");
     assert_fails(catalogue_container_replace(bench->catalogue, SLICE("acme"), SLICE("shop"),
                                              SLICE("orders"), other_key, SLICE_NONE, &after, &err),
@@ -536,10 +412,10 @@ static void a_shared_offer_reaches_the_containers_that_share_it(void **state)
     struct error err;
     size_t count;
 
-    make_account(bench, "acme");
-    make_database(bench, "acme", "shop", 500);
-    make_container(bench, "acme", "shop", BODY("sharing"), 0);
-    make_container(bench, "acme", "shop", BODY("own"), 1000);
+    bench_account(bench, "acme");
+    bench_database(bench, "acme", "shop", 500);
+    bench_container(bench, "acme", "shop", BENCH_BODY("sharing"), 0);
+    bench_container(bench, "acme", "shop", BENCH_BODY("own"), 1000);
     assert_ok(
         catalogue_offers(bench->catalogue, SLICE("acme"), bench->arena, &offers, &count, &err),
         &err);
@@ -565,9 +441,9 @@ static void throughput_above_what_the_partitions_give_is_refused_by_name(void **
     struct error err;
     struct slice rid;
 
-    make_account(bench, "acme");
-    make_database(bench, "acme", "shop", 0);
-    make_container(bench, "acme", "shop", BODY("orders"), 12000);
+    bench_account(bench, "acme");
+    bench_database(bench, "acme", "shop", 0);
+    bench_container(bench, "acme", "shop", BENCH_BODY("orders"), 12000);
     container = open_container(bench, "acme", "shop", "orders");
     rid = slice_of_text(container_offer(container)->rid);
     assert_ok(catalogue_offer_replace(bench->catalogue, SLICE("acme"), rid, &change, &offer, &err),
@@ -611,9 +487,9 @@ static void assert_consistent(struct bench *bench, bool orders_possible)
 
 static void crash_bench(struct bench *bench)
 {
-    make_account(bench, "acme");
-    make_database(bench, "acme", "shop", 0);
-    make_container(bench, "acme", "shop", BODY("kept"), 0);
+    bench_account(bench, "acme");
+    bench_database(bench, "acme", "shop", 0);
+    bench_container(bench, "acme", "shop", BENCH_BODY("kept"), 0);
 }
 
 /* Cuts the nth write of a creation, restarts, looks. */
@@ -629,7 +505,7 @@ static void create_crashes_at_every_write(void **state, enum fault_outcome outco
         unsigned before = fault_engine_count(bench->engine, FAULT_WRITES);
 
         fault_engine_fail_nth(bench->engine, FAULT_WRITES, nth, ERROR_STORE_IO, outcome);
-        made = try_container(bench, "acme", "shop", BODY("orders"), &request, &err);
+        made = try_container(bench, "acme", "shop", BENCH_BODY("orders"), &request, &err);
         fault_engine_fail_nth(bench->engine, FAULT_WRITES, 0, ERROR_STORE_IO, outcome);
         assert_true(made || fault_engine_count(bench->engine, FAULT_WRITES) >= before + nth);
         bench_close(bench);
@@ -665,7 +541,7 @@ static void drop_crashes_at_every_write(void **state, enum fault_outcome outcome
         bool dropped;
 
         if (!has_container(bench, "acme", "shop", "orders"))
-            make_container(bench, "acme", "shop", BODY("orders"), 30000);
+            bench_container(bench, "acme", "shop", BENCH_BODY("orders"), 30000);
         fault_engine_fail_nth(bench->engine, FAULT_WRITES, nth, ERROR_STORE_IO, outcome);
         dropped = drop_container(bench, "acme", "shop", "orders", &err);
         purged = dropped && catalogue_purge(bench->catalogue, &err);
@@ -700,7 +576,8 @@ static void a_creation_in_doubt_is_settled_without_a_restart(void **state)
         for (int written = 0; written < 2; written++) {
             fault_engine_fail_nth(bench->engine, FAULT_WRITES, nth, ERROR_STORE_IO,
                                   written ? FAULT_WRITTEN : FAULT_NOT_WRITTEN);
-            assert_false(try_container(bench, "acme", "shop", BODY("orders"), &request, &err));
+            assert_false(
+                try_container(bench, "acme", "shop", BENCH_BODY("orders"), &request, &err));
             assert_false(try_database(bench, "acme", "other", 0, &err));
             fault_engine_heal(bench->engine);
             while (!try_database(bench, "acme", "other", 0, &err))
@@ -723,11 +600,11 @@ static void a_full_disk_refuses_a_creation_and_leaves_nothing(void **state)
     for (unsigned nth = 1; nth <= 4; nth++) {
         fault_engine_fail_nth(bench->engine, FAULT_WRITES, nth, ERROR_STORE_FULL,
                               FAULT_NOT_WRITTEN);
-        assert_fails(try_container(bench, "acme", "shop", BODY("orders"), &request, &err), &err,
-                     ERROR_STORE_FULL);
+        assert_fails(try_container(bench, "acme", "shop", BENCH_BODY("orders"), &request, &err),
+                     &err, ERROR_STORE_FULL);
         assert_int_equal(partition_count(bench), 1);
     }
-    make_container(bench, "acme", "shop", BODY("orders"), 30000);
+    bench_container(bench, "acme", "shop", BENCH_BODY("orders"), 30000);
     assert_consistent(bench, true);
 }
 
@@ -792,15 +669,15 @@ static void readers_see_whole_states_while_everything_changes(void **state)
     for (int i = 0; i < 100; i++) {
         CLEANUP(container_unref) struct container *replaced = NULL;
 
-        make_container(bench, "acme", "shop", BODY("orders"), 20000);
+        bench_container(bench, "acme", "shop", BENCH_BODY("orders"), 20000);
         assert_ok(catalogue_container_replace(
                       bench->catalogue, SLICE("acme"), SLICE("shop"), SLICE("orders"),
-                      document_of(bench->arena, BODY("orders")), SLICE_NONE, &replaced, &err),
+                      document_of(bench->arena, BENCH_BODY("orders")), SLICE_NONE, &replaced, &err),
                   &err);
         assert_ok(drop_container(bench, "acme", "shop", "orders", &err), &err);
         assert_ok(catalogue_purge(bench->catalogue, &err), &err);
     }
-    make_container(bench, "acme", "shop", BODY("orders"), 20000);
+    bench_container(bench, "acme", "shop", BENCH_BODY("orders"), 20000);
     atomic_store(&stop, true);
     for (size_t i = 0; i < ARRAY_LEN(readers); i++)
         thread_join(&readers[i].thread);
@@ -838,7 +715,7 @@ static void a_name_is_made_once_however_many_try(void **state)
     struct maker makers[3];
     unsigned made = 0, taken = 0;
 
-    make_account(bench, "acme");
+    bench_account(bench, "acme");
     for (size_t i = 0; i < ARRAY_LEN(makers); i++) {
         makers[i] = (struct maker){.bench = bench};
         thread_start(&makers[i].thread, "maker", maker_run, &makers[i]);
@@ -851,16 +728,6 @@ static void a_name_is_made_once_however_many_try(void **state)
     assert_int_equal(made, 50);
     assert_int_equal(taken, 100);
 }
-
-#define ON(engine, story)                                                                          \
-    {                                                                                              \
-#engine ": " #story, story, setup_##engine, teardown, NULL                                 \
-    }
-#define ON_POSTGRESQL(story)                                                                       \
-    {                                                                                              \
-        "postgresql: " #story, story, setup_postgresql, teardown, server                           \
-    }
-#define ON_BOTH(story) ON(memory, story), ON(rocksdb, story)
 
 int main(void)
 {

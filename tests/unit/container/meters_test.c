@@ -1,4 +1,4 @@
-#include "container/meters.h"
+#include "container/metering.h"
 
 #include "support/check.h"
 #include "support/documents.h"

@@ -1,0 +1,31 @@
+/* Cosmos requests: what a client library of Cosmos DB sends, every one signed with the account key.
+ *
+ * Items are those of space.h, in the container bench/items: item n has its own id, and ten of them
+ * share a partition key. */
+#pragma once
+
+#include "base/buf.h"
+
+enum { COSMOS_TEMPLATES = 256 };
+
+struct cosmos_requests; /* opaque, owned */
+
+/* key is base64, as connection strings have it. */
+struct cosmos_requests *cosmos_requests_new(const char *key);
+void cosmos_requests_free(struct cosmos_requests *requests);
+
+/* Each appends one request. throughput is RU/s of the container. */
+void cosmos_database_create(struct cosmos_requests *requests, struct buf *out);
+void cosmos_container_create(struct cosmos_requests *requests, unsigned throughput,
+                             struct buf *out);
+void cosmos_item_create(struct cosmos_requests *requests, uint64_t n, struct buf *out);
+void cosmos_item_read(struct cosmos_requests *requests, uint64_t n, struct buf *out);
+
+/* The parts of item n, for a server that speaks something else; NUL-terminated, valid until the
+ * next call. */
+struct cosmos_item {
+    const char *tenant, *id;
+    struct slice json; /* about 1 KB; a NUL follows */
+};
+
+struct cosmos_item cosmos_item_parts(struct cosmos_requests *requests, uint64_t n);

@@ -1,0 +1,141 @@
+#include "pg_client.h"
+
+#include "base/memory.h"
+#include "support/postgres.h"
+
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct pg_client {
+    struct postgres *server;
+    char url[256];
+    pid_t process;
+    struct cosmos_requests *requests;
+    bool writes; /* what the connections are asked now */
+    uint64_t (*next)(void *context);
+    void *context;
+    PGconn *connections[LOAD_CONNECTIONS_MAX]; /* NULL: not made yet */
+};
+
+static void result_check(PGconn *connection, PGresult *result, ExecStatusType expected)
+{
+    if (PQresultStatus(result) != expected)
+        load_fail("PostgreSQL: %s", PQerrorMessage(connection));
+    PQclear(result);
+}
+
+/* The file is beside the socket. */
+static pid_t first_process(const struct postgres *server)
+{
+    char path[256];
+    const char *socket = postgres_socket(server);
+    FILE *file;
+    int process;
+
+    snprintf(path, sizeof path, "%.*s/data/postmaster.pid", (int)(strrchr(socket, '/') - socket),
+             socket);
+    file = fopen(path, "re");
+    if (!file || fscanf(file, "%d", &process) != 1)
+        load_fail("%s cannot be read", path);
+    fclose(file);
+    return process;
+}
+
+struct pg_client *pg_client_new(struct cosmos_requests *requests)
+{
+    struct pg_client *pg = MEMORY_NEW(struct pg_client);
+
+    pg->server = postgres_start(true);
+    pg->requests = requests;
+    pg->process = first_process(pg->server);
+    snprintf(pg->url, sizeof pg->url, "%s", postgres_fresh_url(pg->server));
+    postgres_query(pg->server,
+                   "CREATE TABLE items (pk text, id text, doc jsonb, PRIMARY KEY (pk, id))");
+    for (size_t i = 0; i < 2; i++) {
+        static const char *const names[] = {"SHOW fsync", "SHOW synchronous_commit"};
+
+        if (strcmp(postgres_query(pg->server, names[i]), "on") != 0)
+            load_fail("PostgreSQL does not write durably: %s is not on", names[i]);
+    }
+    return pg;
+}
+
+void pg_client_free(struct pg_client *pg)
+{
+    for (size_t i = 0; i < LOAD_CONNECTIONS_MAX; i++)
+        if (pg->connections[i])
+            PQfinish(pg->connections[i]);
+    postgres_free(pg->server);
+    memory_free(pg);
+}
+
+pid_t pg_client_server(const struct pg_client *pg)
+{
+    return pg->process;
+}
+
+static int connection_open(void *context, size_t index)
+{
+    struct pg_client *pg = context;
+    PGconn *connection = pg->connections[index];
+
+    if (!connection) {
+        connection = pg->connections[index] = PQconnectdb(pg->url);
+        if (PQstatus(connection) != CONNECTION_OK)
+            load_fail("PostgreSQL: %s", PQerrorMessage(connection));
+        result_check(
+            connection,
+            PQprepare(connection, "read", "SELECT doc FROM items WHERE pk=$1 AND id=$2", 2, NULL),
+            PGRES_COMMAND_OK);
+        result_check(connection,
+                     PQprepare(connection, "create",
+                               "INSERT INTO items (pk, id, doc) VALUES ($1, $2, $3)", 3, NULL),
+                     PGRES_COMMAND_OK);
+    }
+    return PQsocket(connection);
+}
+
+static void request_send(void *context, size_t index)
+{
+    struct pg_client *pg = context;
+    const struct cosmos_item item = cosmos_item_parts(pg->requests, pg->next(pg->context));
+    const char *const values[] = {item.tenant, item.id, (const char *)item.json.data};
+
+    if (PQsendQueryPrepared(pg->connections[index], pg->writes ? "create" : "read",
+                            pg->writes ? 3 : 2, values, NULL, NULL, 0) != 1)
+        load_fail("PostgreSQL: %s", PQerrorMessage(pg->connections[index]));
+}
+
+static bool answer_receive(void *context, size_t index)
+{
+    struct pg_client *pg = context;
+    PGconn *connection = pg->connections[index];
+    PGresult *result;
+
+    if (PQconsumeInput(connection) != 1)
+        load_fail("PostgreSQL: %s", PQerrorMessage(connection));
+    if (PQisBusy(connection))
+        return false;
+    result = PQgetResult(connection);
+    if (!pg->writes && PQntuples(result) != 1)
+        load_fail("PostgreSQL does not find an item");
+    result_check(connection, result, pg->writes ? PGRES_COMMAND_OK : PGRES_TUPLES_OK);
+    /* the end of the answer comes in the same packet, so that this does not wait */
+    while ((result = PQgetResult(connection)))
+        PQclear(result);
+    return true;
+}
+
+static void connection_keep(void *context UNUSED, size_t index UNUSED)
+{
+}
+
+struct load_client pg_client_load(struct pg_client *pg, bool writes,
+                                  uint64_t (*next)(void *context), void *context)
+{
+    pg->writes = writes;
+    pg->next = next;
+    pg->context = context;
+    return (struct load_client){pg, connection_open, request_send, answer_receive, connection_keep};
+}

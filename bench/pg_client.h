@@ -1,0 +1,23 @@
+/* PostgreSQL client for load: prepared statements on a table of JSON documents.
+ *
+ *     CREATE TABLE items (pk text, id text, doc jsonb, PRIMARY KEY (pk, id))
+ *
+ * The server is one of this program's own with fsync and synchronous_commit on, reached through its
+ * socket, which is a little cheaper for it than TCP is for the others. */
+#pragma once
+
+#include "cosmos_requests.h"
+#include "load.h"
+
+struct pg_client; /* opaque, owned */
+
+/* next gives the number of the item an operation is for. */
+struct pg_client *pg_client_new(struct cosmos_requests *requests);
+void pg_client_free(struct pg_client *pg);
+
+/* The server's first process. */
+pid_t pg_client_server(const struct pg_client *pg);
+
+/* For load_run. Connections are made once and stay. */
+struct load_client pg_client_load(struct pg_client *pg, bool writes,
+                                  uint64_t (*next)(void *context), void *context);

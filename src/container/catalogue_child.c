@@ -1,0 +1,355 @@
+/* Children of the catalogue: made, replaced, dropped, opened; one way for all kinds.
+ *
+ * A child has no partitions, so dropping one deletes its record in the same commit; only a user
+ * that has permissions gets a tombstone, for there may be thousands. */
+#include "container/catalogue_private.h"
+
+/* Where a child is, found in one state of the catalogue. Everything is borrowed from that. */
+struct nest {
+    enum child_kind kind;
+    struct found found;           /* container only of scripts */
+    struct catalogue_child *user; /* of permissions */
+    const struct catalogue_children *children;
+};
+
+static bool nest_find(struct state *root, const struct child_place *place, struct nest *ret_nest,
+                      struct error *err)
+{
+    struct nest nest = {.kind = place->kind};
+
+    if (place->kind >= CHILD_PROCEDURE) {
+        if (!find_container(root, place->account, place->database, place->parent, true, &nest.found,
+                            err))
+            return false;
+        nest.children = container_children(nest.found.container, place->kind);
+        *ret_nest = nest;
+        return true;
+    }
+    if (!find_database(root, place->account, place->database, true, &nest.found, err))
+        return false;
+    if (place->kind == CHILD_PERMISSION) {
+        nest.user = catalogue_children_find(nest.found.database->users, place->parent);
+        if (!nest.user)
+            return not_found(err, true, child_kind_name(CHILD_USER), place->parent);
+        nest.children = nest.user->permissions;
+    } else {
+        nest.children = database_children(nest.found.database, place->kind);
+    }
+    *ret_nest = nest;
+    return true;
+}
+
+static bool child_find(const struct nest *nest, struct slice id, struct catalogue_child **ret_child,
+                       struct error *err)
+{
+    *ret_child = catalogue_children_find(nest->children, id);
+    return *ret_child || not_found(err, false, child_kind_name(nest->kind), id);
+}
+
+static uint32_t owner_number(const struct nest *nest)
+{
+    return nest->found.container ? nest->found.container->state.info.number
+           : nest->user          ? nest->user->info.number
+                                 : 0;
+}
+
+static struct record_address address_of(const struct nest *nest, uint32_t number)
+{
+    return (struct record_address){
+        .kind = RECORD_CHILD,
+        .account = nest->found.account->state.info.number,
+        .database = nest->found.database->state.info.number,
+        .container = nest->found.container ? nest->found.container->state.info.number : 0,
+        .user = nest->user ? nest->user->info.number : 0,
+        .child_kind = nest->kind,
+        .child = number};
+}
+
+/* --- Publishing ------------------------------------------------------------------------------ */
+
+/* Puts another list in place of the one that a state, not yet published, has. */
+static void list_set(struct catalogue_children **list, struct catalogue_children *children)
+{
+    catalogue_children_unref(*list);
+    *list = children;
+}
+
+static void users_set(struct database *database, struct catalogue_children *users,
+                      const struct catalogue_child *before, const struct catalogue_child *after)
+{
+    list_set(&database->users, users);
+    if (before)
+        database->permission_count -= catalogue_children_count(before->permissions);
+    if (after)
+        database->permission_count += catalogue_children_count(after->permissions);
+}
+
+/* The published state with another list in the nest; takes the list over. before and after are
+ * what became of one child, NULL where there is none. */
+static void nest_publish(struct change *change, const struct nest *nest,
+                         struct catalogue_children *children, const struct catalogue_child *before,
+                         const struct catalogue_child *after)
+{
+    struct record_address address = address_of(nest, 0);
+    struct database *database;
+
+    if (nest->found.container) {
+        struct state *state = state_copy(&nest->found.container->state);
+
+        list_set(&state_container(state)->scripts[nest->kind - CHILD_PROCEDURE], children);
+        address.kind = RECORD_CONTAINER;
+        change_publish(change, address, state);
+        return;
+    }
+    database = state_database(state_copy(&nest->found.database->state));
+    if (nest->user) {
+        CLEANUP(catalogue_child_unref)
+        struct catalogue_child *user = child_with_permissions(nest->user, children);
+
+        users_set(database, children_with(database->users, user), nest->user, user);
+    } else if (nest->kind == CHILD_USER) {
+        users_set(database, children, before, after);
+    } else {
+        list_set(&database->keys, children);
+    }
+    address.kind = RECORD_DATABASE;
+    change_publish(change, address, &database->state);
+}
+
+/* --- Limits ---------------------------------------------------------------------------------- */
+
+/* All children in an account, from what its databases and containers count: some hundred sums. */
+static size_t account_children(const struct account *account)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < account->state.child_count; i++) {
+        const struct database *database = state_database(account->state.children[i]);
+
+        count += catalogue_children_count(database->users) +
+                 catalogue_children_count(database->keys) + database->permission_count;
+        for (size_t j = 0; j < database->state.child_count; j++)
+            for (size_t k = 0; k < CHILD_SCRIPT_KINDS; k++)
+                count += catalogue_children_count(
+                    state_container(database->state.children[j])->scripts[k]);
+    }
+    return count;
+}
+
+static bool room_check(const struct catalogue_limits *limits, const struct nest *nest,
+                       struct error *err)
+{
+    const uint32_t max[CHILD_KINDS] = {
+        [CHILD_USER] = limits->users_max,
+        [CHILD_ENCRYPTION_KEY] = limits->encryption_keys_max,
+        [CHILD_PERMISSION] = limits->permissions_max,
+        [CHILD_PROCEDURE] = limits->procedures_max,
+        [CHILD_TRIGGER] = limits->triggers_max,
+        [CHILD_FUNCTION] = limits->functions_max,
+    };
+
+    if (catalogue_children_count(nest->children) >= max[nest->kind])
+        return error_set(err, ERROR_LIMIT_REACHED,
+                         "there are %u resources of kind %s in one parent, as many as may be",
+                         max[nest->kind], child_kind_name(nest->kind));
+    if (account_children(nest->found.account) >= limits->account_children_max)
+        return error_set(err, ERROR_LIMIT_REACHED,
+                         "account \"%.*s\" has %u users, permissions, client encryption keys and "
+                         "scripts, as many as may be",
+                         SLICE_ARG(nest->found.account->state.info.id),
+                         limits->account_children_max);
+    return true;
+}
+
+/* Users and encryption keys have the fewer bits in a rid, and numbers of their own. */
+static bool child_number_take(struct head *head, enum child_kind kind, uint32_t *ret_number,
+                              struct error *err)
+{
+    if (kind == CHILD_USER || kind == CHILD_ENCRYPTION_KEY)
+        return number_take(&head->next_user, (1u << RID_OWNER_BITS) - 1,
+                           "users and client encryption keys", ret_number, err);
+    return number_take(&head->next_child, UINT32_MAX - 1, "permissions and scripts", ret_number,
+                       err);
+}
+
+/* --- Changes --------------------------------------------------------------------------------- */
+
+/* Commits and publishes a child in place of the one before it, if any. */
+static bool child_put(struct change *change, const struct nest *nest, struct slice body,
+                      const struct catalogue_child *before, uint32_t number,
+                      struct catalogue_child **ret_child, struct error *err)
+{
+    const struct commit_stamp *stamp = &change->part.stamp;
+    CLEANUP(catalogue_child_unref)
+    struct catalogue_child *child =
+        child_new(nest->kind, nest->found.account->state.info.number,
+                  nest->found.database->state.info.number, owner_number(nest), body);
+
+    if (before)
+        child->permissions = catalogue_children_ref(before->permissions);
+    change_put_record(change, address_of(nest, number), record_child_write(child, change->arena));
+    if (!change_commit(change, err))
+        return false;
+    child_stamp(child, number, stamp->lsn, stamp->wall_ms);
+    nest_publish(change, nest, children_with(nest->children, child), before, child);
+    *ret_child = TAKE(child);
+    return true;
+}
+
+static bool child_create(struct change *change, const struct nest *nest, struct slice body,
+                         struct catalogue_child **ret_child, struct error *err)
+{
+    struct catalogue *catalogue = change->catalogue;
+    uint32_t number;
+
+    return room_check(&catalogue->limits, nest, err) &&
+           child_number_take(&catalogue->head, nest->kind, &number, err) &&
+           child_put(change, nest, body, NULL, number, ret_child, err);
+}
+
+static bool child_replace(struct change *change, const struct nest *nest,
+                          const struct catalogue_child *before, struct slice body,
+                          struct slice if_match, struct catalogue_child **ret_child,
+                          struct error *err)
+{
+    return etag_check(before->info.etag, if_match, err) &&
+           child_put(change, nest, body, before, before->info.number, ret_child, err);
+}
+
+/* What every change begins with, outside in. */
+static bool change_begin_child(struct catalogue *catalogue, const struct child_place *place,
+                               struct change *change, struct nest *ret_nest, struct error *err)
+{
+    return change_begin(catalogue, change, err) && nest_find(change->root, place, ret_nest, err);
+}
+
+bool catalogue_child_create(struct catalogue *catalogue, const struct child_place *place,
+                            struct slice body, struct catalogue_child **ret_child,
+                            struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct child_body checked;
+    struct nest nest = {0};
+
+    if (!child_body_check(&catalogue->limits, place->kind, body, arena, &checked, err))
+        return false;
+
+    CLEANUP(change_end) struct change change;
+
+    if (!change_begin_child(catalogue, place, &change, &nest, err))
+        return false;
+    if (children_find_id(nest.children, checked.id))
+        return name_taken(err, child_kind_name(place->kind), checked.id);
+    return child_create(&change, &nest, checked.bytes, ret_child, err);
+}
+
+bool catalogue_child_upsert(struct catalogue *catalogue, const struct child_place *place,
+                            struct slice body, struct slice if_match,
+                            struct catalogue_child **ret_child, bool *ret_created,
+                            struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct catalogue_child *before;
+    struct child_body checked;
+    struct nest nest = {0};
+
+    if (!child_body_check(&catalogue->limits, place->kind, body, arena, &checked, err))
+        return false;
+
+    CLEANUP(change_end) struct change change;
+
+    if (!change_begin_child(catalogue, place, &change, &nest, err))
+        return false;
+    before = children_find_id(nest.children, checked.id);
+    if (before ? !child_replace(&change, &nest, before, checked.bytes, if_match, ret_child, err)
+               : !child_create(&change, &nest, checked.bytes, ret_child, err))
+        return false;
+    *ret_created = !before;
+    return true;
+}
+
+/* Users and permissions can be renamed, to a name that is free. */
+static bool rename_check(const struct nest *nest, const struct catalogue_child *before,
+                         struct slice id, struct error *err)
+{
+    if (slice_equal(id, before->info.id))
+        return true;
+    if (nest->kind != CHILD_USER && nest->kind != CHILD_PERMISSION)
+        return error_set(err, ERROR_BAD_REQUEST, "the id of a %s cannot be changed",
+                         child_kind_name(nest->kind));
+    return !children_find_id(nest->children, id) ||
+           name_taken(err, child_kind_name(nest->kind), id);
+}
+
+bool catalogue_child_replace(struct catalogue *catalogue, const struct child_place *place,
+                             struct slice id, struct slice body, struct slice if_match,
+                             struct catalogue_child **ret_child, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct catalogue_child *before;
+    struct child_body checked;
+    struct nest nest = {0};
+
+    if (!child_body_check(&catalogue->limits, place->kind, body, arena, &checked, err))
+        return false;
+
+    CLEANUP(change_end) struct change change;
+
+    return change_begin_child(catalogue, place, &change, &nest, err) &&
+           child_find(&nest, id, &before, err) && rename_check(&nest, before, checked.id, err) &&
+           child_replace(&change, &nest, before, checked.bytes, if_match, ret_child, err);
+}
+
+bool catalogue_child_drop(struct catalogue *catalogue, const struct child_place *place,
+                          struct slice id, struct slice if_match, struct error *err)
+{
+    CLEANUP(change_end) struct change change;
+    struct record_address address;
+    struct catalogue_child *before;
+    struct slice scope = SLICE_NONE;
+    struct nest nest = {0};
+
+    if (!change_begin_child(catalogue, place, &change, &nest, err) ||
+        !child_find(&nest, id, &before, err) || !etag_check(before->info.etag, if_match, err))
+        return false;
+    address = address_of(&nest, before->info.number);
+    if (catalogue_children_count(before->permissions)) {
+        if (!change_bury(&change, address, &scope, err))
+            return false;
+    } else {
+        change_delete_record(&change, address);
+        if (!change_commit(&change, err))
+            return false;
+    }
+    nest_publish(&change, &nest, children_without(nest.children, before), before, NULL);
+    if (scope.data)
+        purge_queue(catalogue, scope);
+    return true;
+}
+
+/* --- Opening --------------------------------------------------------------------------------- */
+
+bool catalogue_child_open(struct catalogue *catalogue, const struct child_place *place,
+                          struct slice id, struct catalogue_child **ret_child, struct error *err)
+{
+    CLEANUP(look_end) struct look look = look_begin(catalogue);
+    struct catalogue_child *child;
+    struct nest nest = {0};
+
+    if (!nest_find(look.root, place, &nest, err) || !child_find(&nest, id, &child, err))
+        return false;
+    *ret_child = catalogue_child_ref(child);
+    return true;
+}
+
+bool catalogue_children_open(struct catalogue *catalogue, const struct child_place *place,
+                             struct catalogue_children **ret_children, struct error *err)
+{
+    CLEANUP(look_end) struct look look = look_begin(catalogue);
+    struct nest nest = {0};
+
+    if (!nest_find(look.root, place, &nest, err))
+        return false;
+    *ret_children = catalogue_children_ref((struct catalogue_children *)nest.children);
+    return true;
+}

@@ -1,0 +1,19 @@
+/* What the server hands to every front: the rooms below, already open. */
+#pragma once
+
+#include "base/log.h"
+#include "container/catalogue.h"
+#include "container/items.h"
+#include "container/metering.h"
+#include "net/workers.h"
+
+/* All borrowed; they outlive the front. */
+struct front_services {
+    struct catalogue *catalogue;
+    struct meters *meters;
+    struct item_gates *gates;
+    const struct clock *clock;
+    struct net_workers *workers;
+    struct log *log;
+    uint32_t burst_seconds; /* for container_meters_apply */
+};

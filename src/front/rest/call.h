@@ -1,0 +1,106 @@
+/* Call: one request on its way through the REST front, and its answer in the making.
+ *
+ * An operation's function reads the call, fills in status, headers and body, and returns true; or
+ * it returns false with an error, which becomes the answer with the charge collected so far. What
+ * it allocates lives in the call's arena, which is the request's. */
+#pragma once
+
+#include "base/random.h"
+#include "container/account_keys.h"
+#include "container/container_space.h"
+#include "front/rest/authorize.h"
+#include "front/rest/header.h"
+#include "front/rest/operation.h"
+#include "front/rest/rest.h"
+
+#include <stdatomic.h>
+
+struct rest_call {
+    const struct rest_options *options;
+    const struct front_services *services;
+    atomic_uint *under_way; /* calls that a committer will end: see rest_wait */
+    struct net_http_request *http;
+    struct arena *arena;
+    struct rest_headers headers;
+    struct rest_route route;
+    struct account *account;         /* a reference; NULL: it is to be made by use */
+    struct slice account_id;         /* of it */
+    const struct account_keys *keys; /* whose signatures count: its own, or the default account's */
+    struct account *keys_account;    /* a reference that keeps the keys */
+    const struct rest_operation *operation;
+    struct rest_identity identity;
+    bool may_block; /* false: on a loop; set cold and return rather than block */
+    bool cold;      /* out: run again where it may block; the answer so far is thrown away */
+    bool *pending;  /* out, on a loop: the operation ends later, by rest_call_finish; the call must
+                     * not be touched after that was set in motion */
+    bool kept;      /* the request's bytes are in the arena */
+    char activity_id[RANDOM_UUID_SIZE];
+
+    /* The answer. */
+    uint16_t status;
+    struct buf lines; /* header lines, each ending in CRLF */
+    struct buf body;  /* JSON, or empty */
+    int64_t charge_cru;
+    int64_t wait_ms;      /* of a 429 */
+    struct slice message; /* of an error, instead of err->message: longer, or the service's text */
+
+    struct net_work work;
+};
+
+static inline struct slice rest_call_header(const struct rest_call *call, enum rest_header header)
+{
+    return call->headers.values[header];
+}
+
+/* Ends the call: answers with what it has gathered, or with the error. From any thread. */
+void rest_call_finish(struct rest_call *call, bool fine, const struct error *err);
+
+/* On a loop: keeps the request beyond the handler's return. The route and the headers are found
+ * anew, since the request's bytes have moved. */
+void rest_call_keep(struct rest_call *call);
+
+/* Runs the operation on a worker, from its beginning. From any thread; the call is kept. */
+void rest_call_move(struct rest_call *call);
+
+/* Adds a header to the answer; control bytes in the value become blanks. */
+void rest_answer_header(struct rest_call *call, struct slice name, struct slice value);
+void rest_answer_header_int(struct rest_call *call, struct slice name, int64_t value);
+
+/* The etag header, of an etag with its quotes. */
+void rest_answer_etag(struct rest_call *call, struct slice etag);
+
+/* Reads the body as a JSON object into BSON, in the arena. ERROR_BAD_JSON and its kin;
+ * ERROR_BAD_REQUEST without a body. */
+NODISCARD bool rest_call_body(struct rest_call *call, struct slice *ret_document,
+                              struct error *err);
+
+/* The same for a body of any JSON value; extra levels of nesting are allowed around what may be 128
+ * deep itself. */
+NODISCARD bool rest_call_body_value(struct rest_call *call, uint32_t extra_depth,
+                                    struct document_value *ret_value, struct error *err);
+
+/* Any JSON text as such a value. */
+NODISCARD bool rest_call_json(struct rest_call *call, struct slice text, uint32_t extra_depth,
+                              struct document_value *ret_value, struct error *err);
+
+/* An etag as clients send it, without its quotes if it has them. */
+struct slice rest_etag_bare(struct slice etag);
+
+/* Finds the account that host and path name, and its keys. ERROR_ACCOUNT_MISSING. */
+NODISCARD bool rest_account_find(struct rest_call *call, struct error *err);
+
+/* Makes the account if it is to be made by use; blocks. */
+NODISCARD bool rest_account_make(struct rest_call *call, struct error *err);
+
+/* Appends the properties every resource has, and their comma: ,"_rid":...,"_self":...,"_etag":...,
+ * "_ts":... */
+void rest_answer_system(struct rest_call *call, const struct catalogue_info *info,
+                        struct slice self);
+
+/* Opens the container of the route, or says which part of the path is missing. The caller lets go
+ * of it. Checks x-ms-cosmos-intended-collection-rid. */
+NODISCARD bool rest_call_container(struct rest_call *call, struct container **ret_container,
+                                   struct error *err);
+
+/* The values of If-Match and If-None-Match without quotes; data NULL where absent. */
+struct slice rest_call_etag(const struct rest_call *call, enum rest_header header);

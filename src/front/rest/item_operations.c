@@ -1,0 +1,229 @@
+/* Operations on one item. Where the partition key comes from: the header, which must agree with
+ * what the item says; without a header the item's own for a create or upsert. */
+#include "front/rest/items.h"
+#include "front/rest/patch.h"
+
+/* By the path: an id, or in a path made of _rids the item's own, which says where it is. */
+static bool target_of_path(struct rest_call *call, const struct rest_items *items,
+                           struct rest_item_target *ret_target, struct error *err)
+{
+    struct rid rid;
+    struct item item;
+    bool given;
+
+    if (!rest_items_key(call, items, &ret_target->key, &given, err))
+        return false;
+    ret_target->id = document_string(call->route.id);
+    if (slice_equal(call->route.owner, container_info(items->container)->rid) &&
+        rid_parse(call->route.id, &rid) && rid.kind == RID_ITEM &&
+        rid.owner == container_rid(items->container).owner) {
+        if (!call->may_block) {
+            call->cold = true;
+            return false;
+        }
+        return items_read_number(&items->space, rid.number, call->arena, &item, err) &&
+               rest_item_names(items, item.key, call->arena, &ret_target->key, &ret_target->id,
+                               err);
+    }
+    return given || rest_items_key_missing(err);
+}
+
+static bool target_of_body(struct rest_call *call, const struct rest_items *items,
+                           struct rest_item_target *ret_target, struct error *err)
+{
+    const struct partition_definition *definition = &items->space.definition->key;
+    struct partition_key header;
+    struct slice body;
+    bool given;
+
+    if (!rest_call_body(call, &body, err) ||
+        !rest_item_clean(body, call->arena, &ret_target->document, &ret_target->id, err) ||
+        !rest_item_size_check(items, ret_target->document, err) ||
+        !rest_items_key(call, items, &header, &given, err))
+        return false;
+    ret_target->key = partition_key_extract(definition, ret_target->document);
+    if (given && !partition_key_equal(&header, &ret_target->key))
+        return rest_items_key_mismatch(err);
+    return true;
+}
+
+static void item_answer(struct rest_call *call, const struct rest_items *items,
+                        const struct partition_key *key, const struct item *item, uint64_t lsn,
+                        uint16_t status)
+{
+    rest_items_headers(call, items, rest_items_partition(items, key, call->arena), lsn);
+    rest_answer_etag(call, rest_item_etag(item, call->arena));
+    rest_answer_header_int(call, SLICE("x-ms-item-lsn"), (int64_t)item->header.lsn);
+    call->status = status;
+}
+
+/* --- Reading --------------------------------------------------------------------------------- */
+
+bool rest_items_read(struct rest_call *call, struct error *err)
+{
+    CLEANUP(rest_items_close) struct rest_items items = {0};
+    struct slice known = rest_call_etag(call, REST_HEADER_IF_NONE_MATCH);
+    struct metered_call metered;
+    struct rest_item_target target;
+    struct item item;
+    char etag[ITEM_ETAG_LEN];
+    bool found;
+
+    if (!rest_items_open(call, &items, err) || !rest_items_metered(call, &metered, err) ||
+        !target_of_path(call, &items, &target, err))
+        return false;
+    if (call->may_block)
+        found = metered_read(call->services->meters, &items.space, &target.key, &target.id,
+                             &metered, call->arena, &item, err);
+    else
+        found = metered_read_cached(call->services->meters, &items.space, &target.key, &target.id,
+                                    &metered, call->arena, &item, &call->cold, err);
+    if (call->cold)
+        return false;
+    rest_items_charged(call, &metered);
+    if (!found) {
+        if (err->code == ERROR_ITEM_MISSING)
+            rest_items_headers(call, &items, rest_items_partition(&items, &target.key, call->arena),
+                               0);
+        return false;
+    }
+    item_etag(&item.header, etag);
+    if (known.data && slice_equal(known, slice_of(etag, sizeof etag))) {
+        item_answer(call, &items, &target.key, &item, item.header.lsn, 304);
+        return true;
+    }
+    rest_item_append(&items, &item, 0, &call->body);
+    item_answer(call, &items, &target.key, &item, item.header.lsn, 200);
+    return true;
+}
+
+/* --- Writing --------------------------------------------------------------------------------- */
+
+void rest_item_written(struct rest_call *call, const struct rest_items *items,
+                       const struct rest_item_target *target, enum transaction_verb verb,
+                       const struct transaction_result *result)
+{
+    if (verb == TRANSACTION_DELETE) {
+        rest_items_headers(call, items, rest_items_partition(items, &target->key, call->arena),
+                           result->lsn);
+        call->status = 204;
+        return;
+    }
+    if (!rest_items_minimal(call))
+        rest_item_append(items, &result->item, 0, &call->body);
+    item_answer(call, items, &target->key, &result->item, result->lsn, result->created ? 201 : 200);
+}
+
+/* Longer bodies take longer to read than a loop has time for. */
+enum { INLINE_BODY_MAX = 64 * 1024 };
+
+/* On a loop: is this one for a worker from the start? Otherwise the request is kept. */
+static bool too_long_for_loop(struct rest_call *call)
+{
+    if (call->may_block)
+        return false;
+    call->cold = call->http->body.len > INLINE_BODY_MAX;
+    if (!call->cold)
+        rest_call_keep(call);
+    return call->cold;
+}
+
+/* Writes and answers; takes items over. */
+static bool item_write(struct rest_call *call, struct rest_items *items,
+                       const struct rest_item_target *target, enum transaction_verb verb,
+                       struct error *err)
+{
+    struct transaction_result result;
+    struct transaction_options options;
+    struct metered_call metered;
+    bool written;
+
+    if (!call->may_block)
+        return rest_item_start(call, items, target, verb, err);
+    if (!rest_items_options(call, &options, err) || !rest_items_metered(call, &metered, err)) {
+        rest_items_close(items);
+        return false;
+    }
+    written = metered_write(call->services->meters, &items->space, &target->key, &target->id, verb,
+                            target->document, &options, &metered, call->arena, &result, err);
+    rest_items_charged(call, &metered);
+    if (written)
+        rest_item_written(call, items, target, verb, &result);
+    rest_items_close(items);
+    return written;
+}
+
+static bool item_post(struct rest_call *call, enum transaction_verb verb, struct error *err)
+{
+    CLEANUP(rest_items_close) struct rest_items items = {0};
+    struct rest_item_target target;
+
+    if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
+        !target_of_body(call, &items, &target, err))
+        return false;
+    return item_write(call, &items, &target, verb, err);
+}
+
+bool rest_items_create(struct rest_call *call, struct error *err)
+{
+    return item_post(call, TRANSACTION_CREATE, err);
+}
+
+bool rest_items_upsert(struct rest_call *call, struct error *err)
+{
+    return item_post(call, TRANSACTION_UPSERT, err);
+}
+
+bool rest_items_replace(struct rest_call *call, struct error *err)
+{
+    CLEANUP(rest_items_close) struct rest_items items = {0};
+    struct rest_item_target target, body;
+
+    if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
+        !target_of_path(call, &items, &target, err) || !target_of_body(call, &items, &body, err))
+        return false;
+    if (!slice_equal(body.id.text, target.id.text))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "the id of an item cannot be changed: the body says \"%.*s\"",
+                         (int)MIN(body.id.text.len, (size_t)64), (const char *)body.id.text.data);
+    target.document = body.document;
+    return item_write(call, &items, &target, TRANSACTION_REPLACE, err);
+}
+
+/* JavaScript sends no content type with a patch, others one of two; none is looked at. */
+bool rest_items_patch(struct rest_call *call, struct error *err)
+{
+    CLEANUP(rest_items_close) struct rest_items items = {0};
+    struct transaction_options options;
+    struct transaction_result result;
+    struct rest_item_target target;
+    struct metered_call metered;
+    struct document_value body;
+    struct rest_patch patch;
+    bool written;
+
+    if (!rest_items_open(call, &items, err) || !target_of_path(call, &items, &target, err) ||
+        !rest_call_body_value(call, 0, &body, err) ||
+        !rest_patch_parse(call, &items, &body, &patch, err) ||
+        !rest_items_options(call, &options, err) || !rest_items_metered(call, &metered, err))
+        return false;
+    written = metered_change(call->services->meters, &items.space, &target.key, &target.id,
+                             rest_patch_make, &patch, &options, &metered, call->arena, &result,
+                             err);
+    rest_items_charged(call, &metered);
+    if (!written)
+        return false;
+    rest_item_written(call, &items, &target, TRANSACTION_REPLACE, &result);
+    return true;
+}
+
+bool rest_items_delete(struct rest_call *call, struct error *err)
+{
+    CLEANUP(rest_items_close) struct rest_items items = {0};
+    struct rest_item_target target = {0};
+
+    if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
+        !target_of_path(call, &items, &target, err))
+        return false;
+    return item_write(call, &items, &target, TRANSACTION_DELETE, err);
+}

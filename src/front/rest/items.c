@@ -1,0 +1,323 @@
+#include "front/rest/items.h"
+
+#include "document/json.h"
+#include "document/order.h"
+#include "front/rest/session.h"
+
+#include <inttypes.h>
+
+enum { ID_BYTES_SHOWN = 64 };
+
+/* --- Opening --------------------------------------------------------------------------------- */
+
+static const char *const consistency_names[] = {"Strong", "BoundedStaleness", "Session",
+                                                "ConsistentPrefix", "Eventual"};
+
+/* The level this request is read with: its own or the account's. */
+static bool consistency_of(const struct rest_call *call, enum rest_consistency *ret_level,
+                           struct error *err)
+{
+    struct slice text = rest_call_header(call, REST_HEADER_CONSISTENCY_LEVEL);
+    enum rest_consistency own = call->options->consistency;
+
+    *ret_level = own;
+    if (!text.data || text.len == 0)
+        return true;
+    if (slice_equal_nocase(text, SLICE("Bounded")))
+        text = SLICE("BoundedStaleness");
+    for (size_t i = 0; i < ARRAY_LEN(consistency_names); i++) {
+        if (!slice_equal_nocase(text, slice_of_text(consistency_names[i])))
+            continue;
+        if ((enum rest_consistency)i < own)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "consistency level %s is stronger than the account's, which is %s",
+                             consistency_names[i], consistency_names[own]);
+        *ret_level = (enum rest_consistency)i;
+        return true;
+    }
+    return error_set(err, ERROR_BAD_REQUEST, "there is no such consistency level");
+}
+
+bool rest_items_open(struct rest_call *call, struct rest_items *ret_items, struct error *err)
+{
+    struct rest_items items = {0};
+    enum rest_consistency level;
+    char database[RID_TEXT_SIZE];
+
+    if (!consistency_of(call, &level, err) || !rest_call_container(call, &items.container, err))
+        return false;
+    items.space = container_space(items.container, call->services->clock, call->services->gates);
+    (void)rid_format(rid_of_database(container_database_number(items.container)), database);
+    items.self = arena_printf(call->arena, "dbs/%s/colls/%.*s/docs/", database,
+                              SLICE_ARG(container_info(items.container)->rid));
+    if (!rest_session_check(call, &items, err)) {
+        rest_items_close(&items);
+        return false;
+    }
+    *ret_items = items;
+    return true;
+}
+
+void rest_items_close(struct rest_items *items)
+{
+    container_unref(items->container);
+    items->container = NULL;
+}
+
+bool rest_items_key(struct rest_call *call, const struct rest_items *items,
+                    struct partition_key *ret_key, bool *ret_given, struct error *err)
+{
+    struct slice header = rest_call_header(call, REST_HEADER_PARTITION_KEY);
+    const struct partition_definition *definition = &items->space.definition->key;
+
+    *ret_given = header.data != NULL;
+    return !header.data ||
+           partition_key_parse(definition, header, PARTITION_KEY_WHOLE, call->arena, ret_key, err);
+}
+
+bool rest_items_metered(struct rest_call *call, struct metered_call *ret_metered, struct error *err)
+{
+    struct slice bucket = rest_call_header(call, REST_HEADER_THROUGHPUT_BUCKET);
+    struct slice priority = rest_call_header(call, REST_HEADER_PRIORITY);
+    struct metered_call metered = {0};
+    enum rest_consistency level;
+    uint64_t number;
+
+    if (!consistency_of(call, &level, err))
+        return false;
+    metered.strong = level <= REST_BOUNDED_STALENESS;
+    metered.minute_pool_off = rest_headers_true(&call->headers, REST_HEADER_RU_PER_MINUTE_OFF);
+    metered.low_priority = slice_equal_nocase(priority, SLICE("Low"));
+    if (priority.data && !metered.low_priority && !slice_equal_nocase(priority, SLICE("High")))
+        return error_set(err, ERROR_BAD_REQUEST, "x-ms-cosmos-priority-level must be High or Low");
+    if (bucket.data) {
+        if (!slice_to_uint64(bucket, &number) || number < 1 || number > BUDGET_BUCKETS)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "x-ms-cosmos-throughput-bucket must be 1 to %d", BUDGET_BUCKETS);
+        metered.bucket = (uint8_t)number;
+    }
+    *ret_metered = metered;
+    return true;
+}
+
+void rest_items_charged(struct rest_call *call, const struct metered_call *metered)
+{
+    call->charge_cru = metered->charge_cru;
+    call->wait_ms = metered->wait_ms;
+    if (metered->minute_used)
+        rest_answer_header(call, SLICE("x-ms-documentdb-is-ru-per-minute-used"), SLICE("true"));
+}
+
+bool rest_items_key_missing(struct error *err)
+{
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "PartitionKey value must be supplied for this operation.");
+}
+
+bool rest_items_key_mismatch(struct error *err)
+{
+    return error_set(err, ERROR_KEY_MISMATCH,
+                     "PartitionKey extracted from document doesn't match the one specified in the "
+                     "header");
+}
+
+bool rest_items_minimal(const struct rest_call *call)
+{
+    struct slice rest = rest_call_header(call, REST_HEADER_PREFER), preference;
+
+    while (rest.len) {
+        if (!slice_split(rest, ',', &preference, &rest)) {
+            preference = rest;
+            rest = SLICE_NONE;
+        }
+        if (slice_equal_nocase(slice_trim(preference), SLICE("return=minimal")))
+            return true;
+    }
+    return false;
+}
+
+bool rest_items_directive(struct slice text, bool *ret_not_indexed, struct error *err)
+{
+    *ret_not_indexed = slice_equal_nocase(text, SLICE("Exclude"));
+    if (text.data && !*ret_not_indexed && !slice_equal_nocase(text, SLICE("Include")) &&
+        !slice_equal_nocase(text, SLICE("Default")))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "x-ms-indexing-directive must be Default, Include or Exclude");
+    return true;
+}
+
+bool rest_items_options(struct rest_call *call, struct transaction_options *ret_options,
+                        struct error *err)
+{
+    *ret_options = (struct transaction_options){
+        .if_match = rest_call_etag(call, REST_HEADER_IF_MATCH),
+        .if_none_match = rest_call_etag(call, REST_HEADER_IF_NONE_MATCH),
+    };
+    if (!rest_items_directive(rest_call_header(call, REST_HEADER_INDEXING_DIRECTIVE),
+                              &ret_options->not_indexed, err))
+        return false;
+    if (rest_call_header(call, REST_HEADER_PRE_TRIGGER).len ||
+        rest_call_header(call, REST_HEADER_POST_TRIGGER).len)
+        return error_set(err, ERROR_NOT_SUPPORTED, "triggers are stored but do not run yet");
+    return true;
+}
+
+/* --- Bodies ---------------------------------------------------------------------------------- */
+
+static bool is_system(struct slice key)
+{
+    static const char *const names[] = {"_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"};
+
+    if (key.len < 3 || key.data[0] != '_')
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (slice_equal(key, slice_of_text(names[i])))
+            return true;
+    return false;
+}
+
+bool rest_item_id_check(struct slice id, struct error *err)
+{
+    if (id.len == 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "One of the specified inputs is invalid: the id is empty");
+    for (size_t i = 0; i < id.len; i++)
+        if (id.data[i] == '/' || id.data[i] == '\\' || id.data[i] == '#')
+            return error_set(
+                err, ERROR_BAD_REQUEST, "id \"%.*s\" has a character no id may have: %c",
+                (int)MIN(id.len, (size_t)ID_BYTES_SHOWN), (const char *)id.data, id.data[i]);
+    return true;
+}
+
+bool rest_item_size_check(const struct rest_items *items, struct slice document, struct error *err)
+{
+    if (document.len > items->space.item_bytes_max)
+        return error_set(err, ERROR_TOO_LARGE, "an item of %zu bytes is over the limit of %zu",
+                         document.len, items->space.item_bytes_max);
+    return true;
+}
+
+/* The item without what is ours to write. */
+static struct slice stripped(struct slice document, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf kept;
+    struct document_iter iter;
+    size_t begin;
+
+    buf_init(&kept, BUF_DEFAULT_MAX);
+    begin = document_begin(&kept);
+    document_iter_init(&iter, document);
+    while (document_iter_next(&iter))
+        if (!is_system(iter.key))
+            buf_append(&kept, iter.element, (size_t)(iter.at - iter.element));
+    document_end(&kept, begin);
+    return arena_copy(arena, buf_slice(&kept));
+}
+
+bool rest_item_clean(struct slice document, struct arena *arena, struct slice *ret_item,
+                     struct document_value *ret_id, struct error *err)
+{
+    struct document_value id = document_undefined();
+    struct document_iter iter;
+    bool system = false;
+
+    document_iter_init(&iter, document);
+    while (document_iter_next(&iter)) {
+        system = system || is_system(iter.key);
+        if (slice_equal(iter.key, SLICE("id")))
+            id = iter.value;
+    }
+    if (id.type != DOCUMENT_STRING)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "One of the specified inputs is invalid: id is missing or not a text");
+    if (!rest_item_id_check(id.text, err))
+        return false;
+    *ret_item = system ? stripped(document, arena) : document;
+    *ret_id = id;
+    return true;
+}
+
+bool rest_item_names(const struct rest_items *items, struct slice item_key, struct arena *arena,
+                     struct partition_key *ret_key, struct document_value *ret_id,
+                     struct error *err)
+{
+    const struct partition_definition *definition = &items->space.definition->key;
+    struct item_key_parts parts;
+    struct slice pk, id;
+
+    if (!item_key_split(definition, item_key, &parts, err))
+        return false;
+    pk = slice_skip(parts.logical, parts.routing.len);
+    id = parts.id;
+    return partition_key_read(definition, &pk, arena, ret_key, err) &&
+           document_key_read(DOCUMENT_ORDER_SQL, &id, arena, ret_id, err);
+}
+
+struct slice rest_item_etag(const struct item *item, struct arena *arena)
+{
+    char etag[ITEM_ETAG_LEN + 2];
+
+    etag[0] = etag[ITEM_ETAG_LEN + 1] = '"';
+    item_etag(&item->header, etag + 1);
+    return arena_copy(arena, slice_of(etag, sizeof etag));
+}
+
+void rest_item_append(const struct rest_items *items, const struct item *item, uint64_t lsn,
+                      struct buf *body)
+{
+    char rid_text[RID_TEXT_SIZE], etag[ITEM_ETAG_LEN];
+    struct slice rid =
+        rid_format(container_rid_below(items->container, RID_ITEM, item->header.number), rid_text);
+
+    item_etag(&item->header, etag);
+    document_json_write(item->document, body);
+    body->len--; /* the closing brace; an item has at least its id before it */
+    BUF_APPEND(body, ",\"_rid\":\"");
+    buf_append_slice(body, rid);
+    BUF_APPEND(body, "\",\"_self\":\"");
+    buf_append_slice(body, items->self);
+    buf_append_slice(body, rid);
+    BUF_APPEND(body, "/\",\"_etag\":\"\\\"");
+    buf_append(body, etag, sizeof etag);
+    BUF_APPEND(body, "\\\"\",\"_attachments\":\"attachments/\",\"_ts\":");
+    buf_append_int64(body, item->header.wall_ms / 1000);
+    if (lsn) {
+        BUF_APPEND(body, ",\"_lsn\":");
+        buf_append_uint64(body, lsn);
+    }
+    buf_append_byte(body, '}');
+}
+
+/* --- Headers --------------------------------------------------------------------------------- */
+
+uint32_t rest_items_partition(const struct rest_items *items, const struct partition_key *key,
+                              struct arena *arena)
+{
+    struct slice logical = item_logical(&items->space.definition->key, key, arena);
+
+    return partition_map_find(items->space.map, logical)->id;
+}
+
+void rest_items_headers(struct rest_call *call, const struct rest_items *items, uint32_t partition,
+                        uint64_t lsn)
+{
+    const struct partition_span *span = partition_map_find_id(items->space.map, partition);
+    struct buf *lines = &call->lines;
+    struct error ignored;
+    uint64_t now = 0;
+
+    assert(span);
+    if (!commit_partition_lsn(items->space.commit(items->space.nodes, span->node), partition, &now,
+                              &ignored))
+        now = lsn;
+    buf_printf(lines,
+               "x-ms-session-token: %u:-1#%" PRIu64 "\r\nlsn: %" PRIu64
+               "\r\nx-ms-documentdb-partitionkeyrangeid: %u\r\n",
+               partition, MAX(now, lsn), MAX(now, lsn), partition);
+    rest_answer_header(call, SLICE("x-ms-content-path"), container_info(items->container)->rid);
+    if (call->route.database.data) {
+        BUF_APPEND(lines, "x-ms-alt-content-path: ");
+        buf_append_slice(lines, rest_session_alt_path(call, items));
+        BUF_APPEND(lines, "\r\n");
+    }
+}

@@ -1,0 +1,43 @@
+/* REST: the NoSQL (DocumentDB) API of Cosmos DB over HTTP, as the vendors' client libraries speak
+ * it in gateway mode.
+ *
+ * One handler for all of it: the path and a few headers say which operation of operations.def is
+ * asked for (route.h, operation.h), the token who asks (authorize.h), and the operation's function
+ * answers through its call (call.h). */
+#pragma once
+
+#include "front/front.h"
+#include "net/http.h"
+
+struct rest; /* opaque, owned by the server */
+
+enum rest_consistency {
+    REST_STRONG,
+    REST_BOUNDED_STALENESS,
+    REST_SESSION,
+    REST_CONSISTENT_PREFIX,
+    REST_EVENTUAL,
+};
+
+struct rest_options {
+    struct front_services services;
+    bool dev;                          /* the public emulator key is accepted as well */
+    enum rest_consistency consistency; /* of the account */
+    bool accounts_by_use;              /* an account is made when it is first named */
+    const char *host_suffix; /* hosts LABEL.suffix name the account LABEL; besides .localhost */
+};
+
+/* Options are copied, the texts in them are borrowed. */
+struct rest *rest_new(const struct rest_options *options);
+
+/* Waits for the writes that a committer will still end. After the listeners have gone, before the
+ * loops go. */
+void rest_wait(struct rest *rest);
+
+/* After the http it handles for is gone. NULL is fine. */
+void rest_free(struct rest *rest);
+CLEANUP_FN(struct rest *, rest_free)
+
+/* The handler for net_http_new; context is a struct rest. Answers every request, with an error if
+ * need be. */
+void rest_handle(struct net_http_request *request, void *context);

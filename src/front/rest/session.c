@@ -1,0 +1,114 @@
+/* A range that has split is known by its children: a parent's token goes for each of them, since
+ * they go on with its numbering. A range nobody knows is passed over, as one of another container
+ * of the same name. */
+#include "front/rest/session.h"
+
+#include <inttypes.h>
+
+enum { TOKENS_MAX = 4096 };
+
+static bool number_until(struct slice *text, uint8_t stop, uint64_t *ret_number)
+{
+    struct slice head, tail;
+
+    if (!slice_split(*text, stop, &head, &tail)) {
+        head = *text;
+        tail = SLICE_NONE;
+    }
+    *text = tail;
+    return slice_to_uint64(head, ret_number);
+}
+
+/* One of "0:-1#12", "0:12" and "0:3#12#1=11": range and lsn. */
+static bool token_parse(struct slice text, uint64_t *ret_range, uint64_t *ret_lsn)
+{
+    struct slice version, rest;
+
+    if (!number_until(&text, ':', ret_range) || !text.data)
+        return false;
+    if (!slice_split(text, '#', &version, &rest))
+        return slice_to_uint64(text, ret_lsn);
+    return number_until(&rest, '#', ret_lsn);
+}
+
+static bool covers(const struct partition_span *span, uint64_t range)
+{
+    for (size_t i = 0; i < span->parent_count; i++)
+        if (span->parents[i] == range)
+            return true;
+    return span->id == range;
+}
+
+static bool token_check(const struct rest_items *items, uint64_t range, uint64_t lsn,
+                        struct error *err)
+{
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(items->space.map, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t now;
+
+        if (!covers(&spans[i], range))
+            continue;
+        if (!commit_partition_lsn(items->space.commit(items->space.nodes, spans[i].node),
+                                  spans[i].id, &now, err))
+            return false;
+        if (now < lsn)
+            return error_set(err, ERROR_SESSION_AHEAD,
+                             "the session token names write %" PRIu64 " of range %" PRIu64
+                             ", which stands at %" PRIu64,
+                             lsn, range, now);
+    }
+    return true;
+}
+
+bool rest_session_check(struct rest_call *call, const struct rest_items *items, struct error *err)
+{
+    struct slice text = rest_call_header(call, REST_HEADER_SESSION_TOKEN);
+
+    for (size_t i = 0; text.len; i++) {
+        struct slice token, rest;
+        uint64_t range, lsn;
+
+        if (!slice_split(text, ',', &token, &rest)) {
+            token = text;
+            rest = SLICE_NONE;
+        }
+        if (i == TOKENS_MAX || !token_parse(slice_trim(token), &range, &lsn))
+            return error_set(err, ERROR_BAD_REQUEST, "the session token is malformed");
+        if (!token_check(items, range, lsn, err))
+            return false;
+        text = rest;
+    }
+    return true;
+}
+
+static void encoded_append(struct buf *out, struct slice text)
+{
+    static const char hex[] = "0123456789ABCDEF";
+
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t c = text.data[i];
+
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+            strchr("-_.!~*'();/?:@&=+$,", c)) {
+            buf_append_byte(out, c);
+        } else {
+            buf_append_byte(out, '%');
+            buf_append_byte(out, (uint8_t)hex[c >> 4]);
+            buf_append_byte(out, (uint8_t)hex[c & 15]);
+        }
+    }
+}
+
+struct slice rest_session_alt_path(struct rest_call *call, const struct rest_items *items)
+{
+    CLEANUP(buf_done) struct buf path;
+
+    buf_init(&path, 8 * 1024);
+    BUF_APPEND(&path, "dbs/");
+    encoded_append(&path, call->route.database);
+    BUF_APPEND(&path, "/colls/");
+    encoded_append(&path, container_info(items->container)->id);
+    return arena_copy(call->arena, buf_slice(&path));
+}
