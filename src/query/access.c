@@ -163,12 +163,10 @@ static bool order_find(struct choosing *c, const struct query_access_wish *wish,
 
 /* --- Choosing -------------------------------------------------------------------------------- */
 
-static void index_take(struct choosing *c, const struct query_index_use *use,
-                       struct query_access *access)
+static void index_take(const struct query_index_use *use, struct query_access *access)
 {
     access->kind = QUERY_ACCESS_INDEX;
     access->index = use;
-    (void)c;
 }
 
 /* An id for every logical partition that is asked: no index is needed. */
@@ -221,7 +219,7 @@ static void key_index_find(struct choosing *c, struct query_access *access)
         use->single = true;
         use->exact = true; /* of no conjunct */
         use->name = definition->texts[i];
-        index_take(c, use, access);
+        index_take(use, access);
         return;
     }
 }
@@ -242,7 +240,33 @@ static const struct query_index_use *second_find(const struct choosing *c,
     return second;
 }
 
-static bool choose_unordered(struct choosing *c, bool wants_number_order,
+/* All values of a path, if its index holds them all: none of them is an array or object. */
+static bool cover_find(struct choosing *c, const struct document_path *path,
+                       struct query_access *access)
+{
+    struct document_path below = *path;
+    struct query_index_use *use;
+    bool nested;
+
+    below.end = DOCUMENT_PATH_END_ALL;
+    if (c->space->definition->default_ttl || !query_index_covers(c->space, path) ||
+        !query_index_covers(c->space, &below))
+        return true;
+    if (!nested_probe(c, path, &nested))
+        return false;
+    if (nested)
+        return true;
+    use = ARENA_NEW(c->arena, struct query_index_use);
+    *use = (struct query_index_use){.prefix = query_path_prefix(path, c->arena),
+                                    .value_count = 1,
+                                    .exact = true,
+                                    .ranges = query_ranges_all(c->arena),
+                                    .name = query_path_name(path, c->arena)};
+    index_take(use, access);
+    return true;
+}
+
+static bool choose_unordered(struct choosing *c, const struct query_access_wish *wish,
                              struct query_access *access)
 {
     const struct query_index_use *best;
@@ -253,12 +277,12 @@ static bool choose_unordered(struct choosing *c, bool wants_number_order,
     if (!best_find(c, c->uses.count > 1, &best))
         return false;
     if (best) {
-        index_take(c, best, access);
+        index_take(best, access);
         access->second = second_find(c, best);
-    } else if (wants_number_order) {
+    } else if (wish->number_order) {
         key_index_find(c, access);
     }
-    return true;
+    return access->kind != QUERY_ACCESS_SCAN || !wish->cover || cover_find(c, wish->cover, access);
 }
 
 static bool choose_ordered(struct choosing *c, const struct query_access_wish *wish,
@@ -275,21 +299,23 @@ static bool choose_ordered(struct choosing *c, const struct query_access_wish *w
         return false;
     if (found &&
         !(best && best->estimate < QUERY_ESTIMATE_MAX && (best->conjuncts & ~use->conjuncts))) {
-        index_take(c, use, access);
+        index_take(use, access);
         access->backwards = backwards;
         access->ordered = true;
         return true;
     }
     if (best) {
-        index_take(c, best, access);
+        index_take(best, access);
         access->second = second_find(c, best);
     }
     return true;
 }
 
 /* The same choice as the page before. */
-static bool choose_again(struct choosing *c, uint32_t mark, struct query_access *access)
+static bool choose_again(struct choosing *c, const struct query_access_wish *wish,
+                         struct query_access *access)
 {
+    uint32_t mark = wish->mark;
     struct query_access again;
 
     again = *access;
@@ -306,10 +332,19 @@ static bool choose_again(struct choosing *c, uint32_t mark, struct query_access 
         *access = again;
         return true;
     }
+    again = *access;
+    if (wish->cover) {
+        if (!cover_find(c, wish->cover, &again))
+            return false;
+        if (query_access_mark(&again) == mark) {
+            *access = again;
+            return true;
+        }
+    }
     for (size_t i = 0; i < c->uses.count; i++) {
         for (size_t j = 0; j <= c->uses.count; j++) {
             again = *access;
-            index_take(c, &c->uses.list[i], &again);
+            index_take(&c->uses.list[i], &again);
             again.second = j < c->uses.count ? &c->uses.list[j] : NULL;
             if (again.second && (!again.second->single || !again.index->single))
                 continue;
@@ -375,9 +410,9 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
     }
     query_index_uses_find(c.space, &c.conditions, &c.uses, arena);
     missing_find(&c, &access);
-    if (wish->resumed ? !choose_again(&c, wish->mark, &access)
+    if (wish->resumed ? !choose_again(&c, wish, &access)
         : wish->order ? !choose_ordered(&c, wish, &access)
-                      : !choose_unordered(&c, wish->number_order, &access))
+                      : !choose_unordered(&c, wish, &access))
         return false;
     access.exact = is_exact(&c, &access);
     access.weighed = c.uses.list;

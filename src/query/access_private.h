@@ -20,6 +20,9 @@ struct query_index_uses {
     size_t count, capacity;
 };
 
+/* A path for people. */
+struct slice query_path_name(const struct document_path *path, struct arena *arena);
+
 /* Is the path indexed for all items, also those whose entries an older policy made? */
 bool query_index_covers(const struct item_space *space, const struct document_path *path);
 bool query_index_covers_undefined(const struct item_space *space, const struct document_path *path);

@@ -40,7 +40,7 @@ static void put_index(struct buf *buf, struct slice key, const struct query_inde
     document_end(buf, begin);
 }
 
-static void put_access(struct buf *buf, const struct query_access *access)
+static void put_access(struct buf *buf, const struct query_access *access, bool covered)
 {
     size_t begin = document_append_object_begin(buf, SLICE("access")), list;
     char text[DOCUMENT_INDEX_SIZE];
@@ -52,6 +52,7 @@ static void put_access(struct buf *buf, const struct query_access *access)
     if (access->second)
         put_index(buf, SLICE("intersectedWith"), access->second);
     document_append_bool(buf, SLICE("filterSettled"), access->exact);
+    document_append_bool(buf, SLICE("indexOnly"), covered);
     document_append_bool(buf, SLICE("ordered"), access->ordered);
     document_append_bool(buf, SLICE("backwards"), access->backwards);
     list = document_append_array_begin(buf, SLICE("weighed"));
@@ -142,7 +143,7 @@ struct slice query_explain(const struct query_run_state *run, const struct query
 
     buf_init(&buf, BUF_DEFAULT_MAX);
     begin = document_begin(&buf);
-    put_access(&buf, &run->access);
+    put_access(&buf, &run->access, run->covered);
     put_text(&buf, SLICE("operator"), mode_name(run->mode));
     partitions = document_append_object_begin(&buf, SLICE("partitions"));
     document_append_int64(&buf, SLICE("read"), page->metrics.partitions);

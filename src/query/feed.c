@@ -714,7 +714,7 @@ bool query_feed_count(struct query_spans *spans, const struct query_access *acce
     uint64_t total = 0;
 
     *ret_known = false;
-    if (access->kind != QUERY_ACCESS_SCAN || spans->request->space->definition->default_ttl)
+    if (spans->request->space->definition->default_ttl)
         return true;
     for (size_t t = 0; t < access->target_count; t++) {
         const struct query_target *target = &access->targets[t];

@@ -50,7 +50,7 @@ static bool composite_is_whole(const struct item_space *space,
 
 /* --- Names ----------------------------------------------------------------------------------- */
 
-static struct slice path_name(const struct document_path *path, struct arena *arena)
+struct slice query_path_name(const struct document_path *path, struct arena *arena)
 {
     CLEANUP(buf_done) struct buf name;
 
@@ -183,7 +183,7 @@ void query_index_uses_find(const struct item_space *space,
         use->single = is_single(condition);
         use->exact = condition->exact;
         use->conjuncts = condition->conjuncts;
-        use->name = path_name(&condition->path, arena);
+        use->name = query_path_name(&condition->path, arena);
     }
     for (size_t i = 0; i < count; i++) {
         struct query_index_use use;
@@ -264,7 +264,7 @@ bool query_index_for_order(const struct query_plan *plan, const struct item_spac
     *ret_use = (struct query_index_use){.value_count = 1,
                                         .exact = true,
                                         .ranges = query_ranges_all(arena),
-                                        .name = path_name(ret_path, arena)};
+                                        .name = query_path_name(ret_path, arena)};
     if (condition) {
         ret_use->ranges = condition->ranges;
         ret_use->exact = condition->exact;

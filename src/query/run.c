@@ -186,7 +186,7 @@ static bool aggregate_run(struct query_run_state *run, bool *ret_more, struct er
     if (!states_load(run, &a, run->context.limits.bytes_max, err))
         return false;
     run->taking = &a;
-    if (a.counts && run->feed && !run->from.begun &&
+    if (a.counts && run->feed && !run->from.begun && run->access.kind == QUERY_ACCESS_SCAN &&
         !query_feed_count(&run->spans, &run->access, &known, &counted, err))
         return false;
     for (size_t i = 0; known && i < a.count; i++)
@@ -394,10 +394,11 @@ static bool key_complete(struct query_run_state *run, struct error *err)
 
 static bool access_choose(struct query_run_state *run, struct error *err)
 {
-    bool streams = run->mode == QUERY_MODE_STREAM;
+    bool streams = run->mode == QUERY_MODE_STREAM, known = true;
     struct query_access_wish wish = {
         .order = run->mode == QUERY_MODE_SORT,
         .order_sorted = run->from.sorted,
+        .cover = run->cover.alone ? &run->cover.path : NULL,
         .number_order = streams,
         .resumed = run->from.begun && (streams || run->mode == QUERY_MODE_AGGREGATE) &&
                    run->from.access != SORTED_SCAN_MARK,
@@ -409,6 +410,15 @@ static bool access_choose(struct query_run_state *run, struct error *err)
     if (!query_order_check(run->plan, run->request->space, run->arena, &run->rules, err) ||
         !query_access_choose(run->plan, &run->spans, &wish, run->arena, &run->access, err))
         return false;
+    run->covered = query_cover_holds(&run->cover, run->plan, &run->access, run->request->space);
+    if (run->covered && run->cover.counts_missing && run->plan->query.filter == NULL &&
+        !query_feed_count(&run->spans, &run->access, &known, &run->items_count, err))
+        return false;
+    if (!known) {
+        /* How many have no value cannot be told: all items are read. */
+        run->cover = (struct query_cover){0};
+        return access_choose(run, err);
+    }
     if (streams && !sorted_scan_wanted(run, &run->by_number, err))
         return false;
     if (run->mode == QUERY_MODE_SORT && !run->access.ordered && !key_complete(run, err))
@@ -440,6 +450,8 @@ static void feed_open(struct query_run_state *run)
         options.order = run->access.ordered ? QUERY_FEED_MERGED : QUERY_FEED_WINDOWS;
     if (streams || run->mode == QUERY_MODE_AGGREGATE)
         options.resumed = false;
+    if (run->covered)
+        options.load = false;
     if (only_counts(run))
         options.load = run->request->space->definition->default_ttl != 0;
     if (streams && (!run->plan->query.filter || run->access.exact)) {
@@ -476,6 +488,7 @@ static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t 
 {
     uint64_t begin = run->request->timed ? clock_monotonic_ns() : 0;
 
+    run->cover = query_cover_find(run->plan, run->arena);
     if (!access_choose(run, err))
         return false;
     feed_open(run);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "query/cache.h"
+#include "query/cover.h"
 #include "query/feed.h"
 #include "query/item.h"
 #include "query/run.h"
@@ -24,6 +25,9 @@ struct query_run_state {
     struct query_spans spans; /* list NULL: not a container's */
     struct query_access access;
     struct query_order_rules rules;
+    struct query_cover cover;
+    bool covered;         /* hits are not loaded: entries stand for items */
+    uint64_t items_count; /* of the targets, where cover.counts_missing */
     struct query_feed *feed; /* owned */
     const struct slice *documents;
     size_t document_count, document_at;
@@ -51,6 +55,9 @@ struct query_run_state {
 
 /* Called for each row of each hit that the filter accepts; sets stop in *ret_stop. */
 typedef bool (*query_row_taker)(struct query_run_state *run, bool *ret_stop, struct error *err);
+
+/* Makes an item without properties the present row. */
+void query_row_bind_missing(struct query_run_state *run);
 
 /* Goes through hits and rows until the end, until the taker says stop (the present hit is then not
  * done), or until pausing is asked for and may be done. *ret_ended: all hits were seen. */

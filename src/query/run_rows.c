@@ -40,6 +40,31 @@ static bool hit_next(struct query_run_state *run, struct query_hit *hit, bool *r
     return query_feed_next(run->feed, hit, ret_more, &run->held, err);
 }
 
+/* What the entry of a hit says of its item. A value that was cut is looked up. */
+static bool cover_bind(struct query_run_state *run, struct query_hit *hit, struct error *err)
+{
+    struct slice key = hit->place.key;
+    uint8_t *turned;
+
+    if (key.len >= INDEX_VALUE_MAX)
+        return view_fetch(&run->spans.list[hit->span].view, &hit->item.key, 1, run->row_arena,
+                          &hit->item, err);
+    if (run->access.backwards) {
+        turned = arena_alloc(run->row_arena, key.len);
+        for (size_t i = 0; i < key.len; i++)
+            turned[i] = (uint8_t)~key.data[i];
+        key.data = turned;
+    }
+    return query_cover_item(&run->cover, key, run->row_arena, &hit->item.document, err);
+}
+
+void query_row_bind_missing(struct query_run_state *run)
+{
+    arena_reset(run->row_arena);
+    run->context.slots[0] =
+        (struct query_slot){.value = document_object(slice_of("\x05\0\0\0", 5))};
+}
+
 static void item_bind(struct query_run_state *run, const struct query_hit *hit)
 {
     struct query_slot *slot = &run->context.slots[0];
@@ -79,7 +104,6 @@ static bool hit_take(struct query_run_state *run, query_row_taker taker, bool *r
 {
     bool holds = true;
 
-    arena_reset(run->row_arena);
     item_bind(run, run->hit);
     run->row = 0;
     if (run->plan->query.source_count)
@@ -134,6 +158,9 @@ bool query_rows_take(struct query_run_state *run, query_row_taker taker, bool ma
             return true;
         }
         run->hit = &hit;
+        arena_reset(run->row_arena);
+        if (run->covered && !cover_bind(run, &hit, err))
+            return false;
         if (!query_work(&run->context, 4, err) || !hit_take(run, taker, &stop, err))
             return false;
         if (stop)

@@ -303,6 +303,26 @@ static bool groups_to_rows(struct query_run_state *run, struct spooling *s, stru
     return true;
 }
 
+/* The index of the group key has no entries of items without it. They make one group. */
+static bool missing_add(struct query_run_state *run, struct spooling *s, struct error *err)
+{
+    uint64_t missing = run->items_count > run->hits ? run->items_count - run->hits : 0;
+    struct query_spool_row *row;
+    bool stop = false;
+
+    if (!missing)
+        return true;
+    query_row_bind_missing(run);
+    if (!group_take(run, &stop, err))
+        return false;
+    row = query_spool_find(s->spool, buf_slice(&s->identity));
+    for (size_t i = 0; row && i < run->plan->query.aggregate_count; i++) {
+        if (query_is_constant(run->plan->query.aggregates[i].argument))
+            row->states[i].count += missing - 1;
+    }
+    return true;
+}
+
 static bool spool_fill(struct query_run_state *run, struct spooling *s, struct error *err)
 {
     struct query_spool_options options;
@@ -321,6 +341,8 @@ static bool spool_fill(struct query_run_state *run, struct spooling *s, struct e
     if (!ended) /* without all rows nothing can be said of the first */
         return error_set(err, ERROR_TOO_MANY_REQUESTS,
                          "the throughput of a partition that the query needs is used up");
+    if (run->covered && run->cover.counts_missing && !missing_add(run, s, err))
+        return false;
     run->at = at;
     query_spool_finish(s->spool);
     return run->mode != QUERY_MODE_GROUP || !run->plan->query.distinct ||
