@@ -1,0 +1,268 @@
+/* The measuring side of query_bench.
+ *
+ *     query_bench_load fill NODE PARTITIONS ITEMS
+ *     query_bench_load race NODE PARTITIONS ITEMS     against PostgreSQL and against point reads
+ *     query_bench_load spread NODE ITEMS OTHER PARTITIONS    one partition against many
+ *     query_bench_load repeat NODE PARTITIONS ITEMS QUERY TIMES    for whoever counts instructions
+ *     query_bench_load charge NODE PARTITIONS ITEMS QUERY    its charge in hundredths of an RU
+ *
+ * Candidates take turns within every round; a turn is as many queries as fit into its time, at
+ * least one, each with values of its own. Rates are medians over the rounds. */
+#include "query_ours.h"
+#include "query_theirs.h"
+#include "rounds.h"
+
+#include "base/clock.h"
+#include "base/histogram.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    CACHE_BYTES = 512 << 20,
+    TURN_MS = 120,
+    ROUNDS = ROUNDS_DEFAULT,
+    CANDIDATES_MAX = 2,
+};
+
+/* Who answers. */
+struct candidate {
+    const char *name;
+    struct bench_space *space;   /* ours, or */
+    struct query_theirs *theirs; /* PostgreSQL */
+    bool reads;                  /* by point reads */
+    double rates[ROUNDS];
+    struct histogram us;
+    struct query_ours_result ours_result;
+    struct query_theirs_result theirs_result;
+};
+
+/* --- Turns ----------------------------------------------------------------------------------- */
+
+static void values_draw(const struct query_case *query, struct random *random, uint64_t items,
+                        struct arena *arena, struct query_values *ret_values)
+{
+    *ret_values = (struct query_values){0};
+    if (query->draw)
+        query->draw(random, items, arena, ret_values);
+}
+
+static void candidate_run(struct candidate *c, const struct query_case *query,
+                          const struct query_values *values)
+{
+    if (c->theirs)
+        query_theirs_run(c->theirs, query, values, &c->theirs_result);
+    else if (c->reads)
+        query_ours_read(c->space, values, &c->ours_result);
+    else
+        query_ours_run(c->space, query, values, &c->ours_result);
+}
+
+/* Queries per second. */
+static double turn(struct candidate *c, const struct query_case *query, uint64_t seed,
+                   uint64_t items, bool measured)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    uint64_t begin_ns = clock_monotonic_ns(), now_ns = begin_ns, count = 0;
+    struct random random;
+
+    random_seed(&random, seed);
+    while (now_ns - begin_ns < TURN_MS * UINT64_C(1000000)) {
+        uint64_t before_ns = now_ns;
+        struct query_values values;
+
+        arena_reset(arena);
+        values_draw(query, &random, items, arena, &values);
+        candidate_run(c, query, &values);
+        now_ns = clock_monotonic_ns();
+        if (measured)
+            histogram_record(&c->us, (now_ns - before_ns) / 1000);
+        count++;
+    }
+    return (double)count / ((double)(now_ns - begin_ns) / 1e9);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void race(const struct query_case *query, struct candidate *candidates, size_t count,
+                 uint64_t items)
+{
+    for (size_t i = 0; i < count; i++) /* all that is read later is read once before */
+        turn(&candidates[i], query, 0, items, false);
+    for (size_t round = 0; round < ROUNDS; round++)
+        for (size_t i = 0; i < count; i++) {
+            struct candidate *c = &candidates[(round + i) % count];
+
+            c->rates[round] = turn(c, query, round, items, true);
+        }
+    for (size_t i = 0; i < count; i++)
+        qsort(candidates[i].rates, ROUNDS, sizeof candidates[i].rates[0], compare_doubles);
+}
+
+static void candidate_print(const struct query_case *query, const struct candidate *c)
+{
+    printf("  %s, %s: %.5g/s, spread %.0f %%, p50 %.5g ms, p99 %.5g ms\n", query->name, c->name,
+           c->rates[ROUNDS / 2],
+           (c->rates[ROUNDS - 1] - c->rates[0]) / c->rates[ROUNDS / 2] * 100,
+           (double)histogram_quantile(&c->us, 0.5) / 1000,
+           (double)histogram_quantile(&c->us, 0.99) / 1000);
+}
+
+static void candidates_compare(const struct query_case *query, const struct candidate *candidates,
+                               const char *remark)
+{
+    char name[160];
+
+    for (size_t i = 0; i < CANDIDATES_MAX; i++)
+        candidate_print(query, &candidates[i]);
+    snprintf(name, sizeof name, "%s, per second, %s vs %s", query->name, candidates[0].name,
+             candidates[1].name);
+    rounds_ratio(name, candidates[0].rates[ROUNDS / 2], candidates[1].rates[ROUNDS / 2], remark);
+}
+
+/* --- What is compared ------------------------------------------------------------------------ */
+
+/* Both must have the same rows, or the comparison means nothing. */
+static void answers_check(const struct query_case *query, struct bench_space *space,
+                          struct query_theirs *theirs, uint64_t items)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct query_ours_result ours = {0};
+    struct query_theirs_result other = {0};
+    struct query_values values;
+    struct random random;
+
+    random_seed(&random, 7);
+    values_draw(query, &random, items, arena, &values);
+    query_ours_run(space, query, &values, &ours);
+    query_theirs_run(theirs, query, &values, &other);
+    if (ours.rows != other.rows || (query->scalar && strcmp(ours.first, other.first) != 0)) {
+        fprintf(stderr, "%s: %llu rows, %s; PostgreSQL %llu rows, %s\n", query->name,
+                (unsigned long long)ours.rows, ours.first, (unsigned long long)other.rows,
+                other.first);
+        exit(1);
+    }
+    printf("  %s: %llu rows, %.2f RU\n", query->name, (unsigned long long)ours.rows,
+           (double)ours.charge_cru / 100);
+    if (getenv("QUERY_BENCH_EXPLAIN")) {
+        query_ours_explain(space, query, &values);
+        query_theirs_explain(theirs, query, &values);
+    }
+}
+
+static void race_run(const char *url, uint32_t partitions, uint64_t items)
+{
+    struct bench_space space;
+    struct query_theirs *theirs;
+    uint64_t begin_ns = clock_monotonic_ns();
+
+    bench_space_open_cached(&space, url, partitions, CACHE_BYTES);
+    theirs = query_theirs_new(items, CACHE_BYTES);
+    printf("  PostgreSQL loaded, indexed and analysed in %.0f s\n",
+           (double)(clock_monotonic_ns() - begin_ns) / 1e9);
+    for (size_t i = 0; i < query_case_count; i++) {
+        const struct query_case *query = &query_cases[i];
+
+        answers_check(query, &space, theirs, items);
+        if (query->keyed) {
+            struct candidate reads[CANDIDATES_MAX] = {
+                {.name = "queries", .space = &space},
+                {.name = "point reads", .space = &space, .reads = true}};
+
+            race(query, reads, CANDIDATES_MAX, items);
+            candidates_compare(query, reads, "goal: 0.5");
+        }
+        struct candidate candidates[CANDIDATES_MAX] = {{.name = "ours", .space = &space},
+                                                       {.name = "PostgreSQL", .theirs = theirs}};
+
+        race(query, candidates, CANDIDATES_MAX, items);
+        candidates_compare(query, candidates, "goal: above 1");
+    }
+    query_theirs_free(theirs);
+    bench_space_close(&space);
+}
+
+static void spread_run(const char *one_url, uint64_t items, const char *many_url,
+                       uint32_t partitions)
+{
+    struct bench_space one, many;
+    char name[32];
+
+    bench_space_open_cached(&one, one_url, 1, CACHE_BYTES);
+    bench_space_open_cached(&many, many_url, partitions, CACHE_BYTES);
+    snprintf(name, sizeof name, "%u partitions", partitions);
+    for (size_t i = 0; i < query_case_count; i++) {
+        struct candidate candidates[CANDIDATES_MAX] = {{.name = name, .space = &many},
+                                                       {.name = "1 partition", .space = &one}};
+
+        race(&query_cases[i], candidates, CANDIDATES_MAX, items);
+        candidates_compare(&query_cases[i], candidates, "goal: 1");
+    }
+    bench_space_close(&one);
+    bench_space_close(&many);
+}
+
+static void fill_run(const char *url, uint32_t partitions, uint64_t items)
+{
+    uint64_t begin_ns = clock_monotonic_ns();
+    struct bench_space space;
+
+    bench_space_open_cached(&space, url, partitions, CACHE_BYTES);
+    query_ours_fill(&space, items);
+    bench_space_close(&space);
+    printf("  %llu items in %u partitions filled in %.0f s\n", (unsigned long long)items,
+           partitions, (double)(clock_monotonic_ns() - begin_ns) / 1e9);
+}
+
+/* The values are the same however often it is run. */
+static int64_t repeat_run(const char *url, uint32_t partitions, uint64_t items,
+                          const struct query_case *query, unsigned long times)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct query_ours_result result = {0};
+    struct bench_space space;
+    struct random random;
+
+    bench_space_open_cached(&space, url, partitions, CACHE_BYTES);
+    random_seed(&random, 1);
+    while (times--) {
+        struct query_values values;
+
+        values_draw(query, &random, items, arena, &values);
+        query_ours_run(&space, query, &values, &result);
+    }
+    bench_space_close(&space);
+    return result.charge_cru;
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 4 ? argv[1] : "";
+    uint32_t partitions = argc > 4 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
+    uint64_t items = argc > 4 ? strtoull(argv[4], NULL, 10) : 0;
+    char url[512], other[512];
+
+    snprintf(url, sizeof url, "rocksdb:%s", argc > 4 ? argv[2] : "");
+    if (strcmp(mode, "fill") == 0) {
+        fill_run(url, partitions, items);
+    } else if (strcmp(mode, "race") == 0) {
+        race_run(url, partitions, items);
+    } else if (strcmp(mode, "spread") == 0 && argc == 6) {
+        snprintf(other, sizeof other, "rocksdb:%s", argv[4]);
+        spread_run(url, strtoull(argv[3], NULL, 10), other, (uint32_t)strtoul(argv[5], NULL, 10));
+    } else if (strcmp(mode, "repeat") == 0 && argc == 7) {
+        repeat_run(url, partitions, items, query_case_find(argv[5]), strtoul(argv[6], NULL, 10));
+    } else if (strcmp(mode, "charge") == 0 && argc == 6) {
+        printf("%lld\n",
+               (long long)repeat_run(url, partitions, items, query_case_find(argv[5]), 1));
+    } else {
+        fprintf(stderr, "query_bench_load: see the top of query_bench_load.c\n");
+        return 2;
+    }
+    return 0;
+}
