@@ -19,6 +19,7 @@ struct view {
 
 NODISCARD bool view_open(const struct item_scope *scope, struct view *ret_view, struct error *err);
 void view_done(struct view *view);
+CLEANUP_VALUE_FN(struct view, view_done)
 
 static inline bool view_is_over(const struct view *view, const struct item_header *header)
 {

@@ -60,8 +60,8 @@ uint32_t query_access_mark(const struct query_access *access);
 
 struct query_access_wish {
     const struct document_path *cover; /* nothing is asked but the values of this path; or NULL */
-    bool order_sorted; /* not from an index */
-    bool order;        /* the plan's order is wanted, if it can be had */
+    bool order_sorted;                 /* not from an index */
+    bool order;                        /* the plan's order is wanted, if it can be had */
     bool number_order; /* unordered: creation order is wanted where it costs little */
     bool resumed;      /* an unordered query goes on: with the access of this mark */
     uint32_t mark;

@@ -144,6 +144,10 @@ bool query_aggregate_add(struct query_aggregate *state, const struct document_va
         return true;
     if (state->kind == QUERY_COUNT_IF && !(value->type == DOCUMENT_BOOL && value->boolean))
         return true;
+    if (state->kind >= QUERY_MAKE_LIST &&
+        !query_value_nests_within(value, QUERY_VALUE_DEPTH_MAX - 1))
+        return error_set(err, ERROR_TOO_DEEP, "a value would be nested deeper than %d levels",
+                         QUERY_VALUE_DEPTH_MAX);
     state->count++;
     switch (state->kind) {
     case QUERY_SUM:

@@ -120,7 +120,6 @@ static bool group_key(const struct query_subquery *query, struct query_context *
                       struct document_value *ret_key, struct error *err)
 {
     size_t mark = query_build_begin(context), begin = document_begin(&context->scratch);
-    struct slice bytes;
 
     for (size_t i = 0; i < query->key_count; i++) {
         char text[DOCUMENT_INDEX_SIZE];
@@ -128,13 +127,10 @@ static bool group_key(const struct query_subquery *query, struct query_context *
 
         if (!query_evaluate(query->keys[i].expression, context, &value, err))
             return query_build_drop(context, mark);
-        document_append(&context->scratch, document_index_key((uint32_t)i, text), &value);
+        if (!query_build_append(context, document_index_key((uint32_t)i, text), &value, err))
+            return query_build_drop(context, mark);
     }
-    document_end(&context->scratch, begin);
-    if (!query_build_end(context, mark, &bytes, err))
-        return false;
-    *ret_key = document_array(bytes);
-    return true;
+    return query_build_close(context, mark, begin, DOCUMENT_ARRAY, ret_key, err);
 }
 
 static void group_open(struct groups *groups, size_t bytes_max)

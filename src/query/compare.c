@@ -35,8 +35,23 @@ uint32_t query_class_of(const struct document_value *value)
     }
 }
 
+/* Doubles and int32s, which are doubles too, except NaN, whose place is the total order's to say.
+ */
+static inline bool plain_double(const struct document_value *value, double *ret_number)
+{
+    if (value->type == DOCUMENT_INT32)
+        *ret_number = value->int32;
+    else if (value->type == DOCUMENT_DOUBLE)
+        *ret_number = value->number;
+    else
+        return false;
+    return !isnan(*ret_number);
+}
+
 enum query_truth query_values_equal(const struct document_value *a, const struct document_value *b)
 {
+    double x, y;
+
     if (a->type == b->type) {
         switch (a->type) {
         case DOCUMENT_INT32:
@@ -52,6 +67,8 @@ enum query_truth query_values_equal(const struct document_value *a, const struct
         default:
             break;
         }
+    } else if (plain_double(a, &x) && plain_double(b, &y)) {
+        return x == y ? QUERY_TRUE : QUERY_FALSE;
     } else if (query_class_of(a) != query_class_of(b)) {
         return QUERY_UNKNOWN;
     }
@@ -62,9 +79,10 @@ bool query_values_order(const struct document_value *a, const struct document_va
                         int *ret_order)
 {
     uint32_t class;
+    double x, y;
 
-    if (LIKELY(a->type == DOCUMENT_INT32 && b->type == DOCUMENT_INT32)) {
-        *ret_order = (a->int32 > b->int32) - (a->int32 < b->int32);
+    if (plain_double(a, &x) && plain_double(b, &y)) {
+        *ret_order = (x > y) - (x < y);
         return true;
     }
     class = query_class_of(a);

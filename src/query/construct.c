@@ -15,7 +15,6 @@ static bool array_evaluate(const struct query_expression *expression, struct que
 {
     size_t mark = query_build_begin(context), begin = document_begin(&context->scratch);
     uint32_t index = 0;
-    struct slice bytes;
 
     for (size_t i = 0; i < expression->child_count; i++) {
         char text[DOCUMENT_INDEX_SIZE];
@@ -23,14 +22,11 @@ static bool array_evaluate(const struct query_expression *expression, struct que
 
         if (!query_evaluate(expression->children[i], context, &value, err))
             return query_build_drop(context, mark);
-        if (shows(context, &value))
-            document_append(&context->scratch, document_index_key(index++, text), &value);
+        if (shows(context, &value) &&
+            !query_build_append(context, document_index_key(index++, text), &value, err))
+            return query_build_drop(context, mark);
     }
-    document_end(&context->scratch, begin);
-    if (!query_build_end(context, mark, &bytes, err))
-        return false;
-    *ret_value = document_array(bytes);
-    return true;
+    return query_build_close(context, mark, begin, DOCUMENT_ARRAY, ret_value, err);
 }
 
 const struct query_kind query_kind_array = {"array", array_evaluate, QUERY_STABLE};
@@ -48,21 +44,16 @@ static bool object_evaluate(const struct query_expression *expression,
 {
     const struct query_object *node = (const struct query_object *)expression;
     size_t mark = query_build_begin(context), begin = document_begin(&context->scratch);
-    struct slice bytes;
 
     for (size_t i = 0; i < expression->child_count; i++) {
         struct document_value value;
 
         if (!query_evaluate(expression->children[i], context, &value, err))
             return query_build_drop(context, mark);
-        if (shows(context, &value))
-            document_append(&context->scratch, node->names[i], &value);
+        if (shows(context, &value) && !query_build_append(context, node->names[i], &value, err))
+            return query_build_drop(context, mark);
     }
-    document_end(&context->scratch, begin);
-    if (!query_build_end(context, mark, &bytes, err))
-        return false;
-    *ret_value = document_object(bytes);
-    return true;
+    return query_build_close(context, mark, begin, DOCUMENT_OBJECT, ret_value, err);
 }
 
 const struct query_kind query_kind_object = {"object", object_evaluate, QUERY_STABLE};

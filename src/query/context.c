@@ -1,6 +1,7 @@
 #include "query/context.h"
 
 #include "query/regex.h"
+#include "query/value.h"
 
 enum {
     BYTES_MAX_DEFAULT = 64 * 1024 * 1024,
@@ -99,5 +100,28 @@ bool query_build_end(struct query_context *context, size_t mark, struct slice *r
     if (len)
         memcpy(bytes, scratch->data + mark, len);
     *ret_bytes = slice_of(bytes, len);
+    return true;
+}
+
+bool query_build_append(struct query_context *context, struct slice key,
+                        const struct document_value *value, struct error *err)
+{
+    if (UNLIKELY(!query_value_nests_within(value, QUERY_VALUE_DEPTH_MAX - 1)))
+        return error_set(err, ERROR_TOO_DEEP, "a value would be nested deeper than %d levels",
+                         QUERY_VALUE_DEPTH_MAX);
+    document_append(&context->scratch, key, value);
+    /* seen at once, or the maker of very many elements would go on for nothing */
+    return !buf_overflowed(&context->scratch) || memory_limit(context, err);
+}
+
+bool query_build_close(struct query_context *context, size_t mark, size_t begin,
+                       enum document_type type, struct document_value *ret_value, struct error *err)
+{
+    struct slice bytes;
+
+    document_end(&context->scratch, begin);
+    if (!query_build_end(context, mark, &bytes, err))
+        return false;
+    *ret_value = (struct document_value){.type = type, .document = bytes};
     return true;
 }

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "document/value.h"
+#include "document/bson.h"
 
 #include <stdatomic.h>
 
@@ -114,8 +114,21 @@ static inline size_t query_build_begin(struct query_context *context)
 }
 NODISCARD bool query_build_end(struct query_context *context, size_t mark, struct slice *ret_bytes,
                                struct error *err);
+/* An element of an object or array that is put together. ERROR_TOO_DEEP: with it, that would be
+ * nested deeper than QUERY_VALUE_DEPTH_MAX, which leaves room below what readers can take, for
+ * whoever wraps a result. ERROR_QUERY_LIMIT: there is no more memory for it. */
+enum { QUERY_VALUE_DEPTH_MAX = DOCUMENT_DEPTH_MAX - 16 };
+NODISCARD bool query_build_append(struct query_context *context, struct slice key,
+                                  const struct document_value *value, struct error *err);
+
+/* Closes the object or array that was begun at `begin`, alone since mark, and gives it. */
+NODISCARD bool query_build_close(struct query_context *context, size_t mark, size_t begin,
+                                 enum document_type type, struct document_value *ret_value,
+                                 struct error *err);
+
 static inline bool query_build_drop(struct query_context *context, size_t mark)
 {
     context->scratch.len = mark;
+    context->scratch.overflowed = false;
     return false;
 }

@@ -29,5 +29,4 @@ bool query_cover_holds(const struct query_cover *cover, const struct query_plan 
 /* An item with nothing but the value of an entry at the path; key as the index has it, whole. In
  * the arena. ERROR_STORE_CORRUPT. */
 NODISCARD bool query_cover_item(const struct query_cover *cover, struct slice key,
-                                struct arena *arena, struct slice *ret_document,
-                                struct error *err);
+                                struct arena *arena, struct slice *ret_document, struct error *err);

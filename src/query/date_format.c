@@ -1,5 +1,7 @@
 #include "query/date_format.h"
 
+#include "query/text.h"
+
 enum { FRACTION_DIGITS = 7 };
 
 static const char *const days[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
@@ -107,15 +109,26 @@ static bool put_part(struct buf *buf, const struct query_date *date, uint8_t let
     return true;
 }
 
+/* The character at `at` as it is. Halves of one that a quote or escape kept apart become one, as
+ * everywhere; gives where it ends. */
+static size_t put_literal(struct buf *buf, size_t mark, struct slice format, size_t at)
+{
+    size_t len;
+
+    query_text_decode(format.data + at, format.data + format.len, &len);
+    query_text_append(buf, mark, slice_of(format.data + at, len));
+    return at + len;
+}
+
 /* Quoted text, from the quote on; gives where it ends. */
-static size_t put_quoted(struct buf *buf, struct slice format, size_t at)
+static size_t put_quoted(struct buf *buf, size_t mark, struct slice format, size_t at)
 {
     uint8_t quote = format.data[at++];
 
-    for (; at < format.len && format.data[at] != quote; at++) {
+    while (at < format.len && format.data[at] != quote) {
         if (format.data[at] == '\\' && at + 1 < format.len)
             at++;
-        buf_append_byte(buf, format.data[at]);
+        at = put_literal(buf, mark, format, at);
     }
     return MIN(at + 1, format.len);
 }
@@ -123,25 +136,26 @@ static size_t put_quoted(struct buf *buf, struct slice format, size_t at)
 void query_date_format(int64_t ticks, struct slice format, struct buf *buf)
 {
     struct query_date date = query_date_of_ticks(ticks);
+    size_t mark = buf->len, at = 0;
 
-    for (size_t at = 0; at < format.len;) {
+    while (at < format.len) {
         uint8_t letter = format.data[at];
         size_t run = 1;
 
         if (letter == '\\') {
-            at++;
-            if (at < format.len)
-                buf_append_byte(buf, format.data[at++]);
+            if (++at < format.len)
+                at = put_literal(buf, mark, format, at);
             continue;
         }
         if (letter == '\'' || letter == '"') {
-            at = put_quoted(buf, format, at);
+            at = put_quoted(buf, mark, format, at);
             continue;
         }
         while (at + run < format.len && format.data[at + run] == letter)
             run++;
-        if (!put_part(buf, &date, letter, run))
-            buf_append(buf, format.data + at, run);
-        at += run;
+        if (put_part(buf, &date, letter, run))
+            at += run;
+        else
+            at = put_literal(buf, mark, format, at);
     }
 }

@@ -86,6 +86,7 @@ const struct query_expression *query_fold(struct query_build *build,
         return expression;
     arena = arena_new();
     query_context_init(&context, arena, &limits, NULL);
+    context.keep_nonfinite = build->keep_nonfinite;
     if (!query_evaluate(expression, &context, &value, &err))
         return expression; /* it fails the same way when it is run, if it ever is */
     return query_constant(build, value);

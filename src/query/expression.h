@@ -66,6 +66,7 @@ enum {
 
 struct query_build {
     struct arena *arena; /* holds the plan */
+    bool keep_nonfinite; /* as the contexts that will run it have it (context.h) */
     size_t nodes;
     bool failed;
     struct error error; /* the first */
@@ -282,7 +283,8 @@ const struct query_expression *query_subquery(struct query_build *build,
                                               enum query_quantifier quantifier,
                                               const struct query_subquery *subquery);
 
-/* --- The kinds, for whoever takes plans apart ------------------------------------------------- */
+/* --- The kinds, for whoever takes plans apart; nodes of them are made by the builders alone
+ * ------------------------------------------------- */
 
 extern const struct query_kind query_kind_constant;    /* struct query_constant */
 extern const struct query_kind query_kind_variable;    /* struct query_variable */

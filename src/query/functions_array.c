@@ -134,18 +134,6 @@ static void elements_append(struct query_context *context, struct slice array, u
     }
 }
 
-static bool array_end(struct query_context *context, size_t mark, size_t begin,
-                      struct document_value *ret_value, struct error *err)
-{
-    struct slice bytes;
-
-    document_end(&context->scratch, begin);
-    if (!query_build_end(context, mark, &bytes, err))
-        return false;
-    *ret_value = document_array(bytes);
-    return true;
-}
-
 QUERY_FUNCTION(array_concat)
 {
     size_t mark = query_build_begin(context), begin;
@@ -158,7 +146,7 @@ QUERY_FUNCTION(array_concat)
     begin = document_begin(&context->scratch);
     for (size_t i = 0; i < count; i++)
         elements_append(context, arguments[i].document, 0, UINT64_MAX, &index);
-    return array_end(context, mark, begin, ret_value, err);
+    return query_build_close(context, mark, begin, DOCUMENT_ARRAY, ret_value, err);
 }
 
 QUERY_FUNCTION(array_slice)
@@ -178,7 +166,7 @@ QUERY_FUNCTION(array_slice)
     begin = document_begin(&context->scratch);
     elements_append(context, arguments[0].document, (uint64_t)start, (uint64_t)(start + length),
                     &index);
-    return array_end(context, mark, begin, ret_value, err);
+    return query_build_close(context, mark, begin, DOCUMENT_ARRAY, ret_value, err);
 }
 
 /* {"k": name, "v": value} for each property, under names that may be given. */
@@ -207,10 +195,11 @@ QUERY_FUNCTION(array_of_object)
             document_append_object_begin(&context->scratch, document_index_key(index++, key));
 
         document_append_string(&context->scratch, name_key, iter.key);
-        document_append(&context->scratch, value_key, &iter.value);
+        if (!query_build_append(context, value_key, &iter.value, err))
+            return query_build_drop(context, mark);
         document_end(&context->scratch, pair);
     }
-    return array_end(context, mark, begin, ret_value, err);
+    return query_build_close(context, mark, begin, DOCUMENT_ARRAY, ret_value, err);
 }
 
 /* --- Numbers of arrays ----------------------------------------------------------------------- */

@@ -39,7 +39,6 @@ static bool read_json(const struct document_value *argument, struct query_contex
         *ret_value = query_value_copy(&value, context->arena);
         *ret_read = true;
     }
-    context->scratch.overflowed = false;
     query_build_drop(context, mark);
     return query_memory_check(context, 0, err);
 }

@@ -86,7 +86,7 @@ static size_t next_start(struct slice text, const struct query_regex_match *matc
 QUERY_FUNCTION(regex_extract_all)
 {
     size_t mark = query_build_begin(context), from = 0, begin;
-    struct slice text = arguments[0].text, part, bytes;
+    struct slice text = arguments[0].text, part;
     struct query_regex *regex;
     uint32_t index = 0;
     uint64_t group;
@@ -112,11 +112,7 @@ QUERY_FUNCTION(regex_extract_all)
             document_append_string(&context->scratch, document_index_key(index++, key), part);
         from = next_start(text, &match, from);
     }
-    document_end(&context->scratch, begin);
-    if (!query_build_end(context, mark, &bytes, err))
-        return false;
-    *ret_value = document_array(bytes);
-    return true;
+    return query_build_close(context, mark, begin, DOCUMENT_ARRAY, ret_value, err);
 }
 
 static const struct query_function functions[] = {

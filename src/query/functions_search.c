@@ -10,11 +10,6 @@ static bool contains(struct slice text, struct slice part)
     return query_text_find(text, part) != SIZE_MAX;
 }
 
-static bool ends_with(struct slice text, struct slice part)
-{
-    return text.len >= part.len && slice_equal(slice_skip(text, text.len - part.len), part);
-}
-
 static bool test_text(text_test *test, struct slice text, struct slice part, bool any_case,
                       struct query_context *context, bool *ret_result, struct error *err)
 {
@@ -55,7 +50,7 @@ QUERY_FUNCTION(search_starts_with)
 
 QUERY_FUNCTION(search_ends_with)
 {
-    return search(arguments, count, ends_with, context, ret_value, err);
+    return search(arguments, count, query_text_ends_with, context, ret_value, err);
 }
 
 QUERY_FUNCTION(search_equals)

@@ -51,7 +51,6 @@ static bool combine(const struct document_value *arguments, enum operation opera
 {
     size_t mark = query_build_begin(context), begin;
     struct query_set sets[2];
-    struct slice bytes;
     uint32_t index = 0;
     bool usable;
 
@@ -62,11 +61,7 @@ static bool combine(const struct document_value *arguments, enum operation opera
                   &index);
     if (operation == UNION)
         values_append(context, &sets[1], &sets[0], false, &index);
-    document_end(&context->scratch, begin);
-    if (!query_build_end(context, mark, &bytes, err))
-        return false;
-    *ret_value = document_array(bytes);
-    return true;
+    return query_build_close(context, mark, begin, DOCUMENT_ARRAY, ret_value, err);
 }
 
 QUERY_FUNCTION(set_difference)

@@ -168,14 +168,9 @@ static struct slice strip_left(struct slice text, struct slice what)
     return text;
 }
 
-static bool ends_with(struct slice text, struct slice what)
-{
-    return text.len >= what.len && slice_equal(slice_skip(text, text.len - what.len), what);
-}
-
 static struct slice strip_right(struct slice text, struct slice what)
 {
-    while (what.len && ends_with(text, what))
+    while (what.len && query_text_ends_with(text, what))
         text.len -= what.len;
     return text;
 }
@@ -333,7 +328,7 @@ QUERY_FUNCTION(string_join)
 QUERY_FUNCTION(string_split)
 {
     size_t mark = query_build_begin(context), begin, at;
-    struct slice rest, separator, bytes;
+    struct slice rest, separator;
     uint32_t index = 0;
 
     if (!query_all_strings(arguments, 2))
@@ -353,11 +348,7 @@ QUERY_FUNCTION(string_split)
             break;
         rest = slice_skip(rest, at + separator.len);
     }
-    document_end(&context->scratch, begin);
-    if (!query_build_end(context, mark, &bytes, err))
-        return false;
-    *ret_value = document_array(bytes);
-    return true;
+    return query_build_close(context, mark, begin, DOCUMENT_ARRAY, ret_value, err);
 }
 
 static const struct query_function functions[] = {

@@ -49,18 +49,59 @@ static bool or_evaluate(const struct query_expression *expression, struct query_
 const struct query_kind query_kind_and = {"and", and_evaluate, QUERY_STABLE};
 const struct query_kind query_kind_or = {"or", or_evaluate, QUERY_STABLE};
 
-static size_t operand_count(const struct query_kind *kind, const struct query_expression *side)
+/* Operands of a chain, in memory that the chain one longer may share: clients send thousands of
+ * ANDs, and copying all operands for each would take a hundred megabytes. */
+struct operands {
+    const struct query_expression **list;
+    size_t used, capacity;
+};
+
+struct chain_node {
+    struct query_expression head;
+    struct operands *operands;
+};
+
+/* Appends behind the first `count`, in place if nobody else has. */
+static struct operands *operands_append(struct query_build *build, struct operands *operands,
+                                        size_t count, const struct query_expression *operand)
 {
-    return side->kind == kind ? side->child_count : 1;
+    struct operands *longer = operands;
+
+    if (!operands || operands->used != count || count == operands->capacity) {
+        longer = ARENA_NEW(build->arena, struct operands);
+        longer->capacity = count < 4 ? 4 : count * 2;
+        longer->list = ARENA_ARRAY(build->arena, const struct query_expression *, longer->capacity);
+        if (count)
+            memcpy(longer->list, operands->list, count * sizeof *longer->list);
+        longer->used = count;
+    }
+    longer->list[longer->used++] = operand;
+    return longer;
 }
 
-static void operands_put(const struct query_kind *kind, const struct query_expression *side,
-                         const struct query_expression **to)
+static const struct query_expression *chain_append(struct query_build *build,
+                                                   const struct query_kind *kind,
+                                                   const struct chain_node *before,
+                                                   const struct query_expression *operand)
 {
-    if (side->kind == kind)
-        memcpy(to, side->children, side->child_count * sizeof *to);
-    else
-        *to = side;
+    struct chain_node *node = query_node(build, kind, sizeof *node, &operand, 1);
+    size_t count = before ? before->head.child_count : 0;
+
+    node->operands = operands_append(build, before ? before->operands : NULL, count, operand);
+    node->head.children = node->operands->list;
+    node->head.child_count = (uint32_t)count + 1;
+    if (before) {
+        node->head.depth = MAX(node->head.depth, before->head.depth);
+        node->head.stability = MAX(node->head.stability, before->head.stability);
+        node->head.slots_used |= before->head.slots_used;
+        build->nodes--; /* it takes the place of the one before */
+    }
+    return &node->head;
+}
+
+static bool settles(const struct query_expression *operand, enum query_truth deciding)
+{
+    return query_is_constant(operand) && truth_of(query_constant_value(operand)) == deciding;
 }
 
 /* A constant that settles it alone makes the rest superfluous. Other constants stay: true AND x is
@@ -69,19 +110,20 @@ static const struct query_expression *
 chain_build(struct query_build *build, const struct query_kind *kind, enum query_truth deciding,
             const struct query_expression *left, const struct query_expression *right)
 {
-    size_t left_count = operand_count(kind, left), count = left_count + operand_count(kind, right);
-    const struct query_expression **operands =
-        ARENA_ARRAY(build->arena, const struct query_expression *, count);
+    const struct query_expression *chain = left;
 
-    operands_put(kind, left, operands);
-    operands_put(kind, right, operands + left_count);
-    for (size_t i = 0; i < count; i++) {
-        if (query_is_constant(operands[i]) &&
-            truth_of(query_constant_value(operands[i])) == deciding)
-            return operands[i];
-    }
-    return query_fold(build,
-                      query_node(build, kind, sizeof(struct query_expression), operands, count));
+    if (settles(left, deciding))
+        return left;
+    if (settles(right, deciding))
+        return right;
+    if (left->kind != kind)
+        chain = chain_append(build, kind, NULL, left);
+    if (right->kind != kind)
+        return query_fold(build,
+                          chain_append(build, kind, (const struct chain_node *)chain, right));
+    for (size_t i = 0; i < right->child_count; i++)
+        chain = chain_append(build, kind, (const struct chain_node *)chain, right->children[i]);
+    return query_fold(build, chain);
 }
 
 const struct query_expression *query_and(struct query_build *build,

@@ -16,6 +16,7 @@ enum {
     MATCH_HEAP_KB = 8 * 1024,
     JIT_STACK_START = 32 * 1024,
     JIT_STACK_MAX = 512 * 1024,
+    COMPILE_WORK = 1000,      /* and one for each byte: compiling takes tens of microseconds */
     STEPS_PER_BYTE_SHIFT = 2, /* work counted for a match: a fourth of the bytes looked at */
 };
 
@@ -160,8 +161,10 @@ struct query_regex *query_regex_get(struct query_context *context, struct slice 
             slice_equal(cache->entries[i].pattern, pattern))
             regex = &cache->entries[i];
     }
-    if (!regex)
+    if (!regex) {
         regex = regex_compile(cache, pattern, options, hash);
+        context->work += COMPILE_WORK + pattern.len; /* looked at before the match */
+    }
     regex->used = ++cache->tick;
     return regex->code ? regex : NULL;
 }

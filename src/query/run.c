@@ -49,6 +49,8 @@ static bool stream_run(struct query_run_state *run, bool *ret_more, struct error
 
 /* --- Aggregates ------------------------------------------------------------------------------ */
 
+static void feed_open(struct query_run_state *run);
+
 struct aggregating {
     struct query_aggregate *states;
     size_t count;
@@ -175,6 +177,103 @@ static bool aggregate_rows(struct query_run_state *run, struct aggregating *a, b
                      "the throughput of a partition that the query needs is used up");
 }
 
+/* --- In parts --------------------------------------------------------------------------------- */
+
+static void *part_open(struct query_run_state *part, size_t part_count UNUSED)
+{
+    const struct aggregating *whole = part->taking;
+    struct aggregating *a = MEMORY_NEW(struct aggregating);
+
+    a->counts = whole->counts;
+    a->count = whole->count;
+    a->states = memory_alloc(memory_array_size(a->count, sizeof *a->states));
+    for (size_t i = 0; i < a->count; i++)
+        query_aggregate_init(&a->states[i], part->plan->query.aggregates[i].kind,
+                             part->context.limits.bytes_max);
+    return a;
+}
+
+static bool part_merge(void *whole, void *part, struct error *err)
+{
+    struct aggregating *to = whole, *from = part;
+
+    for (size_t i = 0; i < to->count; i++) {
+        if (!query_aggregate_merge(&to->states[i], &from->states[i], err))
+            return false;
+    }
+    return true;
+}
+
+static void part_close(void *part)
+{
+    struct aggregating *a = part;
+
+    aggregating_done(a);
+    memory_free(a->states);
+    memory_free(a);
+}
+
+/* All of it at once, if that can be done. */
+static bool aggregate_parts(struct query_run_state *run, bool *ret_done, struct error *err)
+{
+    static const struct query_taking taking = {aggregate_take, part_open, part_merge, part_close};
+
+    *ret_done = false;
+    if (run->from.begun)
+        return true;
+    if (!query_parallel_wanted(run, ret_done, err))
+        return false;
+    return !*ret_done || query_parallel_take(run, &taking, err);
+}
+
+/* The least and the greatest value stand at the ends of an index; so do the arrays and objects that
+ * spoil either. */
+static bool only_ends(const struct query_run_state *run)
+{
+    const struct query_subquery *query = &run->plan->query;
+
+    for (size_t i = 0; i < query->aggregate_count; i++) {
+        if ((query->aggregates[i].kind != QUERY_MIN && query->aggregates[i].kind != QUERY_MAX) ||
+            query->aggregates[i].argument->kind != &query_kind_property)
+            return false;
+    }
+    return run->covered && !run->from.begun;
+}
+
+/* Goes on while there is nothing but undefined. */
+static bool end_take(struct query_run_state *run, bool *ret_stop, struct error *err)
+{
+    struct document_value value;
+
+    if (!query_evaluate(run->plan->query.aggregates[0].argument, &run->context, &value, err))
+        return false;
+    *ret_stop = value.type != DOCUMENT_UNDEFINED;
+    return aggregate_take(run, ret_stop, err);
+}
+
+/* *ret_sure false: long values stand there together, and all have to be looked at. */
+static bool ends_take(struct query_run_state *run, bool *ret_sure, struct error *err)
+{
+    struct query_feed_options options = {
+        .order = QUERY_FEED_MERGED, .first_batch = 1, .timed = run->request->timed};
+    struct query_position nowhere = {0};
+    bool ended;
+
+    *ret_sure = true;
+    for (int backwards = 0; backwards < 2 && *ret_sure; backwards++) {
+        query_feed_free(run->feed);
+        run->access.backwards = backwards;
+        run->feed = query_feed_new(&run->spans, &run->access, &options, &nowhere);
+        if (!query_rows_take(run, end_take, false, &ended, err))
+            return false;
+        *ret_sure = !query_feed_is_unsure(run->feed);
+    }
+    query_feed_free(TAKE(run->feed));
+    run->access.backwards = false;
+    feed_open(run);
+    return true;
+}
+
 static bool aggregate_run(struct query_run_state *run, bool *ret_more, struct error *err)
 {
     CLEANUP(aggregating_done) struct aggregating a = {0};
@@ -191,6 +290,12 @@ static bool aggregate_run(struct query_run_state *run, bool *ret_more, struct er
         return false;
     for (size_t i = 0; known && i < a.count; i++)
         a.states[i].count += counted;
+    if (!known && only_ends(run)) {
+        if (!ends_take(run, &known, err))
+            return false;
+    }
+    if (!known && !aggregate_parts(run, &known, err))
+        return false;
     if (!known && !aggregate_rows(run, &a, &ended, err))
         return false;
     *ret_more = !known && !ended;
@@ -224,14 +329,14 @@ static bool run_mode(struct query_run_state *run, bool *ret_more, struct error *
     }
 }
 
-static void context_init(struct query_run_state *run, const struct clock *clock)
+void query_run_context_init(struct query_run_state *run)
 {
     const struct query_page_limits *limits = &run->request->limits;
     struct query_limits evaluation = {.work_max = limits->work_max,
                                       .deadline_ms = limits->deadline_ms};
 
     run->row_arena = arena_new();
-    query_context_init(&run->context, run->row_arena, &evaluation, clock);
+    query_context_init(&run->context, run->row_arena, &evaluation, run->clock);
     run->context.slot_count = MAX(run->plan->slot_count, 1u);
     run->context.slots =
         memory_alloc_zero(memory_array_size(run->context.slot_count, sizeof(struct query_slot)));
@@ -248,7 +353,8 @@ static bool run_init(struct query_run_state *run, const struct query_plan *plan,
     *run = (struct query_run_state){
         .plan = plan, .request = request, .arena = request->arena, .mode = mode_of(plan)};
     buf_init(&run->place_bytes, BUF_DEFAULT_MAX);
-    context_init(run, clock);
+    run->clock = clock;
+    query_run_context_init(run);
     run->from = query_position_first(plan, run->context.now_ticks);
     if (request->continuation.len &&
         !query_position_load(request->continuation, plan->fingerprint, &run->from, err))
@@ -262,7 +368,7 @@ static bool run_init(struct query_run_state *run, const struct query_plan *plan,
     return true;
 }
 
-static void run_done(struct query_run_state *run)
+void query_run_done(struct query_run_state *run)
 {
     query_feed_free(run->feed);
     memory_free(run->context.slots);
@@ -270,7 +376,6 @@ static void run_done(struct query_run_state *run)
     arena_free(run->row_arena);
     buf_done(&run->place_bytes);
 }
-CLEANUP_VALUE_FN(struct query_run_state, run_done)
 
 /* The continuation of an unfinished query. A place that does not fit is an order key of many long
  * values: those have no other end than an error. */
@@ -295,7 +400,7 @@ bool query_run_documents(const struct query_plan *plan, const struct slice *docu
                          const struct query_request *request, struct query_page *ret_page,
                          struct error *err)
 {
-    CLEANUP(run_done) struct query_run_state run = {0};
+    CLEANUP(query_run_done) struct query_run_state run = {0};
     struct query_page page = {0};
     bool more = false;
 
@@ -324,15 +429,15 @@ enum {
     SORTED_SCAN_ITEMS_MAX = 100000,
 };
 
-/* Items in the targets; more than SORTED_SCAN_ITEMS_MAX are not counted on. */
-static bool targets_count(struct query_run_state *run, uint64_t *ret_items, struct error *err)
+bool query_targets_count(struct query_run_state *run, uint64_t max, uint64_t *ret_items,
+                         struct error *err)
 {
     *ret_items = 0;
     for (size_t t = 0; t < run->access.target_count; t++) {
         const struct query_target *target = &run->access.targets[t];
         size_t first, count = query_spans_overlap(&run->spans, target->range, &first);
 
-        for (size_t i = first; i < first + count && *ret_items <= SORTED_SCAN_ITEMS_MAX; i++) {
+        for (size_t i = first; i < first + count && *ret_items <= max; i++) {
             uint64_t items, bytes;
             struct view *view;
 
@@ -360,7 +465,7 @@ static bool sorted_scan_wanted(struct query_run_state *run, bool *ret_wanted, st
     *ret_wanted = access->target_count == 1 && access->targets[0].logical.len;
     if (*ret_wanted || !run->request->cache || !run->plan->query.filter || access->exact)
         return true;
-    if (!targets_count(run, &items, err))
+    if (!query_targets_count(run, SORTED_SCAN_ITEMS_MAX, &items, err))
         return false;
     *ret_wanted = items <= SORTED_SCAN_ITEMS_MAX;
     return true;
@@ -522,7 +627,7 @@ static void metrics_fill(struct query_run_state *run, const struct cost_query *c
 bool query_run(const struct query_plan *plan, const struct query_request *request,
                struct query_page *ret_page, struct error *err)
 {
-    CLEANUP(run_done) struct query_run_state run = {0};
+    CLEANUP(query_run_done) struct query_run_state run = {0};
     struct metered_call standing = {0}, *call = request->call ? request->call : &standing;
     uint64_t begin = request->timed ? clock_monotonic_ns() : 0;
     struct query_page page = {0};
@@ -532,6 +637,7 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     if (!run_init(&run, plan, request, request->space->clock, err))
         return false;
     query_spans_init(&run.spans, request, call);
+    run.spans_owner = &run.spans;
     if (plan->constant)
         done = run.at.limit == 0 || run_mode(&run, &more, err);
     else

@@ -42,6 +42,15 @@ struct query_page_limits {
     const atomic_bool *cancelled; /* NULL: nobody can */
 };
 
+/* Runs task(context, 0) to task(context, count - 1), at the same time or not, and returns when all
+ * are done. */
+struct query_executor {
+    void (*run)(void *self, size_t count, void (*task)(void *context, size_t number),
+                void *context);
+    void *self;
+    size_t width; /* how many may run at once */
+};
+
 struct query_request {
     const struct item_space *space;
     struct rid container;      /* what _rid and _self are made of */
@@ -52,9 +61,10 @@ struct query_request {
     struct query_page_limits limits;
     struct query_udf_host udf;
     struct query_cache *cache; /* NULL: unfinished results are computed anew for each page */
-    bool timed;                /* times of steps are measured */
-    bool explain;              /* page.explain is filled */
-    struct arena *arena;       /* of the continuation and the explanation */
+    const struct query_executor *executor; /* NULL: all is done by the calling thread */
+    bool timed;                            /* times of steps are measured */
+    bool explain;                          /* page.explain is filled */
+    struct arena *arena;                   /* of the continuation and the explanation */
 
     /* Takes a row; the value is good during the call. False with err set ends the query. */
     bool (*row)(void *self, const struct document_value *value, struct error *err);

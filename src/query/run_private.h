@@ -22,23 +22,27 @@ struct query_run_state {
     struct arena *arena; /* of the page */
     enum query_mode mode;
 
-    struct query_spans spans; /* list NULL: not a container's */
+    struct query_spans spans;        /* list NULL: not a container's */
+    struct query_spans *spans_owner; /* &spans, of the page's own run */
     struct query_access access;
     struct query_order_rules rules;
     struct query_cover cover;
     bool covered;         /* hits are not loaded: entries stand for items */
     uint64_t items_count; /* of the targets, where cover.counts_missing */
+    bool feed_loads;
     struct query_feed *feed; /* owned */
     const struct slice *documents;
     size_t document_count, document_at;
     bool single_given; /* of a plan without FROM */
 
+    const struct clock *clock; /* NULL: the system's */
     struct query_context context;
     struct arena *row_arena; /* the context's, forgotten after each item */
     struct query_item item;
     const struct query_hit *hit; /* the present one */
-    uint32_t row;                /* which row of it, from 1 */
-    void *taking;                /* the present taker's own */
+    bool repeated; /* covered, and its value is that of the hit before: what follows from it too */
+    uint32_t row;  /* which row of it, from 1 */
+    void *taking;  /* the present taker's own */
 
     struct query_position from; /* where the page begins */
     struct query_position at;   /* and how far it has come */
@@ -63,6 +67,32 @@ void query_row_bind_missing(struct query_run_state *run);
  * done), or until pausing is asked for and may be done. *ret_ended: all hits were seen. */
 NODISCARD bool query_rows_take(struct query_run_state *run, query_row_taker taker, bool may_pause,
                                bool *ret_ended, struct error *err);
+
+/* A taker whose rows may be taken in parts: each part has its own `taking`, which is merged into
+ * that of the run. */
+struct query_taking {
+    query_row_taker taker;
+    void *(*open)(struct query_run_state *part, size_t part_count);
+    bool (*merge)(void *taking, void *part, struct error *err);
+    void (*close)(void *part);
+};
+
+/* Is there an executor, and enough to do for it? */
+NODISCARD bool query_parallel_wanted(struct query_run_state *run, bool *ret_wanted,
+                                     struct error *err);
+
+/* All rows, by as many threads as there are; run->taking is set. */
+NODISCARD bool query_parallel_take(struct query_run_state *run, const struct query_taking *taking,
+                                   struct error *err);
+
+/* How many items the targets hold, at least; counted no further than max. */
+NODISCARD bool query_targets_count(struct query_run_state *run, uint64_t max, uint64_t *ret_items,
+                                   struct error *err);
+
+/* The context of a run and its slots; and all that a run owns. */
+void query_run_context_init(struct query_run_state *run);
+void query_run_done(struct query_run_state *run);
+CLEANUP_VALUE_FN(struct query_run_state, query_run_done)
 
 /* Hands a row out: offset, limit, page size. Sets full and finished. */
 NODISCARD bool query_row_give(struct query_run_state *run, const struct document_value *value,

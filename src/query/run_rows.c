@@ -104,7 +104,8 @@ static bool hit_take(struct query_run_state *run, query_row_taker taker, bool *r
 {
     bool holds = true;
 
-    item_bind(run, run->hit);
+    if (!run->repeated)
+        item_bind(run, run->hit);
     run->row = 0;
     if (run->plan->query.source_count)
         return joined_rows_take(run, taker, ret_stop, err);
@@ -157,10 +158,13 @@ bool query_rows_take(struct query_run_state *run, query_row_taker taker, bool ma
             *ret_ended = !run->held && !(run->feed && query_feed_is_unsure(run->feed));
             return true;
         }
-        run->hit = &hit;
-        arena_reset(run->row_arena);
-        if (run->covered && !cover_bind(run, &hit, err))
+        run->repeated = run->covered && run->hits && hit.place.key.len < INDEX_VALUE_MAX &&
+                        slice_equal(hit.place.key, run->at.place.key);
+        if (!run->repeated)
+            arena_reset(run->row_arena);
+        if (run->covered && !run->repeated && !cover_bind(run, &hit, err))
             return false;
+        run->hit = &hit;
         if (!query_work(&run->context, 4, err) || !hit_take(run, taker, &stop, err))
             return false;
         if (stop)

@@ -9,13 +9,14 @@
 
 #include <xxhash.h>
 
-enum { IDENTITY_MAX = 256 };
+enum { IDENTITY_MAX = 256, MEMORY_DEFAULT = 64 * 1024 * 1024 };
 
 /* What the takers share. */
 struct spooling {
     struct query_spool *spool; /* owned */
     struct buf key, identity, keys;
-    bool order_of_value; /* equal rows have equal order keys */
+    struct query_spool_row *last; /* the group of the row before */
+    bool order_of_value;          /* equal rows have equal order keys */
 };
 
 static void spooling_init(struct spooling *s)
@@ -89,10 +90,11 @@ static bool group_take(struct query_run_state *run, bool *ret_stop UNUSED, struc
     struct query_place place = {0};
     struct query_spool_row *row;
 
-    if (!group_key(run, s, err))
+    if (!run->repeated && !group_key(run, s, err))
         return false;
     place.key = buf_slice(&s->identity);
-    row = query_spool_find(s->spool, place.key);
+    row = run->repeated ? s->last : query_spool_find(s->spool, place.key);
+    s->last = row;
     if (!row) {
         struct document_value keys = document_array(buf_slice(&s->keys));
 
@@ -101,6 +103,7 @@ static bool group_take(struct query_run_state *run, bool *ret_stop UNUSED, struc
             return true;
         if (!query_spool_add(s->spool, &place, place.key, &keys, false, &row, err))
             return false;
+        s->last = row;
     }
     for (size_t i = 0; row && i < run->plan->query.aggregate_count; i++) {
         struct document_value value;
@@ -313,6 +316,7 @@ static bool missing_add(struct query_run_state *run, struct spooling *s, struct 
     if (!missing)
         return true;
     query_row_bind_missing(run);
+    run->repeated = false;
     if (!group_take(run, &stop, err))
         return false;
     row = query_spool_find(s->spool, buf_slice(&s->identity));
@@ -323,6 +327,33 @@ static bool missing_add(struct query_run_state *run, struct spooling *s, struct 
     return true;
 }
 
+/* --- In parts --------------------------------------------------------------------------------- */
+
+static void *part_open(struct query_run_state *part, size_t part_count)
+{
+    struct spooling *s = memory_alloc(sizeof *s), *whole = part->taking;
+    struct query_spool_options options;
+
+    spooling_init(s);
+    s->order_of_value = whole->order_of_value;
+    options = options_of(part, s);
+    options.bytes_max = (options.bytes_max ? options.bytes_max : MEMORY_DEFAULT) / part_count;
+    s->spool = query_spool_new(&options);
+    return s;
+}
+
+static bool part_merge(void *whole, void *part, struct error *err)
+{
+    return query_spool_merge(((struct spooling *)whole)->spool, ((struct spooling *)part)->spool,
+                             err);
+}
+
+static void part_close(void *part)
+{
+    spooling_done(part);
+    memory_free(part);
+}
+
 static bool spool_fill(struct query_run_state *run, struct spooling *s, struct error *err)
 {
     struct query_spool_options options;
@@ -330,13 +361,17 @@ static bool spool_fill(struct query_run_state *run, struct spooling *s, struct e
                             : run->mode == QUERY_MODE_DISTINCT ? distinct_take
                                                                : sort_take;
     struct query_position at = run->at;
-    bool ended;
+    bool ended = true, parallel;
 
     s->order_of_value = is_order_of_value(run->plan);
     options = options_of(run, s);
     s->spool = query_spool_new(&options);
     run->taking = s;
-    if (!query_rows_take(run, taker, false, &ended, err))
+    if (!query_parallel_wanted(run, &parallel, err))
+        return false;
+    if (parallel ? !query_parallel_take(
+                       run, &(struct query_taking){taker, part_open, part_merge, part_close}, err)
+                 : !query_rows_take(run, taker, false, &ended, err))
         return false;
     if (!ended) /* without all rows nothing can be said of the first */
         return error_set(err, ERROR_TOO_MANY_REQUESTS,

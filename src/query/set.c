@@ -85,9 +85,3 @@ size_t query_set_add(struct query_set *set, const struct document_value *value, 
     set->places[at] = (uint32_t)++set->count;
     return set->count - 1;
 }
-
-size_t query_set_bytes(const struct query_set *set)
-{
-    return set->capacity * (sizeof *set->values + sizeof *set->hashes) +
-           set->place_count * sizeof *set->places;
-}

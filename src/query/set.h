@@ -25,6 +25,3 @@ size_t query_set_find(const struct query_set *set, const struct document_value *
 
 /* Adds the value unless it is there; says where it is and whether it is new. */
 size_t query_set_add(struct query_set *set, const struct document_value *value, bool *ret_new);
-
-/* Bytes of its tables. */
-size_t query_set_bytes(const struct query_set *set);

@@ -302,6 +302,87 @@ bool query_spool_feed(struct query_spool *spool, struct query_spool_row *row, si
     return true;
 }
 
+/* --- Merging --------------------------------------------------------------------------------- */
+
+static bool states_merge(struct query_spool *spool, struct query_spool_row *row,
+                         const struct query_spool_row *other, struct error *err)
+{
+    for (size_t i = 0; i < spool->options.aggregate_count; i++) {
+        size_t before = query_aggregate_bytes(&row->states[i]), after;
+
+        if (!query_aggregate_merge(&row->states[i], &other->states[i], err))
+            return false;
+        after = query_aggregate_bytes(&row->states[i]);
+        row->bytes = row->bytes - before + after;
+        spool->bytes = spool->bytes - before + after;
+    }
+    return true;
+}
+
+/* A row of the other spool; it is freed or has become one of this. */
+static bool row_merge(struct query_spool *spool, struct query_spool *other,
+                      struct query_spool_row *row, struct error *err)
+{
+    struct query_spool_row *known =
+        spool->options.identities ? query_spool_find(spool, row->identity) : NULL;
+    bool merged = true;
+
+    if (known && spool->options.aggregate_count) {
+        merged = states_merge(spool, known, row, err);
+    } else if (known) {
+        bool before = places_order(&row->place, &known->place, spool->options.ties_backwards) < 0;
+
+        known->done |= row->done;
+        if (before)
+            merged = query_spool_move(spool, known, &row->place, &row->value, row->done, err);
+    } else if (query_spool_wants(spool, &row->place)) {
+        other->bytes -= row->bytes;
+        rows_put(spool, row);
+        return room_make(spool, err);
+    }
+    row_free(other, row);
+    return merged;
+}
+
+/* Rows above the bound go. */
+static void rows_bound(struct query_spool *spool)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < spool->count; i++) {
+        struct query_spool_row *row = spool->rows[i];
+
+        if (query_spool_wants(spool, &row->place)) {
+            row->index = kept;
+            spool->rows[kept++] = row;
+        } else {
+            row_free(spool, row);
+        }
+    }
+    spool->count = kept;
+    if (spool->options.identities && spool->table_size)
+        table_make(spool, spool->table_size);
+}
+
+bool query_spool_merge(struct query_spool *spool, struct query_spool *other, struct error *err)
+{
+    bool merged = true;
+    size_t i = 0;
+
+    for (; i < other->count && merged; i++)
+        merged = row_merge(spool, other, other->rows[i], err);
+    for (; i < other->count; i++)
+        row_free(other, other->rows[i]);
+    other->count = 0;
+    if (merged && other->overflowed) {
+        if (query_spool_wants(spool, &other->bound))
+            bound_set(spool, &other->bound);
+        spool->overflowed = true;
+        rows_bound(spool);
+    }
+    return merged;
+}
+
 /* --- Giving ---------------------------------------------------------------------------------- */
 
 void query_spool_finish(struct query_spool *spool)

@@ -59,6 +59,11 @@ NODISCARD bool query_spool_feed(struct query_spool *spool, struct query_spool_ro
                                 size_t state, const struct document_value *value,
                                 struct error *err);
 
+/* Takes over the rows of another spool with the same options but for its memory. What that had no
+ * room for is not known here either. */
+NODISCARD bool query_spool_merge(struct query_spool *spool, struct query_spool *other,
+                                 struct error *err);
+
 /* No more rows will be added: they are put in order. */
 void query_spool_finish(struct query_spool *spool);
 

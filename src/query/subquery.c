@@ -207,7 +207,6 @@ static bool collect_array(struct query_rows *rows, struct query_context *context
                           struct document_value *ret_value, struct error *err)
 {
     size_t mark = query_build_begin(context), begin = document_begin(&context->scratch);
-    struct slice bytes;
 
     for (uint32_t index = 0;; index++) {
         char text[DOCUMENT_INDEX_SIZE];
@@ -218,13 +217,10 @@ static bool collect_array(struct query_rows *rows, struct query_context *context
             return query_build_drop(context, mark);
         if (!more)
             break;
-        document_append(&context->scratch, document_index_key(index, text), &value);
+        if (!query_build_append(context, document_index_key(index, text), &value, err))
+            return query_build_drop(context, mark);
     }
-    document_end(&context->scratch, begin);
-    if (!query_build_end(context, mark, &bytes, err))
-        return false;
-    *ret_value = document_array(bytes);
-    return true;
+    return query_build_close(context, mark, begin, DOCUMENT_ARRAY, ret_value, err);
 }
 
 /* FIRST, LAST, ALL and scalar: how far to go, and what the values come to. */

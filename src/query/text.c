@@ -242,3 +242,8 @@ size_t query_text_find_last(struct slice text, struct slice part)
     }
     return SIZE_MAX;
 }
+
+bool query_text_ends_with(struct slice text, struct slice part)
+{
+    return text.len >= part.len && slice_equal(slice_skip(text, text.len - part.len), part);
+}

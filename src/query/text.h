@@ -48,3 +48,4 @@ NODISCARD bool query_text_convert(struct slice text, enum query_case to,
  * part is at the beginning, and at the end. */
 size_t query_text_find(struct slice text, struct slice part);
 size_t query_text_find_last(struct slice text, struct slice part);
+bool query_text_ends_with(struct slice text, struct slice part);

@@ -1,5 +1,9 @@
 #include "query/value.h"
 
+#include "document/bson.h"
+
+enum { LEVEL_BYTES_MIN = 7 }; /* type, end of an empty key, length, final NUL */
+
 struct document_value query_value_copy(const struct document_value *value, struct arena *arena)
 {
     struct document_value copy = *value;
@@ -37,6 +41,25 @@ struct document_value query_value_copy(const struct document_value *value, struc
         break;
     }
     return copy;
+}
+
+/* Each level takes some bytes, so what is small need not be walked. */
+bool query_value_nests_within(const struct document_value *value, unsigned levels)
+{
+    struct document_iter iter;
+
+    if (value->type != DOCUMENT_OBJECT && value->type != DOCUMENT_ARRAY)
+        return true;
+    if (value->document.len < LEVEL_BYTES_MIN * (size_t)levels)
+        return true;
+    if (levels == 0)
+        return false;
+    document_iter_init(&iter, value->document);
+    while (document_iter_next(&iter)) {
+        if (!query_value_nests_within(&iter.value, levels - 1))
+            return false;
+    }
+    return true;
 }
 
 size_t query_value_bytes(const struct document_value *value)

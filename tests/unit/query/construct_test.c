@@ -1,3 +1,4 @@
+#include "query/value.h"
 #include "support/check.h"
 #include "support/expressions.h"
 
@@ -46,11 +47,37 @@ static void large_objects_check_their_names_quickly(void **state UNUSED)
     assert_int_equal(build.error.code, ERROR_DUPLICATE_PROPERTY);
 }
 
+/* The tree is no deeper than allowed, but what it reads is deep already. */
+static void values_have_a_depth_limit(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    CLEANUP(query_context_done) struct query_context context;
+    struct query_slot slot = {.value = document_int32(1)};
+    struct query_build build = {.arena = arena};
+    const struct query_expression *item = query_variable(&build, 0),
+                                  *nest = query_array(&build, &item, 1);
+    struct document_value value;
+    struct error err = {0};
+
+    query_context_init(&context, arena, NULL, NULL);
+    context.slots = &slot;
+    context.slot_count = 1;
+    for (int i = 0; i < QUERY_VALUE_DEPTH_MAX; i++) {
+        assert_ok(query_evaluate(nest, &context, &value, &err), &err);
+        slot.value = value;
+    }
+    assert_true(query_value_nests_within(&value, QUERY_VALUE_DEPTH_MAX));
+    assert_false(query_value_nests_within(&value, QUERY_VALUE_DEPTH_MAX - 1));
+    assert_fails(query_evaluate(nest, &context, &value, &err), &err, ERROR_TOO_DEEP);
+    assert_int_equal(context.scratch.len, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(undefined_is_left_out),
         cmocka_unit_test(large_objects_check_their_names_quickly),
+        cmocka_unit_test(values_have_a_depth_limit),
     };
     return cmocka_run_group_tests_name("query/construct", tests, NULL, NULL);
 }

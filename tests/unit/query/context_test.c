@@ -185,6 +185,11 @@ static void numbers_that_are_not_finite_stay_where_wanted(void **state UNUSED)
                        &bench.context, &value, &err),
         &err);
     assert_int_equal(document_count(value.document), 2);
+    bench.build.keep_nonfinite = true;
+    assert_ok(query_evaluate(expression_of(&bench.build, "array(NaN)", NULL), &bench.context,
+                             &value, &err),
+              &err);
+    assert_int_equal(document_count(value.document), 1);
 }
 
 int main(void)

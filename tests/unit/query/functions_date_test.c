@@ -66,6 +66,9 @@ static void dates_are_computed_to_the_tick(void **state UNUSED)
         {"DateTimeFormat('2024-01-05', 'z zz zzz K')", "'+0 +00 +00:00 Z'"},
         {"DateTimeFormat('2024-01-05', '')", "''"},
         {"DateTimeFormat('x', 'yyyy')", "undefined"},
+        {"DateTimeFormat('2024-01-05', '日 dd é \\\\é')", "'日 05 é é'"},
+        /* halves that an escape kept apart */
+        {"DateTimeFormat('2024-01-05', '\\ud83d\\\\\\ude00')", "'😀'"},
         {"DateTimeFormat('0007-01-05', 'y yy yyy yyyy')", "'7 07 007 0007'"},
         {"DateTimeFromParts(2020, 9, 4)", "'2020-09-04T00:00:00.0000000Z'"},
         {"DateTimeFromParts(2020, 9, 4, 10, 52, 12, 3456789)", "'2020-09-04T10:52:12.3456789Z'"},

@@ -119,6 +119,30 @@ static void a_constant_that_settles_it_needs_no_row(void **state UNUSED)
     assert_int_equal(flat->child_count, 4);
 }
 
+/* What a client sends to read a thousand items by id and a key of three levels. */
+static void thousands_of_operands_take_little_memory(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct query_build build = {.arena = arena};
+    const struct query_expression *operand = expression_of(&build, "eq(c.a, 1)", NULL),
+                                  *chain = operand, *shorter, *other;
+    size_t used = arena_used(arena);
+
+    for (int i = 1; i < 4000; i++)
+        chain = query_and(&build, chain, operand);
+    assert_false(build.failed);
+    assert_int_equal(chain->child_count, 4000);
+    assert_int_equal(chain->depth, operand->depth + 1);
+    assert_true(arena_used(arena) - used < 4000 * 200);
+    /* two chains that begin alike do not write over each other */
+    shorter = query_or(&build, operand, expression_of(&build, "c.b", NULL));
+    other = query_or(&build, shorter, expression_of(&build, "c.d", NULL));
+    chain = query_or(&build, shorter, expression_of(&build, "c.e", NULL));
+    assert_int_equal(shorter->child_count, 2);
+    assert_ptr_not_equal(other->children[2], chain->children[2]);
+    assert_ptr_equal(other->children[1], chain->children[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +151,7 @@ int main(void)
         cmocka_unit_test(coalesce_passes_over_undefined_alone),
         cmocka_unit_test(between_includes_its_bounds),
         cmocka_unit_test(a_constant_that_settles_it_needs_no_row),
+        cmocka_unit_test(thousands_of_operands_take_little_memory),
     };
     return cmocka_run_group_tests_name("query/logic", tests, NULL, NULL);
 }
