@@ -1,6 +1,6 @@
 #include "space.h"
 
-#include "document/bson.h"
+#include "document/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,31 +23,35 @@ static struct commit *commit_of(void *nodes, uint32_t node UNUSED)
     return ((struct bench_space *)nodes)->commit;
 }
 
-static void definition_make(struct bench_space *space)
+static void definition_make(struct bench_space *space, const char *policy)
 {
-    CLEANUP(buf_done) struct buf completed;
+    CLEANUP(buf_done) struct buf completed, bson;
     struct slice path = SLICE("/tenant");
     struct partition_definition_parts parts = {.paths = &path, .path_count = 1, .version = 2};
     struct error err;
 
     buf_init(&completed, BUF_DEFAULT_MAX);
+    buf_init(&bson, BUF_DEFAULT_MAX);
+    if (policy)
+        bench_must(document_json_read(slice_of_text(policy), NULL, &bson, &err), &err);
     space->definition.id = SLICE("bench");
     bench_must(partition_definition_build(&parts, space->arena, &space->definition.key, &err),
                &err);
     bench_must(
-        index_policy_parse(SLICE_NONE, space->arena, &completed, &space->definition.policy, &err),
+        index_policy_parse(arena_copy(space->arena, buf_slice(&bson)), space->arena, &completed,
+                           &space->definition.policy, &err),
         &err);
 }
 
 void bench_space_open(struct bench_space *space, const char *url, uint32_t partitions)
 {
-    bench_space_open_cached(space, url, partitions, 0);
+    bench_space_open_with(space, url, partitions, &(struct bench_space_options){0});
 }
 
-void bench_space_open_cached(struct bench_space *space, const char *url, uint32_t partitions,
-                             size_t cache_bytes)
+void bench_space_open_with(struct bench_space *space, const char *url, uint32_t partitions,
+                           const struct bench_space_options *options)
 {
-    const struct engine_options options = {.cache_bytes = cache_bytes};
+    const struct engine_options engine_options = {.cache_bytes = options->cache_bytes};
     static const uint32_t nodes[] = {0};
     struct partition_map_plan plan = {.definition = &space->definition.key,
                                       .count = partitions,
@@ -58,8 +62,8 @@ void bench_space_open_cached(struct bench_space *space, const char *url, uint32_
     struct error err;
 
     *space = (struct bench_space){.arena = arena_new()};
-    bench_must(engine_open(slice_of_text(url), &options, &space->engine, &err), &err);
-    definition_make(space);
+    bench_must(engine_open(slice_of_text(url), &engine_options, &space->engine, &err), &err);
+    definition_make(space, options->policy);
     space->commit = commit_new(&(struct commit_options){.engine = space->engine});
     space->space = (struct item_space){.definition = &space->definition,
                                        .policy_version = 1,

@@ -17,9 +17,13 @@ struct bench_space {
 /* Makes the partitions, or opens them where the node has them. Ends the program when something
  * fails, as everything here does. */
 void bench_space_open(struct bench_space *space, const char *url, uint32_t partitions);
-/* With so much block cache; 0: the engine's default. */
-void bench_space_open_cached(struct bench_space *space, const char *url, uint32_t partitions,
-                             size_t cache_bytes);
+
+struct bench_space_options {
+    size_t cache_bytes; /* block cache; 0: the engine's default */
+    const char *policy; /* indexing policy as JSON; NULL: every path */
+};
+void bench_space_open_with(struct bench_space *space, const char *url, uint32_t partitions,
+                           const struct bench_space_options *options);
 void bench_space_close(struct bench_space *space);
 
 void bench_must(bool done, const struct error *err);
