@@ -2,11 +2,16 @@
 #include "cli/cli.h"
 
 #include "base/nearest.h"
+#include "server/nodes.h"
 
 #include <stdarg.h>
+#include <unistd.h>
 
 const struct cli_command cli_commands[] = {
     {"serve", "start the server", cli_serve, cli_serve_help},
+    {"account", "list, create and drop accounts, show and rotate keys", cli_account,
+     cli_account_help},
+    {"stats", "what databases and containers hold and who uses them", cli_stats, cli_stats_help},
     {"certificate", "show or export the certificate authority clients have to trust",
      cli_certificate, cli_certificate_help},
     {"version", "print the version", cli_version, cli_version_help},
@@ -63,6 +68,45 @@ int cli_option_next(int argc, char **argv, const struct option *options)
     if (option == '?')
         return option_unknown(argv[at], options);
     return option;
+}
+
+int cli_words_read(int argc, char **argv, const struct option *options,
+                   const struct cli_words *words, bool *ret_help)
+{
+    int count = 0;
+
+    *ret_help = false;
+    for (;;) {
+        int option = cli_option_next(argc, argv, options);
+
+        if (option == 'h') {
+            *ret_help = true;
+            return count;
+        }
+        if (option == '?' || (option != -1 && !words->take(words->context, option, optarg)))
+            return -1;
+        if (option != -1)
+            continue;
+        if (optind == argc)
+            return count;
+        if (count == words->max) {
+            cli_fail(CLI_USAGE, "\"%s\" is one word too many: --help shows what is taken",
+                     argv[optind]);
+            return -1;
+        }
+        words->words[count++] = argv[optind++];
+    }
+}
+
+bool cli_directory_find(const char *given, struct settings *settings, const char **ret_directory,
+                        struct error *err)
+{
+    if (given) {
+        *ret_directory = given;
+        return true;
+    }
+    return settings_read_environment(settings, environ, err) &&
+           nodes_find_directory(settings, settings->arena, ret_directory, err);
 }
 
 static int command_unknown(const char *name)

@@ -35,3 +35,37 @@ bool container_meters_apply(struct meters *meters, const struct container *conta
     }
     return true;
 }
+
+/* Summed over the partitions; a partition nobody has used yet counts with its floor. */
+static int64_t own_now_cru(struct meters *meters, const struct offer *offer,
+                           const struct container *container)
+{
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(container_map(container), &count);
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct budget_state state;
+
+        if (meters_state(meters, spans[i].id, &state))
+            sum += state.current_cru;
+        else
+            sum += (int64_t)((double)offer->ru * spans[i].share * BUDGET_AUTOSCALE_FLOOR);
+    }
+    return sum;
+}
+
+uint64_t container_meters_now(struct meters *meters, const struct offer *offer,
+                              const struct container *container)
+{
+    uint64_t floor_ru = offer->ru * BUDGET_AUTOSCALE_FLOOR / 100, now_ru = floor_ru;
+    struct budget_state state;
+
+    if (offer->kind == OFFER_MANUAL)
+        return offer->ru;
+    if (container)
+        now_ru = (uint64_t)(own_now_cru(meters, offer, container) / 100);
+    else if (meters_shared_state(meters, offer->number, &state))
+        now_ru = (uint64_t)(state.current_cru / 100);
+    return MIN(MAX(now_ru, floor_ru), offer->ru);
+}

@@ -8,3 +8,8 @@
 /* Called when a container is opened and whenever its offer has changed; cheap when nothing did. */
 NODISCARD bool container_meters_apply(struct meters *meters, const struct container *container,
                                       uint32_t burst_seconds, struct error *err);
+
+/* RU/s an offer gives at this moment: what was bought, or what use has made of an autoscale one,
+ * which is a tenth of its maximum at least. container: whose it is; NULL when it is shared. */
+uint64_t container_meters_now(struct meters *meters, const struct offer *offer,
+                              const struct container *container);

@@ -2,7 +2,7 @@
  * that say the same are the same bytes; what may not change at a replace is compared that way.
  * Properties the service ignores are left out; those it knows and Orrery does not offer are refused
  * by name rather than kept without effect. */
-#include "container/definition.h"
+#include "container/definition_private.h"
 
 #include "base/buf.h"
 #include "document/bson.h"
@@ -328,9 +328,16 @@ static bool conflict_policy_write(struct slice object, struct buf *out, struct e
          !property_string(object, SLICE("conflictResolutionProcedure"), procedure, &procedure,
                           err)))
         return false;
-    if (slice_equal_nocase(mode, SLICE("Custom")))
+    /* There is one write region, so no conflict ever waits in the feed, but a procedure that is
+     * never called would be a promise. */
+    if (slice_equal_nocase(mode, SLICE("Custom"))) {
+        if (procedure.len)
+            return error_set(err, ERROR_NOT_SUPPORTED,
+                             "conflicts are not resolved by stored procedures");
         path = SLICE("");
-    else if (!slice_equal_nocase(mode, SLICE("LastWriterWins")))
+    }
+    if (!slice_equal_nocase(mode, SLICE("Custom")) &&
+        !slice_equal_nocase(mode, SLICE("LastWriterWins")))
         return error_set(err, ERROR_BAD_REQUEST,
                          "the conflict resolution mode \"%.*s\" is not known", SLICE_ARG(mode));
     begin = document_begin(out);
@@ -489,6 +496,8 @@ static bool parts_read(struct definition *definition, struct slice body,
            unique_policy_read(definition, body, before, out, err) &&
            conflict_policy_read(body, before, out, err) && geospatial_read(body, out, err) &&
            computed_read(body, out, err) && feed_policy_read(definition, body, out, err) &&
+           definition_policies_check(body, before ? &before->fields : NULL, definition->arena,
+                                     err) &&
            kept_read(body, before, out, err);
 }
 

@@ -336,7 +336,7 @@ static bool attempts_run(const struct item_space *space, struct slice logical,
 
 /* Only what is written is held to the limits: what cannot be stored is simply not found. */
 bool items_names_check(const struct item_space *space, const struct partition_key *key,
-                        const struct document_value *id, struct error *err)
+                       const struct document_value *id, struct error *err)
 {
     if (space->key_limits.bytes_max &&
         !partition_key_check(&space->definition->key, key, &space->key_limits, err))

@@ -185,6 +185,31 @@ bool meters_shared(struct meters *meters, uint32_t offer, const struct budget_op
     return got;
 }
 
+bool meters_shared_state(struct meters *meters, uint32_t offer, struct budget_state *ret_state)
+{
+    struct pool *pool;
+
+    pthread_rwlock_rdlock(&meters->lock);
+    pool = meters->pools;
+    while (pool && pool->offer != offer)
+        pool = pool->next;
+    if (pool)
+        shared_throughput_get_state(pool->shared, clock_read_monotonic_ms(meters->clock),
+                                    ret_state);
+    pthread_rwlock_unlock(&meters->lock);
+    return pool;
+}
+
+bool meters_state(struct meters *meters, uint32_t partition, struct budget_state *ret_state)
+{
+    struct meter *meter = meters_find(meters, partition);
+    struct budget *budget = meter ? meter_budget(meter) : NULL;
+
+    if (budget)
+        budget_get_state(budget, clock_read_monotonic_ms(meters->clock), ret_state);
+    return budget;
+}
+
 void meters_remove(struct meters *meters, uint32_t partition)
 {
     size_t place;

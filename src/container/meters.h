@@ -28,8 +28,16 @@ NODISCARD bool meters_shared(struct meters *meters, uint32_t offer,
                              const struct budget_options *options,
                              struct shared_throughput **ret_shared, struct error *err);
 
+/* The state of that pool, summed over its partitions. False: nobody has asked for it yet. */
+NODISCARD bool meters_shared_state(struct meters *meters, uint32_t offer,
+                                   struct budget_state *ret_state);
+
 /* NULL: nobody set one; operations on it are not held back. */
 struct meter *meters_find(struct meters *meters, uint32_t partition);
+
+/* The state of its budget. False: it has none. */
+NODISCARD bool meters_state(struct meters *meters, uint32_t partition,
+                            struct budget_state *ret_state);
 
 /* Takes a dropped partition out. No operation on it may be running. */
 void meters_remove(struct meters *meters, uint32_t partition);

@@ -138,6 +138,10 @@ bool offer_replace(const struct catalogue_limits *limits, const struct offer_sub
     enum offer_kind kind = request->autoscale_given ? OFFER_AUTOSCALE : OFFER_MANUAL;
     int64_t amount = request->autoscale_given ? request->autoscale_max : request->ru;
 
+    if (request->tier >= ARRAY_LEN(tier_ru))
+        return error_set(err, ERROR_BAD_REQUEST, "The offer type S%u is not known.", request->tier);
+    if (request->tier)
+        amount = (int64_t)tier_ru[request->tier];
     /* An autoscale offer sent back whole carries the present RU/s beside its maximum. */
     if (!request->given && !request->autoscale_given)
         return error_set(err, ERROR_BAD_REQUEST, "the offer names no throughput");
@@ -147,11 +151,12 @@ bool offer_replace(const struct catalogue_limits *limits, const struct offer_sub
     if (kind == OFFER_AUTOSCALE && request->ru_per_minute)
         return error_set(err, ERROR_BAD_REQUEST,
                          "RU per minute is an addition to manual throughput only.");
-    if (!amount_check(limits, subject, kind, amount, offer_minimum(limits, subject, offer, kind),
-                      err) ||
-        !physical_check(limits, subject, (uint64_t)amount, err))
+    if (!request->tier && !amount_check(limits, subject, kind, amount,
+                                        offer_minimum(limits, subject, offer, kind), err))
         return false;
-    offer->tier = 0;
+    if (!physical_check(limits, subject, (uint64_t)amount, err))
+        return false;
+    offer->tier = request->tier;
     offer->ru_per_minute = request->ru_per_minute;
     offer->increment_percent = request->increment_percent;
     offer->bytes_max_ever = MAX(offer->bytes_max_ever, subject->bytes);

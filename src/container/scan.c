@@ -126,31 +126,43 @@ static bool key_is_wanted(const struct scan_request *request, struct slice key)
            (!request->routing_max.data || slice_compare(key, request->routing_max) < 0);
 }
 
+/* Some numbers on the way through a partition. */
+struct numbers {
+    struct slice keys[FETCH_AT_ONCE], positions[FETCH_AT_ONCE]; /* of wanted items */
+    size_t count;
+    uint8_t last[8]; /* position of the last one looked at */
+    bool ended;      /* there are no more */
+};
+
+static bool entries_are_used_up(const struct scan_request *request, const struct gathering *g)
+{
+    return request->entries_max && g->page->entries_read >= request->entries_max;
+}
+
 /* Reads the next numbers of the wanted items: up to FETCH_AT_ONCE, and no more than fit the page.
  */
 static bool numbers_read(struct engine_iterator *iterator, const struct scan_request *request,
-                         struct gathering *g, struct slice *keys, struct slice *positions,
-                         size_t *ret_count, bool *ret_ended, struct error *err)
+                         struct gathering *g, struct numbers *numbers, struct error *err)
 {
     size_t room = MIN((size_t)FETCH_AT_ONCE, g->items_max - g->page->count);
     struct engine_entry entry;
-    size_t count = 0;
 
-    *ret_ended = false;
-    while (count < room) {
+    numbers->count = 0;
+    while (numbers->count < room && !entries_are_used_up(request, g)) {
         if (!engine_iterator_next(iterator, &entry, err))
             return false;
-        if (entry.found != ENGINE_FOUND) {
-            *ret_ended = true;
+        numbers->ended = entry.found != ENGINE_FOUND;
+        if (numbers->ended)
             break;
-        }
+        if (entry.key.len != 1 + sizeof numbers->last)
+            return error_set(err, ERROR_STORE_CORRUPT, "the number of an item is cut short");
         g->page->entries_read++;
+        memcpy(numbers->last, entry.key.data + 1, sizeof numbers->last);
         if (!key_is_wanted(request, entry.value))
             continue;
-        keys[count] = arena_copy(g->arena, entry.value);
-        positions[count++] = arena_copy(g->arena, slice_skip(entry.key, 1));
+        numbers->keys[numbers->count] = arena_copy(g->arena, entry.value);
+        numbers->positions[numbers->count++] = arena_copy(g->arena, slice_skip(entry.key, 1));
     }
-    *ret_count = count;
     return true;
 }
 
@@ -161,29 +173,31 @@ static bool scan_by_number(const struct item_scope *scope, const struct scan_req
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
     struct slice family = item_family_key(g->arena, PARTITION_FAMILY_NUMBER, SLICE_NONE);
     struct engine_range range = {.min = family, .max = cursor_prefix_end(g->arena, family)};
-    struct slice keys[FETCH_AT_ONCE], positions[FETCH_AT_ONCE];
     struct item items[FETCH_AT_ONCE];
-    bool ended = false;
+    struct numbers numbers = {.count = 0};
 
     range_after(&range, PARTITION_FAMILY_NUMBER, request->after, request->backwards, g->arena);
     if (!view_open(scope, &view, err) ||
         !engine_iterator_new(scope->engine, view.snapshot, scope->partition, range,
                              request->backwards, ENGINE_READ_ANY, &iterator, err))
         return false;
-    while (!ended) {
-        size_t count;
-
-        if (!numbers_read(iterator, request, g, keys, positions, &count, &ended, err) ||
-            !view_fetch(&view, keys, count, g->arena, items, err))
+    while (!numbers.ended) {
+        if (!numbers_read(iterator, request, g, &numbers, err) ||
+            !view_fetch(&view, numbers.keys, numbers.count, g->arena, items, err))
             return false;
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < numbers.count; i++) {
             if (items[i].document.data)
                 page_add(g, &items[i]);
-            g->page->position = positions[i];
+            g->page->position = numbers.positions[i];
             if (page_is_full(g)) {
                 g->page->more = true;
                 return true;
             }
+        }
+        if (!numbers.ended && entries_are_used_up(request, g)) {
+            g->page->position = arena_copy(g->arena, slice_of(numbers.last, sizeof numbers.last));
+            g->page->more = true;
+            return true;
         }
     }
     return true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/log.h"
+#include "container/caretaker.h"
 #include "container/catalogue.h"
 #include "container/items.h"
 #include "container/metering.h"
@@ -12,6 +13,7 @@ struct front_services {
     struct catalogue *catalogue;
     struct meters *meters;
     struct item_gates *gates;
+    struct caretaker *caretaker;
     const struct clock *clock;
     struct net_workers *workers;
     struct log *log;

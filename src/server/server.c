@@ -159,6 +159,8 @@ static bool threads_start(struct server *server, struct error *err)
         .consistency = (enum rest_consistency)settings->account_consistency,
         .accounts_by_use = settings->account_by_use,
         .host_suffix = settings->account_host_suffix,
+        .metadata_ru = (uint32_t)settings->account_metadata_ru,
+        .admin = server_admin_hooks(server),
     });
     server->probes.rest = server->rest_front;
     server->http = net_http_new(server->loops, &http, probes_handle, &server->probes);
@@ -207,6 +209,7 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
 
     server->settings = settings;
     server->log = log;
+    mutex_init(&server->keys_lock);
     if (!fronts_check(settings, &address, err) || !certificate_prepare(server, err))
         return false;
     if (!nodes_open(settings, log, &server->nodes, err) ||
@@ -232,6 +235,7 @@ void server_free(struct server *server)
     store_close(server->store);
     nodes_close(server->nodes);
     certificate_free(server->certificate);
+    mutex_done(&server->keys_lock);
     OPENSSL_cleanse(&server->keys, sizeof server->keys);
     memory_free(server);
 }

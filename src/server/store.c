@@ -86,6 +86,11 @@ static bool meters_fill(struct store *store, struct error *err)
     return fine;
 }
 
+static void partition_gone(void *meters, uint32_t partition)
+{
+    meters_remove(meters, partition);
+}
+
 bool store_open(const struct settings *settings, struct nodes *nodes, struct log *log,
                 struct store **ret_store, struct error *err)
 {
@@ -97,6 +102,8 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
     store->meters = meters_new(&clock_system);
     store->gates = item_gates_new();
     options.cluster = store->cluster;
+    options.partition_gone = partition_gone;
+    options.gone_context = store->meters;
     store->burst_seconds = (uint32_t)settings->throughput_burst_seconds;
     if (!cluster_fill(store, nodes, err) || !catalogue_open(&options, &store->catalogue, err) ||
         !meters_fill(store, err))
@@ -124,6 +131,11 @@ struct catalogue *store_catalogue(struct store *store)
     return store->catalogue;
 }
 
+const struct cluster *store_cluster(const struct store *store)
+{
+    return store->cluster;
+}
+
 struct front_services store_services(struct store *store, struct net_workers *workers,
                                      struct log *log)
 {
@@ -131,6 +143,7 @@ struct front_services store_services(struct store *store, struct net_workers *wo
         .catalogue = store->catalogue,
         .meters = store->meters,
         .gates = store->gates,
+        .caretaker = store->caretaker,
         .clock = &clock_system,
         .workers = workers,
         .log = log,

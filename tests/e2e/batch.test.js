@@ -62,7 +62,7 @@ test('a failing operation undoes the batch and is the only one with its own stat
   for (const [operation, status] of cases) {
     const answer = await send('POST', docs, { key: ['x'], headers: atomic, body: [create('first'), operation, create('last')] });
     assert.equal(answer.status, 207, answer.text);
-    assert.deepEqual(answer.body.map((r) => r.statusCode), [424, status, 424], JSON.stringify(operation));
+    assert.deepEqual(answer.json.map((r) => r.statusCode), [424, status, 424], JSON.stringify(operation));
     assert.equal((await container.item('first', 'x').read()).statusCode, 404);
   }
   assert.deepEqual((await container.item('there', 'x').read()).resource, resource);
@@ -71,7 +71,7 @@ test('a failing operation undoes the batch and is the only one with its own stat
 test('etags inside a batch', async (t) => {
   const { container, docs, send } = await shop(t, {}, rich);
   const { resource } = await container.items.create({ id: 'a', tenant: 'x' });
-  const run = async (body) => (await send('POST', docs, { key: ['x'], headers: atomic, body })).body.map((r) => r.statusCode);
+  const run = async (body) => (await send('POST', docs, { key: ['x'], headers: atomic, body })).json.map((r) => r.statusCode);
   assert.deepEqual(await run([{ operationType: 'Read', id: 'a', ifNoneMatch: resource._etag }]), [304]);
   const replace = { operationType: 'Replace', id: 'a', resourceBody: { id: 'a', tenant: 'x' }, ifMatch: resource._etag };
   // What the batch has written has another etag, which nobody can know.
@@ -105,7 +105,7 @@ test('batches that are none are refused whole', async (t) => {
   for (const [body, message] of refusals) {
     const answer = await send('POST', docs, { key: ['x'], headers: atomic, body });
     assert.equal(answer.status, 400, JSON.stringify(body).slice(0, 80));
-    assert.match(answer.body.message, message);
+    assert.match(answer.json.message, message);
   }
   const keyless = await send('POST', docs, { headers: atomic, body: [read] });
   assert.equal(keyless.status, 400);
@@ -123,17 +123,17 @@ test('an answer over 4 MB is refused before anything is written', async (t) => {
   assert.equal(answer.headers['x-ms-substatus'], '3402');
   assert.equal((await container.item('n', 'x').read()).statusCode, 404);
   const alone = await send('POST', docs, { key: ['x'], headers: bulk, body: body.map((o) => ({ ...o, partitionKey: '["x"]' })) });
-  assert.deepEqual(alone.body.map((r) => r.statusCode), [201, 200, 200, 413]);
-  assert.equal(alone.body[3].subStatusCode, 3402);
+  assert.deepEqual(alone.json.map((r) => r.statusCode), [201, 200, 200, 413]);
+  assert.equal(alone.json[3].subStatusCode, 3402);
 });
 
 test('a minimal batch shows only what was read', async (t) => {
   const { docs, send } = await shop(t, {}, rich);
   const body = [{ operationType: 'Create', resourceBody: { id: 'a', tenant: 'x' } }, { operationType: 'Read', id: 'a' }];
   const answer = await send('POST', docs, { key: ['x'], headers: { ...atomic, prefer: 'return=minimal' }, body });
-  assert.equal(answer.body[0].resourceBody, undefined);
-  assert.ok(answer.body[0].eTag);
-  assert.equal(answer.body[1].resourceBody.id, 'a');
+  assert.equal(answer.json[0].resourceBody, undefined);
+  assert.ok(answer.json[0].eTag);
+  assert.equal(answer.json[1].resourceBody.id, 'a');
 });
 
 test('two batches at once on the same items leave the work of one after the other', async (t) => {
@@ -167,10 +167,10 @@ test('in bulk every operation stands alone', async (t) => {
   ];
   const answer = await send('POST', docs, { headers: bulk, body });
   assert.equal(answer.status, 207);
-  assert.deepEqual(answer.body.map((r) => r.statusCode), [201, 409, 201, 200, 200, 200, 404, 400, 400, 400]);
-  assert.equal(answer.body[5].resourceBody.n, 3, 'operations on one item keep their order');
-  assert.equal(answer.body[7].subStatusCode, 1001);
-  const sum = answer.body.reduce((total, r) => total + r.requestCharge, 0);
+  assert.deepEqual(answer.json.map((r) => r.statusCode), [201, 409, 201, 200, 200, 200, 404, 400, 400, 400]);
+  assert.equal(answer.json[5].resourceBody.n, 3, 'operations on one item keep their order');
+  assert.equal(answer.json[7].subStatusCode, 1001);
+  const sum = answer.json.reduce((total, r) => total + r.requestCharge, 0);
   assert.equal(sum.toFixed(2), answer.headers['x-ms-request-charge']);
 });
 
@@ -181,7 +181,7 @@ test('without continue-on-error everything behind a failure is 424', async (t) =
     headers: { ...bulk, 'x-ms-cosmos-batch-continue-on-error': 'False' },
     body: [create('a'), create('a'), create('b')],
   });
-  assert.deepEqual(answer.body.map((r) => r.statusCode), [201, 409, 424]);
+  assert.deepEqual(answer.json.map((r) => r.statusCode), [201, 409, 424]);
   assert.equal((await container.item('b', 'x').read()).statusCode, 404);
 });
 
@@ -195,7 +195,7 @@ test('a bulk request names its range', async (t) => {
   const create = (tenant) => ({ operationType: 'Create', partitionKey: JSON.stringify([tenant]), resourceBody: { id: 'a', tenant } });
   const body = [create('t0'), create(`t${n}`)];
   const answer = await send('POST', docs, { headers: { ...bulk, 'x-ms-documentdb-partitionkeyrangeid': here }, body });
-  assert.deepEqual(answer.body.map((r) => [r.statusCode, r.subStatusCode]), [[201, undefined], [410, 1002]]);
+  assert.deepEqual(answer.json.map((r) => [r.statusCode, r.subStatusCode]), [[201, undefined], [410, 1002]]);
   const gone = await send('POST', docs, { headers: { ...bulk, 'x-ms-documentdb-partitionkeyrangeid': '99999' }, body });
   assert.equal(gone.status, 410);
   assert.equal(gone.headers['x-ms-substatus'], '1002');
@@ -210,7 +210,65 @@ test('bulk operations over the budget are 429 one by one', async (t) => {
   }));
   const answer = await send('POST', docs, { headers: bulk, body });
   assert.equal(answer.status, 207);
-  const throttled = answer.body.filter((r) => r.statusCode === 429);
+  const throttled = answer.json.filter((r) => r.statusCode === 429);
   assert.ok(throttled.length > 0 && throttled.length < 100);
   assert.ok(throttled.every((r) => r.retryAfterMilliseconds > 0 && r.subStatusCode === 3200 && r.requestCharge === 0));
+});
+
+test('the JavaScript client sends bulk over all ranges', async (t) => {
+  const partitionKey = { paths: ['/tenant'], kind: 'Hash', version: 2 };
+  const { container, docs, send } = await shop(t, { partitionKey }, { create: { offerThroughput: 40000 } });
+  const operations = Array.from({ length: 160 }, (_, i) => ({
+    operationType: 'Create',
+    resourceBody: { id: `i${i}`, tenant: `t${i % 37}`, n: i },
+  }));
+  const created = await container.items.bulk(operations);
+  assert.ok(created.every((r) => r.statusCode === 201));
+  assert.equal(created[150].resourceBody.n, 150);
+  const mixed = await container.items.bulk([
+    { operationType: 'Read', id: 'i0', partitionKey: 't0' },
+    { operationType: 'Create', resourceBody: { id: 'i1', tenant: 't1' } },
+    { operationType: 'Upsert', resourceBody: { id: 'i2', tenant: 't2', n: -2 } },
+    { operationType: 'Replace', id: 'i3', partitionKey: 't3', resourceBody: { id: 'i3', tenant: 't3', n: -3 } },
+    { operationType: 'Patch', id: 'i4', partitionKey: 't4', resourceBody: { operations: [{ op: 'incr', path: '/n', value: 1 }] } },
+    { operationType: 'Delete', id: 'i5', partitionKey: 't5' },
+    { operationType: 'Delete', id: 'i5', partitionKey: 't6' },
+  ]);
+  assert.deepEqual(mixed.map((r) => r.statusCode), [200, 409, 200, 200, 200, 204, 404]);
+  assert.equal(mixed[4].resourceBody.n, 5);
+  assert.equal((await send('GET', docs, { key: ['t5'] })).json._count, 4);
+});
+
+test('what was throttled in bulk arrives when it comes again', async (t) => {
+  const { container } = await shop(t, {}, { args: ['--set', 'throughput.burst_seconds=0'] });
+  const operations = Array.from({ length: 90 }, (_, i) => ({
+    operationType: 'Create',
+    resourceBody: { id: `i${i}`, tenant: 'x' },
+  }));
+  const left = new Map(operations.map((o) => [o.resourceBody.id, o]));
+  let throttled = 0;
+  while (left.size) {
+    const batch = [...left.values()];
+    const results = await container.items.bulk(batch);
+    for (const [i, r] of results.entries()) {
+      if (r.statusCode === 201) left.delete(batch[i].resourceBody.id);
+      else {
+        assert.equal(r.statusCode, 429);
+        throttled++;
+      }
+    }
+    if (left.size) await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  assert.ok(throttled > 0);
+});
+
+test('the newer bulk of the JavaScript client, which waits for throughput by itself', async (t) => {
+  const { container } = await shop(t, {}, { args: ['--set', 'throughput.burst_seconds=0'] });
+  const operations = Array.from({ length: 75 }, (_, i) => ({
+    operationType: 'Create',
+    partitionKey: 'x',
+    resourceBody: { id: `i${i}`, tenant: 'x' },
+  }));
+  const results = await container.items.executeBulkOperations(operations);
+  assert.ok(results.every((r) => r.response?.statusCode === 201));
 });

@@ -53,7 +53,7 @@ test('a feed starts after a time, once', async (t) => {
   const since = new Date((second + 1) * 1000).toUTCString();
   const get = (headers) => send('GET', docs, { key: ['x'], headers: { ...latest, 'If-Modified-Since': since, ...headers } });
   const first = await get({});
-  assert.deepEqual(first.body.Documents.map((d) => d.id), ['after']);
+  assert.deepEqual(first.json.Documents.map((d) => d.id), ['after']);
   // Clients repeat the time on later pages; the position counts.
   assert.equal((await get({ 'If-None-Match': first.headers.etag })).status, 304);
   assert.equal((await get({ 'If-Modified-Since': 'yesterday' })).status, 400);
@@ -69,7 +69,7 @@ test('all versions: creates, replaces, deletes and expiries with what was before
   const { resource: one } = await container.items.create({ id: 'a', tenant: 'x', n: 1 });
   const { resource: two } = await container.items.upsert({ id: 'a', tenant: 'x', n: 2 });
   await container.item('a', 'x').delete();
-  const { body, headers } = await send('GET', docs, { key: ['x'], headers: { ...versions, 'If-None-Match': now.headers.etag } });
+  const { json: body, headers } = await send('GET', docs, { key: ['x'], headers: { ...versions, 'If-None-Match': now.headers.etag } });
   const [created, replaced, deleted] = body.Documents;
   assert.equal(body.Documents.length, 3);
   assert.deepEqual(created.current, one);
@@ -107,7 +107,7 @@ test('all versions of a container that does not keep them are 400', async (t) =>
   const { docs, send } = await shop(t);
   const answer = await send('GET', docs, { key: ['x'], headers: { ...versions, 'If-None-Match': '*' } });
   assert.equal(answer.status, 400);
-  assert.match(answer.body.message, /changeFeedPolicy/);
+  assert.match(answer.json.message, /changeFeedPolicy/);
 });
 
 test('by range and by bounds; a range that is gone is 410', async (t) => {
@@ -121,13 +121,13 @@ test('by range and by bounds; a range that is gone is 410', async (t) => {
   }
   const get = (headers) => send('GET', docs, { headers: { ...latest, ...headers } });
   for (const [range, ids] of ranges)
-    assert.deepEqual((await get({ 'x-ms-documentdb-partitionkeyrangeid': range })).body.Documents.map((d) => d.id), ids);
+    assert.deepEqual((await get({ 'x-ms-documentdb-partitionkeyrangeid': range })).json.Documents.map((d) => d.id), ids);
   const cut = [];
   for (const [min, max] of [['', '0A'], ['0A', '1FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF']]) {
     const bounds = { 'x-ms-start-epk': min, 'x-ms-end-epk': max, 'x-ms-read-key-type': 'EffectivePartitionKeyRange' };
     const answer = await get(bounds);
     assert.ok([200, 304].includes(answer.status), answer.text);
-    cut.push(...(answer.body?.Documents ?? []).map((d) => d.id));
+    cut.push(...(answer.json?.Documents ?? []).map((d) => d.id));
   }
   const whole = [...ranges.values()].find((ids) => ids.includes(cut[0]));
   assert.deepEqual(cut.sort(), [...whole].sort());
@@ -143,7 +143,7 @@ test('a transaction is never cut, and its items share their _lsn', async (t) => 
   const { container, docs, send } = await shop(t, {}, { create: { offerThroughput: 10000 } });
   const create = (id) => ({ operationType: 'Create', resourceBody: { id, tenant: 'x' } });
   await container.items.batch(['a', 'b', 'c'].map(create), 'x');
-  const { body } = await send('GET', docs, { key: ['x'], headers: { ...latest, 'x-ms-max-item-count': '1' } });
+  const { json: body } = await send('GET', docs, { key: ['x'], headers: { ...latest, 'x-ms-max-item-count': '1' } });
   assert.deepEqual(body.Documents.map((d) => d.id), ['a', 'b', 'c']);
   assert.equal(new Set(body.Documents.map((d) => d._lsn)).size, 1);
 });
@@ -157,4 +157,27 @@ test('positions and modes that are none are refused', async (t) => {
   const empty = await get({});
   assert.deepEqual([empty.status, empty.text, empty.headers.etag], [304, '', '"0"']);
   assert.ok(Number(empty.headers['x-ms-request-charge']) > 0);
+});
+
+test('the pull model reads all ranges, and goes on where it was', async (t) => {
+  const partitionKey = { paths: ['/tenant'], kind: 'Hash', version: 2 };
+  const { container } = await shop(t, { partitionKey }, { create: { offerThroughput: 30000 } });
+  const all = Array.from({ length: 60 }, (_, i) => `i${i}`);
+  for (const id of all) await container.items.create({ id, tenant: id });
+  const read = async (changeFeedStartFrom) => {
+    const iterator = container.items.getChangeFeedIterator({ changeFeedStartFrom, maxItemCount: 7 });
+    const seen = [];
+    let continuation;
+    for (let quiet = 0; quiet < 6; ) {
+      const { result, statusCode, continuationToken } = await iterator.readNext();
+      quiet = statusCode === 304 ? quiet + 1 : 0;
+      if (statusCode === 200) seen.push(...result.map((d) => d.id));
+      continuation = continuationToken;
+    }
+    return { seen, continuation };
+  };
+  const { seen, continuation } = await read(ChangeFeedStartFrom.Beginning());
+  assert.deepEqual(seen.sort(), [...all].sort());
+  await container.items.upsert({ id: 'i7', tenant: 'i7', n: 2 });
+  assert.deepEqual((await read(ChangeFeedStartFrom.Continuation(continuation))).seen, ['i7']);
 });

@@ -14,14 +14,14 @@ export async function shop(t, definition = {}, { args = [], client: options = {}
   );
   const docs = '/dbs/shop/colls/orders/docs';
   // With the partition key as a header, if one is given.
-  const send = (method, path, { key, headers = {}, body, rid } = {}) =>
+  const send = (method, path, { key, headers = {}, body, sign } = {}) =>
     signed(server, method, path, {
       headers: {
         ...(key === undefined ? {} : { 'x-ms-documentdb-partitionkey': JSON.stringify(key) }),
         ...headers,
       },
       body,
-      rid,
+      sign,
     });
   return { server, client, database, container, resource, docs, send };
 }

@@ -12,16 +12,16 @@ test('ids may be anything but empty, too long, or with slashes and hashes', asyn
     const path = `${docs}/${encodeURIComponent(id)}`;
     const read = await send('GET', path, { key: ['x'] });
     assert.equal(read.status, 200, `GET of ${JSON.stringify(id)}: ${read.text}`);
-    assert.equal(read.body.id, id);
+    assert.equal(read.json.id, id);
   }
   assert.equal((await container.item('a?b=c', 'x').read()).resource.id, 'a?b=c');
   for (const id of ['', 'a/b', 'a\\b', 'a#b', 'x'.repeat(1024), 7, null, undefined]) {
     const answer = await send('POST', docs, { key: ['x'], body: { id, tenant: 'x' } });
     assert.equal(answer.status, 400, `id ${JSON.stringify(id)}`);
-    assert.equal(answer.body.code, 'BadRequest');
+    assert.equal(answer.json.code, 'BadRequest');
   }
   const missing = await send('POST', docs, { key: ['x'], body: { tenant: 'x' } });
-  assert.match(missing.body.message, /One of the specified inputs is invalid/);
+  assert.match(missing.json.message, /One of the specified inputs is invalid/);
 });
 
 test('the partition key of the header and of the item must agree', async (t) => {
@@ -29,13 +29,13 @@ test('the partition key of the header and of the item must agree', async (t) => 
   const other = await send('POST', docs, { key: ['y'], body: { id: 'a', tenant: 'x' } });
   assert.equal(other.status, 400);
   assert.equal(other.headers['x-ms-substatus'], '1001');
-  assert.match(other.body.message, /PartitionKey extracted from document doesn't match the one specified in the header/);
+  assert.match(other.json.message, /PartitionKey extracted from document doesn't match the one specified in the header/);
   const none = await send('GET', `${docs}/a`);
   assert.equal(none.status, 400);
-  assert.match(none.body.message, /PartitionKey value must be supplied for this operation\./);
+  assert.match(none.json.message, /PartitionKey value must be supplied for this operation\./);
   const two = await send('GET', `${docs}/a`, { key: ['x', 'y'] });
   assert.equal(two.status, 400);
-  assert.match(two.body.message, /Number of components in partition key value \(2\) does not match definition \(1\)/);
+  assert.match(two.json.message, /Number of components in partition key value \(2\) does not match definition \(1\)/);
   for (const header of ['x', '{"a":1}', '[', '[[1]]', '["x",'])
     assert.equal((await send('GET', `${docs}/a`, { headers: { 'x-ms-documentdb-partitionkey': header } })).status, 400);
   // Without a header a create takes it from the item.
@@ -51,7 +51,7 @@ test('null, missing, false, 0 and the empty text are different keys', async (t) 
     assert.equal((await send('POST', docs, { key, body })).status, 201);
   }
   for (const [i, key] of keys.entries())
-    assert.equal((await send('GET', `${docs}/same`, { key })).body.n, i);
+    assert.equal((await send('GET', `${docs}/same`, { key })).json.n, i);
   const nested = await send('POST', docs, { body: { id: 'b', tenant: { a: 1 } } });
   assert.equal(nested.status, 400);
 });
@@ -67,14 +67,14 @@ test('hierarchical keys need all their components', async (t) => {
   assert.equal((await container.item('a', key).read()).resource.user, 'u');
   const short = await send('GET', `${docs}/a`, { key: ['t', 'u'] });
   assert.equal(short.status, 400);
-  assert.match(short.body.message, /Number of components in partition key value \(2\) does not match definition \(3\)/);
+  assert.match(short.json.message, /Number of components in partition key value \(2\) does not match definition \(3\)/);
   // A prefix names a feed.
   await container.items.create({ ...item, id: 'b', user: 'v' });
   await container.items.create({ ...item, id: 'c', tenant: 's' });
   const feed = await send('GET', docs, { key: ['t'] });
-  assert.deepEqual(feed.body.Documents.map((d) => d.id).sort(), ['a', 'b']);
+  assert.deepEqual(feed.json.Documents.map((d) => d.id).sort(), ['a', 'b']);
   const whole = await send('GET', docs, { key: ['t', 'v', 7] });
-  assert.deepEqual(whole.body.Documents.map((d) => d.id), ['b']);
+  assert.deepEqual(whole.json.Documents.map((d) => d.id), ['b']);
 });
 
 test('system properties come last, in order, and are never taken from the client', async (t) => {
@@ -82,13 +82,13 @@ test('system properties come last, in order, and are never taken from the client
   const body = { _etag: 'mine', z: 1, id: 'a', _ts: 5, tenant: 'x', _rid: 'no', _self: 'no', _attachments: 'no', _mine: 2 };
   const created = await send('POST', docs, { key: ['x'], body });
   assert.equal(created.status, 201);
-  assert.deepEqual(Object.keys(created.body), ['z', 'id', 'tenant', '_mine', '_rid', '_self', '_etag', '_attachments', '_ts']);
-  assert.equal(created.body._attachments, 'attachments/');
-  assert.equal(created.headers.etag, created.body._etag);
-  assert.match(created.body._etag, /^"[0-9a-f-]{36}"$/);
-  assert.equal(created.body._self, `${definition._self}docs/${created.body._rid}/`);
-  assert.ok(Math.abs(created.body._ts - Date.now() / 1000) < 60);
-  assert.equal(Buffer.from(created.body._rid.replaceAll('-', '/'), 'base64').length, 16);
+  assert.deepEqual(Object.keys(created.json), ['z', 'id', 'tenant', '_mine', '_rid', '_self', '_etag', '_attachments', '_ts']);
+  assert.equal(created.json._attachments, 'attachments/');
+  assert.equal(created.headers.etag, created.json._etag);
+  assert.match(created.json._etag, /^"[0-9a-f-]{36}"$/);
+  assert.equal(created.json._self, `${definition._self}docs/${created.json._rid}/`);
+  assert.ok(Math.abs(created.json._ts - Date.now() / 1000) < 60);
+  assert.equal(Buffer.from(created.json._rid.replaceAll('-', '/'), 'base64').length, 16);
 });
 
 test('headers of an answer say where it came from and what it cost', async (t) => {
@@ -108,7 +108,7 @@ test('headers of an answer say where it came from and what it cost', async (t) =
   assert.equal(miss.status, 404);
   assert.equal(miss.headers['x-ms-substatus'], undefined);
   assert.equal(miss.headers['x-ms-request-charge'], '1.00');
-  assert.match(miss.body.message, /Entity with the specified id does not exist in the system\./);
+  assert.match(miss.json.message, /Entity with the specified id does not exist in the system\./);
 });
 
 test('a session token ahead of the partition is 404 with substatus 1002', async (t) => {
@@ -132,9 +132,9 @@ test('numbers, Unicode and lone surrogates survive', async (t) => {
   const text = `{"id":"a","tenant":"x","n":${numbers},"whole":1.0,"s":"\\u2028\\u2029 \\ud83d\\ude00 \\ud83d alone","e":""}`;
   const created = await send('POST', docs, { key: ['x'], body: text });
   assert.equal(created.status, 201, created.text);
-  assert.deepEqual(created.body.n, JSON.parse(numbers));
+  assert.deepEqual(created.json.n, JSON.parse(numbers));
   assert.match(created.text, /"whole":1,/);
-  assert.equal(created.body.s, '\u2028\u2029 \u{1f600} \ud83d alone');
+  assert.equal(created.json.s, '\u2028\u2029 \u{1f600} \ud83d alone');
   for (const bad of ['{"id":"b","tenant":"x","n":NaN}', '{"id":"b","tenant":"x","n":1e999}', '{"id":"b","tenant":"x",}', '{"id":"b","id":"c"}', 'null', '[]', '', '{"id":"b"} x'])
     assert.equal((await send('POST', docs, { key: ['x'], body: bad })).status, 400, bad);
 });
@@ -153,8 +153,8 @@ test('an item over 2 MB is 413', async (t) => {
   assert.equal(fits.status, 201);
   const large = await send('POST', docs, { key: ['x'], body: { id: 'b', tenant: 'x', v: 'v'.repeat(2 * 1024 * 1024 + 10) } });
   assert.equal(large.status, 413);
-  assert.equal(large.body.code, 'RequestEntityTooLarge');
-  assert.match(large.body.message, /Request size is too large/);
+  assert.equal(large.json.code, 'RequestEntityTooLarge');
+  assert.match(large.json.message, /Request size is too large/);
   const huge = await send('POST', docs, { key: ['x'], body: { id: 'c', tenant: 'x', v: 'v'.repeat(5 * 1024 * 1024) } }).catch((e) => e);
   assert.ok(huge.status === 413 || huge.code === 'EPIPE' || huge.code === 'ECONNRESET');
 });
@@ -177,14 +177,14 @@ test('etags guard reads, replaces, upserts and deletes', async (t) => {
   const { docs, send } = await shop(t);
   const path = `${docs}/a`;
   const body = { id: 'a', tenant: 'x' };
-  const first = (await send('POST', docs, { key: ['x'], body })).body._etag;
+  const first = (await send('POST', docs, { key: ['x'], body })).json._etag;
   assert.equal((await send('GET', path, { key: ['x'], headers: { 'if-none-match': first } })).status, 304);
-  const second = (await send('PUT', path, { key: ['x'], headers: { 'if-match': first }, body })).body._etag;
+  const second = (await send('PUT', path, { key: ['x'], headers: { 'if-match': first }, body })).json._etag;
   assert.notEqual(second, first);
   assert.equal((await send('GET', path, { key: ['x'], headers: { 'if-none-match': first } })).status, 200);
   const stale = await send('PUT', path, { key: ['x'], headers: { 'if-match': first }, body });
   assert.equal(stale.status, 412);
-  assert.equal(stale.body.code, 'PreconditionFailed');
+  assert.equal(stale.json.code, 'PreconditionFailed');
   // Without its quotes, and any.
   assert.equal((await send('PUT', path, { key: ['x'], headers: { 'if-match': second.slice(1, -1) }, body })).status, 200);
   assert.equal((await send('PUT', path, { key: ['x'], headers: { 'if-match': '*' }, body })).status, 200);
@@ -213,9 +213,9 @@ test('an item is found by its _rid', async (t) => {
   const { resource: definition, container, send } = await shop(t);
   const { resource } = await container.items.create({ id: 'a', tenant: 'x' });
   const path = `/${definition._self}docs/${resource._rid}`.replaceAll('//', '/');
-  const read = await send('GET', path, { rid: resource._rid });
+  const read = await send('GET', path, { sign: { type: 'docs', link: resource._rid.toLowerCase() } });
   assert.equal(read.status, 200, read.text);
-  assert.equal(read.body.id, 'a');
+  assert.equal(read.json.id, 'a');
 });
 
 test('duplicates and unique keys are 409, and what expired is in nobody\'s way', async (t) => {
@@ -226,11 +226,11 @@ test('duplicates and unique keys are 409, and what expired is in nobody\'s way',
   await container.items.create({ id: 'a', tenant: 'x', email: 'e' });
   const duplicate = await send('POST', docs, { key: ['x'], body: { id: 'a', tenant: 'x', email: 'f' } });
   assert.equal(duplicate.status, 409);
-  assert.match(duplicate.body.message, /Entity with the specified id already exists in the system\./);
+  assert.match(duplicate.json.message, /Entity with the specified id already exists in the system\./);
   const taken = await send('POST', docs, { key: ['x'], body: { id: 'b', tenant: 'x', email: 'e' } });
   assert.equal(taken.status, 409);
   assert.equal(taken.headers['x-ms-substatus'], '3301');
-  assert.match(taken.body.message, /Unique index constraint violation\./);
+  assert.match(taken.json.message, /Unique index constraint violation\./);
   assert.equal((await send('POST', docs, { key: ['y'], body: { id: 'b', tenant: 'y', email: 'e' } })).status, 201);
   await container.items.create({ id: 'c', tenant: 'x', email: 'g', ttl: 1 });
   while ((await container.item('c', 'x').read()).statusCode === 200) await new Promise((r) => setTimeout(r, 50));
@@ -264,7 +264,7 @@ test('a container or database that is not there is 404 with substatus 1003', asy
     const answer = await send('GET', path, { key: ['x'] });
     assert.equal(answer.status, 404);
     assert.equal(answer.headers['x-ms-substatus'], '1003');
-    assert.match(answer.body.message, /Owner resource does not exist/);
+    assert.match(answer.json.message, /Owner resource does not exist/);
   }
 });
 
@@ -294,10 +294,10 @@ test('delete by partition key takes all items of the key and no other', async (t
   assert.equal(answer.status, 200, answer.text);
   assert.equal(answer.headers['x-ms-cosmos-is-partition-key-delete-pending'], 'false');
   assert.ok(Number(answer.headers['x-ms-request-charge']) > 20);
-  assert.equal((await send('GET', docs, { key: ['x'] })).body._count, 0);
-  assert.equal((await send('GET', docs, { key: ['y'] })).body._count, 10);
+  assert.equal((await send('GET', docs, { key: ['x'] })).json._count, 0);
+  assert.equal((await send('GET', docs, { key: ['y'] })).json._count, 10);
   assert.equal((await send('POST', path)).status, 400);
   assert.equal((await send('POST', path, { key: ['none'] })).status, 200);
   await container.deleteAllItemsForPartitionKey('y');
-  assert.equal((await send('GET', docs)).body._count, 0);
+  assert.equal((await send('GET', docs)).json._count, 0);
 });

@@ -13,11 +13,11 @@ async function pages(send, docs, options = {}, size = 100) {
     if (continuation) headers['x-ms-continuation'] = continuation;
     const answer = await send('GET', docs, { ...options, headers });
     assert.equal(answer.status, 200, answer.text);
-    assert.equal(answer.body._count, answer.body.Documents.length);
-    assert.equal(answer.headers['x-ms-item-count'], String(answer.body._count));
+    assert.equal(answer.json._count, answer.json.Documents.length);
+    assert.equal(answer.headers['x-ms-item-count'], String(answer.json._count));
     continuation = answer.headers['x-ms-continuation'];
     assert.ok(continuation === undefined || (continuation.length > 0 && continuation.length < 1024));
-    found.push(answer.body.Documents.map((d) => d.id));
+    found.push(answer.json.Documents.map((d) => d.id));
   } while (continuation);
   return found;
 }
@@ -94,7 +94,7 @@ test('a continuation goes with one container and one question, and cannot be cha
   const token = first.headers['x-ms-continuation'];
   const again = (path, continuation, options = {}) =>
     send('GET', path, { ...options, headers: { 'x-ms-continuation': continuation, ...options.headers } });
-  assert.deepEqual((await again(docs, token)).body.Documents.map((d) => d.id), ['b', 'c']);
+  assert.deepEqual((await again(docs, token)).json.Documents.map((d) => d.id), ['b', 'c']);
   const changed = (token[0] === 'A' ? 'B' : 'A') + token.slice(1);
   for (const [path, continuation, options] of [
     [docs, changed],
@@ -107,7 +107,7 @@ test('a continuation goes with one container and one question, and cannot be cha
   ]) {
     const answer = await again(path, continuation, options);
     assert.equal(answer.status, 400, continuation);
-    assert.match(answer.body.message, /Invalid Continuation Token/);
+    assert.match(answer.json.message, /Invalid Continuation Token/);
   }
 });
 
@@ -123,7 +123,7 @@ test('a continuation is good after a restart', async (t) => {
   await one.stop();
   const two = await Server.start(t, node);
   const second = await signed(two, 'GET', docs, { headers: { 'x-ms-continuation': first.headers['x-ms-continuation'] } });
-  assert.deepEqual(second.body.Documents.map((d) => d.id), ['b']);
+  assert.deepEqual(second.json.Documents.map((d) => d.id), ['b']);
 });
 
 test('a page ends at 4 MB', async (t) => {

@@ -1,45 +1,56 @@
-// Requests of the NoSQL API made by hand, as clients other than the JavaScript one send them.
+// Requests as other client libraries send them: signed by hand, sent with fetch.
 import { createHmac } from 'node:crypto';
-import http from 'node:http';
+import { request } from 'node:http';
 import { emulatorKey } from './server.js';
 
-// What is signed: the type of the resource, and its own link or, of a feed, its parent's.
-function resourceOf(path) {
-  const parts = path.split('/').filter(Boolean).map(decodeURIComponent);
-  if (parts.at(-2) === 'operations') return ['partitionkey', parts.slice(0, -2).join('/')];
-  if (parts.length % 2) return [parts.at(-1), parts.slice(0, -1).join('/')];
-  return [parts.at(-2) ?? '', parts.join('/')];
+const feeds = new Set([
+  'dbs', 'colls', 'docs', 'users', 'permissions', 'sprocs', 'triggers', 'udfs', 'conflicts',
+  'pkranges', 'offers', 'clientencryptionkeys',
+]);
+
+// What is signed for a path: the type, and the link of the resource or of the feed's parent.
+export function signedParts(path) {
+  const segments = path.split('?')[0].split('/').filter((segment) => segment !== '');
+  if (segments[0] === '_orrery') return { type: '_orrery', link: segments.slice(1).map(decodeURIComponent).join('/') };
+  const names = segments.map(decodeURIComponent);
+  if (names.at(-2) === 'operations') return { type: 'partitionkey', link: names.slice(0, -2).join('/') };
+  if (names.length % 2 === 1 && feeds.has(names.at(-1)))
+    return { type: names.at(-1), link: names.slice(0, -1).join('/') };
+  if (names.length === 0) return { type: '', link: '' };
+  return { type: names.at(-2), link: names.join('/') };
 }
 
-export function token(method, path, date, key = emulatorKey, rid = undefined) {
-  const [type, name] = resourceOf(path);
-  const link = rid ? rid.toLowerCase() : name; // of a path made of _rids the last one is signed
-  const text = `${method.toLowerCase()}\n${type}\n${link}\n${date.toLowerCase()}\n\n`;
-  const sig = createHmac('sha256', Buffer.from(key, 'base64')).update(text, 'utf8').digest('base64');
+export function signature(key, method, { type, link }, date) {
+  const payload = `${method.toLowerCase()}\n${type}\n${link}\n${date.toLowerCase()}\n\n`;
+  return createHmac('sha256', Buffer.from(key, 'base64')).update(payload).digest('base64');
+}
+
+export function master(sig) {
   return encodeURIComponent(`type=master&ver=1.0&sig=${sig}`);
 }
 
-// Sends a signed request; a body that is neither text nor bytes goes as JSON. Resolves to
-// { status, headers, bytes, text, body }, with body parsed if it is JSON.
-export function signed(server, method, path, { headers = {}, body, key, rid } = {}) {
-  const date = new Date().toUTCString();
-  const payload =
-    body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+// Sends one request and gives { status, headers, bytes, text, json }; body is another name of json.
+// `account` is a path prefix, `authorization` replaces the signature, `sign` what is signed, `date`
+// the time of signing, `rid` the one that is signed where a path is made of _rids.
+export async function signed(server, method, path, options = {}) {
+  const { key = emulatorKey, headers = {}, body, account, authorization, host } = options;
+  const date = options.date ?? new Date().toUTCString();
+  const parts = signedParts(path);
+  if (options.rid) parts.link = options.rid.toLowerCase();
+  const sig = signature(key, method, options.sign ?? parts, date);
+  const answer = await send(server, method, (account ? `/${account}` : '') + path, {
+    host,
+    headers: { 'x-ms-date': date, authorization: authorization ?? master(sig), 'x-ms-version': '2020-07-15', ...headers },
+    body: body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
+  });
+  return answer;
+}
+
+// The path goes out as it is written here; fetch would tidy it up.
+export function send(server, method, path, { headers = {}, body, host } = {}) {
   return new Promise((resolve, reject) => {
-    const request = http.request(
-      {
-        host: '127.0.0.1',
-        port: server.port,
-        method,
-        path,
-        headers: {
-          'x-ms-date': date,
-          'x-ms-version': '2020-07-15',
-          authorization: token(method, path, date, key, rid),
-          ...(payload === undefined ? {} : { 'content-length': Buffer.byteLength(payload) }),
-          ...headers,
-        },
-      },
+    const sent = request(
+      { host: '127.0.0.1', port: server.port, method, path, headers: { ...headers, ...(host ? { host } : {}) } },
       (response) => {
         const chunks = [];
         response.on('data', (chunk) => chunks.push(chunk));
@@ -47,17 +58,17 @@ export function signed(server, method, path, { headers = {}, body, key, rid } = 
         response.on('end', () => {
           const bytes = Buffer.concat(chunks);
           const text = bytes.toString('utf8');
-          let parsed;
+          let json;
           try {
-            parsed = JSON.parse(text);
+            json = JSON.parse(text);
           } catch {
-            parsed = undefined;
+            json = undefined;
           }
-          resolve({ status: response.statusCode, headers: response.headers, bytes, text, body: parsed });
+          resolve({ status: response.statusCode, headers: response.headers, bytes, text, json, body: json });
         });
       },
     );
-    request.on('error', reject);
-    request.end(payload);
+    sent.on('error', reject);
+    sent.end(body);
   });
 }

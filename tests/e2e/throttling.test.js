@@ -30,7 +30,7 @@ test('a client that does not retry sees 429 and when to come again', async (t) =
   );
   const throttled = answers.filter((a) => a.status === 429);
   assert.ok(throttled.length > 0);
-  for (const { headers, body } of throttled) {
+  for (const { headers, json: body } of throttled) {
     assert.ok(Number(headers['x-ms-retry-after-ms']) >= 1);
     assert.equal(headers['x-ms-substatus'], '3200');
     assert.equal(headers['x-ms-request-charge'], '0.00');

@@ -86,6 +86,9 @@ static void common_lines(struct rest_call *call)
     buf_append_byte(&call->lines, (uint8_t)('0' + spent_us % 100 / 10));
     buf_append_byte(&call->lines, (uint8_t)('0' + spent_us % 10));
     BUF_APPEND(&call->lines, "\r\n");
+    BUF_APPEND(&call->lines, "x-ms-last-state-change-utc: ");
+    buf_append_text(&call->lines, call->since);
+    BUF_APPEND(&call->lines, "\r\n");
     if (correlated.data)
         rest_answer_header(call, SLICE("x-ms-cosmos-correlated-activityid"), correlated);
 }

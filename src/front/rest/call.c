@@ -51,6 +51,18 @@ struct slice rest_call_etag(const struct rest_call *call, enum rest_header heade
     return rest_etag_bare(rest_call_header(call, header));
 }
 
+bool rest_call_database(struct rest_call *call, struct database **ret_database, struct error *err)
+{
+    struct slice id = call->route.database;
+
+    if (catalogue_database_open(call->services->catalogue, call->account_id, id, ret_database, err))
+        return true;
+    if (err->code == ERROR_NOT_FOUND)
+        return error_set(err, ERROR_OWNER_NOT_FOUND, "database \"%.*s\" does not exist",
+                         (int)MIN(id.len, (size_t)64), (const char *)id.data);
+    return false;
+}
+
 bool rest_call_container(struct rest_call *call, struct container **ret_container,
                          struct error *err)
 {
@@ -65,6 +77,11 @@ bool rest_call_container(struct rest_call *call, struct container **ret_containe
                              (const char *)call->route.owner.data);
         return false;
     }
+    if (call->identity.container && call->identity.container != container_info(container)->number) {
+        container_unref(container);
+        return error_set(err, ERROR_FORBIDDEN,
+                         "the container was made anew since the resource token was looked at");
+    }
     if (intended.data && !slice_equal(intended, container_info(container)->rid)) {
         container_unref(container);
         return error_set(err, ERROR_CONTAINER_OTHER,
@@ -72,19 +89,4 @@ bool rest_call_container(struct rest_call *call, struct container **ret_containe
     }
     *ret_container = container;
     return true;
-}
-
-void rest_answer_system(struct rest_call *call, const struct catalogue_info *info,
-                        struct slice self)
-{
-    struct buf *body = &call->body;
-
-    BUF_APPEND(body, ",\"_rid\":");
-    document_json_write_string(info->rid, body);
-    BUF_APPEND(body, ",\"_self\":");
-    document_json_write_string(self, body);
-    BUF_APPEND(body, ",\"_etag\":");
-    document_json_write_string(info->etag, body);
-    BUF_APPEND(body, ",\"_ts\":");
-    buf_append_int64(body, info->ts_ms / 1000);
 }

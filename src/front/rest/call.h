@@ -10,14 +10,18 @@
 #include "container/container_space.h"
 #include "front/rest/authorize.h"
 #include "front/rest/header.h"
+#include "front/rest/metadata_budget.h"
 #include "front/rest/operation.h"
 #include "front/rest/rest.h"
 
 #include <stdatomic.h>
 
+struct query_cache;
+
 struct rest_call {
     const struct rest_options *options;
     const struct front_services *services;
+    const char *since;      /* x-ms-last-state-change-utc: when the server started */
     atomic_uint *under_way; /* calls that a committer will end: see rest_wait */
     struct net_http_request *http;
     struct arena *arena;
@@ -27,7 +31,8 @@ struct rest_call {
     struct slice account_id;         /* of it */
     const struct account_keys *keys; /* whose signatures count: its own, or the default account's */
     struct account *keys_account;    /* a reference that keeps the keys */
-    const struct rest_operation *operation;
+    enum rest_verb verb;
+    const struct rest_operation *operation; /* of route and verb */
     struct rest_identity identity;
     bool may_block; /* false: on a loop; set cold and return rather than block */
     bool cold;      /* out: run again where it may block; the answer so far is thrown away */
@@ -44,6 +49,9 @@ struct rest_call {
     int64_t wait_ms;      /* of a 429 */
     struct slice message; /* of an error, instead of err->message: longer, or the service's text */
 
+    struct rest_metadata_budgets *metadata; /* NULL: metadata is not held back */
+    struct rest_metadata_ticket ticket;     /* of an operation on it */
+    struct query_cache *queries; /* unfinished results, of the front */
     struct net_work work;
 };
 
@@ -89,13 +97,16 @@ struct slice rest_etag_bare(struct slice etag);
 /* Finds the account that host and path name, and its keys. ERROR_ACCOUNT_MISSING. */
 NODISCARD bool rest_account_find(struct rest_call *call, struct error *err);
 
+/* Can an account be called that? It must do as a host label and as the first segment of a path.
+ * ERROR_BAD_REQUEST. */
+NODISCARD bool rest_account_name_check(struct slice name, struct error *err);
+
 /* Makes the account if it is to be made by use; blocks. */
 NODISCARD bool rest_account_make(struct rest_call *call, struct error *err);
 
-/* Appends the properties every resource has, and their comma: ,"_rid":...,"_self":...,"_etag":...,
- * "_ts":... */
-void rest_answer_system(struct rest_call *call, const struct catalogue_info *info,
-                        struct slice self);
+/* Opens the database of the route. ERROR_OWNER_NOT_FOUND. The caller lets go of it. */
+NODISCARD bool rest_call_database(struct rest_call *call, struct database **ret_database,
+                                  struct error *err);
 
 /* Opens the container of the route, or says which part of the path is missing. The caller lets go
  * of it. Checks x-ms-cosmos-intended-collection-rid. */

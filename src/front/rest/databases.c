@@ -1,43 +1,74 @@
-#include "front/rest/call.h"
-
-#include "document/json.h"
+#include "document/bson.h"
+#include "front/rest/metadata.h"
 #include "front/rest/throughput.h"
 #include "throughput/cost.h"
 
-static void database_append(struct rest_call *call, const struct database *database)
+static struct slice database_document(struct rest_call *call, const struct database *database)
 {
     const struct catalogue_info *info = database_info(database);
+    CLEANUP(buf_done) struct buf document;
+    size_t begin;
 
-    BUF_APPEND(&call->body, "{\"id\":");
-    document_json_write_string(info->id, &call->body);
-    rest_answer_system(call, info, arena_printf(call->arena, "dbs/%.*s/", SLICE_ARG(info->rid)));
-    BUF_APPEND(&call->body, ",\"_colls\":\"colls/\",\"_users\":\"users/\"}");
+    buf_init(&document, BUF_DEFAULT_MAX);
+    begin = document_begin(&document);
+    document_append_string(&document, SLICE("id"), info->id);
+    rest_metadata_system(&document, info, rest_metadata_database_self(call, info->number));
+    document_append_string(&document, SLICE("_colls"), SLICE("colls/"));
+    document_append_string(&document, SLICE("_users"), SLICE("users/"));
+    document_end(&document, begin);
+    return arena_copy(call->arena, buf_slice(&document));
 }
 
 static void database_answer(struct rest_call *call, const struct database *database,
                             uint16_t status)
 {
-    database_append(call, database);
-    rest_answer_etag(call, database_info(database)->etag);
-    call->status = status;
+    rest_metadata_owner(call, database, NULL);
+    rest_metadata_answer(call, status, database_document(call, database),
+                         database_info(database)->etag, database_info(database)->lsn);
 }
 
-bool rest_databases_list(struct rest_call *call, struct error *err UNUSED)
+/* --- The feed -------------------------------------------------------------------------------- */
+
+static uint64_t feed_number(const void *context, size_t index)
 {
-    size_t count = account_database_count(call->account);
+    return database_info(account_database(context, index))->number;
+}
+
+static struct slice feed_document(struct rest_call *call, const void *context, size_t index)
+{
+    return database_document(call, account_database(context, index));
+}
+
+static struct rest_feed feed_of(const struct rest_call *call)
+{
+    return (struct rest_feed){
+        .name = SLICE("Databases"),
+        .owner = SLICE(""),
+        .rid = rid_of_database(0),
+        .count = account_database_count(call->account),
+        .context = call->account,
+        .number = feed_number,
+        .document = feed_document,
+    };
+}
+
+bool rest_databases_list(struct rest_call *call, struct error *err)
+{
+    struct rest_feed feed = feed_of(call);
 
     call->charge_cru = cost_metadata(COST_METADATA_LIST);
-    BUF_APPEND(&call->body, "{\"_rid\":\"\",\"Databases\":[");
-    for (size_t i = 0; i < count; i++) {
-        if (i)
-            buf_append_byte(&call->body, ',');
-        database_append(call, account_database(call->account, i));
-    }
-    buf_printf(&call->body, "],\"_count\":%zu}", count);
-    rest_answer_header_int(call, SLICE("x-ms-item-count"), (int64_t)count);
-    call->status = 200;
-    return true;
+    return rest_feed_list(call, &feed, err);
 }
+
+bool rest_databases_query(struct rest_call *call, struct error *err)
+{
+    struct rest_feed feed = feed_of(call);
+
+    call->charge_cru = cost_metadata(COST_METADATA_LIST);
+    return rest_feed_query(call, &feed, err);
+}
+
+/* --- One of them ----------------------------------------------------------------------------- */
 
 bool rest_databases_create(struct rest_call *call, struct error *err)
 {
@@ -51,7 +82,7 @@ bool rest_databases_create(struct rest_call *call, struct error *err)
         return false;
     if (!document_find(body, SLICE("id"), &id) || id.type != DOCUMENT_STRING)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "one of the specified inputs is invalid: id is missing or not a text");
+                         "One of the specified inputs is invalid: the database has no id");
     if (!catalogue_database_create(call->services->catalogue, call->account_id, id.text, &request,
                                    &database, err))
         return false;

@@ -8,7 +8,10 @@
 #include "base/bytes.h"
 #include "throughput/cost.h"
 
-enum { PARTITIONS_PER_PAGE = 64 }; /* empty ones; then the client is asked to come again */
+enum {
+    STEPS_PER_PAGE = 64, /* that find nothing; then the client is asked to come again */
+    ENTRIES_PER_STEP = 20000,
+};
 
 static const struct slice purpose = {(const uint8_t *)"items 1", 7};
 
@@ -16,7 +19,7 @@ struct reading {
     struct rest_call *call;
     const struct rest_items *items;
     struct rest_feed_target target;
-    struct read_feed feed;
+    struct rest_read_feed feed;
     struct metered_call metered;
     size_t items_max;
     size_t count; /* in the page so far */
@@ -36,13 +39,13 @@ static bool position_find(struct reading *r, struct error *err)
     struct slice bytes;
 
     if (text.len == 0) {
-        read_feed_init(&r->feed, *range);
+        rest_read_feed_init(&r->feed, *range);
         return true;
     }
     if (!rest_continuation_open(r->call, container_info(r->items->container)->rid, purpose, text,
                                 &bytes, err))
         return false;
-    if (!read_feed_decode(bytes, &r->feed) ||
+    if (!rest_read_feed_decode(bytes, &r->feed) ||
         slice_compare(r->feed.parts[0].range.min, range->min) < 0 ||
         !slice_equal(r->feed.parts[r->feed.count - 1].range.max, range->max))
         return invalid(err);
@@ -52,13 +55,14 @@ static bool position_find(struct reading *r, struct error *err)
 static bool scan_span(struct reading *r, const struct partition_span *span,
                       struct scan_page *ret_page, struct error *err)
 {
-    const struct read_feed_part *part = &r->feed.parts[0];
+    const struct rest_read_feed_part *part = &r->feed.parts[0];
     struct item_scope scope = item_space_span_scope(&r->items->space, span);
     struct scan_request request = {
         .order = SCAN_BY_NUMBER,
         .logical = r->target.logical,
         .items_max = r->items_max,
         .bytes_max = REST_FEED_BYTES_MAX,
+        .entries_max = ENTRIES_PER_STEP,
     };
     uint8_t after[8];
 
@@ -104,6 +108,7 @@ static bool span_read(struct reading *r, struct error *err)
     size_t begin = r->call->body.len;
     struct metering metering;
     struct scan_page page;
+    uint64_t number;
 
     r->partition = span->id;
     if (r->target.keyed)
@@ -117,15 +122,19 @@ static bool span_read(struct reading *r, struct error *err)
     *(r->feed.parts[0].after ? &cost.partitions_resumed : &cost.partitions_begun) = 1;
     r->count = items_show(r, &page, &cost.loaded_bytes);
     cost.items_loaded = r->count;
+    /* What was passed over; a key's items are sorted by us, which is nobody's concern. */
+    cost.index_entries = r->target.keyed ? 0 : page.entries_read - page.count;
     cost.output_bytes = r->call->body.len - begin;
     metering.bytes_out = cost.output_bytes;
     metering_end(&metering, cost_query(&cost));
     r->call->charge_cru = cost_add(r->call->charge_cru, r->metered.charge_cru);
     if (!page.more && r->count == page.count) {
-        read_feed_finish(&r->feed, span->max);
+        rest_read_feed_finish(&r->feed, span->max);
         return true;
     }
-    if (r->count && !read_feed_advance(&r->feed, span->max, page.items[r->count - 1].header.number))
+    number = r->count < page.count ? page.items[r->count - 1].header.number
+                                   : bytes_get_be64(page.position.data);
+    if (!rest_read_feed_advance(&r->feed, span->max, number))
         return error_set(err, ERROR_RANGE_GONE,
                          "the ranges have changed too often since the first page: begin anew");
     return true;
@@ -138,7 +147,7 @@ static bool position_answer(struct reading *r, struct error *err)
 
     if (r->feed.count == 0)
         return true;
-    bytes = read_feed_encode(&r->feed, r->call->arena);
+    bytes = rest_read_feed_encode(&r->feed, r->call->arena);
     if (bytes.len > REST_CONTINUATION_BYTES_MAX)
         return error_set(err, ERROR_RANGE_GONE,
                          "the ranges have changed too often since the first page: begin anew");
@@ -160,7 +169,7 @@ bool rest_items_list(struct rest_call *call, struct error *err)
         !rest_items_metered(call, &reading.metered, err) || !position_find(&reading, err))
         return false;
     rest_feed_begin(call, &items);
-    for (int i = 0; i < PARTITIONS_PER_PAGE && reading.feed.count && !reading.count; i++)
+    for (int i = 0; i < STEPS_PER_PAGE && reading.feed.count && !reading.count; i++)
         if (!span_read(&reading, err)) {
             call->wait_ms = reading.metered.wait_ms;
             return false;

@@ -2,6 +2,7 @@
  * what the item says; without a header the item's own for a create or upsert. */
 #include "front/rest/items.h"
 #include "front/rest/patch.h"
+#include "front/rest/token.h"
 
 /* By the path: an id, or in a path made of _rids the item's own, which says where it is. */
 static bool target_of_path(struct rest_call *call, const struct rest_items *items,
@@ -23,7 +24,8 @@ static bool target_of_path(struct rest_call *call, const struct rest_items *item
         }
         return items_read_number(&items->space, rid.number, call->arena, &item, err) &&
                rest_item_names(items, item.key, call->arena, &ret_target->key, &ret_target->id,
-                               err);
+                               err) &&
+               rest_token_check_key(call, &items->space.definition->key, &ret_target->key, err);
     }
     return given || rest_items_key_missing(err);
 }
@@ -207,9 +209,9 @@ bool rest_items_patch(struct rest_call *call, struct error *err)
         !rest_patch_parse(call, &items, &body, &patch, err) ||
         !rest_items_options(call, &options, err) || !rest_items_metered(call, &metered, err))
         return false;
-    written = metered_change(call->services->meters, &items.space, &target.key, &target.id,
-                             rest_patch_make, &patch, &options, &metered, call->arena, &result,
-                             err);
+    written =
+        metered_change(call->services->meters, &items.space, &target.key, &target.id,
+                       rest_patch_make, &patch, &options, &metered, call->arena, &result, err);
     rest_items_charged(call, &metered);
     if (!written)
         return false;

@@ -21,5 +21,6 @@ bool rest_patch_make(const struct item *item, void *rest_patch, struct arena *ar
                      struct slice *ret_document, struct error *err);
 
 /* Whether a condition ("from c where ...") holds for an item as it is stored. */
-NODISCARD bool rest_patch_condition(struct rest_call *call, struct slice text,
-                                    const struct item *item, bool *ret_holds, struct error *err);
+NODISCARD bool rest_patch_condition(struct rest_call *call, const struct rest_items *items,
+                                    struct slice text, const struct item *item, bool *ret_holds,
+                                    struct error *err);

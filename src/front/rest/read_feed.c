@@ -5,22 +5,22 @@
 
 enum { FORMAT = 1 };
 
-void read_feed_init(struct read_feed *feed, struct partition_range range)
+void rest_read_feed_init(struct rest_read_feed *feed, struct partition_range range)
 {
-    *feed = (struct read_feed){.parts = {{.range = range}}, .count = 1};
+    *feed = (struct rest_read_feed){.parts = {{.range = range}}, .count = 1};
 }
 
-static void first_drop(struct read_feed *feed)
+static void first_drop(struct rest_read_feed *feed)
 {
     feed->count--;
     memmove(feed->parts, feed->parts + 1, feed->count * sizeof *feed->parts);
 }
 
-bool read_feed_advance(struct read_feed *feed, struct slice bound, uint64_t number)
+bool rest_read_feed_advance(struct rest_read_feed *feed, struct slice bound, uint64_t number)
 {
     assert(feed->count);
     if (slice_compare(bound, feed->parts[0].range.max) < 0) {
-        if (feed->count == READ_FEED_PARTS_MAX)
+        if (feed->count == REST_READ_FEED_PARTS_MAX)
             return false;
         memmove(feed->parts + 1, feed->parts, feed->count * sizeof *feed->parts);
         feed->count++;
@@ -31,7 +31,7 @@ bool read_feed_advance(struct read_feed *feed, struct slice bound, uint64_t numb
     return true;
 }
 
-void read_feed_finish(struct read_feed *feed, struct slice bound)
+void rest_read_feed_finish(struct rest_read_feed *feed, struct slice bound)
 {
     assert(feed->count);
     if (slice_compare(bound, feed->parts[0].range.max) < 0)
@@ -40,7 +40,7 @@ void read_feed_finish(struct read_feed *feed, struct slice bound)
         first_drop(feed);
 }
 
-struct slice read_feed_encode(const struct read_feed *feed, struct arena *arena)
+struct slice rest_read_feed_encode(const struct rest_read_feed *feed, struct arena *arena)
 {
     CLEANUP(buf_done) struct buf bytes;
     uint8_t length[2];
@@ -74,9 +74,9 @@ static bool bound_read(struct slice *bytes, struct slice *ret_bound)
     return true;
 }
 
-bool read_feed_decode(struct slice bytes, struct read_feed *ret_feed)
+bool rest_read_feed_decode(struct slice bytes, struct rest_read_feed *ret_feed)
 {
-    struct read_feed feed = {.count = 0};
+    struct rest_read_feed feed = {.count = 0};
     struct slice min;
 
     if (bytes.len < 1 || bytes.data[0] != FORMAT)
@@ -85,9 +85,9 @@ bool read_feed_decode(struct slice bytes, struct read_feed *ret_feed)
     if (!bound_read(&bytes, &min))
         return false;
     while (bytes.len) {
-        struct read_feed_part *part = &feed.parts[feed.count];
+        struct rest_read_feed_part *part = &feed.parts[feed.count];
 
-        if (feed.count++ == READ_FEED_PARTS_MAX || bytes.len < 8)
+        if (feed.count++ == REST_READ_FEED_PARTS_MAX || bytes.len < 8)
             return false;
         part->after = bytes_get_be64(bytes.data);
         bytes = slice_skip(bytes, 8);

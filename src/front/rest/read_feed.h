@@ -17,30 +17,31 @@
 #include "base/error.h"
 #include "partition/strategy.h"
 
-enum { READ_FEED_PARTS_MAX = 16 };
+enum { REST_READ_FEED_PARTS_MAX = 16 };
 
-struct read_feed_part {
+struct rest_read_feed_part {
     struct partition_range range;
     uint64_t after;
 };
 
-struct read_feed {
-    struct read_feed_part parts[READ_FEED_PARTS_MAX];
+struct rest_read_feed {
+    struct rest_read_feed_part parts[REST_READ_FEED_PARTS_MAX];
     size_t count; /* 0: all is read */
 };
 
-void read_feed_init(struct read_feed *feed, struct partition_range range);
+void rest_read_feed_init(struct rest_read_feed *feed, struct partition_range range);
 
 /* The first part has been read up to bound (of the physical partition it was read from, or its own
  * end if that is lower) as far as the item of this number. False: there is no room for another
  * part, because the ranges have changed that often since the first page. */
-NODISCARD bool read_feed_advance(struct read_feed *feed, struct slice bound, uint64_t number);
+NODISCARD bool rest_read_feed_advance(struct rest_read_feed *feed, struct slice bound,
+                                      uint64_t number);
 
 /* All of the first part up to bound has been read. */
-void read_feed_finish(struct read_feed *feed, struct slice bound);
+void rest_read_feed_finish(struct rest_read_feed *feed, struct slice bound);
 
 /* The bytes, in the arena. */
-struct slice read_feed_encode(const struct read_feed *feed, struct arena *arena);
+struct slice rest_read_feed_encode(const struct rest_read_feed *feed, struct arena *arena);
 
 /* False: they are none. The bounds are borrowed from bytes. */
-NODISCARD bool read_feed_decode(struct slice bytes, struct read_feed *ret_feed);
+NODISCARD bool rest_read_feed_decode(struct slice bytes, struct rest_read_feed *ret_feed);

@@ -5,11 +5,18 @@
 
 #include "front/rest/answer.h"
 #include "front/rest/call.h"
+#include "query/cache.h"
+#include "throughput/cost.h"
 
 #include <time.h>
 
+enum { QUERY_CACHE_BYTES = 64 * 1024 * 1024 };
+
 struct rest {
     struct rest_options options;
+    struct rest_metadata_budgets *metadata; /* NULL: metadata is not held back */
+    struct query_cache *queries;            /* unfinished results between two pages */
+    char since[CLOCK_HTTP_DATE_LEN + 1];
     atomic_uint under_way;
 };
 
@@ -18,6 +25,10 @@ struct rest *rest_new(const struct rest_options *options)
     struct rest *rest = MEMORY_NEW(struct rest);
 
     rest->options = *options;
+    if (options->metadata_ru)
+        rest->metadata = rest_metadata_budgets_new(options->metadata_ru);
+    rest->queries = query_cache_new(QUERY_CACHE_BYTES);
+    clock_http_date(clock_read_wall_ms(options->services.clock), rest->since);
     return rest;
 }
 
@@ -31,6 +42,10 @@ void rest_wait(struct rest *rest)
 
 void rest_free(struct rest *rest)
 {
+    if (!rest)
+        return;
+    rest_metadata_budgets_free(rest->metadata);
+    query_cache_free(rest->queries);
     memory_free(rest);
 }
 
@@ -80,21 +95,57 @@ static bool verb_find(const struct rest_call *call, enum rest_verb *ret_verb)
 
 static bool operation_choose(struct rest_call *call, struct error *err)
 {
-    enum rest_verb verb;
-
     call->operation =
-        verb_find(call, &verb) ? rest_operation_find(call->route.resource, verb) : NULL;
+        verb_find(call, &call->verb) ? rest_operation_find(call->route.resource, call->verb) : NULL;
     if (!call->operation)
         return error_set(err, ERROR_METHOD_NOT_ALLOWED, "the resource does not take %.*s here",
                          (int)MIN(call->http->method.len, (size_t)16),
                          (const char *)call->http->method.data);
+    /* Before anybody is asked for a signature: what is not offered is offered to nobody, and of
+     * some of these the text that is signed is another. */
+    if (!call->operation->run)
+        return error_set(err, ERROR_NOT_SUPPORTED, "%s: %s", call->operation->name,
+                         call->operation->meaning);
     return true;
+}
+
+/* --- Metadata -------------------------------------------------------------------------------- */
+
+/* Is it paid for by the account? Items are by their containers; the account document, which clients
+ * read all the time, and administration are by nobody. */
+static bool is_metadata(const struct rest_call *call)
+{
+    switch (call->route.resource) {
+    case REST_ACCOUNT:
+    case REST_ITEMS:
+    case REST_PARTITION_DELETE:
+    case REST_ADMIN:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static bool metadata_admit(struct rest_call *call, struct error *err)
+{
+    enum cost_metadata kind = call->operation->access != REST_ACCESS_READ ? COST_METADATA_WRITE
+                              : call->route.single                        ? COST_METADATA_READ
+                                                                          : COST_METADATA_LIST;
+
+    if (!call->metadata || !call->account || !is_metadata(call))
+        return true;
+    return rest_metadata_admit(call->metadata, account_info(call->account)->number,
+                               cost_metadata(kind), clock_read_monotonic_ms(call->services->clock),
+                               &call->ticket, &call->wait_ms, err);
 }
 
 /* --- Running it ------------------------------------------------------------------------------ */
 
 void rest_call_finish(struct rest_call *call, bool fine, const struct error *err)
 {
+    if (call->ticket.account)
+        rest_metadata_settle(call->metadata, &call->ticket, call->charge_cru,
+                             clock_read_monotonic_ms(call->services->clock));
     account_unref(call->account);
     account_unref(call->keys_account);
     if (fine)
@@ -173,6 +224,9 @@ void rest_handle(struct net_http_request *request, void *context)
 
     call->options = &rest->options;
     call->services = &rest->options.services;
+    call->since = rest->since;
+    call->metadata = rest->metadata;
+    call->queries = rest->queries;
     call->under_way = &rest->under_way;
     call->http = request;
     call->arena = request->arena;
@@ -182,13 +236,7 @@ void rest_handle(struct net_http_request *request, void *context)
     rest_answer_activity(call);
     if (!rest_route_parse(request->path, request->query, call->arena, &call->route, &err) ||
         !rest_account_find(call, &err) || !operation_choose(call, &err) ||
-        !rest_authorize(call, &err)) {
-        rest_call_finish(call, false, &err);
-        return;
-    }
-    if (!call->operation->run) {
-        (void)error_set(&err, ERROR_NOT_SUPPORTED, "%s: %s", call->operation->name,
-                        call->operation->meaning);
+        !rest_authorize(call, &err) || !metadata_admit(call, &err)) {
         rest_call_finish(call, false, &err);
         return;
     }

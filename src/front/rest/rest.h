@@ -6,6 +6,7 @@
  * answers through its call (call.h). */
 #pragma once
 
+#include "front/admin/hooks.h"
 #include "front/front.h"
 #include "net/http.h"
 
@@ -24,7 +25,9 @@ struct rest_options {
     bool dev;                          /* the public emulator key is accepted as well */
     enum rest_consistency consistency; /* of the account */
     bool accounts_by_use;              /* an account is made when it is first named */
-    const char *host_suffix; /* hosts LABEL.suffix name the account LABEL; besides .localhost */
+    uint32_t metadata_ru;              /* RU/s of an account for metadata; 0: not held back */
+    const char *host_suffix;  /* hosts LABEL.suffix name the account LABEL; besides .localhost */
+    struct admin_hooks admin; /* what /_orrery/ asks of the server */
 };
 
 /* Options are copied, the texts in them are borrowed. */

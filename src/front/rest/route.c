@@ -37,6 +37,24 @@ bool rest_percent_decode(struct slice text, struct arena *arena, struct slice *r
     return true;
 }
 
+void rest_percent_encode(struct slice text, struct buf *out)
+{
+    static const char hex[] = "0123456789ABCDEF";
+
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t c = text.data[i];
+
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+            (c && strchr("-_.!~*'();/?:@&=+$,#", c))) {
+            buf_append_byte(out, c);
+        } else {
+            buf_append_byte(out, '%');
+            buf_append_byte(out, (uint8_t)hex[c >> 4]);
+            buf_append_byte(out, (uint8_t)hex[c & 15]);
+        }
+    }
+}
+
 /* A path as its segments. */
 struct segments {
     struct slice raw[SEGMENTS_MAX], decoded[SEGMENTS_MAX];
@@ -117,6 +135,8 @@ static const struct place below_container[] = {
 
 static const struct place below_user[] = {{"permissions", REST_PERMISSIONS}};
 
+static const struct place below_item[] = {{"attachments", REST_ATTACHMENTS}};
+
 static const struct place *place_find(const struct place *places, size_t count, struct slice word)
 {
     for (size_t i = 0; i < count; i++)
@@ -170,10 +190,9 @@ static bool levels_parse(struct rest_route *route, const struct segments *segmen
     }
     if (segments->count <= 6)
         return true;
-    if (route->resource != REST_ITEMS || !slice_equal(segments->decoded[6], SLICE("attachments")))
+    if (route->resource != REST_ITEMS || segments->count > 8)
         return nothing_there(segments->decoded[6], err);
-    route->resource = REST_ATTACHMENTS;
-    return true;
+    return level_enter(route, segments, 6, below_item, ARRAY_LEN(below_item), err);
 }
 
 /* What a client signs besides verb, type and date. */
@@ -210,6 +229,18 @@ static bool id_take_query(struct segments *segments, struct slice query, struct 
     return true;
 }
 
+/* The account document may have a slash at its end: it is how clients write endpoints. So may what
+ * clients in direct mode ask for, to be told that there is none. */
+static bool slash_is_fine(struct slice path)
+{
+    const struct place *place;
+
+    if (path.len < 2 || path.data[path.len - 1] != '/' || memchr(path.data, '/', path.len - 1))
+        return false;
+    place = place_find(roots, ARRAY_LEN(roots), slice_first(path, path.len - 1));
+    return !place || place->resource == REST_ADDRESSES;
+}
+
 bool rest_route_parse(struct slice path, struct slice query, struct arena *arena,
                       struct rest_route *ret_route, struct error *err)
 {
@@ -219,9 +250,7 @@ bool rest_route_parse(struct slice path, struct slice query, struct arena *arena
     if (path.len == 0 || path.data[0] != '/')
         return error_set(err, ERROR_BAD_REQUEST, "the path does not begin with a slash");
     path = slice_skip(path, 1);
-    /* The account document alone may have a slash at its end: it is how clients write endpoints. */
-    if (path.len > 1 && path.data[path.len - 1] == '/' && !memchr(path.data, '/', path.len - 1) &&
-        !place_find(roots, ARRAY_LEN(roots), slice_first(path, path.len - 1)))
+    if (slash_is_fine(path))
         path = slice_first(path, path.len - 1);
     if (!segments_split(path, arena, &segments, err))
         return false;

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/error.h"
 
 enum rest_resource {
@@ -61,3 +62,6 @@ NODISCARD bool rest_route_parse(struct slice path, struct slice query, struct ar
 
 /* Percent escapes replaced; the same bytes when there are none. False when one is broken. */
 NODISCARD bool rest_percent_decode(struct slice text, struct arena *arena, struct slice *ret_text);
+
+/* Appends the text with escapes, as encodeURI of JavaScript does: what clients compare links by. */
+void rest_percent_encode(struct slice text, struct buf *out);

@@ -83,22 +83,19 @@ bool rest_session_check(struct rest_call *call, const struct rest_items *items, 
     return true;
 }
 
-static void encoded_append(struct buf *out, struct slice text)
+/* The name of the database, where the path may have its rid. */
+static struct slice database_name(struct rest_call *call)
 {
-    static const char hex[] = "0123456789ABCDEF";
+    CLEANUP(database_unref) struct database *database = NULL;
+    struct slice text = call->route.database;
+    struct error ignored;
+    struct rid rid;
 
-    for (size_t i = 0; i < text.len; i++) {
-        uint8_t c = text.data[i];
-
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-            strchr("-_.!~*'();/?:@&=+$,", c)) {
-            buf_append_byte(out, c);
-        } else {
-            buf_append_byte(out, '%');
-            buf_append_byte(out, (uint8_t)hex[c >> 4]);
-            buf_append_byte(out, (uint8_t)hex[c & 15]);
-        }
-    }
+    if (!rid_parse(text, &rid) || rid.kind != RID_DATABASE ||
+        !catalogue_database_open(call->services->catalogue, call->account_id, text, &database,
+                                 &ignored))
+        return text;
+    return arena_copy(call->arena, database_info(database)->id);
 }
 
 struct slice rest_session_alt_path(struct rest_call *call, const struct rest_items *items)
@@ -107,8 +104,8 @@ struct slice rest_session_alt_path(struct rest_call *call, const struct rest_ite
 
     buf_init(&path, 8 * 1024);
     BUF_APPEND(&path, "dbs/");
-    encoded_append(&path, call->route.database);
+    rest_percent_encode(database_name(call), &path);
     BUF_APPEND(&path, "/colls/");
-    encoded_append(&path, container_info(items->container)->id);
+    rest_percent_encode(container_info(items->container)->id, &path);
     return arena_copy(call->arena, buf_slice(&path));
 }

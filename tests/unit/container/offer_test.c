@@ -198,6 +198,25 @@ static void partitions_are_throughput_divided_and_rounded_up(void **state UNUSED
     assert_int_equal(offer_partitions(&small, 400), 4);
 }
 
+static void a_tier_is_replaced_by_a_tier_or_by_a_number(void **state UNUSED)
+{
+    struct offer offer = make(&fixed, (struct offer_request){.given = true, .tier = 1});
+    struct offer_request request = {.given = true, .tier = 3};
+    struct error err;
+
+    assert_ok(offer_replace(limits, &container, &request, &offer, &err), &err);
+    assert_int_equal(offer.tier, 3);
+    assert_int_equal(offer.ru, 2500);
+    request = manual(600);
+    assert_ok(offer_replace(limits, &container, &request, &offer, &err), &err);
+    assert_int_equal(offer.tier, 0);
+    assert_int_equal(offer.ru, 600);
+    request.tier = 4;
+    assert_fails(offer_replace(limits, &container, &request, &offer, &err), &err,
+                 ERROR_BAD_REQUEST);
+    assert_int_equal(offer.ru, 600);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +232,7 @@ int main(void)
         cmocka_unit_test(a_replace_does_not_change_the_kind_and_a_migration_does),
         cmocka_unit_test(ru_per_minute_is_bought_and_given_back),
         cmocka_unit_test(partitions_are_throughput_divided_and_rounded_up),
+        cmocka_unit_test(a_tier_is_replaced_by_a_tier_or_by_a_number),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,70 @@
+/* Client: asks the administration of a server (docs/admin.md) for the commands that need one.
+ *
+ * One connection for each request, http or https, blocking with a deadline. Certificates are
+ * checked against the system's and against the file given with --ca, else the authority the server
+ * keeps beside its data. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+
+#include <getopt.h>
+
+/* What the options and the environment say. Texts are borrowed. */
+struct cli_client_options {
+    const char *endpoint;  /* --endpoint, ORRERY_ENDPOINT */
+    const char *account;   /* --account */
+    const char *key_file;  /* --key-file */
+    const char *directory; /* --directory */
+    const char *ca;        /* --ca */
+    bool dev;              /* --dev */
+    bool json;             /* --json: the answer as it came, instead of a table */
+};
+
+enum { CLI_CLIENT_OPTION = 2000, CLI_CLIENT_OPTION_COUNT = 7 };
+
+/* Rows for getopt_long, to stand first in a command's own table; and what --help says of them. */
+#define CLI_CLIENT_OPTION_ROWS                                                                     \
+    {"endpoint", required_argument, NULL, CLI_CLIENT_OPTION},                                      \
+        {"account", required_argument, NULL, CLI_CLIENT_OPTION + 1},                               \
+        {"key-file", required_argument, NULL, CLI_CLIENT_OPTION + 2},                              \
+        {"directory", required_argument, NULL, CLI_CLIENT_OPTION + 3},                             \
+        {"ca", required_argument, NULL, CLI_CLIENT_OPTION + 4},                                    \
+        {"dev", no_argument, NULL, CLI_CLIENT_OPTION + 5},                                         \
+    {                                                                                              \
+        "json", no_argument, NULL, CLI_CLIENT_OPTION + 6                                           \
+    }
+void cli_client_help(void);
+
+/* Takes one of those options. False: it is another. */
+bool cli_client_take(struct cli_client_options *options, int option, const char *value);
+
+struct cli_client; /* opaque, owned */
+
+/* Finds out where the server is and which key opens it; nothing is sent yet. An error says what to
+ * give. */
+NODISCARD bool cli_client_new(const struct cli_client_options *options,
+                              struct cli_client **ret_client, struct error *err);
+void cli_client_free(struct cli_client *client); /* NULL is fine; cleanses the key */
+CLEANUP_FN(struct cli_client *, cli_client_free)
+
+struct cli_answer {
+    struct slice text;     /* the body */
+    struct slice document; /* the same as BSON; data NULL: there is no body */
+};
+
+/* GET, POST or DELETE of "/_orrery/" + path, which is percent-encoded here but for its slashes;
+ * query ("minutes=5") and body (JSON) may be absent. An answer of 400 and above is an error with
+ * the server's words. */
+NODISCARD bool cli_client_ask(struct cli_client *client, const char *method, struct slice path,
+                              struct slice query, struct slice body, struct arena *arena,
+                              struct cli_answer *ret_answer, struct error *err);
+
+/* A text, a number, an object or array in an answer; "", 0 and an empty one where there is none. */
+struct slice cli_answer_text(struct slice document, const char *name);
+double cli_answer_number(struct slice document, const char *name);
+struct slice cli_answer_inside(struct slice document, const char *name);
+
+/* "http://127.0.0.1:8081/tenant/": where the clients of an account connect. */
+struct slice cli_client_endpoint(const struct cli_client *client, struct slice account,
+                                 struct arena *arena);

@@ -1,0 +1,11 @@
+/* Queries of the REST API: how a fault is told, and what a query sees of its container. */
+#pragma once
+
+#include "front/rest/items.h"
+#include "front/rest/sql/compile.h"
+
+/* Makes what is wrong with a query the message of the answer, in the words of the service. */
+void rest_query_fault(struct rest_call *call, const struct sql_error *fault);
+
+/* What queries of the container are compiled with. */
+struct sql_compile_options rest_query_options(const struct rest_items *items);

@@ -1,0 +1,126 @@
+#include "container/container_meters.h"
+
+#include "support/catalogue_bench.h"
+#include "support/check.h"
+#include "support/documents.h"
+
+/* A clock whose hands the test turns. */
+static int64_t hands(void *context)
+{
+    return *(int64_t *)context;
+}
+
+static struct clock clock_of(int64_t *now_ms)
+{
+    return (struct clock){.wall_ms = hands, .monotonic_ms = hands, .context = now_ms};
+}
+
+static void database_make(struct bench *bench, const struct offer_request *request)
+{
+    CLEANUP(database_unref) struct database *database = NULL;
+    struct error err;
+
+    bench_account(bench, "a");
+    assert_ok(catalogue_database_create(bench->catalogue, SLICE("a"), SLICE("d"), request,
+                                        &database, &err),
+              &err);
+}
+
+static struct container *container_make(struct bench *bench, const char *json,
+                                        const struct offer_request *request)
+{
+    struct container *container;
+    struct error err;
+
+    assert_ok(catalogue_container_create(bench->catalogue, SLICE("a"), SLICE("d"),
+                                         document_of(bench->arena, json), request, &container,
+                                         &err),
+              &err);
+    return container;
+}
+
+/* Spends this much in every partition of the container within a second. */
+static void spend(struct meters *meters, const struct container *container, int64_t cru,
+                  int64_t now_ms)
+{
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(container_map(container), &count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct budget *budget = meter_budget(meters_find(meters, spans[i].id));
+        const struct budget_request request = {.price_cru = cru};
+        struct budget_grant grant;
+        struct error err;
+        int64_t wait_ms;
+
+        assert_ok(budget_admit(budget, &request, now_ms, &grant, &wait_ms, &err), &err);
+        budget_settle(budget, &grant, cru, now_ms);
+    }
+}
+
+static void manual_throughput_is_what_was_bought(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(meters_free) struct meters *meters = meters_new(&clock_system);
+    CLEANUP(container_unref) struct container *container = NULL;
+
+    database_make(bench, NULL);
+    container = container_make(bench, BENCH_BODY("c"), NULL);
+    assert_int_equal(container_meters_now(meters, container_offer(container), container), 400);
+}
+
+static void autoscale_follows_use_from_a_tenth(void **state)
+{
+    struct bench *bench = *state;
+    const struct offer_request request = {.autoscale_given = true, .autoscale_max = 20000};
+    CLEANUP(container_unref) struct container *container = NULL;
+    int64_t now_ms = 1000000;
+    struct clock clock = clock_of(&now_ms);
+    CLEANUP(meters_free) struct meters *meters = meters_new(&clock);
+    const struct offer *offer;
+    struct error err;
+
+    database_make(bench, NULL);
+    container = container_make(bench, BENCH_BODY("c"), &request);
+    offer = container_offer(container);
+    assert_int_equal(container_meters_now(meters, offer, container), 2000); /* before any use */
+    assert_ok(container_meters_apply(meters, container, 0, &err), &err);
+    assert_int_equal(container_meters_now(meters, offer, container), 2000);
+    spend(meters, container, 500000, now_ms);
+    assert_in_range(container_meters_now(meters, offer, container), 2001, 20000);
+}
+
+static void a_shared_autoscale_offer_follows_the_use_of_all(void **state)
+{
+    struct bench *bench = *state;
+    const struct offer_request request = {.autoscale_given = true, .autoscale_max = 4000};
+    CLEANUP(container_unref) struct container *first = NULL, *second = NULL;
+    int64_t now_ms = 1000000;
+    struct clock clock = clock_of(&now_ms);
+    CLEANUP(meters_free) struct meters *meters = meters_new(&clock);
+    struct offer offer;
+    struct error err;
+
+    database_make(bench, &request);
+    first = container_make(bench, BENCH_BODY("c1"), NULL);
+    second = container_make(bench, BENCH_BODY("c2"), NULL);
+    offer = *container_offer(first);
+    assert_true(offer.shared);
+    assert_int_equal(container_meters_now(meters, &offer, NULL), 400);
+    assert_ok(container_meters_apply(meters, first, 0, &err), &err);
+    assert_ok(container_meters_apply(meters, second, 0, &err), &err);
+    spend(meters, first, 80000, now_ms);
+    spend(meters, second, 80000, now_ms);
+    assert_in_range(container_meters_now(meters, &offer, NULL), 401, 4000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON(memory, manual_throughput_is_what_was_bought),
+        ON(memory, autoscale_follows_use_from_a_tenth),
+        ON(memory, a_shared_autoscale_offer_follows_the_use_of_all),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
