@@ -29,8 +29,8 @@ enum {
 static const struct bench_space_options space_options = {
     .cache_bytes = CACHE_BYTES,
     .policy = "{\"indexingMode\": \"consistent\", \"includedPaths\": ["
-              "{\"path\": \"/tenant/?\"}, {\"path\": \"/created/?\"}, {\"path\": \"/count/?\"},"
-              "{\"path\": \"/updated/?\"}, {\"path\": \"/amount/?\"}, {\"path\": \"/open/?\"}],"
+              "{\"path\": \"/tenant/*\"}, {\"path\": \"/created/*\"}, {\"path\": \"/count/*\"},"
+              "{\"path\": \"/updated/*\"}, {\"path\": \"/amount/*\"}, {\"path\": \"/open/*\"}],"
               "\"excludedPaths\": [{\"path\": \"/*\"}]}",
 };
 
