@@ -5,11 +5,15 @@
  *     query_bench_load spread NODE ITEMS OTHER PARTITIONS    one partition against many
  *     query_bench_load repeat NODE PARTITIONS ITEMS QUERY TIMES    for whoever counts instructions
  *     query_bench_load charge NODE PARTITIONS ITEMS QUERY    its charge in hundredths of an RU
+ *     query_bench_load http PORT PID KEY    point queries over HTTP
  *
  * Candidates take turns within every round; a turn is as many queries as fit into its time, at
- * least one, each with values of its own. Rates are medians over the rounds. */
+ * least one, each with values of its own. Rates are medians over the rounds. CPU time is that of
+ * whoever answers, all threads and processes together, and says more on a machine that is busy. */
+#include "query_http.h"
 #include "query_ours.h"
 #include "query_theirs.h"
+#include "load.h"
 #include "rounds.h"
 
 #include "base/clock.h"
@@ -41,6 +45,8 @@ struct candidate {
     struct query_theirs *theirs; /* PostgreSQL */
     bool reads;                  /* by point reads */
     double rates[ROUNDS];
+    double cpu_s;
+    uint64_t queries; /* in that time */
     struct histogram us;
     struct query_ours_result ours_result;
     struct query_theirs_result theirs_result;
@@ -67,11 +73,22 @@ static void candidate_run(struct candidate *c, const struct query_case *query,
         query_ours_run(c->space, query, values, &c->ours_result);
 }
 
+static double cpu_s(const struct candidate *c)
+{
+    struct timespec now;
+
+    if (c->theirs)
+        return load_cpu_s(query_theirs_process(c->theirs));
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 /* Queries per second. */
 static double turn(struct candidate *c, const struct query_case *query, uint64_t seed,
                    uint64_t items, bool measured)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
+    double cpu_begin_s = cpu_s(c);
     uint64_t begin_ns = clock_monotonic_ns(), now_ns = begin_ns, count = 0;
     struct random random;
 
@@ -87,6 +104,10 @@ static double turn(struct candidate *c, const struct query_case *query, uint64_t
         if (measured)
             histogram_record(&c->us, (now_ns - before_ns) / 1000);
         count++;
+    }
+    if (measured) {
+        c->cpu_s += cpu_s(c) - cpu_begin_s;
+        c->queries += count;
     }
     return (double)count / ((double)(now_ns - begin_ns) / 1e9);
 }
@@ -115,11 +136,13 @@ static void race(const struct query_case *query, struct candidate *candidates, s
 
 static void candidate_print(const struct query_case *query, const struct candidate *c)
 {
-    printf("  %s, %s: %.5g/s, spread %.0f %%, p50 %.5g ms, p99 %.5g ms\n", query->name, c->name,
+    printf("  %s, %s: %.5g/s, spread %.0f %%, p50 %.5g ms, p99 %.5g ms, CPU %.5g ms each\n",
+           query->name, c->name,
            c->rates[ROUNDS / 2],
            (c->rates[ROUNDS - 1] - c->rates[0]) / c->rates[ROUNDS / 2] * 100,
            (double)histogram_quantile(&c->us, 0.5) / 1000,
-           (double)histogram_quantile(&c->us, 0.99) / 1000);
+           (double)histogram_quantile(&c->us, 0.99) / 1000,
+           c->cpu_s / (double)c->queries * 1000);
 }
 
 static void candidates_compare(const struct query_case *query, const struct candidate *candidates,
@@ -132,6 +155,10 @@ static void candidates_compare(const struct query_case *query, const struct cand
     snprintf(name, sizeof name, "%s, per second, %s vs %s", query->name, candidates[0].name,
              candidates[1].name);
     rounds_ratio(name, candidates[0].rates[ROUNDS / 2], candidates[1].rates[ROUNDS / 2], remark);
+    snprintf(name, sizeof name, "%s, per CPU second, %s vs %s", query->name, candidates[0].name,
+             candidates[1].name);
+    rounds_ratio(name, (double)candidates[0].queries / candidates[0].cpu_s,
+                 (double)candidates[1].queries / candidates[1].cpu_s, NULL);
 }
 
 /* --- What is compared ------------------------------------------------------------------------ */
@@ -269,6 +296,8 @@ int main(int argc, char **argv)
     } else if (strcmp(mode, "charge") == 0 && argc == 6) {
         printf("%lld\n",
                (long long)repeat_run(url, partitions, items, query_case_find(argv[5]), 1));
+    } else if (strcmp(mode, "http") == 0) {
+        query_http_run((uint16_t)strtoul(argv[2], NULL, 10), (pid_t)partitions, argv[4]);
     } else {
         fprintf(stderr, "query_bench_load: see the top of query_bench_load.c\n");
         return 2;

@@ -116,6 +116,11 @@ void query_theirs_free(struct query_theirs *theirs)
     memory_free(theirs);
 }
 
+pid_t query_theirs_process(const struct query_theirs *theirs)
+{
+    return postgres_process(theirs->server);
+}
+
 /* --- Running --------------------------------------------------------------------------------- */
 
 static int value_count(const struct query_case *query, const struct query_values *values)

@@ -5,11 +5,16 @@
 
 #include "query_cases.h"
 
+#include <sys/types.h>
+
 struct query_theirs; /* opaque, owned */
 
 /* Starts the server with as much shared memory as our cache has, and loads it. */
 struct query_theirs *query_theirs_new(uint64_t count, size_t cache_bytes);
 void query_theirs_free(struct query_theirs *theirs);
+
+/* The server's first process. */
+pid_t query_theirs_process(const struct query_theirs *theirs);
 
 struct query_theirs_result {
     uint64_t rows, bytes;

@@ -10,7 +10,11 @@
 #include "partition/counters.h"
 #include "partition/layout.h"
 
-enum { STEPS_BEFORE_SEEK = 8, NUMBER_SIZE = 8 };
+enum {
+    STEPS_BEFORE_SEEK = 8,
+    NUMBER_SIZE = 8,
+    KEPT_BYTES_MAX = 32 * 1024 * 1024, /* half of what an engine's cache has by default */
+};
 
 struct cursor {
     struct cursor_request request;
@@ -156,11 +160,26 @@ static struct engine_range cursor_bounds(const struct cursor_request *request, s
                       request->ranges[request->range_count - 1].max)};
 }
 
+/* A walk over all items of a large partition would push everything else out of the cache, and
+ * find nothing there the next time. */
+static bool reach_choose(const struct view *view, const struct cursor_request *request,
+                         enum engine_reach *ret_reach, struct error *err)
+{
+    uint64_t items, bytes = 0;
+
+    if (request->kind == CURSOR_KEYS && !request->logical.len &&
+        !view_count(view, SLICE_NONE, &items, &bytes, err))
+        return false;
+    *ret_reach = bytes > KEPT_BYTES_MAX ? ENGINE_READ_ONCE : ENGINE_READ_ANY;
+    return true;
+}
+
 bool cursor_open(const struct view *view, const struct cursor_request *request,
                  struct cursor **ret_cursor, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     CLEANUP(cursor_free) struct cursor *cursor = MEMORY_NEW(struct cursor);
+    enum engine_reach reach;
 
     assert(!request->backwards || request->kind == CURSOR_INDEX);
     cursor->request = *request;
@@ -169,8 +188,9 @@ bool cursor_open(const struct view *view, const struct cursor_request *request,
     buf_init(&cursor->key, BUF_DEFAULT_MAX);
     if (request->kind == CURSOR_INDEX && request->backwards)
         cursor->range = request->range_count - 1;
-    if (!engine_iterator_new(view->scope.engine, view->snapshot, view->scope.partition,
-                             cursor_bounds(request, arena), request->backwards, ENGINE_READ_ANY,
+    if (!reach_choose(view, request, &reach, err) ||
+        !engine_iterator_new(view->scope.engine, view->snapshot, view->scope.partition,
+                             cursor_bounds(request, arena), request->backwards, reach,
                              &cursor->iterator, err))
         return false;
     *ret_cursor = TAKE(cursor);

@@ -319,3 +319,8 @@ const char *postgres_socket(const struct postgres *postgres)
 {
     return postgres->socket;
 }
+
+pid_t postgres_process(const struct postgres *postgres)
+{
+    return postgres->server;
+}

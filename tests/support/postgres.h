@@ -4,6 +4,8 @@
 
 #include "base/attrs.h"
 
+#include <sys/types.h>
+
 struct postgres; /* opaque */
 
 enum postgres_stop {
@@ -29,6 +31,9 @@ const char *postgres_fresh_url(struct postgres *postgres);
 /* The name of that database, and the path of the server's socket, for a proxy. */
 const char *postgres_database(const struct postgres *postgres);
 const char *postgres_socket(const struct postgres *postgres);
+
+/* The server's first process; 0: it is stopped. */
+pid_t postgres_process(const struct postgres *postgres);
 
 /* Runs SQL in that database as its administrator and returns the first field of the first row,
  * "" if there is none; lives until the next call. */

@@ -237,7 +237,8 @@ static enum sql_keyword keyword_of(struct slice word)
     if (word.len < 2 || word.len > 9)
         return SQL_WORD_NONE;
     for (size_t i = 0; i < ARRAY_LEN(keywords); i++)
-        if (slice_equal_nocase(word, slice_of_text(keywords[i].word)))
+        if ((word.data[0] | 0x20) == (keywords[i].word[0] | 0x20) && /* most are others */
+            slice_equal_nocase(word, slice_of_text(keywords[i].word)))
             return keywords[i].keyword;
     return SQL_WORD_NONE;
 }
