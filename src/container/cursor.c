@@ -32,9 +32,15 @@ struct cursor {
 
 /* --- The view -------------------------------------------------------------------------------- */
 
+struct view view_of(const struct item_scope *scope, struct engine_snapshot *snapshot)
+{
+    return (struct view){
+        .scope = *scope, .snapshot = snapshot, .now_ms = clock_read_wall_ms(scope->clock)};
+}
+
 bool view_open(const struct item_scope *scope, struct view *ret_view, struct error *err)
 {
-    struct view view = {.scope = *scope, .now_ms = clock_read_wall_ms(scope->clock)};
+    struct view view = view_of(scope, NULL);
 
     if (!engine_snapshot_new(scope->engine, &view.snapshot, err))
         return false;

@@ -13,9 +13,13 @@
 /* One moment of one physical partition. */
 struct view {
     struct item_scope scope;
-    struct engine_snapshot *snapshot; /* owned */
+    struct engine_snapshot *snapshot; /* owned, or of view_of's caller; NULL: as of now */
     int64_t now_ms;                   /* wall clock: what expiry is measured by */
 };
+
+/* A view of a snapshot of its node, or of now, that is somebody else's: there is nothing to be
+ * done with it in the end. */
+struct view view_of(const struct item_scope *scope, struct engine_snapshot *snapshot);
 
 NODISCARD bool view_open(const struct item_scope *scope, struct view *ret_view, struct error *err);
 void view_done(struct view *view);

@@ -297,7 +297,7 @@ bool scan_items(const struct item_scope *scope, const struct scan_request *reque
 bool scan_fetch(const struct item_scope *scope, const struct slice *keys, size_t count,
                 struct arena *arena, struct item *ret_items, struct error *err)
 {
-    struct view now = {.scope = *scope, .now_ms = clock_read_wall_ms(scope->clock)};
+    struct view now = view_of(scope, NULL);
 
     return count == 0 || view_fetch(&now, keys, count, arena, ret_items, err);
 }

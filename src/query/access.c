@@ -189,39 +189,78 @@ static void point_find(struct choosing *c, struct query_access *access)
     }
 }
 
+/* The value that the items of a logical partition have at a path of the partition key. False: there
+ * is none, or the index has none of it. */
+static bool key_ranges(const struct choosing *c, const struct query_target *target, size_t path,
+                       struct query_ranges *ret_ranges)
+{
+    const struct partition_definition *definition = &c->space->definition->key;
+    struct slice bytes = target->logical;
+    struct partition_key key;
+    struct error ignored;
+    bool exact;
+
+    if (!bytes.len || !partition_route_skip(definition, &bytes, &ignored) ||
+        !partition_key_read(definition, &bytes, c->arena, &key, &ignored) ||
+        key.components[path].type == DOCUMENT_UNDEFINED)
+        return false;
+    *ret_ranges = query_ranges_point(&key.components[path], &exact, c->arena);
+    return true;
+}
+
 /* Where a logical partition is read without a better index, the one of its key has its items in
  * order of creation. */
 static void key_index_find(struct choosing *c, struct query_access *access)
 {
     const struct partition_definition *definition = &c->space->definition->key;
-    struct query_index_use *use;
-    struct partition_key key;
-    struct slice bytes;
-    struct error ignored;
-    bool exact;
 
-    if (c->targets.count != 1 || !c->targets.list[0].logical.len || definition->system_key)
-        return;
-    bytes = c->targets.list[0].logical;
-    if (!partition_route_skip(definition, &bytes, &ignored) ||
-        !partition_key_read(definition, &bytes, c->arena, &key, &ignored))
+    if (c->targets.count != 1 || definition->system_key)
         return;
     for (size_t i = 0; i < definition->path_count; i++) {
         struct document_path path = definition->paths[i];
+        struct query_ranges ranges;
+        struct query_index_use *use;
 
         path.end = DOCUMENT_PATH_END_SCALAR;
-        if (key.components[i].type == DOCUMENT_UNDEFINED || !query_index_covers(c->space, &path))
+        if (!query_index_covers(c->space, &path) || !key_ranges(c, &c->targets.list[0], i, &ranges))
             continue;
         use = ARENA_NEW(c->arena, struct query_index_use);
-        use->prefix = query_path_prefix(&path, c->arena);
-        use->value_count = 1;
-        use->ranges = query_ranges_point(&key.components[i], &exact, c->arena);
-        use->single = true;
-        use->exact = true; /* of no conjunct */
-        use->name = definition->texts[i];
+        *use = (struct query_index_use){.prefix = query_path_prefix(&path, c->arena),
+                                        .value_count = 1,
+                                        .ranges = ranges,
+                                        .single = true,
+                                        .exact = true, /* of no conjunct */
+                                        .name = definition->texts[i]};
         index_take(use, access);
         return;
     }
+}
+
+/* Of an index on the partition key, each logical partition wants its own value alone. */
+static void targets_value(struct choosing *c, struct query_access *access)
+{
+    const struct partition_definition *definition = &c->space->definition->key;
+    struct query_target *list;
+
+    if (access->kind != QUERY_ACCESS_INDEX || access->index->value_count != 1 ||
+        c->targets.count < 2)
+        return;
+    for (size_t i = 0; i < definition->path_count; i++) {
+        if (!slice_equal(query_path_prefix(&definition->paths[i], c->arena), access->index->prefix))
+            continue;
+        list = ARENA_ARRAY(c->arena, struct query_target, c->targets.count);
+        memcpy(list, c->targets.list, c->targets.count * sizeof *list);
+        for (size_t t = 0; t < c->targets.count; t++)
+            (void)key_ranges(c, &list[t], i, &list[t].values);
+        access->targets = list;
+        return;
+    }
+}
+
+/* Does the index say no more than the targets do? */
+static bool is_idle(const struct choosing *c, const struct query_index_use *use)
+{
+    return c->targets.list[0].logical.len && !(use->conjuncts & ~c->targets.conjuncts);
 }
 
 static const struct query_index_use *second_find(const struct choosing *c,
@@ -276,7 +315,7 @@ static bool choose_unordered(struct choosing *c, const struct query_access_wish 
         return true;
     if (!best_find(c, c->uses.count > 1, &best))
         return false;
-    if (best) {
+    if (best && (wish->number_order || !is_idle(c, best))) {
         index_take(best, access);
         access->second = second_find(c, best);
     } else if (wish->number_order) {
@@ -384,6 +423,51 @@ static void missing_find(struct choosing *c, struct query_access *access)
     }
 }
 
+static bool is_value(const struct query_condition *condition)
+{
+    return condition->points && condition->point_count == 1;
+}
+
+/* Two conditions or more that only a composite index would answer together. */
+static void together_find(struct choosing *c, struct query_access *access)
+{
+    const struct query_condition **list =
+        ARENA_ARRAY(c->arena, const struct query_condition *, INDEX_COMPOSITE_PATHS_MAX + 1);
+    const struct query_condition *range = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < c->conditions.count && count < INDEX_COMPOSITE_PATHS_MAX - 1; i++) {
+        const struct query_condition *condition = &c->conditions.list[i];
+
+        if (condition->elements || (condition->conjuncts & c->targets.conjuncts))
+            continue;
+        if (is_value(condition))
+            list[count++] = condition;
+        else if (!range)
+            range = condition;
+    }
+    if (range)
+        list[count++] = range;
+    if (count < 2 || (range && count == 1) || (access->index && access->index->value_count > 1) ||
+        access->kind == QUERY_ACCESS_POINT)
+        return;
+    access->together = list;
+    access->together_count = count;
+}
+
+static void advice_find(struct choosing *c, struct query_access *access)
+{
+    struct document_path *path = ARENA_NEW(c->arena, struct document_path);
+    bool elements;
+
+    missing_find(c, access);
+    together_find(c, access);
+    if (c->plan->query.order_count == 1 &&
+        query_path_find(c->plan, c->plan->query.order[0].expression, c->arena, path, &elements) &&
+        !elements && !query_index_covers(c->space, path))
+        access->order_missing = path;
+}
+
 /* Without joins a filter need not be evaluated where targets and indexes say all of it. */
 static bool is_exact(const struct choosing *c, const struct query_access *access)
 {
@@ -419,11 +503,12 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
         return true;
     }
     query_index_uses_find(c.space, &c.conditions, &c.uses, arena);
-    missing_find(&c, &access);
     if (wish->resumed ? !choose_again(&c, wish, &access)
         : wish->order ? !choose_ordered(&c, wish, &access)
                       : !choose_unordered(&c, wish, &access))
         return false;
+    advice_find(&c, &access);
+    targets_value(&c, &access);
     access.exact = is_exact(&c, &access);
     access.weighed = c.uses.list;
     access.weighed_count = c.uses.count;

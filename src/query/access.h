@@ -12,7 +12,21 @@
 struct query_target {
     struct partition_range range;
     struct slice logical;
+    struct query_ranges values; /* of an index on the partition key: those of this target; none: all
+                                   that the index is asked for */
 };
+
+struct query_targets {
+    const struct query_target *list; /* ascending, apart from each other */
+    size_t count;
+    uint64_t conjuncts; /* of the filter: true for every item of the targets */
+};
+
+/* From the scope of the request and what the filter says of the partition key; of the request
+ * nothing but scope and definition is looked at. None: no item can be wanted. */
+struct query_targets query_targets_find(const struct query_request *request,
+                                        const struct query_conditions *conditions,
+                                        struct arena *arena);
 
 /* An index and the part of it that is wanted. */
 struct query_index_use {
@@ -53,6 +67,10 @@ struct query_access {
     size_t weighed_count;
     const struct query_condition *missing; /* conditions that no index serves */
     size_t missing_count;
+    const struct document_path *order_missing;     /* the path of the order, if it has no index */
+    const struct query_condition *const *together; /* what a composite index could serve: values,
+                                                      and at most one range, which is the last */
+    size_t together_count;
 };
 
 /* What a continuation remembers of the choice, so that the next page goes on with it. */

@@ -3,18 +3,6 @@
 
 #include "query/access.h"
 
-struct query_targets {
-    const struct query_target *list;
-    size_t count;
-    uint64_t conjuncts; /* of the filter: true for every item of the targets */
-};
-
-/* From the scope of the request and what the filter says of the partition key. None: no item can
- * be wanted. */
-struct query_targets query_targets_find(const struct query_request *request,
-                                        const struct query_conditions *conditions,
-                                        struct arena *arena);
-
 struct query_index_uses {
     struct query_index_use *list;
     size_t count, capacity;

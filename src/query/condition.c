@@ -10,6 +10,7 @@
 
 struct finder {
     const struct query_plan *plan;
+    const struct query_subquery *inner; /* the subquery being looked into, or NULL */
     struct arena *arena;
 };
 
@@ -23,17 +24,24 @@ struct steps {
     bool elements;
 };
 
-static const struct query_source *source_of(const struct query_plan *plan, uint32_t slot)
+static const struct query_source *source_in(const struct query_subquery *query, uint32_t slot)
 {
-    for (size_t i = 0; i < plan->query.source_count; i++) {
-        if (plan->query.sources[i].slot == slot)
-            return &plan->query.sources[i];
+    for (size_t i = 0; query && i < query->source_count; i++) {
+        if (query->sources[i].slot == slot)
+            return &query->sources[i];
     }
     return NULL;
 }
 
+static const struct query_source *source_of(const struct finder *f, uint32_t slot)
+{
+    const struct query_source *source = source_in(f->inner, slot);
+
+    return source ? source : source_in(&f->plan->query, slot);
+}
+
 /* Sources are few and each refers to one before it, so this ends. */
-static bool steps_find(const struct query_plan *plan, const struct query_expression *expression,
+static bool steps_find(const struct finder *f, const struct query_expression *expression,
                        size_t depth, struct steps *steps)
 {
     const struct query_step *list;
@@ -43,10 +51,10 @@ static bool steps_find(const struct query_plan *plan, const struct query_express
     if (!query_is_path(expression, &slot, &list, &count))
         return false;
     if (slot != 0) {
-        const struct query_source *source = source_of(plan, slot);
+        const struct query_source *source = source_of(f, slot);
 
-        if (!source || source->kind == QUERY_SOURCE_ROWS || depth > plan->query.source_count ||
-            !steps_find(plan, source->expression, depth + 1, steps))
+        if (!source || source->kind == QUERY_SOURCE_ROWS || depth > QUERY_SLOTS_MAX ||
+            !steps_find(f, source->expression, depth + 1, steps))
             return false;
         if (source->kind == QUERY_SOURCE_EACH) {
             if (!steps->count || steps->count == STEPS_MAX)
@@ -64,20 +72,28 @@ static bool steps_find(const struct query_plan *plan, const struct query_express
     return true;
 }
 
-bool query_path_find(const struct query_plan *plan, const struct query_expression *expression,
-                     struct arena *arena, struct document_path *ret_path, bool *ret_elements)
+static bool path_find(const struct finder *f, const struct query_expression *expression,
+                      struct document_path *ret_path, bool *ret_elements)
 {
     struct steps steps = {.count = 0};
     struct document_segment *segments;
 
-    if (!steps_find(plan, expression, 0, &steps) || !steps.count)
+    if (!steps_find(f, expression, 0, &steps) || !steps.count)
         return false;
-    segments = ARENA_ARRAY(arena, struct document_segment, steps.count + 1);
+    segments = ARENA_ARRAY(f->arena, struct document_segment, steps.count + 1);
     memcpy(segments, steps.list, steps.count * sizeof *segments);
     *ret_path = (struct document_path){
         .segments = segments, .count = steps.count, .end = DOCUMENT_PATH_END_SCALAR};
     *ret_elements = steps.elements;
     return true;
+}
+
+bool query_path_find(const struct query_plan *plan, const struct query_expression *expression,
+                     struct arena *arena, struct document_path *ret_path, bool *ret_elements)
+{
+    struct finder f = {.plan = plan, .arena = arena};
+
+    return path_find(&f, expression, ret_path, ret_elements);
 }
 
 struct slice query_path_prefix(const struct document_path *path, struct arena *arena)
@@ -93,7 +109,7 @@ static bool path_of(const struct finder *f, const struct query_expression *expre
                     struct query_condition *ret)
 {
     *ret = (struct query_condition){.exact = true};
-    if (!query_path_find(f->plan, expression, f->arena, &ret->path, &ret->elements))
+    if (!path_find(f, expression, &ret->path, &ret->elements))
         return false;
     ret->prefix = query_path_prefix(&ret->path, f->arena);
     return true;
@@ -296,7 +312,36 @@ static bool is_call(const struct query_expression *expression, const char *name)
                slice_of_text(name));
 }
 
-/* ARRAY_CONTAINS(path, value), or ARRAY_CONTAINS([values], path). */
+/* ARRAY_CONTAINS([values], path): the same as IN. */
+static bool of_constant_array(const struct finder *f, const struct document_value *array,
+                              const struct query_expression *value, struct query_condition *ret)
+{
+    struct document_value *points;
+    struct cursor_range *list;
+    struct document_iter iter;
+    size_t count;
+
+    if (array->type != DOCUMENT_ARRAY || !path_of(f, value, ret))
+        return false;
+    count = document_count(array->document);
+    points = ARENA_ARRAY(f->arena, struct document_value, count + 1);
+    list = ARENA_ARRAY(f->arena, struct cursor_range, count + 1);
+    document_iter_init(&iter, array->document);
+    while (document_iter_next(&iter)) {
+        bool exact;
+
+        if (!is_scalar(&iter.value))
+            return false;
+        points[ret->point_count] = iter.value;
+        list[ret->point_count++] = query_ranges_point(&iter.value, &exact, f->arena).list[0];
+        ret->exact &= exact;
+    }
+    ret->points = points;
+    ret->ranges = query_ranges_union(list, ret->point_count, f->arena);
+    return true;
+}
+
+/* ARRAY_CONTAINS(path, value). */
 static bool of_array_contains(const struct finder *f, const struct query_expression *expression,
                               struct query_condition *ret)
 {
@@ -304,6 +349,8 @@ static bool of_array_contains(const struct finder *f, const struct query_express
                                   *value = expression->children[1];
     struct document_segment *segments;
 
+    if (expression->child_count == 2 && query_is_constant(array))
+        return of_constant_array(f, query_constant_value(array), value, ret);
     if (expression->child_count != 2 || !query_is_constant(value) || !path_of(f, array, ret) ||
         ret->path.count == STEPS_MAX)
         return false;
@@ -374,6 +421,13 @@ static bool of_call(const struct finder *f, const struct query_expression *expre
         } else {
             ret->ranges = query_ranges_of_type(types[i].type, f->arena);
         }
+        if (types[i].type == DOCUMENT_BOOL) {
+            static const struct document_value both[] = {{.type = DOCUMENT_BOOL, .boolean = false},
+                                                         {.type = DOCUMENT_BOOL, .boolean = true}};
+
+            ret->points = both;
+            ret->point_count = ARRAY_LEN(both);
+        }
         return true;
     }
     return false;
@@ -425,6 +479,32 @@ static bool of_or(const struct finder *f, const struct query_expression *express
     return true;
 }
 
+/* EXISTS(SELECT ... FROM x IN c.array WHERE ...): the first part of its filter that an index can
+ * serve. The item has such an element; whether the rest holds for it is left to evaluation. */
+static bool of_exists(const struct finder *f, const struct query_expression *expression,
+                      struct query_condition *ret)
+{
+    const struct query_subquery_node *node = (const struct query_subquery_node *)expression;
+    struct finder inside = {.plan = f->plan, .inner = node->subquery, .arena = f->arena};
+    const struct query_expression *filter = node->subquery->filter;
+    const struct query_expression *const *parts = &filter;
+    size_t count = 1;
+
+    if (f->inner || node->quantifier != QUERY_EXISTS || !filter)
+        return false;
+    if (filter->kind == &query_kind_and) {
+        parts = filter->children;
+        count = filter->child_count;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!condition_of(&inside, parts[i], ret) || !ret->elements || ret->point_count != 1)
+            continue;
+        ret->exact = false;
+        return true;
+    }
+    return false;
+}
+
 static bool condition_of(const struct finder *f, const struct query_expression *expression,
                          struct query_condition *ret)
 {
@@ -442,6 +522,8 @@ static bool condition_of(const struct finder *f, const struct query_expression *
         return of_call(f, expression, ret);
     if (kind == &query_kind_or)
         return of_or(f, expression, ret);
+    if (kind == &query_kind_subquery)
+        return of_exists(f, expression, ret);
     if (kind == &query_kind_not && path_of(f, expression->children[0], ret)) {
         points_bool(f, false, ret);
         return true;
@@ -477,7 +559,7 @@ static void condition_add(const struct finder *f, struct query_conditions *condi
 
 struct query_conditions query_conditions_find(const struct query_plan *plan, struct arena *arena)
 {
-    struct finder f = {plan, arena};
+    struct finder f = {.plan = plan, .arena = arena};
     const struct query_expression *filter = plan->query.filter;
     struct query_conditions found = {
         .list = ARENA_ARRAY(arena, struct query_condition, QUERY_CONJUNCTS_MAX), .all = true};

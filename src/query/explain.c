@@ -6,7 +6,8 @@
  *     partitions   read from for this page, of how many
  *     actual       entries walked, items loaded, rows given
  *     charge       in RU: all of it, and what partitions, index, items and output make of it
- *     advice       indexes that would have helped, each with the condition it would serve */
+ *     advice       indexes that would have helped: their kind (single, order, composite), path or
+ *                  paths, and how many of the items loaded they would have spared */
 #include "query/run_private.h"
 
 static void put_text(struct buf *buf, struct slice key, const char *text)
@@ -106,32 +107,68 @@ static void put_actual(struct buf *buf, const struct query_page *page)
     document_end(buf, begin);
 }
 
-static void put_advised_path(struct buf *buf, const struct document_path *path)
+static void put_path(struct buf *buf, struct slice key, const struct document_path *path)
 {
     CLEANUP(buf_done) struct buf name;
 
     buf_init(&name, BUF_DEFAULT_MAX);
     document_path_append(path, &name);
-    document_append_string(buf, SLICE("path"), buf_slice(&name));
+    document_append_string(buf, key, buf_slice(&name));
 }
 
-/* What an index on a path of the filter would have spared: the items loaded for nothing. */
+/* One piece of advice; its paths go between the two calls. */
+static size_t advice_begin(struct buf *buf, uint32_t *number, const char *kind)
+{
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t begin = document_append_object_begin(buf, document_index_key((*number)++, text));
+
+    put_text(buf, SLICE("kind"), kind);
+    return begin;
+}
+
+static void advice_end(struct buf *buf, size_t begin, uint64_t spared)
+{
+    document_append_int64(buf, SLICE("itemsSpared"), (int64_t)spared);
+    document_end(buf, begin);
+}
+
+static void put_composite(struct buf *buf, const struct query_access *access, uint32_t *number,
+                          uint64_t spared)
+{
+    size_t begin = advice_begin(buf, number, "composite");
+    size_t list = document_append_array_begin(buf, SLICE("paths"));
+    char text[DOCUMENT_INDEX_SIZE];
+
+    for (size_t i = 0; i < access->together_count; i++)
+        put_path(buf, document_index_key((uint32_t)i, text), &access->together[i]->path);
+    document_end(buf, list);
+    advice_end(buf, begin, spared);
+}
+
+/* What other indexes would have spared: the items that were loaded and gave no row. */
 static void put_advice(struct buf *buf, const struct query_run_state *run,
                        const struct query_page *page)
 {
-    size_t list = document_append_array_begin(buf, SLICE("advice"));
+    const struct query_access *access = &run->access;
     uint64_t loaded = page->metrics.items_loaded, rows = page->metrics.rows;
-    char text[DOCUMENT_INDEX_SIZE];
+    uint64_t spared = loaded > rows ? loaded - rows : 0;
+    size_t list = document_append_array_begin(buf, SLICE("advice"));
+    uint32_t number = 0;
 
-    for (size_t i = 0; i < run->access.missing_count; i++) {
-        size_t begin = document_append_object_begin(buf, document_index_key((uint32_t)i, text));
+    for (size_t i = 0; i < access->missing_count; i++) {
+        size_t begin = advice_begin(buf, &number, "single");
 
-        put_advised_path(buf, &run->access.missing[i].path);
-        put_text(buf, SLICE("kind"), "single");
-        document_append_int64(buf, SLICE("itemsSpared"),
-                              (int64_t)(loaded > rows ? loaded - rows : 0));
-        document_end(buf, begin);
+        put_path(buf, SLICE("path"), &access->missing[i].path);
+        advice_end(buf, begin, spared);
     }
+    if (access->order_missing) {
+        size_t begin = advice_begin(buf, &number, "order");
+
+        put_path(buf, SLICE("path"), access->order_missing);
+        advice_end(buf, begin, spared);
+    }
+    if (access->together_count && spared)
+        put_composite(buf, access, &number, spared);
     document_end(buf, list);
 }
 

@@ -19,6 +19,12 @@ struct query_plan {
      * come only where the policy names the path. */
     bool order_free;
 
+    /* A query around this one, as in SELECT COUNT(1) FROM (SELECT DISTINCT c.a FROM c): its filter,
+     * aggregates and select see each row of this plan in outer_slot. The rest of it is not for
+     * now: ERROR_NOT_SUPPORTED. NULL: none. */
+    const struct query_subquery *outer;
+    uint32_t outer_slot;
+
     /* Of the text and its parameters: a continuation of another plan is refused. */
     uint64_t fingerprint;
 };

@@ -404,6 +404,8 @@ bool query_run_documents(const struct query_plan *plan, const struct slice *docu
     struct query_page page = {0};
     bool more = false;
 
+    if (plan->outer)
+        return error_set(err, ERROR_NOT_SUPPORTED, "a query around a query of metadata");
     if (!run_init(&run, plan, request, NULL, err))
         return false;
     run.documents = documents;
@@ -452,8 +454,9 @@ bool query_targets_count(struct query_run_state *run, uint64_t max, uint64_t *re
 
 /* A scan in order of creation looks up each item by its number. Where a filter passes over most of
  * them it is far cheaper to read them by key, as they are stored, and to sort what is left; if
- * there are not too many, and the rest of the result can be kept for the next page. Items of one
- * logical partition that no index leads to are always read so. */
+ * there are not too many, and the rest of the result can be kept for the next page. Items of
+ * logical partitions that no index leads to are always read so, and those of a partial key if there
+ * are few: by number, all items of their partition would have to be passed over. */
 static bool sorted_scan_wanted(struct query_run_state *run, bool *ret_wanted, struct error *err)
 {
     const struct query_access *access = &run->access;
@@ -462,8 +465,10 @@ static bool sorted_scan_wanted(struct query_run_state *run, bool *ret_wanted, st
     *ret_wanted = run->from.begun && run->from.access == SORTED_SCAN_MARK;
     if (*ret_wanted || access->kind != QUERY_ACCESS_SCAN || run->from.begun)
         return true;
-    *ret_wanted = access->target_count == 1 && access->targets[0].logical.len;
-    if (*ret_wanted || !run->request->cache || !run->plan->query.filter || access->exact)
+    *ret_wanted = access->target_count && access->targets[0].logical.len;
+    if (*ret_wanted || !run->request->cache)
+        return true;
+    if (run->request->scope.kind != QUERY_SCOPE_KEY && (!run->plan->query.filter || access->exact))
         return true;
     if (!query_targets_count(run, SORTED_SCAN_ITEMS_MAX, &items, err))
         return false;
@@ -655,6 +660,8 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     struct cost_query cost;
     bool more = false, done;
 
+    if (plan->outer)
+        return query_outer_run(plan, request, ret_page, err);
     if (!run_init(&run, plan, request, request->space->clock, err))
         return false;
     query_spans_init(&run.spans, request, call);

@@ -114,10 +114,28 @@ static void part_run(void *context, size_t number)
     part->done = query_rows_take(&part->run, parts->taking->taker, false, &ended, &part->err);
 }
 
-static bool spans_admit(struct query_run_state *run, size_t first, size_t count, struct error *err)
+/* Parts have about as many spans each: where a part begins, and which part a span is in. */
+static size_t part_begin(size_t part, size_t count, size_t parts)
 {
-    for (size_t i = first; i < first + count; i++) {
-        if (!query_spans_admit(&run->spans, i, run->from.begun, err))
+    return part * count / parts;
+}
+
+static size_t part_of(size_t span, size_t count, size_t parts)
+{
+    size_t part = 0;
+
+    while (part_begin(part + 1, count, parts) <= span)
+        part++;
+    return part;
+}
+
+static bool spans_admit(struct query_run_state *run, size_t first, size_t count, size_t parts,
+                        struct error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!query_spans_admit(&run->spans, first + i, run->from.begun, err) ||
+            !query_spans_hand_over(&run->spans, first + i, (uint32_t)part_of(i, count, parts) + 1,
+                                   err))
             return false;
     }
     return true;
@@ -148,13 +166,13 @@ bool query_parallel_take(struct query_run_state *run, const struct query_taking 
     struct parts parts = {.taking = taking};
     bool merged;
 
-    if (!spans_admit(run, first, count, err))
-        return false;
     parts.count = MIN(MIN(count, executor->width), (size_t)PARTS_MAX);
+    if (!spans_admit(run, first, count, parts.count, err))
+        return false;
     parts.list = memory_alloc_zero(memory_array_size(parts.count, sizeof *parts.list));
     for (size_t i = 0; i < parts.count; i++) {
-        size_t from = first + i * count / parts.count;
-        size_t to = first + (i + 1) * count / parts.count;
+        size_t from = first + part_begin(i, count, parts.count);
+        size_t to = first + part_begin(i + 1, count, parts.count);
         struct partition_range range = {run->spans.list[from].span->min,
                                         run->spans.list[to - 1].span->max};
 

@@ -112,6 +112,10 @@ NODISCARD bool query_order_key(struct query_run_state *run, struct buf *key, boo
  * *ret_more: a continuation is needed. */
 NODISCARD bool query_spool_run(struct query_run_state *run, bool *ret_more, struct error *err);
 
+/* A plan with a query around it. */
+NODISCARD bool query_outer_run(const struct query_plan *plan, const struct query_request *request,
+                               struct query_page *ret_page, struct error *err);
+
 /* The page for people; into the arena. */
 struct slice query_explain(const struct query_run_state *run, const struct query_page *page,
                            const struct cost_query *cost, struct arena *arena);

@@ -67,13 +67,46 @@ int64_t query_spans_done(struct query_spans *spans, struct cost_query *ret_total
     for (size_t i = 0; i < spans->count; i++) {
         if (spans->list[i].admitted)
             span_settle(spans, &spans->list[i]);
-        if (spans->list[i].viewed)
-            view_done(&spans->list[i].view);
     }
+    for (size_t i = 0; i < spans->snapshot_count; i++)
+        engine_snapshot_free(spans->snapshots[i].snapshot);
+    memory_free(spans->snapshots);
     memory_free(spans->list);
     spans->list = NULL;
     spans->count = 0;
     return charge;
+}
+
+/* The snapshot of a node, for one thread. There are few nodes and fewer threads. */
+static bool snapshot_get(struct query_spans *spans, struct engine *engine, uint32_t thread,
+                         struct engine_snapshot **ret_snapshot, struct error *err)
+{
+    struct query_snapshot *list = spans->snapshots;
+    size_t count = spans->snapshot_count;
+
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].engine == engine && list[i].thread == thread) {
+            *ret_snapshot = list[i].snapshot;
+            return true;
+        }
+    }
+    if (!engine_snapshot_new(engine, ret_snapshot, err))
+        return false;
+    list = memory_realloc(list, memory_array_size(count + 1, sizeof *list));
+    list[count] = (struct query_snapshot){engine, thread, *ret_snapshot};
+    spans->snapshots = list;
+    spans->snapshot_count++;
+    return true;
+}
+
+bool query_spans_hand_over(struct query_spans *spans, size_t span, uint32_t thread,
+                           struct error *err)
+{
+    struct view *view;
+
+    spans->list[span].viewed = false;
+    spans->list[span].thread = thread;
+    return query_spans_view(spans, span, &view, err);
 }
 
 bool query_spans_view(struct query_spans *spans, size_t span, struct view **ret_view,
@@ -83,9 +116,11 @@ bool query_spans_view(struct query_spans *spans, size_t span, struct view **ret_
 
     if (!self->viewed) {
         struct item_scope scope = item_space_span_scope(spans->request->space, self->span);
+        struct engine_snapshot *snapshot;
 
-        if (!view_open(&scope, &self->view, err))
+        if (!snapshot_get(spans, scope.engine, self->thread, &snapshot, err))
             return false;
+        self->view = view_of(&scope, snapshot);
         self->viewed = true;
     }
     *ret_view = &self->view;

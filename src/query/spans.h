@@ -1,5 +1,6 @@
 /* Spans: the physical partitions a page reads from. Each is opened when it is first needed: one
- * moment of it for the whole page, admitted by its budget and charged for what was done there. */
+ * moment of it for the whole page, admitted by its budget and charged for what was done there.
+ * Spans of one node share the moment, for a snapshot may hold a connection. */
 #pragma once
 
 #include "container/cursor.h"
@@ -10,6 +11,7 @@ struct query_span {
     const struct partition_span *span;
     bool viewed; /* view is open */
     struct view view;
+    uint32_t thread; /* which of several threads reads it: they share no snapshots */
     bool admitted;
     struct meter *meter;   /* NULL: nobody holds it back */
     struct budget *budget; /* the same */
@@ -17,12 +19,20 @@ struct query_span {
     struct cost_query cost; /* so far on this page */
 };
 
+struct query_snapshot {
+    struct engine *engine;
+    uint32_t thread;
+    struct engine_snapshot *snapshot; /* owned */
+};
+
 struct query_spans {
     const struct query_request *request;
     struct metered_call *call;
     struct query_span *list; /* all of the map, in key order; owned */
     size_t count;
-    size_t admitted; /* how many */
+    size_t admitted;                  /* how many */
+    struct query_snapshot *snapshots; /* owned */
+    size_t snapshot_count;
 };
 
 void query_spans_init(struct query_spans *spans, const struct query_request *request,
@@ -38,6 +48,10 @@ int64_t query_spans_charge(const struct query_spans *spans);
 /* The moment of a span; looking costs nothing. */
 NODISCARD bool query_spans_view(struct query_spans *spans, size_t span, struct view **ret_view,
                                 struct error *err);
+
+/* Opens the span anew, for another thread than the page's own: 1 and above. */
+NODISCARD bool query_spans_hand_over(struct query_spans *spans, size_t span, uint32_t thread,
+                                     struct error *err);
 
 /* Before anything is read that counts. resumed: a page before this one has read from it.
  * ERROR_TOO_MANY_REQUESTS and its kin, with the wait in the call. */

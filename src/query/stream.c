@@ -232,6 +232,10 @@ static struct cursor_request cursor_for(const struct query_streaming *how,
         request.descending = use->descending;
         request.ranges = use->ranges.list;
         request.range_count = use->ranges.count;
+        if (stream->target->values.count && use == how->access->index) {
+            request.ranges = stream->target->values.list;
+            request.range_count = stream->target->values.count;
+        }
     }
     return request;
 }
@@ -252,7 +256,7 @@ bool query_stream_open(const struct query_streaming *how, struct query_stream *s
     if (!cursor_open(&span->view, &request, &stream->cursor, err))
         return false;
     if (access->index && span->cost.partitions_begun)
-        span->cost.index_lookups += access->index->ranges.count;
+        span->cost.index_lookups += request.range_count;
     if (access->second) {
         request = cursor_for(how, stream, access->second);
         if (!cursor_open(&span->view, &request, &stream->second, err))

@@ -34,11 +34,18 @@ int queries_teardown(void **state)
 
 void queries_open(struct queries *f, const struct test_space_options *options)
 {
+    queries_open_at(f, "memory:", options);
+}
+
+void queries_open_at(struct queries *f, const char *url, const struct test_space_options *options)
+{
     struct engine *engine;
     struct error err;
 
     queries_close(f);
-    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &engine, &err), &err);
+    assert_ok(engine_open(slice_of_text(url), &(struct engine_options){.connections_max = 4},
+                          &engine, &err),
+              &err);
     test_space_init(&f->test, engine, options);
     f->open = true;
 }

@@ -28,6 +28,7 @@ extern const char *const queries_policies[QUERIES_POLICIES];
 
 /* Opens an empty container in place of the one before; writes all documents into it. */
 void queries_open(struct queries *f, const struct test_space_options *options);
+void queries_open_at(struct queries *f, const char *url, const struct test_space_options *options);
 void queries_put(struct queries *f);
 
 /* Adds a document to the list: from JSON, or many that differ in id, pk, a, b, c and tags. */

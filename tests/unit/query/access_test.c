@@ -1,5 +1,19 @@
 #include "support/queries.h"
 
+static const struct query_expression *exists_tag(struct queries *f, const char *tag)
+{
+    struct query_source source = {QUERY_SOURCE_EACH, queries_path(f, "tags"), NULL, 3};
+    struct query_subquery inner = {.sources = &source,
+                                   .source_count = 1,
+                                   .filter = query_compare(&f->build, QUERY_EQUAL,
+                                                           query_variable(&f->build, 3),
+                                                           queries_value(f, tag)),
+                                   .select = queries_value(f, "1"),
+                                   .limit = UINT64_MAX};
+
+    return query_subquery(&f->build, QUERY_EXISTS, query_subquery_new(&f->build, &inner));
+}
+
 static void filters_give_the_same_rows_with_and_without_an_index(void **state)
 {
     struct queries *f = *state;
@@ -41,6 +55,14 @@ static void filters_give_the_same_rows_with_and_without_an_index(void **state)
                                                      queries_value(f, "\"none\"")},
                  3),
         queries_compare(f, "missing", QUERY_EQUAL, "1"),
+        query_call(&f->build, query_function_find(SLICE("ARRAY_CONTAINS")),
+                   (const struct query_expression *[]){queries_value(f, "[\"p1\",\"p5\"]"),
+                                                       queries_path(f, "pk")},
+                   2),
+        query_call(&f->build, query_function_find(SLICE("IS_BOOL")),
+                   (const struct query_expression *[]){queries_path(f, "pk")}, 1),
+        exists_tag(f, "2"),
+        query_and(&f->build, exists_tag(f, "2"), exists_tag(f, "3")),
         queries_value(f, "false"),
     };
 
@@ -105,6 +127,60 @@ static void the_same_page_costs_the_same(void **state)
     assert_true(small.charge_cru < 2 * first.charge_cru);
 }
 
+static void many_keys_cost_one_lookup_each(void **state)
+{
+    struct queries *f = *state;
+    const struct query_expression *keys[7];
+    struct query_plan plan;
+    struct queries_how how = {.page = 100};
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        char json[16];
+
+        snprintf(json, sizeof json, "\"p%zu\"", i);
+        keys[i] = queries_value(f, json);
+    }
+    plan = queries_plan(queries_path(f, "id"),
+                        query_in(&f->build, queries_path(f, "pk"), keys, ARRAY_LEN(keys)));
+    queries_add_numbered(f, 40);
+    for (size_t i = 0; i < QUERIES_POLICIES; i++) {
+        queries_open(f, &(struct test_space_options){.policy = queries_policies[i]});
+        queries_put(f);
+        queries_same_set(queries_run(f, &plan, &how), queries_expect(f, &plan));
+        assert_true(how.last.metrics.index_lookups <= ARRAY_LEN(keys));
+        assert_int_equal(how.last.metrics.items_loaded, 40);
+    }
+}
+
+static void counting_one_key_reads_nothing(void **state)
+{
+    struct queries *f = *state;
+    struct query_aggregate_call call = {QUERY_COUNT, queries_value(f, "1"), 1};
+    struct query_plan plan =
+        queries_plan(query_variable(&f->build, 1), queries_compare(f, "pk", QUERY_EQUAL, "\"p3\""));
+    struct queries_how how = {0};
+
+    plan.query.aggregates = &call;
+    plan.query.aggregate_count = 1;
+    queries_add_numbered(f, 40);
+    queries_open(f, &(struct test_space_options){.partitions = 4});
+    queries_put(f);
+    queries_are(queries_run(f, &plan, &how), "6");
+    assert_int_equal(how.last.metrics.items_loaded + how.last.metrics.index_entries, 0);
+}
+
+static void exists_over_an_array_goes_by_its_index(void **state)
+{
+    struct queries *f = *state;
+    struct query_plan plan = queries_plan(queries_path(f, "id"), exists_tag(f, "2"));
+    struct queries_how how = {.explain_has = "\"path\":\"/tags/[]/?\""};
+
+    queries_add_numbered(f, 20);
+    queries_open(f, &(struct test_space_options){0});
+    queries_put(f);
+    queries_same_set(queries_run(f, &plan, &how), queries_expect(f, &plan));
+}
+
 static void two_frequent_values_are_intersected(void **state)
 {
     struct queries *f = *state;
@@ -133,7 +209,8 @@ static void explanations_name_the_index_that_is_missing(void **state)
     struct queries *f = *state;
     struct query_plan plan =
         queries_plan(queries_path(f, "id"), queries_compare(f, "b", QUERY_EQUAL, "3"));
-    struct queries_how how = {.explain_has = "\"advice\":[{\"path\":\"/b/?\",\"kind\":\"single\""};
+    struct queries_how how = {
+        .explain_has = "\"advice\":[{\"kind\":\"single\",\"path\":\"/b/?\",\"itemsSpared\":9}]"};
 
     queries_add_numbered(f, 10);
     queries_open(f, &(struct test_space_options){.policy = queries_policies[2]});
@@ -141,9 +218,39 @@ static void explanations_name_the_index_that_is_missing(void **state)
     (void)queries_run(f, &plan, &how);
 }
 
+static void explanations_advise_composite_indexes_and_orders(void **state)
+{
+    struct queries *f = *state;
+    struct query_order order = {queries_path(f, "c"), false};
+    struct query_plan plan = queries_plan(
+        queries_path(f, "id"), query_and(&f->build, queries_compare(f, "b", QUERY_GREATER, "5"),
+                                         queries_compare(f, "a", QUERY_EQUAL, "1")));
+    struct queries_how how = {.page = 100,
+                              .explain_has = "{\"kind\":\"composite\",\"paths\":[\"/a/?\","
+                                             "\"/b/?\"],\"itemsSpared\":1}"};
+
+    queries_add_numbered(f, 20);
+    queries_open(f, &(struct test_space_options){0});
+    queries_put(f);
+    (void)queries_run(f, &plan, &how);
+    plan.query.filter = NULL;
+    plan.query.order = &order;
+    plan.query.order_count = 1;
+    queries_open(f, &(struct test_space_options){.policy = queries_policies[2]});
+    queries_put(f);
+    how.explain_has = "{\"kind\":\"order\",\"path\":\"/c/?\",\"itemsSpared\":0}";
+    (void)queries_run(f, &plan, &how);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(explanations_advise_composite_indexes_and_orders,
+                                        queries_setup, queries_teardown),
+        cmocka_unit_test_setup_teardown(many_keys_cost_one_lookup_each, queries_setup,
+                                        queries_teardown),
+        cmocka_unit_test_setup_teardown(counting_one_key_reads_nothing, queries_setup,
+                                        queries_teardown),
         cmocka_unit_test_setup_teardown(filters_give_the_same_rows_with_and_without_an_index,
                                         queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(counting_reads_no_items_where_the_index_says_all,
@@ -151,6 +258,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(id_and_key_together_are_one_lookup, queries_setup,
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(the_same_page_costs_the_same, queries_setup,
+                                        queries_teardown),
+        cmocka_unit_test_setup_teardown(exists_over_an_array_goes_by_its_index, queries_setup,
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(two_frequent_values_are_intersected, queries_setup,
                                         queries_teardown),

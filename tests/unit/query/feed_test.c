@@ -1,3 +1,4 @@
+#include "support/postgres.h"
 #include "support/queries.h"
 
 static void a_scope_holds_back_everything_else(void **state)
@@ -225,9 +226,33 @@ static void splits_and_merges_between_pages_lose_and_repeat_nothing(void **state
     check_reshaped(f, &plan, queries_policies[1]);
 }
 
+/* More partitions than the node has connections. */
+static void a_postgresql_node_gives_the_same_rows(void **state)
+{
+    CLEANUP(postgres_free) struct postgres *postgres = postgres_start(false);
+    struct queries *f = *state;
+    struct query_order order = {queries_path(f, "b"), true};
+    struct query_plan plan = queries_plan(queries_path(f, "b"), NULL);
+    struct queries_how how = {0};
+
+    queries_add_numbered(f, 40);
+    queries_open_at(f, postgres_fresh_url(postgres),
+                    &(struct test_space_options){.partitions = 16});
+    queries_put(f);
+    queries_same_set(queries_run(f, &plan, &how), queries_expect(f, &plan));
+    plan.query.order = &order;
+    plan.query.order_count = 1;
+    queries_same(queries_run(f, &plan, &how), queries_expect(f, &plan));
+    plan.query.filter = queries_compare(f, "c", QUERY_EQUAL, "\"t1\"");
+    queries_same(queries_run(f, &plan, &how), queries_expect(f, &plan));
+    queries_open(f, &(struct test_space_options){0}); /* lets go of the node */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_postgresql_node_gives_the_same_rows, queries_setup,
+                                        queries_teardown),
         cmocka_unit_test_setup_teardown(a_scope_holds_back_everything_else, queries_setup,
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(a_range_of_routing_keys_is_kept_in_any_order, queries_setup,

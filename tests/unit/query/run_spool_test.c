@@ -201,6 +201,42 @@ static void distinct_rows_come_once_over_all_pages(void **state)
     }
 }
 
+static void a_query_around_a_query_sees_its_rows(void **state)
+{
+    struct queries *f = *state;
+    struct query_aggregate_call call = {QUERY_COUNT, queries_value(f, "1"), 5};
+    struct query_subquery outer = {.select = query_variable(&f->build, 5),
+                                   .aggregates = &call,
+                                   .aggregate_count = 1,
+                                   .limit = UINT64_MAX};
+    struct query_plan plan = queries_plan(queries_path(f, "a"), NULL);
+    struct queries_how how = {0}, small = {.memory_max = 700};
+
+    plan.query.distinct = true;
+    plan.outer = &outer;
+    plan.outer_slot = 4;
+    queries_add_numbered(f, 40);
+    queries_open(f, &(struct test_space_options){.policy = queries_policies[1], .partitions = 4});
+    queries_put(f);
+    queries_are(queries_run(f, &plan, &how), "5");
+    queries_are(queries_run(f, &plan, &small), "5");
+    outer.aggregate_count = 0;
+    outer.filter = query_compare(&f->build, QUERY_GREATER, query_variable(&f->build, 4),
+                                 queries_value(f, "2"));
+    outer.select = query_variable(&f->build, 4);
+    queries_are(queries_run(f, &plan, &how), "3 4");
+    outer.distinct = true;
+    {
+        struct queries_rows rows = {.arena = f->arena};
+        struct query_request request = {
+            .space = &f->test.space, .arena = f->arena, .row = queries_row, .self = &rows};
+        struct query_page page;
+        struct error err;
+
+        assert_fails(query_run(&plan, &request, &page, &err), &err, ERROR_NOT_SUPPORTED);
+    }
+}
+
 static void memory_that_does_not_suffice_is_a_clear_error(void **state)
 {
     struct queries *f = *state;
@@ -311,6 +347,8 @@ static void threads_change_no_row_and_no_charge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_query_around_a_query_sees_its_rows, queries_setup,
+                                        queries_teardown),
         cmocka_unit_test_setup_teardown(order_is_kept_across_pages_and_partitions, queries_setup,
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(equal_order_values_neither_repeat_nor_go_missing,
