@@ -18,16 +18,21 @@
 
 #include "base/clock.h"
 #include "base/histogram.h"
+#include "front/fan_out.h"
+#include "net/workers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum {
-    CACHE_BYTES = 512 << 20,
     TURN_MS = 120,
     ROUNDS = ROUNDS_DEFAULT,
     CANDIDATES_MAX = 2,
+    THREADS = 2, /* for one query, where it has use for them */
 };
+
+/* Of either side: room for all items. */
+#define CACHE_BYTES ((size_t)2 << 30)
 
 /* Both sides index what the queries ask for, and the key. */
 static const struct bench_space_options space_options = {
@@ -43,7 +48,8 @@ struct candidate {
     const char *name;
     struct bench_space *space;   /* ours, or */
     struct query_theirs *theirs; /* PostgreSQL */
-    bool reads;                  /* by point reads */
+    const struct query_executor *executor;
+    bool reads; /* by point reads */
     double rates[ROUNDS];
     double cpu_s;
     uint64_t queries; /* in that time */
@@ -70,7 +76,7 @@ static void candidate_run(struct candidate *c, const struct query_case *query,
     else if (c->reads)
         query_ours_read(c->space, values, &c->ours_result);
     else
-        query_ours_run(c->space, query, values, &c->ours_result);
+        query_ours_run(c->space, c->executor, query, values, &c->ours_result);
 }
 
 static double cpu_s(const struct candidate *c)
@@ -175,7 +181,7 @@ static void answers_check(const struct query_case *query, struct bench_space *sp
 
     random_seed(&random, 7);
     values_draw(query, &random, items, arena, &values);
-    query_ours_run(space, query, &values, &ours);
+    query_ours_run(space, NULL, query, &values, &ours);
     query_theirs_run(theirs, query, &values, &other);
     if (ours.rows != other.rows || (query->scalar && strcmp(ours.first, other.first) != 0)) {
         fprintf(stderr, "%s: %llu rows, %s; PostgreSQL %llu rows, %s\n", query->name,
@@ -191,6 +197,25 @@ static void answers_check(const struct query_case *query, struct bench_space *sp
     }
 }
 
+/* Reads every item once, by both, so that both have in memory what they keep there. */
+static void all_warm(struct bench_space *space, struct query_theirs *theirs)
+{
+    const struct query_case *query = query_case_find("equality, 1 % of all items");
+    struct query_ours_result ours = {0};
+    struct query_theirs_result other = {0};
+
+    for (unsigned i = 0; i < BENCH_COUNTS; i++) {
+        char text[16];
+        struct query_values values = {
+            .count = 1, .list = {document_int32((int32_t)i)}, .texts = {text}};
+
+        snprintf(text, sizeof text, "%u", i);
+        query_ours_run(space, NULL, query, &values, &ours);
+        if (theirs)
+            query_theirs_run(theirs, query, &values, &other);
+    }
+}
+
 static void race_run(const char *url, uint32_t partitions, uint64_t items)
 {
     struct bench_space space;
@@ -201,6 +226,7 @@ static void race_run(const char *url, uint32_t partitions, uint64_t items)
     theirs = query_theirs_new(items, CACHE_BYTES);
     printf("  PostgreSQL loaded, indexed and analysed in %.0f s\n",
            (double)(clock_monotonic_ns() - begin_ns) / 1e9);
+    all_warm(&space, theirs);
     for (size_t i = 0; i < query_case_count; i++) {
         const struct query_case *query = &query_cases[i];
 
@@ -226,15 +252,21 @@ static void race_run(const char *url, uint32_t partitions, uint64_t items)
 static void spread_run(const char *one_url, uint64_t items, const char *many_url,
                        uint32_t partitions)
 {
+    struct net_workers_settings settings = net_workers_settings_default();
+    CLEANUP(net_workers_free) struct net_workers *workers = net_workers_new(&settings);
+    const struct query_executor executor = front_fan_out(workers, THREADS);
     struct bench_space one, many;
     char name[32];
 
     bench_space_open_with(&one, one_url, 1, &space_options);
     bench_space_open_with(&many, many_url, partitions, &space_options);
     snprintf(name, sizeof name, "%u partitions", partitions);
+    all_warm(&one, NULL);
+    all_warm(&many, NULL);
     for (size_t i = 0; i < query_case_count; i++) {
-        struct candidate candidates[CANDIDATES_MAX] = {{.name = name, .space = &many},
-                                                       {.name = "1 partition", .space = &one}};
+        struct candidate candidates[CANDIDATES_MAX] = {
+            {.name = name, .space = &many, .executor = &executor},
+            {.name = "1 partition", .space = &one, .executor = &executor}};
 
         race(&query_cases[i], candidates, CANDIDATES_MAX, items);
         candidates_compare(&query_cases[i], candidates, "goal: 1");
@@ -270,7 +302,7 @@ static int64_t repeat_run(const char *url, uint32_t partitions, uint64_t items,
         struct query_values values;
 
         values_draw(query, &random, items, arena, &values);
-        query_ours_run(&space, query, &values, &result);
+        query_ours_run(&space, NULL, query, &values, &result);
     }
     bench_space_close(&space);
     return result.charge_cru;

@@ -3,7 +3,6 @@
 #include "base/thread.h"
 #include "document/json.h"
 #include "front/rest/sql/compile.h"
-#include "query/run.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -146,8 +145,9 @@ static struct query_request request_make(struct bench_space *space, const struct
     return request;
 }
 
-void query_ours_run(struct bench_space *space, const struct query_case *query,
-                    const struct query_values *values, struct query_ours_result *result)
+void query_ours_run(struct bench_space *space, const struct query_executor *executor,
+                    const struct query_case *query, const struct query_values *values,
+                    struct query_ours_result *result)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct rows rows = {.result = result};
@@ -155,6 +155,7 @@ void query_ours_run(struct bench_space *space, const struct query_case *query,
     struct query_request request = request_make(space, query, values, &rows, arena);
     struct error err;
 
+    request.executor = executor;
     buf_init(&rows.json, BUF_DEFAULT_MAX);
     do {
         struct query_page page;

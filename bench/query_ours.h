@@ -5,6 +5,8 @@
 #include "query_cases.h"
 #include "space.h"
 
+#include "query/run.h"
+
 /* What runs of queries gave and cost. */
 struct query_ours_result {
     uint64_t rows, bytes; /* bytes of JSON */
@@ -16,9 +18,10 @@ struct query_ours_result {
 /* Creates items 0 to count - 1, a thousand at once, on all cores. */
 void query_ours_fill(struct bench_space *space, uint64_t count);
 
-/* One query; adds to the result. */
-void query_ours_run(struct bench_space *space, const struct query_case *query,
-                    const struct query_values *values, struct query_ours_result *result);
+/* One query, its parts by the executor if there is one; adds to the result. */
+void query_ours_run(struct bench_space *space, const struct query_executor *executor,
+                    const struct query_case *query, const struct query_values *values,
+                    struct query_ours_result *result);
 
 /* The JSON of one item, by a point read. */
 void query_ours_read(struct bench_space *space, const struct query_values *values,

@@ -147,14 +147,18 @@ static bool threads_start(struct server *server, struct error *err)
     const struct net_http_settings http = http_settings(settings);
     struct net_workers_settings workers = net_workers_settings_default();
     struct metrics_sources *sources = &server->probes.sources;
+    struct front_services services;
 
     workers.threads_max = (size_t)settings->net_workers_max;
     workers.queue_max = (size_t)settings->net_work_queue_max;
     if (!net_loops_new((size_t)settings->net_loops, &server->loops, err))
         return false;
     server->workers = net_workers_new(&workers);
+    services = store_services(server->store, server->workers, server->log);
+    services.query_threads = settings->net_query_threads ? (size_t)settings->net_query_threads
+                                                         : net_cores_usable();
     server->rest_front = rest_new(&(struct rest_options){
-        .services = store_services(server->store, server->workers, server->log),
+        .services = services,
         .dev = settings->server_dev,
         .consistency = (enum rest_consistency)settings->account_consistency,
         .accounts_by_use = settings->account_by_use,

@@ -4,6 +4,7 @@
 #include "front/rest/query.h"
 
 #include "document/json.h"
+#include "front/fan_out.h"
 #include "front/rest/continuation.h"
 #include "front/rest/feed.h"
 #include "front/rest/query_figures.h"
@@ -217,6 +218,8 @@ static bool query_page_run(struct querying *q, struct error *err)
 {
     struct rest_call *call = q->call;
     int64_t now_ms = clock_read_monotonic_ms(call->services->clock);
+    const struct query_executor executor =
+        front_fan_out(call->services->workers, call->services->query_threads);
     struct query_request request = {
         .space = &q->items.space,
         .container = container_rid(q->items.container),
@@ -228,6 +231,7 @@ static bool query_page_run(struct querying *q, struct error *err)
                    .pause_ms = now_ms + PAUSE_MS,
                    .deadline_ms = now_ms + DEADLINE_MS},
         .cache = call->queries,
+        .executor = &executor,
         .timed = rest_headers_true(&call->headers, REST_HEADER_POPULATE_QUERY_METRICS),
         .explain = rest_query_wants_indexes(call),
         .arena = call->arena,
