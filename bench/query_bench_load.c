@@ -10,10 +10,10 @@
  * Candidates take turns within every round; a turn is as many queries as fit into its time, at
  * least one, each with values of its own. Rates are medians over the rounds. CPU time is that of
  * whoever answers, all threads and processes together, and says more on a machine that is busy. */
+#include "load.h"
 #include "query_http.h"
 #include "query_ours.h"
 #include "query_theirs.h"
-#include "load.h"
 #include "rounds.h"
 
 #include "base/clock.h"
@@ -143,12 +143,10 @@ static void race(const struct query_case *query, struct candidate *candidates, s
 static void candidate_print(const struct query_case *query, const struct candidate *c)
 {
     printf("  %s, %s: %.5g/s, spread %.0f %%, p50 %.5g ms, p99 %.5g ms, CPU %.5g ms each\n",
-           query->name, c->name,
-           c->rates[ROUNDS / 2],
+           query->name, c->name, c->rates[ROUNDS / 2],
            (c->rates[ROUNDS - 1] - c->rates[0]) / c->rates[ROUNDS / 2] * 100,
            (double)histogram_quantile(&c->us, 0.5) / 1000,
-           (double)histogram_quantile(&c->us, 0.99) / 1000,
-           c->cpu_s / (double)c->queries * 1000);
+           (double)histogram_quantile(&c->us, 0.99) / 1000, c->cpu_s / (double)c->queries * 1000);
 }
 
 static void candidates_compare(const struct query_case *query, const struct candidate *candidates,

@@ -10,9 +10,9 @@ enum { QUERY_VALUES_MAX = 2 };
 
 struct query_values {
     size_t count;
-    struct document_value list[QUERY_VALUES_MAX];      /* texts are in an arena */
-    const char *texts[QUERY_VALUES_MAX];               /* the same for PostgreSQL */
-    struct document_value tenant;                      /* of a query of one partition key */
+    struct document_value list[QUERY_VALUES_MAX]; /* texts are in an arena */
+    const char *texts[QUERY_VALUES_MAX];          /* the same for PostgreSQL */
+    struct document_value tenant;                 /* of a query of one partition key */
 };
 
 struct query_case {

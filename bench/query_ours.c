@@ -33,9 +33,8 @@ static void tenants_create(struct filling *filling, uint64_t first, uint64_t end
         if (n % ITEMS_OF_A_TENANT == 0 || n == first) {
             struct item_scope scope = item_space_scope(space, logical);
 
-            bench_must(transaction
-                           ? transaction_enter(transaction, &scope, logical, &err)
-                           : transaction_begin(&scope, logical, arena, &transaction, &err),
+            bench_must(transaction ? transaction_enter(transaction, &scope, logical, &err)
+                                   : transaction_begin(&scope, logical, arena, &transaction, &err),
                        &err);
         }
         bench_must(transaction_write(transaction, &item.id, TRANSACTION_CREATE, item.document,
@@ -138,10 +137,9 @@ static struct query_request request_make(struct bench_space *space, const struct
                                     .self = rows};
 
     if (query->keyed)
-        request.scope =
-            (struct query_scope){.kind = QUERY_SCOPE_KEY,
-                                 .key = partition_key_of(&space->definition.key, &values->tenant,
-                                                         1)};
+        request.scope = (struct query_scope){
+            .kind = QUERY_SCOPE_KEY,
+            .key = partition_key_of(&space->definition.key, &values->tenant, 1)};
     return request;
 }
 

@@ -102,10 +102,10 @@ struct query_theirs *query_theirs_new(uint64_t count, size_t cache_bytes)
         command(theirs, query_indexes[i]);
     command(theirs, "VACUUM (ANALYZE) items");
     for (size_t i = 0; i < query_case_count; i++)
-        result_take(theirs,
-                    PQprepare(theirs->connection, query_cases[i].name, query_cases[i].theirs, 0,
-                              NULL),
-                    PGRES_COMMAND_OK);
+        result_take(
+            theirs,
+            PQprepare(theirs->connection, query_cases[i].name, query_cases[i].theirs, 0, NULL),
+            PGRES_COMMAND_OK);
     return theirs;
 }
 

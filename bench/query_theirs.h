@@ -1,6 +1,6 @@
-/* Query, PostgreSQL's side: the same items as jsonb in a server of this program's own, with an index
- * for each query, vacuumed and analysed. Queries are prepared statements over one connection through
- * a socket of the file system. */
+/* Query, PostgreSQL's side: the same items as jsonb in a server of this program's own, with an
+ * index for each query, vacuumed and analysed. Queries are prepared statements over one connection
+ * through a socket of the file system. */
 #pragma once
 
 #include "query_cases.h"

@@ -37,10 +37,9 @@ static void definition_make(struct bench_space *space, const char *policy)
     space->definition.id = SLICE("bench");
     bench_must(partition_definition_build(&parts, space->arena, &space->definition.key, &err),
                &err);
-    bench_must(
-        index_policy_parse(arena_copy(space->arena, buf_slice(&bson)), space->arena, &completed,
-                           &space->definition.policy, &err),
-        &err);
+    bench_must(index_policy_parse(arena_copy(space->arena, buf_slice(&bson)), space->arena,
+                                  &completed, &space->definition.policy, &err),
+               &err);
 }
 
 void bench_space_open(struct bench_space *space, const char *url, uint32_t partitions)

@@ -460,10 +460,10 @@ static bool last_decode(const struct cursor *cursor, struct cursor_hit *hit, str
         return false;
     if (bytes.len < length + NUMBER_SIZE)
         return error_set(err, ERROR_STORE_CORRUPT, "an index entry is cut short");
-    *hit = (struct cursor_hit){
-        .value = slice_first(bytes, length),
-        .routing = slice_of(bytes.data + length, bytes.len - length - NUMBER_SIZE),
-        .number = bytes_get_be64(bytes.data + bytes.len - NUMBER_SIZE)};
+    *hit = (struct cursor_hit){.value = slice_first(bytes, length),
+                               .routing =
+                                   slice_of(bytes.data + length, bytes.len - length - NUMBER_SIZE),
+                               .number = bytes_get_be64(bytes.data + bytes.len - NUMBER_SIZE)};
     return true;
 }
 

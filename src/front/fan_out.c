@@ -41,8 +41,7 @@ static void tasks_run(struct fan *fan)
 
     while ((number = atomic_fetch_add(&fan->next, 1)) < fan->count) {
         fan->task(fan->context, number);
-        WITH_LOCK(&fan->lock)
-        {
+        WITH_LOCK (&fan->lock) {
             if (++fan->finished == fan->count)
                 condition_signal(&fan->all_finished);
         }
@@ -89,8 +88,7 @@ static void run(void *workers, size_t count, void (*task)(void *context, size_t 
         }
     }
     tasks_run(fan);
-    WITH_LOCK(&fan->lock)
-    {
+    WITH_LOCK (&fan->lock) {
         while (fan->finished < fan->count)
             condition_wait(&fan->all_finished, &fan->lock);
     }

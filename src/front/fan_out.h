@@ -1,6 +1,6 @@
-/* Fan-out: the parts of one query run by the server's workers. Whoever asks takes part: it runs what
- * no worker has taken yet and then waits for those at work, so that a query is never stuck behind
- * others in the queue, however few workers there are. */
+/* Fan-out: the parts of one query run by the server's workers. Whoever asks takes part: it runs
+ * what no worker has taken yet and then waits for those at work, so that a query is never stuck
+ * behind others in the queue, however few workers there are. */
 #pragma once
 
 #include "front/front.h"

@@ -324,7 +324,8 @@ static bool choose_unordered(struct choosing *c, const struct query_access_wish 
     return access->kind != QUERY_ACCESS_SCAN || !wish->cover || cover_find(c, wish->cover, access);
 }
 
-/* Does the filter say more than the index of the order knows? Otherwise there is nothing to weigh. */
+/* Does the filter say more than the index of the order knows? Otherwise there is nothing to weigh.
+ */
 static bool others_help(const struct choosing *c, const struct query_index_use *use)
 {
     for (size_t i = 0; i < c->uses.count; i++)

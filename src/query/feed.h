@@ -23,8 +23,8 @@ enum query_feed_runs {
 
 struct query_feed_options {
     enum query_feed_order order;
-    bool resumed;         /* pages before have read from the same partitions */
-    bool load;            /* items are wanted, not only that they are there */
+    bool resumed; /* pages before have read from the same partitions */
+    bool load;    /* items are wanted, not only that they are there */
     enum query_feed_runs runs;
     uint64_t first_batch; /* about how many items will be wanted; 0: not known */
     bool timed;

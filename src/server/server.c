@@ -155,8 +155,8 @@ static bool threads_start(struct server *server, struct error *err)
         return false;
     server->workers = net_workers_new(&workers);
     services = store_services(server->store, server->workers, server->log);
-    services.query_threads = settings->net_query_threads ? (size_t)settings->net_query_threads
-                                                         : net_cores_usable();
+    services.query_threads =
+        settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
     server->rest_front = rest_new(&(struct rest_options){
         .services = services,
         .dev = settings->server_dev,
