@@ -182,7 +182,11 @@ static bool word_goes_on(const struct sql_lexer *lexer)
 {
     size_t length;
 
-    return !at_end(lexer) && is_word(peek(lexer, &length));
+    if (at_end(lexer))
+        return false;
+    if (lexer->text.data[lexer->at] < 0x80)
+        return is_ascii_word(lexer->text.data[lexer->at]);
+    return is_word(peek(lexer, &length));
 }
 
 /* --- Tokens ------------------------------------------------------------------------------------
@@ -245,8 +249,12 @@ static enum sql_keyword keyword_of(struct slice word)
 
 static void lex_word(struct sql_lexer *lexer)
 {
-    while (word_goes_on(lexer))
-        advance(lexer);
+    while (word_goes_on(lexer)) {
+        if (lexer->text.data[lexer->at] < 0x80)
+            advance_by(lexer, 1);
+        else
+            advance(lexer);
+    }
 }
 
 bool sql_is_plain_word(struct slice text)
