@@ -31,14 +31,15 @@ def run(*command):
 
 
 def instructions(program, node, items, query, times):
-    """Of a whole run, as callgrind counts them."""
+    """Of one query whose data is in memory, as callgrind counts them."""
     result = subprocess.run(
-        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, "repeat", node,
-         "1", str(items), query, str(times)], capture_output=True, text=True, check=False)
+        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+         "--toggle-collect=counted_run", program, "repeat", node, "1", str(items), query,
+         str(times)], capture_output=True, text=True, check=False)
     found = re.search(r"Collected : (\d+)", result.stderr)
     if result.returncode or not found:
         sys.exit(f"query_bench: valgrind did not run {program}:\n{result.stderr}")
-    return int(found[1])
+    return int(found[1]) / times
 
 
 def charge(program, node, items, query):
@@ -52,8 +53,7 @@ def flat(program, small, large, items):
     for query, times in FLAT.items():
         costs, charges = [], []
         for node, count in ((large, items), (small, items // GROWTH)):
-            none = instructions(program, node, count, query, 0)
-            costs.append((instructions(program, node, count, query, times) - none) / times)
+            costs.append(instructions(program, node, count, query, times))
             charges.append(charge(program, node, count, query))
         print(f"{query}, RU among {items} items and among {items // GROWTH} (less is better): "
               f"{charges[0]:.2f} / {charges[1]:.2f} = {charges[0] / charges[1]:.2f} (goal: 1)")
