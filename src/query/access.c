@@ -324,6 +324,16 @@ static bool choose_unordered(struct choosing *c, const struct query_access_wish 
     return access->kind != QUERY_ACCESS_SCAN || !wish->cover || cover_find(c, wish->cover, access);
 }
 
+/* Does the filter say more than the index of the order knows? Otherwise there is nothing to weigh.
+ */
+static bool others_help(const struct choosing *c, const struct query_index_use *use)
+{
+    for (size_t i = 0; i < c->uses.count; i++)
+        if (c->uses.list[i].conjuncts & ~use->conjuncts)
+            return true;
+    return false;
+}
+
 static bool choose_ordered(struct choosing *c, const struct query_access_wish *wish,
                            struct query_access *access)
 {
@@ -334,7 +344,8 @@ static bool choose_ordered(struct choosing *c, const struct query_access_wish *w
     point_find(c, access);
     if (access->kind == QUERY_ACCESS_POINT)
         return true;
-    if (!order_find(c, wish, use, &backwards, &found) || !best_find(c, true, &best))
+    if (!order_find(c, wish, use, &backwards, &found) ||
+        !best_find(c, !found || others_help(c, use), &best))
         return false;
     if (found &&
         !(best && best->estimate < QUERY_ESTIMATE_MAX && (best->conjuncts & ~use->conjuncts))) {

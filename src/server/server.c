@@ -154,6 +154,8 @@ static struct rest *rest_make(struct server *server)
         .admin = server_admin_hooks(server),
     };
 
+    options.services.query_threads =
+        settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
     static_assert((int)REST_SEAL_BYTES == (int)KEYS_SEAL_BYTES, "one seal");
     memcpy(options.seal, server->keys.seal, sizeof options.seal);
     return rest_new(&options);

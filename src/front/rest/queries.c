@@ -4,6 +4,7 @@
 #include "front/rest/query.h"
 
 #include "document/json.h"
+#include "front/fan_out.h"
 #include "front/rest/continuation.h"
 #include "front/rest/feed.h"
 #include "front/rest/query_figures.h"
@@ -228,6 +229,8 @@ static bool query_page_run(struct querying *q, struct error *err)
 {
     struct rest_call *call = q->call;
     int64_t now_ms = clock_read_monotonic_ms(call->services->clock);
+    const struct query_executor executor =
+        front_fan_out(call->services->workers, call->services->query_threads);
     struct query_request request = {
         .space = &q->items.space,
         .container = container_rid(q->items.container),
@@ -240,6 +243,7 @@ static bool query_page_run(struct querying *q, struct error *err)
                    .deadline_ms = now_ms + DEADLINE_MS,
                    .cancelled = call->cancelled},
         .cache = call->queries,
+        .executor = &executor,
         .timed = rest_headers_true(&call->headers, REST_HEADER_POPULATE_QUERY_METRICS),
         .explain = rest_query_wants_indexes(call) || rest_query_wants_explain(call),
         .arena = call->arena,
