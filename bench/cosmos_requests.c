@@ -123,12 +123,19 @@ static void head_append(struct cosmos_requests *requests, const char *verb, cons
     BUF_APPEND(out, "\r\n");
 }
 
-static void body_append(struct slice body, struct buf *out)
+/* The end of the headers, and the body. */
+static void text_append(struct slice body, struct buf *out)
 {
-    BUF_APPEND(out, "Content-Type: application/json\r\nContent-Length: ");
+    BUF_APPEND(out, "Content-Length: ");
     buf_append_uint64(out, body.len);
     BUF_APPEND(out, "\r\n\r\n");
     buf_append_slice(out, body);
+}
+
+static void body_append(struct slice body, struct buf *out)
+{
+    BUF_APPEND(out, "Content-Type: application/json\r\n");
+    text_append(body, out);
 }
 
 void cosmos_database_create(struct cosmos_requests *requests, struct buf *out)
@@ -193,4 +200,19 @@ void cosmos_item_read(struct cosmos_requests *requests, uint64_t n, struct buf *
     head_append(requests, "GET", path, "docs", path + 1, out);
     key_append(&item, out);
     BUF_APPEND(out, "\r\n");
+}
+
+void cosmos_item_query(struct cosmos_requests *requests, uint64_t n, struct buf *out)
+{
+    const struct cosmos_item item = cosmos_item_parts(requests, n);
+    char body[160];
+
+    snprintf(body, sizeof body,
+             "{\"query\":\"SELECT * FROM c WHERE c.id = @id\",\"parameters\":"
+             "[{\"name\":\"@id\",\"value\":\"%s\"}]}",
+             item.id);
+    head_append(requests, "POST", "/dbs/bench/colls/items/docs", "docs", container_link, out);
+    key_append(&item, out);
+    BUF_APPEND(out, "x-ms-documentdb-isquery: True\r\nContent-Type: application/query+json\r\n");
+    text_append(slice_of_text(body), out);
 }

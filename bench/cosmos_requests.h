@@ -20,6 +20,8 @@ void cosmos_container_create(struct cosmos_requests *requests, unsigned throughp
                              struct buf *out);
 void cosmos_item_create(struct cosmos_requests *requests, uint64_t n, struct buf *out);
 void cosmos_item_read(struct cosmos_requests *requests, uint64_t n, struct buf *out);
+/* The same item by a query for its id, in its partition key. */
+void cosmos_item_query(struct cosmos_requests *requests, uint64_t n, struct buf *out);
 
 /* The parts of item n, for a server that speaks something else; NUL-terminated, valid until the
  * next call. */

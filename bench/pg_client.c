@@ -10,7 +10,6 @@
 struct pg_client {
     struct postgres *server;
     char url[256];
-    pid_t process;
     struct cosmos_requests *requests;
     bool writes; /* what the connections are asked now */
     uint64_t (*next)(void *context);
@@ -25,30 +24,12 @@ static void result_check(PGconn *connection, PGresult *result, ExecStatusType ex
     PQclear(result);
 }
 
-/* The file is beside the socket. */
-static pid_t first_process(const struct postgres *server)
-{
-    char path[256];
-    const char *socket = postgres_socket(server);
-    FILE *file;
-    int process;
-
-    snprintf(path, sizeof path, "%.*s/data/postmaster.pid", (int)(strrchr(socket, '/') - socket),
-             socket);
-    file = fopen(path, "re");
-    if (!file || fscanf(file, "%d", &process) != 1)
-        load_fail("%s cannot be read", path);
-    fclose(file);
-    return process;
-}
-
 struct pg_client *pg_client_new(struct cosmos_requests *requests)
 {
     struct pg_client *pg = MEMORY_NEW(struct pg_client);
 
     pg->server = postgres_start(true);
     pg->requests = requests;
-    pg->process = first_process(pg->server);
     snprintf(pg->url, sizeof pg->url, "%s", postgres_fresh_url(pg->server));
     postgres_query(pg->server,
                    "CREATE TABLE items (pk text, id text, doc jsonb, PRIMARY KEY (pk, id))");
@@ -72,7 +53,7 @@ void pg_client_free(struct pg_client *pg)
 
 pid_t pg_client_server(const struct pg_client *pg)
 {
-    return pg->process;
+    return postgres_process(pg->server);
 }
 
 static int connection_open(void *context, size_t index)

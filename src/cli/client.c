@@ -1,5 +1,5 @@
-/* The little of HTTP that is needed to ask a question and read the answer: one request, then the
- * server closes. */
+/* The little of HTTP that is needed to ask a question and read the answer. A connection that the
+ * server closed between two requests is opened again. */
 #include "cli/client.h"
 
 #include "base/buf.h"
@@ -8,6 +8,7 @@
 #include "cli/client_socket.h"
 #include "container/account_keys.h"
 #include "document/json.h"
+#include "document/json_number.h"
 #include "front/rest/signature.h"
 #include "server/file.h"
 
@@ -27,6 +28,8 @@ struct cli_client {
     char prefix[128]; /* "/tenant", or empty */
     char ca[PATH_MAX];
     uint8_t secret[ACCOUNT_KEY_BYTES];
+    struct cli_link *link; /* owned; NULL: none is open */
+    int cancel;
 };
 
 /* --- Options --------------------------------------------------------------------------------- */
@@ -222,6 +225,7 @@ bool cli_client_new(const struct cli_client_options *options, struct cli_client 
                                                      : endpoint_default;
     struct error ignored;
 
+    client->cancel = -1;
     /* Where there is no directory there may still be a key. */
     if (!cli_directory_find(options->directory, settings, &directory, &ignored))
         directory = "";
@@ -237,9 +241,17 @@ bool cli_client_new(const struct cli_client_options *options, struct cli_client 
 
 void cli_client_free(struct cli_client *client)
 {
-    if (client)
+    if (client) {
+        cli_link_close(client->link);
         OPENSSL_cleanse(client, sizeof *client);
+    }
     memory_free(client);
+}
+
+void cli_client_cancel_by(struct cli_client *client, int descriptor)
+{
+    client->cancel = descriptor;
+    cli_link_close(TAKE(client->link));
 }
 
 struct slice cli_client_endpoint(const struct cli_client *client, struct slice account,
@@ -267,21 +279,21 @@ static void encoded_append(struct buf *out, struct slice text)
     }
 }
 
-static void authorization_append(const struct cli_client *client, const char *method,
-                                 struct slice path, struct buf *out)
+static void authorization_append(const struct cli_client *client, const struct cli_request *request,
+                                 struct buf *out)
 {
     char date[CLOCK_HTTP_DATE_LEN], small_date[CLOCK_HTTP_DATE_LEN], verb[8] = "", sig[48];
     uint8_t mac[REST_SIGNATURE_LEN];
-    struct slice parts[] = {SLICE_NONE,  SLICE("\n_orrery\n"), path,
-                            SLICE("\n"), SLICE_NONE,           SLICE("\n\n")};
+    struct slice parts[] = {SLICE_NONE,    SLICE("\n"), request->type, SLICE("\n"),
+                            request->link, SLICE("\n"), SLICE_NONE,    SLICE("\n\n")};
 
     clock_http_date(clock_wall_ms(), date);
     for (size_t i = 0; i < sizeof date; i++)
         small_date[i] = date[i] >= 'A' && date[i] <= 'Z' ? (char)(date[i] | 0x20) : date[i];
-    for (size_t i = 0; method[i] && i < sizeof verb - 1; i++)
-        verb[i] = (char)(method[i] | 0x20);
+    for (size_t i = 0; request->method[i] && i < sizeof verb - 1; i++)
+        verb[i] = (char)(request->method[i] | 0x20);
     parts[0] = slice_of_text(verb);
-    parts[4] = slice_of(small_date, sizeof small_date);
+    parts[6] = slice_of(small_date, sizeof small_date);
     rest_signature(slice_of(client->secret, sizeof client->secret), parts, ARRAY_LEN(parts), mac);
     EVP_EncodeBlock((unsigned char *)sig, mac, sizeof mac);
     buf_printf(out, "x-ms-date: %.*s\r\nauthorization: type%%3Dmaster%%26ver%%3D1.0%%26sig%%3D",
@@ -290,25 +302,43 @@ static void authorization_append(const struct cli_client *client, const char *me
     BUF_APPEND(out, "\r\n");
 }
 
-static void request_make(const struct cli_client *client, const char *method, struct slice path,
-                         struct slice query, struct slice body, struct buf *out)
+static void path_append(const struct cli_client *client, const struct cli_request *request,
+                        struct buf *out)
+{
+    buf_printf(out, "%s/", client->prefix);
+    if (slice_equal(request->type, SLICE("_orrery")))
+        BUF_APPEND(out, "_orrery/");
+    encoded_append(out, request->link);
+    if (request->feed) {
+        BUF_APPEND(out, "/");
+        if (request->link.len == 0)
+            out->len--;
+        buf_append_slice(out, request->type);
+    }
+    if (request->query.len) {
+        BUF_APPEND(out, "?");
+        buf_append_slice(out, request->query);
+    }
+}
+
+static void request_make(const struct cli_client *client, const struct cli_request *request,
+                         struct buf *out)
 {
     bool six = strchr(client->host, ':') != NULL;
 
-    buf_printf(out, "%s %s/_orrery/", method, client->prefix);
-    encoded_append(out, path);
-    if (query.len) {
-        BUF_APPEND(out, "?");
-        buf_append_slice(out, query);
-    }
-    buf_printf(out,
-               " HTTP/1.1\r\nHost: %s%s%s:%s\r\nConnection: close\r\nUser-Agent: orrery/%s\r\n",
-               six ? "[" : "", client->host, six ? "]" : "", client->port, ORRERY_VERSION);
-    authorization_append(client, method, path, out);
-    if (body.data)
-        buf_printf(out, "Content-Type: application/json\r\nContent-Length: %zu\r\n", body.len);
+    buf_printf(out, "%s ", request->method);
+    path_append(client, request, out);
+    buf_printf(out, " HTTP/1.1\r\nHost: %s%s%s:%s\r\nUser-Agent: orrery/%s\r\n", six ? "[" : "",
+               client->host, six ? "]" : "", client->port, ORRERY_VERSION);
+    BUF_APPEND(out, "x-ms-version: 2020-07-15\r\n");
+    authorization_append(client, request, out);
+    buf_append_slice(out, request->lines);
+    if (request->body.data)
+        buf_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n",
+                   request->content_type ? request->content_type : "application/json",
+                   request->body.len);
     BUF_APPEND(out, "\r\n");
-    buf_append_slice(out, body);
+    buf_append_slice(out, request->body);
 }
 
 static bool answer_wrong(struct error *err)
@@ -317,33 +347,71 @@ static bool answer_wrong(struct error *err)
                      "the answer is not one of an Orrery server: is the endpoint right?");
 }
 
-/* "HTTP/1.1 200 OK", headers, an empty line, the body up to the end. */
-static bool answer_split(struct slice text, uint64_t *ret_status, struct slice *ret_body,
-                         struct error *err)
+struct slice cli_answer_header(const struct cli_answer *answer, const char *name)
+{
+    struct slice head = answer->head, line, field, value;
+
+    while (slice_split(head, '\n', &line, &head)) {
+        if (!slice_split(line, ':', &field, &value) ||
+            !slice_equal_nocase(field, slice_of_text(name)))
+            continue;
+        return slice_trim(slice_first(value, value.len - (value.data[value.len - 1] == '\r')));
+    }
+    return SLICE_NONE;
+}
+
+/* Status line and headers, once they are there. *ret_length: of the body; SIZE_MAX: it goes on
+ * until the server closes. */
+static bool head_take(struct slice text, struct cli_answer *answer, size_t *ret_length,
+                      struct error *err)
 {
     const uint8_t *end = text.len ? memmem(text.data, text.len, "\r\n\r\n", 4) : NULL;
-    struct slice head, line, rest;
+    struct slice length;
+    uint64_t status, bytes;
 
-    if (!end || text.len < 12 || !slice_starts_with(text, SLICE("HTTP/1.")) ||
-        !slice_to_uint64(slice_of(text.data + 9, 3), ret_status))
+    answer->head = SLICE_NONE;
+    if (!end)
+        return true;
+    if (text.len < 12 || !slice_starts_with(text, SLICE("HTTP/1.")) ||
+        !slice_to_uint64(slice_of(text.data + 9, 3), &status))
         return answer_wrong(err);
-    head = slice_of(text.data, (size_t)(end - text.data) + 2);
-    *ret_body = slice_skip(text, head.len + 2);
-    while (slice_split(head, '\n', &line, &rest)) {
-        struct slice name, value;
-        uint64_t length;
-
-        head = rest;
-        if (!slice_split(line, ':', &name, &value))
-            continue;
-        if (slice_equal_nocase(name, SLICE("transfer-encoding")))
-            return answer_wrong(err);
-        value = slice_of(value.data, value.len - (value.len && value.data[value.len - 1] == '\r'));
-        if (slice_equal_nocase(name, SLICE("content-length")) &&
-            (!slice_to_uint64(slice_trim(value), &length) || length != ret_body->len))
-            return error_set(err, ERROR_SYSTEM, "the server's answer was cut off");
-    }
+    answer->status = (unsigned)status;
+    answer->head = slice_of(text.data, (size_t)(end - text.data) + 2);
+    length = cli_answer_header(answer, "content-length");
+    if (cli_answer_header(answer, "transfer-encoding").len ||
+        (length.len && (!slice_to_uint64(length, &bytes) || bytes > ANSWER_MAX)))
+        return answer_wrong(err);
+    *ret_length = length.len ? (size_t)bytes : status == 204 || status == 304 ? 0 : SIZE_MAX;
     return true;
+}
+
+/* Reads until the answer is whole. *ret_open: the connection is good for another request. */
+static bool answer_receive(struct cli_link *link, struct buf *reply, struct cli_answer *ret_answer,
+                           bool *ret_open, struct error *err)
+{
+    size_t length = 0;
+    bool end = false;
+
+    for (;;) {
+        if (!head_take(buf_slice(reply), ret_answer, &length, err))
+            return false;
+        if (ret_answer->head.data) {
+            ret_answer->text = slice_skip(buf_slice(reply), ret_answer->head.len + 2);
+            *ret_open =
+                !end && ret_answer->text.len == length &&
+                !slice_equal_nocase(cli_answer_header(ret_answer, "connection"), SLICE("close"));
+            if (ret_answer->text.len == length || (end && length == SIZE_MAX))
+                return true;
+            if (ret_answer->text.len > length)
+                return answer_wrong(err);
+        }
+        if (end)
+            return error_set(err, ERROR_SYSTEM, "%s",
+                             reply->len ? "the server's answer was cut off"
+                                        : "the server hung up without an answer");
+        if (!cli_link_read(link, reply, &end, err))
+            return false;
+    }
 }
 
 static bool document_of(struct slice text, struct arena *arena, struct slice *ret_document,
@@ -351,55 +419,84 @@ static bool document_of(struct slice text, struct arena *arena, struct slice *re
 {
     const struct document_limits limits = {.bytes_max = ANSWER_MAX};
     CLEANUP(buf_done) struct buf document;
+    struct document_value value;
 
     buf_init(&document, ANSWER_MAX);
     *ret_document = SLICE_NONE;
     if (text.len == 0)
         return true;
-    if (!document_json_read(text, &limits, &document, err))
+    if (!document_json_read_value(text, &limits, &document, &value, err) ||
+        (value.type != DOCUMENT_OBJECT && value.type != DOCUMENT_ARRAY))
         return answer_wrong(err);
-    *ret_document = arena_copy(arena, buf_slice(&document));
+    *ret_document = arena_copy(arena, value.document);
     return true;
 }
 
 /* The server's first line; what follows it is for whoever searches logs. */
-static bool refusal(uint64_t status, struct slice document, struct error *err)
+bool cli_answer_refused(const struct cli_answer *answer, struct error *err)
 {
     struct document_value message;
     struct slice text = SLICE("no reason given"), first, rest;
 
-    if (document.data && document_find(document, SLICE("message"), &message) &&
+    if (answer->document.data && document_find(answer->document, SLICE("message"), &message) &&
         message.type == DOCUMENT_STRING)
         text = message.text;
     if (slice_split(text, '\r', &first, &rest))
         text = first;
-    return error_set(err, status == 404 ? ERROR_NOT_FOUND : ERROR_FORBIDDEN,
+    return error_set(err, answer->status == 404 ? ERROR_NOT_FOUND : ERROR_FORBIDDEN,
                      "the server says: %.*s (%u)", (int)MIN(text.len, (size_t)190),
-                     (const char *)text.data, (unsigned)status);
+                     (const char *)text.data, answer->status);
+}
+
+static bool link_ready(struct cli_client *client, struct error *err)
+{
+    const struct cli_socket_target target = {client->host, client->port, client->tls, client->ca,
+                                             client->cancel};
+
+    if (client->link && cli_link_is_idle(client->link))
+        return true;
+    cli_link_close(TAKE(client->link));
+    return cli_link_open(&target, &client->link, err);
+}
+
+bool cli_client_send(struct cli_client *client, const struct cli_request *request,
+                     struct arena *arena, struct cli_answer *ret_answer, struct error *err)
+{
+    CLEANUP(buf_done) struct buf bytes, reply;
+    struct cli_answer answer = {0};
+    bool open = false, received;
+
+    buf_init(&bytes, BUF_DEFAULT_MAX);
+    buf_init(&reply, ANSWER_MAX);
+    request_make(client, request, &bytes);
+    if (buf_overflowed(&bytes))
+        return error_set(err, ERROR_TOO_LARGE, "the request is larger than %zu bytes", bytes.max);
+    if (!link_ready(client, err))
+        return false;
+    received = cli_link_write(client->link, buf_slice(&bytes), err) &&
+               answer_receive(client->link, &reply, &answer, &open, err);
+    if (!received || !open)
+        cli_link_close(TAKE(client->link));
+    if (!received || !document_of(answer.text, arena, &answer.document, err))
+        return false;
+    answer.head = arena_copy(arena, answer.head);
+    answer.text = arena_copy(arena, answer.text);
+    *ret_answer = answer;
+    return true;
 }
 
 bool cli_client_ask(struct cli_client *client, const char *method, struct slice path,
                     struct slice query, struct slice body, struct arena *arena,
                     struct cli_answer *ret_answer, struct error *err)
 {
-    CLEANUP(buf_done) struct buf request, reply;
+    const struct cli_request request = {
+        .method = method, .type = SLICE("_orrery"), .link = path, .query = query, .body = body};
     struct cli_answer answer;
-    struct slice text;
-    uint64_t status;
 
-    buf_init(&request, BUF_DEFAULT_MAX);
-    buf_init(&reply, ANSWER_MAX);
-    request_make(client, method, path, query, body, &request);
-    if (!cli_socket_exchange(
-            &(struct cli_socket_target){client->host, client->port, client->tls, client->ca},
-            buf_slice(&request), &reply, err) ||
-        !answer_split(buf_slice(&reply), &status, &text, err))
+    if (!cli_client_send(client, &request, arena, &answer, err))
         return false;
-    answer.text = arena_copy(arena, text);
-    if (!document_of(answer.text, arena, &answer.document, err))
-        return false;
-    if (status >= 400)
-        return refusal(status, answer.document, err);
+    if (answer.status >= 400)
+        return cli_answer_refused(&answer, err);
     *ret_answer = answer;
     return true;
 }
@@ -434,4 +531,14 @@ struct slice cli_answer_inside(struct slice document, const char *name)
                    (value.type == DOCUMENT_OBJECT || value.type == DOCUMENT_ARRAY)
                ? value.document
                : slice_of(empty, sizeof empty);
+}
+
+double cli_decimal(struct slice text)
+{
+    struct json_number number;
+    struct json_fault fault;
+
+    if (text.len == 0 || !json_number_read(text.data, text.data + text.len, &number, &fault))
+        return 0;
+    return number.type == DOCUMENT_DOUBLE ? number.real : (double)number.integer;
 }

@@ -1,8 +1,9 @@
-/* Client: asks the administration of a server (docs/admin.md) for the commands that need one.
+/* Client: asks a server for the commands that need one: its administration (docs/admin.md) and the
+ * NoSQL API.
  *
- * One connection for each request, http or https, blocking with a deadline. Certificates are
- * checked against the system's and against the file given with --ca, else the authority the server
- * keeps beside its data. */
+ * One connection, http or https, kept from request to request; blocking with a deadline.
+ * Certificates are checked against the system's and against the file given with --ca, else the
+ * authority the server keeps beside its data. */
 #pragma once
 
 #include "base/arena.h"
@@ -48,10 +49,38 @@ NODISCARD bool cli_client_new(const struct cli_client_options *options,
 void cli_client_free(struct cli_client *client); /* NULL is fine; cleanses the key */
 CLEANUP_FN(struct cli_client *, cli_client_free)
 
-struct cli_answer {
-    struct slice text;     /* the body */
-    struct slice document; /* the same as BSON; data NULL: there is no body */
+/* As soon as this descriptor can be read, a request that waits for its answer ends with
+ * ERROR_CANCELLED, and the server sees the client go. -1: nothing does, as at the start. */
+void cli_client_cancel_by(struct cli_client *client, int descriptor);
+
+struct cli_request {
+    const char *method;
+    struct slice type; /* of the resource, as it is signed: "docs" */
+    struct slice link; /* "dbs/shop/colls/orders", names as they are: percent-encoded here */
+    bool feed;         /* the path goes on with the type: .../docs */
+    struct slice query;
+    const char *content_type; /* of the body; NULL: application/json */
+    struct slice lines;       /* headers besides: "name: value\r\n" for each */
+    struct slice body;        /* data NULL: none */
 };
+
+struct cli_answer {
+    unsigned status;
+    struct slice head;     /* status line and headers */
+    struct slice text;     /* the body */
+    struct slice document; /* the same as BSON, object or array; data NULL: there is no body */
+};
+
+/* Any answer is one, whatever its status. ERROR_SYSTEM and others: there is none. */
+NODISCARD bool cli_client_send(struct cli_client *client, const struct cli_request *request,
+                               struct arena *arena, struct cli_answer *ret_answer,
+                               struct error *err);
+
+/* Makes an answer of 400 and above an error with the server's words. Returns false. */
+bool cli_answer_refused(const struct cli_answer *answer, struct error *err);
+
+/* The value of a header; empty: there is none. */
+struct slice cli_answer_header(const struct cli_answer *answer, const char *name);
 
 /* GET, POST or DELETE of "/_orrery/" + path, which is percent-encoded here but for its slashes;
  * query ("minutes=5") and body (JSON) may be absent. An answer of 400 and above is an error with
@@ -64,6 +93,9 @@ NODISCARD bool cli_client_ask(struct cli_client *client, const char *method, str
 struct slice cli_answer_text(struct slice document, const char *name);
 double cli_answer_number(struct slice document, const char *name);
 struct slice cli_answer_inside(struct slice document, const char *name);
+
+/* A number as headers have it, "2.83"; 0 for what is none. */
+double cli_decimal(struct slice text);
 
 /* "http://127.0.0.1:8081/tenant/": where the clients of an account connect. */
 struct slice cli_client_endpoint(const struct cli_client *client, struct slice account,

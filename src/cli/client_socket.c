@@ -8,26 +8,31 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { STEP_SECONDS_MAX = 30, READ_BYTES = 64 * 1024 };
+/* A page that sorts may take the server a minute. */
+enum { STEP_SECONDS_MAX = 90, READ_BYTES = 64 * 1024 };
 
-struct link {
+struct cli_link {
     int fd;
+    int cancel;
     SSL_CTX *context;
     SSL *ssl;
 };
 
-static void link_done(struct link *link)
+void cli_link_close(struct cli_link *link)
 {
+    if (!link)
+        return;
     SSL_free(link->ssl);
     SSL_CTX_free(link->context);
     if (link->fd >= 0)
         close(link->fd);
+    memory_free(link);
 }
-CLEANUP_VALUE_FN(struct link, link_done)
 
 /* --- Connecting ------------------------------------------------------------------------------ */
 
@@ -49,7 +54,7 @@ static int address_connect(const struct addrinfo *address)
     return -1;
 }
 
-static bool link_connect(struct link *link, const struct cli_socket_target *target,
+static bool link_connect(struct cli_link *link, const struct cli_socket_target *target,
                          struct error *err)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
@@ -72,7 +77,7 @@ static bool link_connect(struct link *link, const struct cli_socket_target *targ
     return true;
 }
 
-static bool tls_failed(const struct link *link, struct error *err)
+static bool tls_failed(const struct cli_link *link, struct error *err)
 {
     long verdict = link->ssl ? SSL_get_verify_result(link->ssl) : X509_V_OK;
     const char *reason = ERR_reason_error_string(ERR_peek_last_error());
@@ -85,7 +90,7 @@ static bool tls_failed(const struct link *link, struct error *err)
     return error_set(err, ERROR_SYSTEM, "TLS failed: %s", reason ? reason : "the server hung up");
 }
 
-static bool link_secure(struct link *link, const struct cli_socket_target *target,
+static bool link_secure(struct cli_link *link, const struct cli_socket_target *target,
                         struct error *err)
 {
     uint8_t address[16];
@@ -111,9 +116,30 @@ static bool link_secure(struct link *link, const struct cli_socket_target *targe
     return true;
 }
 
+bool cli_link_open(const struct cli_socket_target *target, struct cli_link **ret_link,
+                   struct error *err)
+{
+    CLEANUP(cli_link_close) struct cli_link *link = MEMORY_NEW(struct cli_link);
+
+    link->fd = -1;
+    link->cancel = target->cancel;
+    if (!link_connect(link, target, err) || (target->tls && !link_secure(link, target, err)))
+        return false;
+    *ret_link = TAKE(link);
+    return true;
+}
+
 /* --- Talking --------------------------------------------------------------------------------- */
 
-static bool link_write(struct link *link, struct slice bytes, struct error *err)
+bool cli_link_is_idle(struct cli_link *link)
+{
+    struct pollfd wait = {.fd = link->fd, .events = POLLIN};
+
+    /* Nothing was asked, so whatever there is to read is the end. */
+    return poll(&wait, 1, 0) == 0;
+}
+
+bool cli_link_write(struct cli_link *link, struct slice bytes, struct error *err)
 {
     while (bytes.len) {
         size_t written = 0;
@@ -135,8 +161,29 @@ static bool link_write(struct link *link, struct slice bytes, struct error *err)
     return true;
 }
 
+static bool link_wait(struct cli_link *link, struct error *err)
+{
+    struct pollfd wait[] = {{.fd = link->fd, .events = POLLIN},
+                            {.fd = link->cancel, .events = POLLIN}};
+    int count;
+
+    if (link->ssl && SSL_pending(link->ssl) > 0)
+        return true;
+    do
+        count = poll(wait, ARRAY_LEN(wait), STEP_SECONDS_MAX * 1000);
+    while (count < 0 && errno == EINTR);
+    if (count < 0)
+        return error_set_errno(err, ERROR_SYSTEM, "the answer cannot be waited for");
+    if (count == 0)
+        return error_set(err, ERROR_TIMED_OUT, "the server did not answer within %d seconds",
+                         STEP_SECONDS_MAX);
+    if (wait[1].revents)
+        return error_set(err, ERROR_CANCELLED, "cancelled");
+    return true;
+}
+
 /* 0: the end; -1: failed. */
-static ssize_t link_read(struct link *link, uint8_t *to, size_t size)
+static ssize_t link_receive(struct cli_link *link, uint8_t *to, size_t size)
 {
     size_t got = 0;
     ssize_t count;
@@ -152,30 +199,18 @@ static ssize_t link_read(struct link *link, uint8_t *to, size_t size)
     return count;
 }
 
-static bool link_read_all(struct link *link, struct buf *reply, struct error *err)
+bool cli_link_read(struct cli_link *link, struct buf *reply, bool *ret_end, struct error *err)
 {
-    uint8_t *bytes = memory_alloc(READ_BYTES);
     ssize_t count;
 
-    while ((count = link_read(link, bytes, READ_BYTES)) > 0)
-        buf_append(reply, bytes, (size_t)count);
-    memory_free(bytes);
-    if (buf_overflowed(reply))
+    if (!buf_reserve(reply, READ_BYTES))
         return error_set(err, ERROR_TOO_LARGE, "the answer is larger than %zu bytes", reply->max);
-    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-        return error_set(err, ERROR_TIMED_OUT, "the server did not answer within %d seconds",
-                         STEP_SECONDS_MAX);
+    if (!link_wait(link, err))
+        return false;
+    count = link_receive(link, reply->data + reply->len, READ_BYTES);
     /* A length in the answer tells whether it is whole, however the connection ended. */
-    if (count < 0 && reply->len == 0)
-        return error_set(err, ERROR_SYSTEM, "the server hung up without an answer");
+    *ret_end = count <= 0;
+    if (count > 0)
+        reply->len += (size_t)count;
     return true;
-}
-
-bool cli_socket_exchange(const struct cli_socket_target *target, struct slice request,
-                         struct buf *reply, struct error *err)
-{
-    CLEANUP(link_done) struct link link = {.fd = -1};
-
-    return link_connect(&link, target, err) && (!target->tls || link_secure(&link, target, err)) &&
-           link_write(&link, request, err) && link_read_all(&link, reply, err);
 }

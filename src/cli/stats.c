@@ -2,7 +2,7 @@
 #include "cli/cli.h"
 
 #include "cli/client.h"
-#include "cli/table.h"
+#include "cli/stats.h"
 #include "document/json.h"
 
 enum { OPTION_KEYS = 'k', OPTION_MINUTES = 'm', WORDS_MAX = 2, MINUTES_MAX = 60 };
@@ -91,11 +91,11 @@ static void containers_add(struct cli_table *table, struct slice database, struc
         cli_table_text(table, SLICE("-"));
 }
 
-static int account_print(struct stats_command *command, struct slice document)
+struct cli_table *cli_stats_account(struct slice document, struct arena *arena)
 {
     static const char *const headings[] = {"DATABASE", "CONTAINER",  ">PARTITIONS",
                                            ">RU/S",    "THROUGHPUT", NULL};
-    struct cli_table *table = cli_table_new(command->arena, headings);
+    struct cli_table *table = cli_table_new(arena, headings);
     struct document_iter iter;
 
     document_iter_init(&iter, cli_answer_inside(document, "databases"));
@@ -103,8 +103,7 @@ static int account_print(struct stats_command *command, struct slice document)
         if (iter.value.type == DOCUMENT_OBJECT)
             containers_add(table, cli_answer_text(iter.value.document, "id"),
                            cli_answer_inside(iter.value.document, "containers"));
-    cli_table_print(table);
-    return CLI_OK;
+    return table;
 }
 
 /* --- A database ------------------------------------------------------------------------------ */
@@ -170,12 +169,12 @@ static int database_print(struct stats_command *command, struct slice document)
 
 /* --- A container ----------------------------------------------------------------------------- */
 
-static int container_print(struct stats_command *command, struct slice document)
+struct cli_table *cli_stats_container(struct slice document, struct arena *arena)
 {
     static const char *const headings[] = {"PARTITION",  "FROM",      "TO",         "NODE",
                                            ">ITEMS",     ">SIZE",     ">SHARE %",   ">RU/S",
                                            ">RU (HOUR)", ">REQUESTS", ">THROTTLED", NULL};
-    struct cli_table *table = cli_table_new(command->arena, headings);
+    struct cli_table *table = cli_table_new(arena, headings);
     struct document_iter iter;
 
     document_iter_init(&iter, cli_answer_inside(document, "partitions"));
@@ -197,8 +196,7 @@ static int container_print(struct stats_command *command, struct slice document)
         cli_table_number(table, cli_answer_number(hour, "requests"), 0);
         cli_table_number(table, cli_answer_number(hour, "throttled"), 0);
     }
-    cli_table_print(table);
-    return CLI_OK;
+    return table;
 }
 
 static struct slice key_text(struct stats_command *command, struct slice key)
@@ -258,10 +256,11 @@ static int stats_run(struct stats_command *command)
         printf("%.*s\n", SLICE_ARG(answer.text));
         return CLI_OK;
     }
-    if (command->word_count == 0)
-        return account_print(command, answer.document);
-    return command->keys ? keys_print(command, answer.document)
-                         : container_print(command, answer.document);
+    if (command->keys)
+        return keys_print(command, answer.document);
+    cli_table_print(command->word_count ? cli_stats_container(answer.document, command->arena)
+                                        : cli_stats_account(answer.document, command->arena));
+    return CLI_OK;
 }
 
 int cli_stats(int argc, char **argv)

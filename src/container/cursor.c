@@ -10,7 +10,11 @@
 #include "partition/counters.h"
 #include "partition/layout.h"
 
-enum { STEPS_BEFORE_SEEK = 8, NUMBER_SIZE = 8 };
+enum {
+    STEPS_BEFORE_SEEK = 8,
+    NUMBER_SIZE = 8,
+    KEPT_BYTES_MAX = 32 * 1024 * 1024, /* half of what an engine's cache has by default */
+};
 
 struct cursor {
     struct cursor_request request;
@@ -22,6 +26,8 @@ struct cursor {
     struct buf place; /* not to be given again: cursor_seek_behind */
     struct buf key;   /* of the present hit */
     bool at_place;
+    bool pending; /* entry was read and not given yet */
+    struct engine_entry entry;
 };
 
 /* --- The view -------------------------------------------------------------------------------- */
@@ -160,11 +166,26 @@ static struct engine_range cursor_bounds(const struct cursor_request *request, s
                       request->ranges[request->range_count - 1].max)};
 }
 
+/* A walk over all items of a large partition would push everything else out of the cache, and
+ * find nothing there the next time. */
+static bool reach_choose(const struct view *view, const struct cursor_request *request,
+                         enum engine_reach *ret_reach, struct error *err)
+{
+    uint64_t items, bytes = 0;
+
+    if (request->kind == CURSOR_KEYS && !request->logical.len &&
+        !view_count(view, SLICE_NONE, &items, &bytes, err))
+        return false;
+    *ret_reach = bytes > KEPT_BYTES_MAX ? ENGINE_READ_ONCE : ENGINE_READ_ANY;
+    return true;
+}
+
 bool cursor_open(const struct view *view, const struct cursor_request *request,
                  struct cursor **ret_cursor, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     CLEANUP(cursor_free) struct cursor *cursor = MEMORY_NEW(struct cursor);
+    enum engine_reach reach;
 
     assert(!request->backwards || request->kind == CURSOR_INDEX);
     cursor->request = *request;
@@ -173,8 +194,9 @@ bool cursor_open(const struct view *view, const struct cursor_request *request,
     buf_init(&cursor->key, BUF_DEFAULT_MAX);
     if (request->kind == CURSOR_INDEX && request->backwards)
         cursor->range = request->range_count - 1;
-    if (!engine_iterator_new(view->scope.engine, view->snapshot, view->scope.partition,
-                             cursor_bounds(request, arena), request->backwards, ENGINE_READ_ANY,
+    if (!reach_choose(view, request, &reach, err) ||
+        !engine_iterator_new(view->scope.engine, view->snapshot, view->scope.partition,
+                             cursor_bounds(request, arena), request->backwards, reach,
                              &cursor->iterator, err))
         return false;
     *ret_cursor = TAKE(cursor);
@@ -217,6 +239,7 @@ bool cursor_seek_behind(struct cursor *cursor, struct slice value, struct slice 
         buf_append_be64(place, number);
     }
     cursor->at_place = true;
+    cursor->pending = false;
     return engine_iterator_seek(cursor->iterator, buf_slice(place), err);
 }
 
@@ -396,8 +419,12 @@ bool cursor_next(struct cursor *cursor, struct cursor_hit *ret_hit, bool *ret_mo
     enum verdict verdict = PASSED;
 
     while (verdict == PASSED) {
-        if (!engine_iterator_next(cursor->iterator, &entry, err))
+        if (UNLIKELY(cursor->pending)) {
+            cursor->pending = false;
+            entry = cursor->entry;
+        } else if (!engine_iterator_next(cursor->iterator, &entry, err)) {
             return false;
+        }
         if (entry.found != ENGINE_FOUND)
             break;
         if (UNLIKELY(cursor->at_place)) {
@@ -413,4 +440,59 @@ bool cursor_next(struct cursor *cursor, struct cursor_hit *ret_hit, bool *ret_mo
     if (*ret_more)
         cursor->passed = 0;
     return true;
+}
+
+/* --- Counting -------------------------------------------------------------------------------- */
+
+static bool is_whole(const struct cursor_request *request)
+{
+    return request->kind == CURSOR_INDEX && request->range_count == 1 && !request->logical.len &&
+           !request->routing_min.data && !request->routing_max.data;
+}
+
+/* Takes the entry apart that is kept in key. */
+static bool last_decode(const struct cursor *cursor, struct cursor_hit *hit, struct error *err)
+{
+    struct slice bytes = slice_skip(buf_slice(&cursor->key), 1 + cursor->request.path.len);
+    size_t length;
+
+    if (!values_length(&cursor->request, bytes, &length, err))
+        return false;
+    if (bytes.len < length + NUMBER_SIZE)
+        return error_set(err, ERROR_STORE_CORRUPT, "an index entry is cut short");
+    *hit = (struct cursor_hit){.value = slice_first(bytes, length),
+                               .routing =
+                                   slice_of(bytes.data + length, bytes.len - length - NUMBER_SIZE),
+                               .number = bytes_get_be64(bytes.data + bytes.len - NUMBER_SIZE)};
+    return true;
+}
+
+/* The bounds of the engine's iterator are those of the range, and no value is the beginning of
+ * another, so that nothing of an entry need be looked at but its first bytes. */
+bool cursor_pass(struct cursor *cursor, struct slice value, uint64_t max,
+                 struct cursor_hit *ret_last, uint64_t *ret_count, struct error *err)
+{
+    size_t before = 1 + cursor->request.path.len;
+    uint64_t count = 0;
+
+    *ret_count = 0;
+    if (!is_whole(&cursor->request) || cursor->pending || cursor->at_place)
+        return true;
+    while (count < max) {
+        struct engine_entry *entry = &cursor->entry;
+
+        if (!engine_iterator_next(cursor->iterator, entry, err))
+            return false;
+        if (entry->found != ENGINE_FOUND ||
+            (value.data && !slice_starts_with(slice_skip(entry->key, before), value))) {
+            cursor->pending = true;
+            break;
+        }
+        buf_clear(&cursor->key);
+        buf_append_slice(&cursor->key, entry->key);
+        count++;
+    }
+    cursor->entries += count;
+    *ret_count = count;
+    return !count || last_decode(cursor, ret_last, err);
 }

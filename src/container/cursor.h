@@ -96,6 +96,13 @@ NODISCARD bool cursor_seek_behind(struct cursor *cursor, struct slice value, str
 NODISCARD bool cursor_next(struct cursor *cursor, struct cursor_hit *ret_hit, bool *ret_more,
                            struct error *err);
 
+/* Passes over the entries behind the last hit, as long as they have this value (data NULL: any),
+ * and no more than max. *ret_last: the last of them, without its item key; good until the next
+ * call. For those who only count. None are passed over where entries must be looked at one by one:
+ * in several ranges, of a part of the routing keys, or not of an index. */
+NODISCARD bool cursor_pass(struct cursor *cursor, struct slice value, uint64_t max,
+                           struct cursor_hit *ret_last, uint64_t *ret_count, struct error *err);
+
 /* Entries walked so far, those passed over included. */
 uint64_t cursor_entries(const struct cursor *cursor);
 

@@ -18,4 +18,5 @@ struct front_services {
     struct net_workers *workers;
     struct log *log;
     uint32_t burst_seconds; /* for container_meters_apply */
+    size_t query_threads;   /* that may share the work of one query */
 };

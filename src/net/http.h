@@ -72,8 +72,8 @@ void net_http_defer(struct net_http_request *request);
  * deferred requests, from any thread. */
 bool net_http_cancelled(const struct net_http_request *request);
 
-/* The same as a flag, for who looks often; good until the answer is given. */
-const atomic_bool *net_http_cancelled_flag(const struct net_http_request *request);
+/* The same as a flag to look at, for work that runs long. Good until the answer is given. */
+const atomic_bool *net_http_cancel_flag(const struct net_http_request *request);
 
 /* Answers 101 with these header lines and hands the connection to another protocol (WebSocket).
  * In the handler only. False, and not answered: the client sent requests before this one that still

@@ -324,6 +324,16 @@ static bool choose_unordered(struct choosing *c, const struct query_access_wish 
     return access->kind != QUERY_ACCESS_SCAN || !wish->cover || cover_find(c, wish->cover, access);
 }
 
+/* Does the filter say more than the index of the order knows? Otherwise there is nothing to weigh.
+ */
+static bool others_help(const struct choosing *c, const struct query_index_use *use)
+{
+    for (size_t i = 0; i < c->uses.count; i++)
+        if (c->uses.list[i].conjuncts & ~use->conjuncts)
+            return true;
+    return false;
+}
+
 static bool choose_ordered(struct choosing *c, const struct query_access_wish *wish,
                            struct query_access *access)
 {
@@ -334,7 +344,8 @@ static bool choose_ordered(struct choosing *c, const struct query_access_wish *w
     point_find(c, access);
     if (access->kind == QUERY_ACCESS_POINT)
         return true;
-    if (!order_find(c, wish, use, &backwards, &found) || !best_find(c, true, &best))
+    if (!order_find(c, wish, use, &backwards, &found) ||
+        !best_find(c, !found || others_help(c, use), &best))
         return false;
     if (found &&
         !(best && best->estimate < QUERY_ESTIMATE_MAX && (best->conjuncts & ~use->conjuncts))) {
@@ -474,6 +485,19 @@ static bool is_exact(const struct choosing *c, const struct query_access *access
     return (known & all) == all;
 }
 
+/* For explanations: what the choice did not need to know. */
+static bool index_count(struct choosing *c, struct query_access *access)
+{
+    struct query_index_use *use;
+
+    if (!access->index || access->index->estimate)
+        return true;
+    use = ARENA_NEW(c->arena, struct query_index_use);
+    *use = *access->index;
+    access->index = use;
+    return use_estimate(c, use);
+}
+
 bool query_access_choose(const struct query_plan *plan, struct query_spans *spans,
                          const struct query_access_wish *wish, struct arena *arena,
                          struct query_access *ret_access, struct error *err)
@@ -499,6 +523,8 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
         return false;
     advice_find(&c, &access);
     targets_value(&c, &access);
+    if (wish->counted && !index_count(&c, &access))
+        return false;
     access.exact = is_exact(&c, &access);
     access.weighed = c.uses.list;
     access.weighed_count = c.uses.count;

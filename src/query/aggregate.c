@@ -166,6 +166,25 @@ bool query_aggregate_add(struct query_aggregate *state, const struct document_va
     }
 }
 
+bool query_aggregate_add_times(struct query_aggregate *state, const struct document_value *value,
+                               uint64_t times, struct error *err)
+{
+    uint64_t before = state->count;
+
+    if (times == 0)
+        return true;
+    if (!query_aggregate_add(state, value, err))
+        return false;
+    if (state->kind == QUERY_SUM || state->kind == QUERY_AVG || state->kind == QUERY_MAKE_LIST) {
+        while (--times)
+            if (!query_aggregate_add(state, value, err))
+                return false;
+    } else if (state->count > before) { /* nothing else of the others knows how often */
+        state->count += times - 1;
+    }
+    return true;
+}
+
 /* Adds all elements of an array, as another state has collected them. */
 static bool elements_add(struct query_aggregate *state, struct slice array, struct error *err)
 {

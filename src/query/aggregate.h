@@ -51,6 +51,11 @@ CLEANUP_VALUE_FN(struct query_aggregate, query_aggregate_done)
 NODISCARD bool query_aggregate_add(struct query_aggregate *state,
                                    const struct document_value *value, struct error *err);
 
+/* The same value so many times. */
+NODISCARD bool query_aggregate_add_times(struct query_aggregate *state,
+                                         const struct document_value *value, uint64_t times,
+                                         struct error *err);
+
 /* Takes in what another state of the same kind has seen; of lists, that comes after. */
 NODISCARD bool query_aggregate_merge(struct query_aggregate *state,
                                      const struct query_aggregate *other, struct error *err);

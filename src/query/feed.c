@@ -11,6 +11,7 @@ enum {
     BATCH_MAX = 128,
     BATCH_FIRST = 16,
     BATCH_BYTES = 4 * 1024 * 1024, /* of items held at once, about */
+    RUN_MAX = 1024,                /* so that limits are looked at now and then */
 };
 
 struct query_feed {
@@ -27,6 +28,7 @@ struct query_feed {
     struct arena *arena; /* of the batch */
     struct query_hit *batch;
     size_t batch_count, batch_at, batch_size;
+    uint64_t passed; /* hits that the present one stands for besides itself */
     struct query_feed_times times;
 };
 
@@ -273,6 +275,7 @@ static void hit_of(const struct query_feed *feed, const struct query_stream *str
     *hit = (struct query_hit){.place = stream->place,
                               .window = feed->window,
                               .span = stream->span,
+                              .times = 1 + feed->passed,
                               .item = {.key = stream->key}};
     if (feed->how.by_key || !stream->cursor)
         hit->item = stream->item;
@@ -405,6 +408,15 @@ static void hit_charge(struct query_feed *feed, const struct query_hit *hit)
     cost->loaded_bytes += hit->item.document.len;
 }
 
+/* Goes on to the last of the hits that can be given as one. */
+static bool run_pass(struct query_feed *feed, struct error *err)
+{
+    feed->passed = 0;
+    return feed->options.runs == QUERY_RUNS_NONE || feed->stream_count != 1 ||
+           query_stream_pass(&feed->how, feed->streams[0], feed->options.runs == QUERY_RUNS_ANY,
+                             RUN_MAX - 1, &feed->passed, err);
+}
+
 /* A hit that brings its item, or none, straight from its stream. */
 static bool direct_next(struct query_feed *feed, struct query_hit *ret_hit, bool *ret_more,
                         struct error *err)
@@ -418,6 +430,8 @@ static bool direct_next(struct query_feed *feed, struct query_hit *ret_hit, bool
         return false;
     *ret_more = feed->stream_count > 0;
     if (*ret_more) {
+        if (!run_pass(feed, err))
+            return false;
         hit_of(feed, feed->streams[0], ret_hit);
         feed->batch_at = 1; /* to be left behind by the next call */
         hit_charge(feed, ret_hit);

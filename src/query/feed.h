@@ -14,10 +14,18 @@ enum query_feed_order {
     QUERY_FEED_ANY,     /* window by window, in whatever order is cheapest */
 };
 
+/* Hits that may be given as one, where nothing is loaded. */
+enum query_feed_runs {
+    QUERY_RUNS_NONE,
+    QUERY_RUNS_EQUAL, /* with the same value in the index */
+    QUERY_RUNS_ANY,   /* whatever they are: they are only counted */
+};
+
 struct query_feed_options {
     enum query_feed_order order;
-    bool resumed;         /* pages before have read from the same partitions */
-    bool load;            /* items are wanted, not only that they are there */
+    bool resumed; /* pages before have read from the same partitions */
+    bool load;    /* items are wanted, not only that they are there */
+    enum query_feed_runs runs;
     uint64_t first_batch; /* about how many items will be wanted; 0: not known */
     bool timed;
 };
@@ -26,6 +34,7 @@ struct query_hit {
     struct query_place place;
     struct partition_range window;
     size_t span;
+    uint64_t times;   /* for how many it stands: place is that of the last */
     struct item item; /* document.data NULL: not loaded */
 };
 

@@ -90,11 +90,11 @@ static bool aggregate_take(struct query_run_state *run, bool *ret_stop UNUSED, s
         struct document_value value;
 
         if (a->counts) {
-            a->states[i].count++;
+            a->states[i].count += run->hit->times;
             continue;
         }
         if (!query_evaluate(run->plan->query.aggregates[i].argument, &run->context, &value, err) ||
-            !query_aggregate_add(&a->states[i], &value, err))
+            !query_aggregate_add_times(&a->states[i], &value, run->hit->times, err))
             return false;
     }
     return true;
@@ -513,6 +513,7 @@ static bool access_choose(struct query_run_state *run, struct error *err)
         .resumed = run->from.begun && (streams || run->mode == QUERY_MODE_AGGREGATE) &&
                    run->from.access != SORTED_SCAN_MARK,
         .mark = run->from.access,
+        .counted = run->request->explain,
         .ties_fixed = run->from.begun,
         .ties_backwards = run->from.ties_backwards,
     };
@@ -546,6 +547,24 @@ static bool access_choose(struct query_run_state *run, struct error *err)
     return true;
 }
 
+/* May hits be taken several at once? Not where rows are given one by one, or differ by chance. */
+static enum query_feed_runs runs_of(const struct query_run_state *run)
+{
+    const struct query_subquery *query = &run->plan->query;
+
+    if (only_counts(run))
+        return QUERY_RUNS_ANY;
+    if (!run->covered || run->mode == QUERY_MODE_STREAM || run->mode == QUERY_MODE_SORT)
+        return QUERY_RUNS_NONE;
+    for (size_t i = 0; i < query->aggregate_count; i++)
+        if (query->aggregates[i].argument->stability == QUERY_UNSTABLE)
+            return QUERY_RUNS_NONE;
+    for (size_t i = 0; i < query->key_count; i++)
+        if (query->keys[i].expression->stability == QUERY_UNSTABLE)
+            return QUERY_RUNS_NONE;
+    return query->select->stability == QUERY_UNSTABLE ? QUERY_RUNS_NONE : QUERY_RUNS_EQUAL;
+}
+
 static void feed_open(struct query_run_state *run)
 {
     const struct query_page_limits *limits = &run->request->limits;
@@ -564,6 +583,9 @@ static void feed_open(struct query_run_state *run)
         options.load = false;
     if (only_counts(run))
         options.load = run->request->space->definition->default_ttl != 0;
+    options.runs = runs_of(run);
+    run->feed_loads = options.load;
+    run->feed_runs = options.runs;
     if (streams && (!run->plan->query.filter || run->access.exact)) {
         options.first_batch = limits->rows_max ? limits->rows_max : 100;
         options.first_batch = MIN(options.first_batch, run->at.limit);

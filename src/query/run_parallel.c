@@ -80,14 +80,16 @@ static void part_open(struct part *part, const struct query_run_state *run,
                       struct partition_range range, const struct query_taking *taking,
                       size_t part_count)
 {
-    struct query_feed_options options = {
-        .order = QUERY_FEED_ANY, .load = run->feed_loads, .timed = run->request->timed};
+    struct query_feed_options options = {.order = QUERY_FEED_ANY,
+                                         .load = run->feed_loads,
+                                         .runs = run->feed_runs,
+                                         .timed = run->request->timed};
     struct query_position nowhere = {0};
 
     part->arena = arena_new();
     part->run = *run;
     part->run.arena = part->arena;
-    part->run.hits = 0;
+    part->run.hits = part->run.looked_at = part->run.matched = 0;
     query_run_context_init(&part->run);
     part->run.context.now_ticks = run->context.now_ticks;
     buf_init(&part->run.place_bytes, BUF_DEFAULT_MAX);
@@ -149,6 +151,7 @@ static bool parts_merge(struct query_run_state *run, struct parts *parts, struct
             return false;
         }
         run->hits += part->run.hits;
+        run->matched += part->run.matched;
         run->context.work += part->run.context.work;
         if (!parts->taking->merge(run->taking, part->run.taking, err))
             return false;

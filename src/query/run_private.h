@@ -29,7 +29,8 @@ struct query_run_state {
     struct query_cover cover;
     bool covered;         /* hits are not loaded: entries stand for items */
     uint64_t items_count; /* of the targets, where cover.counts_missing */
-    bool feed_loads;
+    bool feed_loads;      /* options of the feed, for the feeds of parts */
+    enum query_feed_runs feed_runs;
     struct query_feed *feed; /* owned */
     const struct slice *documents;
     size_t document_count, document_at;
@@ -56,8 +57,10 @@ struct query_run_state {
     bool full;                /* the page is */
     bool finished;            /* there will be no more rows: the limit is reached */
     bool held;                /* a budget ended the page */
+    uint64_t hits, looked_at; /* hits at the last look at clock and charge */
+    uint64_t matched;         /* hits that the filter accepted */
+    uint64_t output_ns;
     uint64_t spilled_bytes;
-    uint64_t hits, output_ns;
 };
 
 /* Called for each row of each hit that the filter accepts; sets stop in *ret_stop. */

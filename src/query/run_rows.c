@@ -20,6 +20,7 @@ static void document_next(struct query_run_state *run, struct query_hit *hit, bo
     if (!*ret_more)
         return;
     *hit = (struct query_hit){.place = {.number = run->document_at + 1},
+                              .times = 1,
                               .item = {.document = run->documents[run->document_at]}};
     run->document_at++;
 }
@@ -28,7 +29,7 @@ static bool hit_next(struct query_run_state *run, struct query_hit *hit, bool *r
                      struct error *err)
 {
     if (run->plan->constant) {
-        *hit = (struct query_hit){.place = {.number = 1}};
+        *hit = (struct query_hit){.place = {.number = 1}, .times = 1};
         *ret_more = !run->single_given;
         run->single_given = true;
         return true;
@@ -107,22 +108,28 @@ static bool hit_take(struct query_run_state *run, query_row_taker taker, bool *r
     if (!run->repeated)
         item_bind(run, run->hit);
     run->row = 0;
-    if (run->plan->query.source_count)
-        return joined_rows_take(run, taker, ret_stop, err);
+    if (run->plan->query.source_count) {
+        bool taken = joined_rows_take(run, taker, ret_stop, err);
+
+        run->matched += run->row > 0;
+        return taken;
+    }
     if (run->plan->query.filter && !run->access.exact &&
         !query_holds(run->plan->query.filter, &run->context, &holds, err))
         return false;
     run->row = 1;
+    run->matched += holds;
     return !holds || taker(run, ret_stop, err);
 }
 
 /* Has the page taken long enough, or cost enough? */
-static bool is_time_to_pause(const struct query_run_state *run)
+static bool is_time_to_pause(struct query_run_state *run)
 {
     const struct query_page_limits *limits = &run->request->limits;
 
-    if (run->hits % HITS_BETWEEN_LOOKS)
+    if (run->hits - run->looked_at < HITS_BETWEEN_LOOKS)
         return false;
+    run->looked_at = run->hits;
     return (limits->pause_ms && clock_read_monotonic_ms(run->context.clock) >= limits->pause_ms) ||
            (limits->cru_max && run->spans.list &&
             query_spans_charge(&run->spans) >= limits->cru_max);
@@ -165,13 +172,13 @@ bool query_rows_take(struct query_run_state *run, query_row_taker taker, bool ma
         if (run->covered && !run->repeated && !cover_bind(run, &hit, err))
             return false;
         run->hit = &hit;
-        if (!query_work(&run->context, 4, err) || !hit_take(run, taker, &stop, err))
+        if (!query_work(&run->context, 4 * hit.times, err) || !hit_take(run, taker, &stop, err))
             return false;
         if (stop)
             return true;
         hit.place.rows = 0;
         query_place_keep(run, &hit.place, hit.window);
-        run->hits++;
+        run->hits += hit.times;
         /* A cut key is no place to go on from in a scan by key. */
         if (may_pause && is_time_to_pause(run) && hit.place.key.len < QUERY_PLACE_KEY_MAX)
             return true;

@@ -110,7 +110,7 @@ static bool group_add(struct query_run_state *run, struct error *err)
         struct document_value value;
 
         if (!query_evaluate(run->plan->query.aggregates[i].argument, &run->context, &value, err) ||
-            !query_spool_feed(s->spool, row, i, &value, err))
+            !query_spool_feed(s->spool, row, i, &value, run->hit->times, err))
             return false;
     }
     return true;
@@ -327,23 +327,20 @@ static bool groups_to_rows(struct query_run_state *run, struct spooling *s, stru
 }
 
 /* The index of the group key has no entries of items without it. They make one group. */
-static bool missing_add(struct query_run_state *run, struct spooling *s, struct error *err)
+static bool missing_add(struct query_run_state *run, struct error *err)
 {
     uint64_t missing = run->items_count > run->hits ? run->items_count - run->hits : 0;
-    struct query_spool_row *row;
+    struct query_hit hit = {.times = missing};
+    bool stop = false, taken;
 
     if (!missing)
         return true;
     query_row_bind_missing(run);
     run->repeated = false;
-    if (!group_add(run, err))
-        return false;
-    row = query_spool_find(s->spool, buf_slice(&s->identity));
-    for (size_t i = 0; row && i < run->plan->query.aggregate_count; i++) {
-        if (query_is_constant(run->plan->query.aggregates[i].argument))
-            row->states[i].count += missing - 1;
-    }
-    return true;
+    run->hit = &hit;
+    taken = group_take(run, &stop, err);
+    run->hit = NULL;
+    return taken;
 }
 
 /* --- In parts --------------------------------------------------------------------------------- */
@@ -397,7 +394,7 @@ static bool spool_fill(struct query_run_state *run, struct spooling *s, struct e
     if (!ended) /* without all rows nothing can be said of the first */
         return error_set(err, ERROR_TOO_MANY_REQUESTS,
                          "the throughput of a partition that the query needs is used up");
-    if (run->covered && run->cover.counts_missing && !missing_add(run, s, err))
+    if (run->covered && run->cover.counts_missing && !missing_add(run, err))
         return false;
     run->at = at;
     if (!query_spool_finish(s->spool, err))

@@ -371,12 +371,12 @@ bool query_spool_move(struct query_spool *spool, struct query_spool_row *row,
 }
 
 bool query_spool_feed(struct query_spool *spool, struct query_spool_row *row, size_t state,
-                      const struct document_value *value, struct error *err)
+                      const struct document_value *value, uint64_t times, struct error *err)
 {
     struct query_aggregate *aggregate = &row->states[state];
     size_t before = query_aggregate_bytes(aggregate), after;
 
-    if (!query_aggregate_add(aggregate, value, err))
+    if (!query_aggregate_add_times(aggregate, value, times, err))
         return false;
     after = query_aggregate_bytes(aggregate);
     row->bytes = row->bytes - before + after;

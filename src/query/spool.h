@@ -61,9 +61,9 @@ NODISCARD bool query_spool_move(struct query_spool *spool, struct query_spool_ro
                                 const struct query_place *place, const struct document_value *value,
                                 bool done, struct error *err);
 
-/* Adds a value to a state of a row. */
+/* Adds a value to a state of a row, so many times. */
 NODISCARD bool query_spool_feed(struct query_spool *spool, struct query_spool_row *row,
-                                size_t state, const struct document_value *value,
+                                size_t state, const struct document_value *value, uint64_t times,
                                 struct error *err);
 
 /* Makes room if the states have grown beyond the memory. *ret_moved: rows that were found or added

@@ -166,6 +166,24 @@ bool query_stream_next(const struct query_streaming *how, struct query_stream *s
     return true;
 }
 
+bool query_stream_pass(const struct query_streaming *how, struct query_stream *stream,
+                       bool any_value, uint64_t max, uint64_t *ret_count, struct error *err)
+{
+    struct cursor_hit last;
+
+    *ret_count = 0;
+    if (!stream->cursor || stream->second || how->access->backwards ||
+        stream->place.key.len >= INDEX_VALUE_MAX)
+        return true;
+    if (!cursor_pass(stream->cursor, any_value ? SLICE_NONE : stream->place.key, max, &last,
+                     ret_count, err))
+        return false;
+    if (*ret_count)
+        place_set(how, stream, &last);
+    entries_count(how, stream);
+    return true;
+}
+
 /* Where the cursor has to begin for the position. */
 static bool stream_seek(const struct query_streaming *how, struct query_stream *stream,
                         struct error *err)

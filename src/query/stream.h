@@ -38,6 +38,13 @@ NODISCARD bool query_stream_open(const struct query_streaming *how, struct query
                                  struct error *err);
 void query_stream_free(struct query_stream *stream);
 
+/* Passes over hits behind the present one, up to max, whose value is its own, or any; the last of
+ * them becomes the present one, without its key. *ret_count: how many; 0 where that is not to be
+ * had. */
+NODISCARD bool query_stream_pass(const struct query_streaming *how, struct query_stream *stream,
+                                 bool any_value, uint64_t max, uint64_t *ret_count,
+                                 struct error *err);
+
 /* Goes on to the next hit. */
 NODISCARD bool query_stream_next(const struct query_streaming *how, struct query_stream *stream,
                                  struct error *err);

@@ -199,6 +199,8 @@ static struct rest *rest_make(struct server *server)
 
     spill_directory_find(server, directory, sizeof directory);
     options.queries = query_limits(settings, directory);
+    options.services.query_threads =
+        settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
     static_assert((int)REST_SEAL_BYTES == (int)KEYS_SEAL_BYTES, "one seal");
     memcpy(options.seal, server->keys.seal, sizeof options.seal);
     return rest_new(&options);

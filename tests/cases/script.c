@@ -182,6 +182,8 @@ static void mark_read(struct reader *reader, struct slice mark, struct script_ca
         to->sets = true;
     } else if (slice_equal(word, SLICE("documents"))) {
         to->documents_only = true;
+    } else if (slice_equal(word, SLICE("containers"))) {
+        to->containers_only = true;
     } else if (word.len) {
         broken(reader, "what is behind ---- is not known");
     }

@@ -25,8 +25,9 @@ struct script_case {
     struct slice query;
     struct slice parameters; /* JSON array as in the body of a request */
     enum script_expect expect;
-    bool documents_only; /* not over containers */
-    bool sets;           /* arrays in rows may be in any order */
+    bool documents_only;  /* not over containers */
+    bool containers_only; /* over those with the indexes of their policy alone */
+    bool sets;            /* arrays in rows may be in any order */
     struct slice *rows;
     size_t row_count;
     size_t count;       /* of SCRIPT_COUNT */

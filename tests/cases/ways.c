@@ -39,7 +39,9 @@ const char *way_name(enum way way)
 bool ways_apply(enum way way, const struct script_case *test)
 {
     if (way == WAY_SUBQUERY || way == WAY_DOCUMENTS)
-        return true;
+        return !test->containers_only;
+    if (way == WAY_SCANNED && test->containers_only)
+        return false;
     return !test->documents_only && (way != WAY_SCANNED || !test->world->policy.len);
 }
 

@@ -101,6 +101,17 @@ test('metrics have no empty part, and both forms of index metrics are given', as
   assert.deepEqual(v2.Potential, { SingleIndexes: [], CompositeIndexes: [] });
 });
 
+test('index metrics tell composite indexes that are used', async (t) => {
+  const indexingPolicy = { compositeIndexes: [[{ path: '/a', order: 'ascending' }, { path: '/b', order: 'descending' }]] };
+  const { container, docs, send } = await shop(t, { indexingPolicy });
+  for (let i = 0; i < 30; i++) await container.items.create({ id: `i${i}`, tenant: 'x', a: i % 3, b: i % 7 });
+  const indexes = async (query) => {
+    const { headers } = await send('POST', docs, { headers: { ...across, 'x-ms-cosmos-populateindexmetrics-v2': 'true' }, body: { query } });
+    return JSON.parse(decodeURIComponent(headers['x-ms-cosmos-index-utilization']));
+  };
+  assert.deepEqual((await indexes('SELECT * FROM c ORDER BY c.a, c.b DESC')).Utilized.CompositeIndexes, [{ IndexSpecs: ['/a ASC', '/b DESC'] }]);
+});
+
 test('a patch is applied only if its condition holds', async (t) => {
   const { docs, send, container } = await filled(t);
   const patch = (condition) =>

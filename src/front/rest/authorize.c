@@ -93,19 +93,21 @@ static struct payload payload_of(struct rest_call *call, struct slice type)
     struct slice date = rest_call_header(call, REST_HEADER_DATE);
     struct slice verb = rest_lower(call->http->method, call->arena);
     struct payload payload;
+    struct rid rid;
 
-    payload.head = arena_printf(call->arena, "%.*s\n%.*s\n", SLICE_ARG(verb), SLICE_ARG(type));
-    if (ms_date.data)
-        payload.date =
-            arena_printf(call->arena, "\n%.*s\n\n", SLICE_ARG(rest_lower(ms_date, call->arena)));
-    else
-        payload.date =
-            arena_printf(call->arena, "\n\n%.*s\n", SLICE_ARG(rest_lower(date, call->arena)));
+    payload.head =
+        arena_join(call->arena, (struct slice[]){verb, SLICE("\n"), type, SLICE("\n")}, 4);
+    date = rest_lower(ms_date.data ? ms_date : date, call->arena);
+    payload.date = arena_join(call->arena,
+                              (struct slice[]){ms_date.data ? SLICE("\n") : SLICE("\n\n"), date,
+                                               ms_date.data ? SLICE("\n\n") : SLICE("\n")},
+                              3);
     payload.links[0] = route->link;
     payload.link_count = 1;
     if (!slice_equal(route->link, route->link_raw))
         payload.links[payload.link_count++] = route->link_raw;
-    payload.links[payload.link_count++] = rest_lower(last_segment(route->link), call->arena);
+    if (route->resource == REST_OFFERS || rid_parse(last_segment(route->link), &rid))
+        payload.links[payload.link_count++] = rest_lower(last_segment(route->link), call->arena);
     return payload;
 }
 
@@ -136,6 +138,7 @@ static bool keys_try(struct rest_call *call, const struct account_keys *keys,
     return false;
 }
 
+/* Comes first: where it is accepted at all it is what most clients have. */
 static bool emulator_try(struct rest_call *call, const struct payload *payload,
                          const uint8_t mac[REST_SIGNATURE_LEN])
 {
@@ -186,11 +189,11 @@ static bool master_authorize(struct rest_call *call, struct slice sig, struct er
     if (!date_check(call, date, err))
         return false;
     fine = mac_decode(sig, mac) &&
-           (keys_try(call, call->keys, &payload, mac) || emulator_try(call, &payload, mac));
+           (emulator_try(call, &payload, mac) || keys_try(call, call->keys, &payload, mac));
     if (!fine && call->route.resource == REST_PARTITION_DELETE && mac_decode(sig, mac)) {
         /* JavaScript signs this one as if it were the container. */
         payload = payload_of(call, SLICE("colls"));
-        fine = keys_try(call, call->keys, &payload, mac) || emulator_try(call, &payload, mac);
+        fine = emulator_try(call, &payload, mac) || keys_try(call, call->keys, &payload, mac);
     }
     if (fine)
         return true;

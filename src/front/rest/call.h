@@ -35,11 +35,12 @@ struct rest_call {
     enum rest_verb verb;
     const struct rest_operation *operation; /* of route and verb */
     struct rest_identity identity;
-    bool may_block; /* false: on a loop; set cold and return rather than block */
-    bool cold;      /* out: run again where it may block; the answer so far is thrown away */
-    bool *pending;  /* out, on a loop: the operation ends later, by rest_call_finish; the call must
-                     * not be touched after that was set in motion */
-    bool kept;      /* the request's bytes are in the arena */
+    bool may_block;               /* false: on a loop; set cold and return rather than block */
+    const atomic_bool *cancelled; /* the client has gone; NULL: nobody would notice */
+    bool cold;     /* out: run again where it may block; the answer so far is thrown away */
+    bool *pending; /* out, on a loop: the operation ends later, by rest_call_finish; the call must
+                    * not be touched after that was set in motion */
+    bool kept;     /* the request's bytes are in the arena */
     char activity_id[RANDOM_UUID_SIZE];
 
     /* The answer. */

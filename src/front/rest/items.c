@@ -6,7 +6,10 @@
 
 #include <inttypes.h>
 
-enum { ID_BYTES_SHOWN = 64 };
+enum {
+    ID_BYTES_SHOWN = 64,
+    ITEM_SYSTEM_BYTES = 512, /* about what the system properties of an item take as JSON */
+};
 
 /* --- Opening --------------------------------------------------------------------------------- */
 
@@ -42,14 +45,18 @@ bool rest_items_open(struct rest_call *call, struct rest_items *ret_items, struc
 {
     struct rest_items items = {0};
     enum rest_consistency level;
-    char database[RID_TEXT_SIZE];
+    char database_text[RID_TEXT_SIZE];
+    struct slice database;
 
     if (!consistency_of(call, &level, err) || !rest_call_container(call, &items.container, err))
         return false;
     items.space = container_space(items.container, call->services->clock, call->services->gates);
-    (void)rid_format(rid_of_database(container_database_number(items.container)), database);
-    items.self = arena_printf(call->arena, "dbs/%s/colls/%.*s/docs/", database,
-                              SLICE_ARG(container_info(items.container)->rid));
+    database =
+        rid_format(rid_of_database(container_database_number(items.container)), database_text);
+    items.self = arena_join(call->arena,
+                            (struct slice[]){SLICE("dbs/"), database, SLICE("/colls/"),
+                                             container_info(items.container)->rid, SLICE("/docs/")},
+                            5);
     if (!rest_session_check(call, &items, err)) {
         rest_items_close(&items);
         return false;
@@ -273,6 +280,7 @@ void rest_item_append(const struct rest_items *items, const struct item *item, u
         rid_format(container_rid_below(items->container, RID_ITEM, item->header.number), rid_text);
 
     item_etag(&item->header, etag);
+    (void)buf_reserve(body, item->document.len + item->document.len / 4 + ITEM_SYSTEM_BYTES);
     document_json_write(item->document, body);
     body->len--; /* the closing brace; an item has at least its id before it */
     BUF_APPEND(body, ",\"_rid\":\"");
@@ -314,15 +322,14 @@ void rest_items_headers(struct rest_call *call, const struct rest_items *items, 
                               &ignored))
         now = lsn;
     now = MAX(now, lsn);
-    buf_printf(lines,
-               "x-ms-session-token: %u:-1#%" PRIu64 "\r\nlsn: %" PRIu64
-               "\r\nx-ms-cosmos-llsn: %" PRIu64 "\r\nx-ms-global-committed-lsn: %" PRIu64
-               "\r\nx-ms-documentdb-partitionkeyrangeid: %u\r\n",
-               partition, now, now, now, now, partition);
-    rest_answer_header(call, SLICE("x-ms-content-path"), container_info(items->container)->rid);
-    if (call->route.database.data) {
-        BUF_APPEND(lines, "x-ms-alt-content-path: ");
-        buf_append_slice(lines, rest_session_alt_path(call, items));
-        BUF_APPEND(lines, "\r\n");
-    }
+    BUF_APPEND(lines, "x-ms-session-token: ");
+    buf_append_uint64(lines, partition);
+    BUF_APPEND(lines, ":-1#");
+    buf_append_uint64(lines, now);
+    BUF_APPEND(lines, "\r\n");
+    rest_answer_header_int(call, SLICE("lsn"), (int64_t)now);
+    rest_answer_header_int(call, SLICE("x-ms-cosmos-llsn"), (int64_t)now);
+    rest_answer_header_int(call, SLICE("x-ms-global-committed-lsn"), (int64_t)now);
+    rest_answer_header_int(call, SLICE("x-ms-documentdb-partitionkeyrangeid"), partition);
+    rest_session_paths(call, items);
 }

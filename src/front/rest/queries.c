@@ -4,6 +4,7 @@
 #include "front/rest/query.h"
 
 #include "document/json.h"
+#include "front/fan_out.h"
 #include "front/rest/continuation.h"
 #include "front/rest/feed.h"
 #include "front/rest/query_figures.h"
@@ -183,11 +184,7 @@ static void sessions_answer(struct querying *q)
     }
     if (token.len && !buf_overflowed(&token))
         rest_answer_header(q->call, SLICE("x-ms-session-token"), buf_slice(&token));
-    rest_answer_header(q->call, SLICE("x-ms-content-path"),
-                       container_info(q->items.container)->rid);
-    if (q->call->route.database.data)
-        rest_answer_header(q->call, SLICE("x-ms-alt-content-path"),
-                           rest_session_alt_path(q->call, &q->items));
+    rest_session_paths(q->call, &q->items);
 }
 
 static void session_answer(struct querying *q)
@@ -204,6 +201,7 @@ static void session_answer(struct querying *q)
 static void page_answer(struct querying *q, const struct query_page *page)
 {
     rest_feed_end(q->call, q->rows);
+    rest_query_explain(q->call, page);
     if (page->continuation.len)
         rest_continuation_answer(
             q->call, rest_continuation_seal(q->call, container_info(q->items.container)->rid,
@@ -227,6 +225,8 @@ static bool query_page_run(struct querying *q, struct error *err)
     struct rest_call *call = q->call;
     const struct rest_query_limits *limits = &call->options->queries;
     int64_t now_ms = clock_read_monotonic_ms(call->services->clock);
+    const struct query_executor executor =
+        front_fan_out(call->services->workers, call->services->query_threads);
     struct query_request request = {
         .space = &q->items.space,
         .container = container_rid(q->items.container),
@@ -238,11 +238,12 @@ static bool query_page_run(struct querying *q, struct error *err)
                    .pause_ms = now_ms + limits->pause_ms,
                    .deadline_ms = now_ms + limits->deadline_ms,
                    .memory_max = limits->memory_bytes_max,
-                   .cancelled = net_http_cancelled_flag(call->http)},
+                   .cancelled = call->cancelled},
         .cache = call->queries,
         .spill = call->spill,
+        .executor = &executor,
         .timed = rest_headers_true(&call->headers, REST_HEADER_POPULATE_QUERY_METRICS),
-        .explain = rest_query_wants_indexes(call),
+        .explain = rest_query_wants_indexes(call) || rest_query_wants_explain(call),
         .arena = call->arena,
         .row = row_append,
         .self = q,

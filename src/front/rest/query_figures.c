@@ -46,6 +46,7 @@ static void metrics_answer(struct rest_call *call, const struct query_page *page
 /* What an explanation (query/run.h) says of indexes, sorted by kind. Paths are borrowed from it. */
 struct indexes {
     struct slice single[2], composite[2], missing[16];
+    struct slice together; /* paths that one composite index should have, a BSON array; or absent */
     size_t single_count, composite_count, missing_count;
 };
 
@@ -66,7 +67,7 @@ static void index_take(struct slice access, struct slice key, struct indexes *to
 static struct indexes indexes_read(struct slice explain)
 {
     struct indexes indexes = {0};
-    struct document_value access, advice, path;
+    struct document_value access, advice, value;
     struct document_iter iter;
 
     if (explain.len && document_find(explain, SLICE("access"), &access)) {
@@ -76,9 +77,13 @@ static struct indexes indexes_read(struct slice explain)
     if (!explain.len || !document_find(explain, SLICE("advice"), &advice))
         return indexes;
     document_iter_init(&iter, advice.document);
-    while (document_iter_next(&iter) && indexes.missing_count < ARRAY_LEN(indexes.missing))
-        if (document_find(iter.value.document, SLICE("path"), &path))
-            indexes.missing[indexes.missing_count++] = path.text;
+    while (document_iter_next(&iter)) {
+        if (document_find(iter.value.document, SLICE("paths"), &value))
+            indexes.together = value.document;
+        else if (indexes.missing_count < ARRAY_LEN(indexes.missing) &&
+                 document_find(iter.value.document, SLICE("path"), &value))
+            indexes.missing[indexes.missing_count++] = value.text;
+    }
     return indexes;
 }
 
@@ -108,22 +113,56 @@ static void list_append(struct buf *json, const char *name, const struct slice *
     buf_append_byte(json, ']');
 }
 
-/* A composite index is named by its paths, which are joined by commas: "/a ASC,/b DESC". */
+/* The next path of "/a ASC, /b DESC"; names in paths may hold commas, but no comma, blank, slash.
+ */
+static struct slice spec_take(struct slice *rest)
+{
+    const uint8_t *at = rest->len ? memmem(rest->data, rest->len, ", /", 3) : NULL;
+    struct slice spec = at ? slice_first(*rest, (size_t)(at - rest->data)) : *rest;
+
+    *rest = at ? slice_skip(*rest, spec.len + 2) : SLICE_NONE;
+    return spec;
+}
+
+/* A composite index is named "(/a ASC, /b DESC)". */
 static void composites_append(struct buf *json, const char *name, const struct indexes *indexes,
                               const char *after)
 {
     buf_printf(json, "\"%s\":[", name);
     for (size_t i = 0; i < indexes->composite_count; i++) {
-        struct slice rest = indexes->composite[i], path;
+        struct slice rest = indexes->composite[i];
 
+        if (rest.len > 2)
+            rest = slice_first(slice_skip(rest, 1), rest.len - 2);
         buf_append_text(json, i ? ",{\"IndexSpecs\":[" : "{\"IndexSpecs\":[");
         for (bool first = true; rest.len; first = false) {
-            if (!slice_split(rest, ',', &path, &rest)) {
-                path = rest;
-                rest = SLICE_NONE;
-            }
             buf_append_text(json, first ? "" : ",");
-            document_json_write_string(slice_trim(path), json);
+            document_json_write_string(spec_take(&rest), json);
+        }
+        buf_append_text(json, after);
+    }
+    buf_append_byte(json, ']');
+}
+
+/* The composite index that would have helped: all of its paths ascending. */
+static void together_append(struct buf *json, const char *name, const struct indexes *indexes,
+                            const char *after)
+{
+    struct document_iter iter;
+    bool first = true;
+
+    buf_printf(json, "\"%s\":[", name);
+    if (indexes->together.data) {
+        buf_append_text(json, "{\"IndexSpecs\":[");
+        document_iter_init(&iter, indexes->together);
+        for (; document_iter_next(&iter); first = false) {
+            CLEANUP(buf_done) struct buf spec;
+
+            buf_init(&spec, HEADER_BYTES_MAX);
+            buf_append_slice(&spec, iter.value.text);
+            BUF_APPEND(&spec, " ASC");
+            buf_append_text(json, first ? "" : ",");
+            document_json_write_string(buf_slice(&spec), json);
         }
         buf_append_text(json, after);
     }
@@ -140,7 +179,9 @@ static void indexes_json_2(const struct indexes *indexes, struct buf *json)
     BUF_APPEND(json, "},\"Potential\":{");
     list_append(json, "SingleIndexes", indexes->missing, indexes->missing_count,
                 "{\"IndexSpec\":", "}");
-    BUF_APPEND(json, ",\"CompositeIndexes\":[]}}");
+    BUF_APPEND(json, ",");
+    together_append(json, "CompositeIndexes", indexes, "]}");
+    BUF_APPEND(json, "}}");
 }
 
 static void indexes_json_1(const struct indexes *indexes, struct buf *json)
@@ -148,6 +189,8 @@ static void indexes_json_1(const struct indexes *indexes, struct buf *json)
     static const char *const before = "{\"FilterExpression\":\"\",\"IndexSpec\":";
     static const char *const after =
         ",\"FilterPreciseSet\":true,\"IndexPreciseSet\":true,\"IndexImpactScore\":\"High\"}";
+    static const char *const composite_after =
+        "],\"IndexPreciseSet\":true,\"IndexImpactScore\":\"High\"}";
 
     BUF_APPEND(json, "{");
     list_append(json, "UtilizedSingleIndexes", indexes->single, indexes->single_count, before,
@@ -156,9 +199,10 @@ static void indexes_json_1(const struct indexes *indexes, struct buf *json)
     list_append(json, "PotentialSingleIndexes", indexes->missing, indexes->missing_count, before,
                 after);
     BUF_APPEND(json, ",");
-    composites_append(json, "UtilizedCompositeIndexes", indexes,
-                      "],\"IndexPreciseSet\":true,\"IndexImpactScore\":\"High\"}");
-    BUF_APPEND(json, ",\"PotentialCompositeIndexes\":[]}");
+    composites_append(json, "UtilizedCompositeIndexes", indexes, composite_after);
+    BUF_APPEND(json, ",");
+    together_append(json, "PotentialCompositeIndexes", indexes, composite_after);
+    BUF_APPEND(json, "}");
 }
 
 static void indexes_answer(struct rest_call *call, struct slice explain)
@@ -185,6 +229,22 @@ bool rest_query_wants_indexes(const struct rest_call *call)
 {
     return rest_headers_true(&call->headers, REST_HEADER_POPULATE_INDEX_METRICS) ||
            rest_headers_true(&call->headers, REST_HEADER_POPULATE_INDEX_METRICS_2);
+}
+
+bool rest_query_wants_explain(const struct rest_call *call)
+{
+    return rest_headers_true(&call->headers, REST_HEADER_EXPLAIN);
+}
+
+void rest_query_explain(struct rest_call *call, const struct query_page *page)
+{
+    if (!rest_query_wants_explain(call) || page->explain.len == 0)
+        return;
+    assert(call->body.len && call->body.data[call->body.len - 1] == '}');
+    call->body.data[call->body.len - 1] = ',';
+    BUF_APPEND(&call->body, "\"_explain\":");
+    document_json_write(page->explain, &call->body);
+    buf_append_byte(&call->body, '}');
 }
 
 void rest_query_figures(struct rest_call *call, const struct query_page *page, uint64_t compile_ns)

@@ -11,6 +11,8 @@
 
 #include <time.h>
 
+enum { LINES_USUAL = 1024 }; /* bytes of header lines in most answers */
+
 struct rest {
     struct rest_options options;
     struct rest_metadata_budgets *metadata; /* NULL: metadata is not held back */
@@ -18,6 +20,8 @@ struct rest {
     struct query_spill *spill;              /* what of them, and of others, is on disk */
     char since[CLOCK_HTTP_DATE_LEN + 1];
     atomic_uint under_way;
+    uint64_t activity_secret;
+    atomic_uint_fast64_t requests;
 };
 
 struct rest *rest_new(const struct rest_options *options)
@@ -25,12 +29,14 @@ struct rest *rest_new(const struct rest_options *options)
     struct rest *rest = MEMORY_NEW(struct rest);
 
     rest->options = *options;
+    random_secret(&rest->activity_secret, sizeof rest->activity_secret);
     if (options->metadata_ru)
         rest->metadata = rest_metadata_budgets_new(options->metadata_ru);
     rest->spill = query_spill_new(
         &(struct query_spill_options){.directory = options->queries.spill_directory,
                                       .query_bytes_max = options->queries.spill_bytes_max,
                                       .total_bytes_max = options->queries.spill_total_bytes_max});
+    rest->options.queries.spill_directory = NULL; /* was copied */
     /* results whose clients never come back must leave room for others */
     rest->queries = query_cache_new(options->queries.cache_bytes_max,
                                     options->queries.spill_total_bytes_max / 2);
@@ -173,6 +179,7 @@ static void work_run(struct net_work *work)
     bool fine;
 
     call->may_block = true;
+    call->cancelled = net_http_cancel_flag(call->http);
     if (net_http_cancelled(call->http))
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
     else
@@ -246,7 +253,9 @@ void rest_handle(struct net_http_request *request, void *context)
     buf_init(&call->lines, REST_LINES_MAX);
     buf_init(&call->body, REST_BODY_MAX);
     rest_headers_find(request, &call->headers);
-    rest_answer_activity(call);
+    (void)buf_reserve(&call->lines, LINES_USUAL);
+    rest_answer_activity(call, rest->activity_secret,
+                         atomic_fetch_add_explicit(&rest->requests, 1, memory_order_relaxed));
     if (!rest_route_parse(request->path, request->query, call->arena, &call->route, &err) ||
         !rest_account_find(call, &err) || !operation_choose(call, &err) ||
         !rest_authorize(call, &err) || !metadata_admit(call, &err)) {

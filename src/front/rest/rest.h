@@ -28,7 +28,7 @@ struct rest_query_limits {
     int64_t deadline_ms;            /* of what cannot be interrupted, such as a sort */
     size_t memory_bytes_max;        /* of what a query sorts, groups or makes distinct */
     size_t cache_bytes_max;         /* of results between two pages */
-    const char *spill_directory;    /* where the rest goes */
+    const char *spill_directory;    /* where the rest goes; copied */
     uint64_t spill_bytes_max;       /* of one query; 0: nothing is spilled */
     uint64_t spill_total_bytes_max; /* of all; the same */
 };

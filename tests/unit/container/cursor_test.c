@@ -250,6 +250,63 @@ static void routing_bounds_cut_every_kind_of_cursor_alike(void **state)
     assert_true(counts[0][0] > 0 && counts[0][0] < 50);
 }
 
+/* Of a, there are six entries of each value. */
+static void entries_that_are_alike_are_passed_over_together(void **state)
+{
+    struct fixture *f = *state;
+    struct cursor_range all = {point(f, 0).min, point(f, 4).max};
+    struct cursor_request request = index_request(f, &all, 1);
+    CLEANUP(cursor_free) struct cursor *cursor = NULL;
+    struct cursor_hit hit, last;
+    uint64_t count, number;
+    struct error err;
+    bool more;
+
+    put_thirty(f);
+    look(f);
+    assert_ok(cursor_open(&f->view, &request, &cursor, &err), &err);
+    assert_ok(cursor_next(cursor, &hit, &more, &err), &err);
+    assert_true(more);
+    assert_ok(cursor_pass(cursor, key_of(f, 0), 3, &last, &count, &err), &err);
+    assert_int_equal(count, 3);
+    assert_ok(cursor_pass(cursor, key_of(f, 0), 100, &last, &count, &err), &err);
+    assert_int_equal(count, 2);
+    assert_slice_equal(last.value, key_of(f, 0));
+    number = last.number;
+    assert_ok(cursor_next(cursor, &hit, &more, &err), &err);
+    assert_slice_equal(hit.value, key_of(f, 1)); /* none was lost in between */
+    assert_int_equal(cursor_entries(cursor), 7);
+    assert_ok(cursor_pass(cursor, SLICE_NONE, 100, &last, &count, &err), &err);
+    assert_int_equal(count, 23);
+    assert_slice_equal(last.value, key_of(f, 4));
+    assert_int_not_equal(last.number, number);
+    assert_ok(cursor_next(cursor, &hit, &more, &err), &err);
+    assert_false(more);
+}
+
+static void entries_of_a_part_are_looked_at_one_by_one(void **state)
+{
+    struct fixture *f = *state;
+    struct cursor_range ranges[] = {point(f, 0), point(f, 3)};
+    struct cursor_request requests[] = {index_request(f, ranges, 2), index_request(f, ranges, 1)};
+    struct error err;
+
+    put_thirty(f);
+    look(f);
+    requests[1].routing_min = SLICE("\x01");
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+        CLEANUP(cursor_free) struct cursor *cursor = NULL;
+        struct cursor_hit hit, last;
+        uint64_t count;
+        bool more;
+
+        assert_ok(cursor_open(&f->view, &requests[i], &cursor, &err), &err);
+        assert_ok(cursor_next(cursor, &hit, &more, &err), &err);
+        assert_ok(cursor_pass(cursor, SLICE_NONE, 100, &last, &count, &err), &err);
+        assert_int_equal(count, 0);
+    }
+}
+
 static void a_view_sees_one_moment(void **state)
 {
     struct fixture *f = *state;
@@ -297,6 +354,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_logical_partition_is_found_among_the_entries_of_others,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(routing_bounds_cut_every_kind_of_cursor_alike, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(entries_that_are_alike_are_passed_over_together, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(entries_of_a_part_are_looked_at_one_by_one, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_view_sees_one_moment, setup, teardown),
         cmocka_unit_test_setup_teardown(logical_partitions_have_counts_of_their_own, setup,

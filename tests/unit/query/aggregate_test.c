@@ -114,6 +114,38 @@ static void results_are_the_same_whole_merged_and_reloaded(void **state UNUSED)
     }
 }
 
+static void a_value_counts_as_often_as_it_is_said_to(void **state UNUSED)
+{
+    static const char *const names[] = {"COUNT", "COUNTIF", "SUM",      "AVG",
+                                        "MIN",   "MAX",     "MAKELIST", "MAKESET"};
+    static const char *const values[] = {"true", "2.5", "\"a\"", "undefined"};
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct error err = {0};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CLEANUP(query_aggregate_done) struct query_aggregate once, times;
+        struct document_value of_once, of_times;
+        enum query_aggregate_kind kind;
+
+        assert_true(query_aggregate_find(slice_of_text(names[i]), &kind));
+        query_aggregate_init(&once, kind, BYTES_MAX);
+        query_aggregate_init(&times, kind, BYTES_MAX);
+        for (size_t v = 0; v < ARRAY_LEN(values); v++) {
+            struct document_value value = strcmp(values[v], "undefined") == 0
+                                              ? document_undefined()
+                                              : value_of(arena, values[v]);
+
+            for (size_t n = 0; n < v + 2; n++)
+                assert_ok(query_aggregate_add(&once, &value, &err), &err);
+            assert_ok(query_aggregate_add_times(&times, &value, v + 2, &err), &err);
+            assert_ok(query_aggregate_add_times(&times, &value, 0, &err), &err);
+        }
+        of_once = query_aggregate_finish(&once);
+        of_times = query_aggregate_finish(&times);
+        assert_string_equal(expression_print(&of_times, arena), expression_print(&of_once, arena));
+    }
+}
+
 static void what_a_state_keeps_is_bounded(void **state UNUSED)
 {
     static const enum query_aggregate_kind kinds[] = {QUERY_MAKE_LIST, QUERY_MAKE_SET, QUERY_MAX};
@@ -173,6 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_the_same_whole_merged_and_reloaded),
+        cmocka_unit_test(a_value_counts_as_often_as_it_is_said_to),
         cmocka_unit_test(what_a_state_keeps_is_bounded),
         cmocka_unit_test(foreign_states_are_refused),
         cmocka_unit_test(names_are_found_without_case),

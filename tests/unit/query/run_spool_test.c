@@ -334,6 +334,18 @@ static void threads_change_no_row_and_no_charge(void **state)
     check_threads(f, &plan);
     plan.query.key_count = 0;
     check_threads(f, &plan);
+    /* items that an index leads to, and an index that is enough by itself */
+    queries_open(f, &(struct test_space_options){.partitions = 16});
+    queries_put(f);
+    plan.query.filter = queries_compare(f, "b", QUERY_GREATER, "10");
+    plan.query.key_count = 1;
+    check_threads(f, &plan);
+    plan.query.filter = NULL;
+    calls[1] = (struct query_aggregate_call){QUERY_SUM, queries_path(f, "b"), 3};
+    check_threads(f, &plan);
+    queries_open(f, &(struct test_space_options){.policy = queries_policies[1], .partitions = 16});
+    queries_put(f);
+    plan.query.key_count = 0;
     plan.query.aggregate_count = 0;
     plan.query.select = queries_path(f, "b");
     plan.query.order = &order;

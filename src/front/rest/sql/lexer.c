@@ -182,7 +182,11 @@ static bool word_goes_on(const struct sql_lexer *lexer)
 {
     size_t length;
 
-    return !at_end(lexer) && is_word(peek(lexer, &length));
+    if (at_end(lexer))
+        return false;
+    if (lexer->text.data[lexer->at] < 0x80)
+        return is_ascii_word(lexer->text.data[lexer->at]);
+    return is_word(peek(lexer, &length));
 }
 
 /* --- Tokens ------------------------------------------------------------------------------------
@@ -237,15 +241,20 @@ static enum sql_keyword keyword_of(struct slice word)
     if (word.len < 2 || word.len > 9)
         return SQL_WORD_NONE;
     for (size_t i = 0; i < ARRAY_LEN(keywords); i++)
-        if (slice_equal_nocase(word, slice_of_text(keywords[i].word)))
+        if ((word.data[0] | 0x20) == (keywords[i].word[0] | 0x20) && /* most are others */
+            slice_equal_nocase(word, slice_of_text(keywords[i].word)))
             return keywords[i].keyword;
     return SQL_WORD_NONE;
 }
 
 static void lex_word(struct sql_lexer *lexer)
 {
-    while (word_goes_on(lexer))
-        advance(lexer);
+    while (word_goes_on(lexer)) {
+        if (lexer->text.data[lexer->at] < 0x80)
+            advance_by(lexer, 1);
+        else
+            advance(lexer);
+    }
 }
 
 bool sql_is_plain_word(struct slice text)
