@@ -6,7 +6,10 @@
 
 #include <pthread.h>
 
-enum { RESULTS_MAX = 1024 };
+enum {
+    RESULTS_MAX = 1024,
+    SPILLED_MAX = 128, /* results on disk: each holds descriptors */
+};
 
 struct result {
     uint64_t number, fingerprint;
@@ -20,6 +23,7 @@ struct query_cache {
     pthread_mutex_t lock;
     size_t bytes_max, bytes, count;
     uint64_t spilled_max, spilled;
+    size_t spilled_count;
     struct result *newest, *oldest;
 };
 
@@ -39,6 +43,7 @@ static void result_unlink(struct query_cache *cache, struct result *result)
     *(result->older ? &result->older->newer : &cache->oldest) = result->newer;
     cache->bytes -= result->bytes;
     cache->spilled -= result->spilled;
+    cache->spilled_count -= result->spilled > 0;
     cache->count--;
 }
 
@@ -63,6 +68,7 @@ static struct result *results_evict(struct query_cache *cache)
     struct result *evicted = NULL;
 
     while (cache->bytes > cache->bytes_max || cache->count > RESULTS_MAX ||
+           cache->spilled_count > SPILLED_MAX ||
            (cache->spilled > cache->spilled_max && cache->count > 1)) {
         struct result *result = cache->oldest;
 
@@ -98,6 +104,7 @@ uint64_t query_cache_put(struct query_cache *cache, uint64_t fingerprint, struct
     cache->newest = result;
     cache->bytes += result->bytes;
     cache->spilled += result->spilled;
+    cache->spilled_count += result->spilled > 0;
     cache->count++;
     evicted = results_evict(cache);
     pthread_mutex_unlock(&cache->lock);

@@ -1,3 +1,4 @@
+#include "support/faulty_disk.h"
 #include "support/queries.h"
 
 static const struct query_expression *random_filter(struct queries *f, struct random *random,
@@ -135,8 +136,11 @@ static void check_random_aggregates(struct queries *f, struct random *random)
 static void random_orders_groups_and_sets_do_not_either(void **state)
 {
     struct queries *f = *state;
+    struct faulty_disk disk;
     struct random random;
 
+    faulty_disk_init(&disk);
+    CLEANUP(query_spill_free) struct query_spill *spill = faulty_disk_spill(&disk, 1 << 30);
     random_seed(&random, 6);
     for (size_t i = 0; i < 80; i++)
         f->documents[f->document_count++] = random_document(f, &random, i);
@@ -151,8 +155,11 @@ static void random_orders_groups_and_sets_do_not_either(void **state)
             struct query_aggregate_call call = {QUERY_COUNT, queries_value(f, "1"), 2};
             struct query_plan plan = queries_plan(queries_path(f, "id"), NULL);
             struct queries_how how = {.cached = random_below(&random, 2),
-                                      .memory_max = random_below(&random, 2) ? 4000 : 0};
+                                      .memory_max = random_below(&random, 2) ? 4000 : 0,
+                                      .spill = random_below(&random, 2) ? spill : NULL};
 
+            disk.written = 0;
+            disk.full_at = random_below(&random, 2) ? 1 + random_below(&random, 10000) : 0;
             if (random_below(&random, 2))
                 plan.query.filter = random_filter(f, &random, 1);
             switch (random_below(&random, 3)) {
@@ -179,6 +186,8 @@ static void random_orders_groups_and_sets_do_not_either(void **state)
             queries_same(queries_run(f, &plan, &how), queries_expect(f, &plan));
         }
     }
+    assert_true(disk.files > 20);
+    query_cache_free(TAKE(f->cache));
 }
 
 int main(void)

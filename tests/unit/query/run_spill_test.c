@@ -153,6 +153,29 @@ static void one_pass_suffices_where_the_rest_is_cached(void **state)
     query_cache_free(TAKE(f->cache));
 }
 
+static void lists_and_sets_keep_the_order_they_have_in_memory(void **state)
+{
+    struct queries *f = *state;
+    struct query_group_key key = {queries_path(f, "pk"), 1};
+    struct query_aggregate_call calls[] = {{QUERY_MAKE_LIST, queries_path(f, "id"), 2},
+                                           {QUERY_MAKE_SET, queries_path(f, "n"), 3}};
+    const struct query_expression *results[] = {
+        query_variable(&f->build, 1), query_variable(&f->build, 2), query_variable(&f->build, 3)};
+    struct query_plan plan = queries_plan(query_array(&f->build, results, 3), NULL);
+    struct faulty_disk disk;
+
+    plan.query.keys = &key;
+    plan.query.key_count = 1;
+    plan.query.aggregates = calls;
+    plan.query.aggregate_count = 2;
+    faulty_disk_init(&disk);
+    CLEANUP(query_spill_free) struct query_spill *spill = faulty_disk_spill(&disk, 1 << 30);
+    struct queries_how in_memory = {0}, spilled = {.memory_max = 10000, .spill = spill};
+
+    queries_same(queries_run(f, &plan, &spilled), queries_run(f, &plan, &in_memory));
+    assert_true(spilled.spilled_bytes > 0);
+}
+
 static void check_disk(struct queries *f, struct faulty_disk *disk, uint64_t bytes_max)
 {
     CLEANUP(query_spill_free) struct query_spill *spill = faulty_disk_spill(disk, bytes_max);
@@ -266,6 +289,8 @@ int main(void)
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(one_pass_suffices_where_the_rest_is_cached, spill_setup,
                                         queries_teardown),
+        cmocka_unit_test_setup_teardown(lists_and_sets_keep_the_order_they_have_in_memory,
+                                        spill_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(a_disk_that_fails_changes_no_row, spill_setup,
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(
