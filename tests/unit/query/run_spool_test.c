@@ -1,4 +1,6 @@
+#include "query/spill.h"
 #include "support/queries.h"
+#include "support/scratch.h"
 
 #include <pthread.h>
 
@@ -290,14 +292,22 @@ static void run_in_threads(void *self, size_t count, void (*run)(void *context, 
         pthread_join(tasks[i].thread, NULL);
 }
 
-/* The same rows with and without threads, with much memory and with little. */
+/* The same rows with and without threads, with much memory and with little, and with a disk. */
 static void check_threads(struct queries *f, const struct query_plan *plan)
 {
+    CLEANUP(scratch_done) struct scratch scratch;
     size_t tasks = 0;
     struct query_executor executor = {run_in_threads, &tasks, 5};
     struct queries_rows *expected = queries_expect(f, plan);
     struct queries_how alone = {.page = 500}, threads = {.page = 500, .executor = &executor};
     struct queries_how small = {.page = 500, .executor = &executor, .memory_max = 60000};
+
+    scratch_init(&scratch);
+    CLEANUP(query_spill_free)
+    struct query_spill *spill = query_spill_new(&(struct query_spill_options){
+        .directory = scratch.path, .query_bytes_max = 1 << 30, .total_bytes_max = 1 << 30});
+    struct queries_how spilled = {
+        .page = 500, .executor = &executor, .memory_max = 60000, .cached = true, .spill = spill};
 
     queries_same(queries_run(f, plan, &alone), expected);
     queries_same(queries_run(f, plan, &threads), expected);
@@ -305,6 +315,9 @@ static void check_threads(struct queries *f, const struct query_plan *plan)
     assert_int_equal(alone.charge_cru, threads.charge_cru);
     if (!plan->query.distinct)
         queries_same(queries_run(f, plan, &small), expected);
+    queries_same(queries_run(f, plan, &spilled), expected);
+    assert_true(spilled.spilled_bytes > 0 || plan->query.key_count + plan->query.order_count == 0);
+    query_cache_free(TAKE(f->cache));
 }
 
 static void threads_change_no_row_and_no_charge(void **state)
