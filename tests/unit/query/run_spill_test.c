@@ -12,7 +12,7 @@ static void documents_add(struct queries *f)
     random_seed(&random, 11);
     for (size_t i = 0; i < DOCUMENTS; i++) {
         static const char *const values[] = {"%u", "-%u.25", "\"text %u\"", "%u.5", "\"%u\""};
-        char value[64], b[64], json[256];
+        char value[32], b[64], json[256];
         unsigned number = (unsigned)random_below(&random, 90);
 
         snprintf(value, sizeof value, values[number % ARRAY_LEN(values)], number);
