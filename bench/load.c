@@ -101,9 +101,9 @@ struct run {
     uint64_t sent_ns[LOAD_CONNECTIONS_MAX];
 };
 
-static void request_send(struct run *run, size_t connection)
+static void request_send(struct run *run, size_t connection, uint64_t now_ns)
 {
-    run->sent_ns[connection] = clock_monotonic_ns();
+    run->sent_ns[connection] = now_ns;
     run->client->send(run->client->context, connection);
     run->in_flight++;
 }
@@ -120,7 +120,7 @@ static void answer_take(struct run *run, size_t connection)
         return;
     run->result->operations++;
     histogram_record(&run->result->latency_us, (now_ns - run->sent_ns[connection]) / 1000);
-    request_send(run, connection);
+    request_send(run, connection, now_ns);
 }
 
 static void poll_until_done(struct run *run, int poll)
@@ -155,7 +155,7 @@ void load_run(const struct load_client *client, pid_t server, size_t connections
     begin_s = thread_cpu_s();
     run.end_ns = clock_monotonic_ns() + (uint64_t)(seconds * 1e9);
     for (size_t i = 0; i < connections; i++)
-        request_send(&run, i);
+        request_send(&run, i, clock_monotonic_ns());
     poll_until_done(&run, poll);
     result->generator_cpu_s += thread_cpu_s() - begin_s;
     result->server_cpu_s += load_cpu_s(server) - server_begin_s;

@@ -13,7 +13,8 @@ enum postgres_stop {
 };
 
 /* Makes and starts one. fsync off is several times faster and survives everything but a crash of
- * the machine. Ends the test program when it cannot be started. */
+ * the machine; it also has less memory than the default, which one that is measured has. Ends the
+ * test program when it cannot be started. */
 struct postgres *postgres_start(bool fsync);
 void postgres_free(struct postgres *postgres); /* NULL is fine */
 CLEANUP_FN(struct postgres *, postgres_free)
