@@ -175,6 +175,8 @@ static void template_make(struct template *template, uint64_t n)
     buf_init(&template->bytes, BUF_DEFAULT_MAX);
     document_json_write(bench_item_document(n, 0, arena), &json);
     assert(memcmp(json.data, id_begin, sizeof id_begin - 1) == 0);
+    assert(memcmp(json.data + sizeof id_begin - 1 + ID_LEN, tenant_begin,
+                  sizeof tenant_begin - 1) == 0);
     body_append(buf_slice(&json), &template->bytes);
     template->json = template->bytes.len - json.len;
     buf_append_byte(&template->bytes, '\0');
