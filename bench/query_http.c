@@ -26,21 +26,21 @@ static void database_append(void *context, struct buf *out)
 
 static void container_append(void *context, struct buf *out)
 {
-    cosmos_container_create(((struct target *)context)->requests, THROUGHPUT, out);
+    cosmos_container_create(((struct target *)context)->requests, COSMOS_INDEXED, THROUGHPUT, out);
 }
 
 static void create_append(void *context, struct buf *out)
 {
     struct target *target = context;
 
-    cosmos_item_create(target->requests, target->created++, out);
+    cosmos_item_create(target->requests, COSMOS_INDEXED, target->created++, out);
 }
 
 static void read_append(void *context, struct buf *out)
 {
     struct target *target = context;
 
-    cosmos_item_read(target->requests, random_below(&target->random, ITEMS), out);
+    cosmos_item_read(target->requests, COSMOS_INDEXED, random_below(&target->random, ITEMS), out);
 }
 
 static void query_append(void *context, struct buf *out)

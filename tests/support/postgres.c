@@ -198,7 +198,7 @@ void postgres_restart(struct postgres *postgres)
                                  "-c",
                                  postgres->fsync ? "fsync=on" : "fsync=off",
                                  "-c",
-                                 "shared_buffers=32MB",
+                                 postgres->fsync ? "shared_buffers=128MB" : "shared_buffers=32MB",
                                  "-c",
                                  "max_connections=300",
                                  "-c",

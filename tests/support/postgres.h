@@ -15,7 +15,8 @@ enum postgres_stop {
 };
 
 /* Makes and starts one. fsync off is several times faster and survives everything but a crash of
- * the machine. Ends the test program when it cannot be started. */
+ * the machine; it also has less memory than the default, which one that is measured has. Ends the
+ * test program when it cannot be started. */
 struct postgres *postgres_start(bool fsync);
 /* The same with settings `name=value` of its own, ended by NULL; borrowed while it is there. */
 struct postgres *postgres_start_with(bool fsync, const char *const *settings);

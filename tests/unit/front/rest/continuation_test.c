@@ -3,7 +3,7 @@
 #include "support/check.h"
 
 struct fixture {
-    struct account_keys keys;
+    struct rest_options options;
     struct rest_call call;
 };
 
@@ -11,8 +11,8 @@ static int setup(void **state)
 {
     struct fixture *fixture = MEMORY_NEW(struct fixture);
 
-    account_keys_make(&fixture->keys);
-    fixture->call.keys = &fixture->keys;
+    random_secret(fixture->options.seal, sizeof fixture->options.seal);
+    fixture->call.options = &fixture->options;
     fixture->call.arena = arena_new();
     *state = fixture;
     return 0;
@@ -22,7 +22,6 @@ static int teardown(void **state)
 {
     struct fixture *fixture = *state;
 
-    account_keys_done(&fixture->keys);
     arena_free(fixture->call.arena);
     memory_free(fixture);
     return 0;
@@ -69,7 +68,7 @@ static void a_changed_byte_is_noticed(void **state)
     }
 }
 
-static void it_is_bound_to_container_purpose_and_key(void **state)
+static void it_is_bound_to_container_purpose_and_server(void **state)
 {
     struct fixture *fixture = *state;
     struct slice opened,
@@ -82,7 +81,7 @@ static void it_is_bound_to_container_purpose_and_key(void **state)
     assert_fails(
         rest_continuation_open(&fixture->call, SLICE("ab"), SLICE("x"), text, &opened, &err), &err,
         ERROR_BAD_CONTINUATION);
-    account_keys_rotate(&fixture->keys, ACCOUNT_KEY_PRIMARY);
+    random_secret(fixture->options.seal, sizeof fixture->options.seal);
     assert_fails(
         rest_continuation_open(&fixture->call, SLICE("ab"), SLICE("c"), text, &opened, &err), &err,
         ERROR_BAD_CONTINUATION);
@@ -109,7 +108,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CONTINUATION_TEST(what_was_sealed_is_opened),
         CONTINUATION_TEST(a_changed_byte_is_noticed),
-        CONTINUATION_TEST(it_is_bound_to_container_purpose_and_key),
+        CONTINUATION_TEST(it_is_bound_to_container_purpose_and_server),
         CONTINUATION_TEST(nonsense_is_refused),
     };
     return cmocka_run_group_tests_name("front/rest/continuation", tests, NULL, NULL);
