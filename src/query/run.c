@@ -565,6 +565,12 @@ static enum query_feed_runs runs_of(const struct query_run_state *run)
     return query->select->stability == QUERY_UNSTABLE ? QUERY_RUNS_NONE : QUERY_RUNS_EQUAL;
 }
 
+/* Does a page hand out part of a result that was worked out as a whole? */
+static bool mode_is_spooled(const struct query_run_state *run)
+{
+    return run->mode != QUERY_MODE_STREAM && run->mode != QUERY_MODE_AGGREGATE;
+}
+
 static void feed_open(struct query_run_state *run)
 {
     const struct query_page_limits *limits = &run->request->limits;
@@ -673,7 +679,7 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     else
         done = run_container(&run, &more, &page.metrics.plan_ns, err);
     query_feed_free(TAKE(run.feed));
-    page.charge_cru = query_spans_done(&run.spans, &cost);
+    page.charge_cru = query_spans_done(&run.spans, run.from.begun && mode_is_spooled(&run), &cost);
     call->charge_cru = page.charge_cru = MAX(page.charge_cru, (int64_t)1);
     if (!done || !page_end(&run, more, &page, err))
         return false;

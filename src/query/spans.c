@@ -58,12 +58,31 @@ static void span_settle(struct query_spans *spans, struct query_span *span)
     statistics_record(meter_statistics(span->meter), &event, clock_read_wall_ms(clock));
 }
 
-int64_t query_spans_done(struct query_spans *spans, struct cost_query *ret_total)
+/* What a page costs that only hands out more of what was paid for: the same, kept or read again. */
+static void cost_repeated(struct query_spans *spans)
+{
+    bool first = true;
+
+    for (size_t i = 0; i < spans->count; i++) {
+        struct query_span *span = &spans->list[i];
+
+        if (!span->admitted)
+            continue;
+        span->cost = (struct cost_query){.partitions_resumed = first,
+                                         .output_bytes = span->cost.output_bytes,
+                                         .strong = span->cost.strong};
+        first = false;
+    }
+}
+
+int64_t query_spans_done(struct query_spans *spans, bool repeated, struct cost_query *ret_total)
 {
     int64_t charge;
 
     *ret_total = spans_total(spans);
-    charge = spans->admitted ? cost_query(ret_total) : 0;
+    if (repeated)
+        cost_repeated(spans);
+    charge = spans->admitted ? query_spans_charge(spans) : 0;
     for (size_t i = 0; i < spans->count; i++) {
         if (spans->list[i].admitted)
             span_settle(spans, &spans->list[i]);

@@ -39,8 +39,9 @@ void query_spans_init(struct query_spans *spans, const struct query_request *req
                       struct metered_call *call);
 
 /* Settles what was admitted with what it cost; all views are closed. Gives the charge of the page,
- * and adds up what was done. */
-int64_t query_spans_done(struct query_spans *spans, struct cost_query *ret_total);
+ * and adds up what was done. repeated: an earlier page has paid for what was read; whether it was
+ * kept since or had to be read again is not the client's to pay for, so only the output is. */
+int64_t query_spans_done(struct query_spans *spans, bool repeated, struct cost_query *ret_total);
 
 /* What the page has cost so far. */
 int64_t query_spans_charge(const struct query_spans *spans);

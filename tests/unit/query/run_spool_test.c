@@ -203,6 +203,30 @@ static void distinct_rows_come_once_over_all_pages(void **state)
     }
 }
 
+/* A page that hands out what an earlier one worked out costs the same, kept or read again. */
+static void a_cache_changes_no_charge(void **state)
+{
+    struct queries *f = *state;
+    struct query_order order = {queries_path(f, "b"), false};
+    struct query_plan plan = queries_plan(queries_path(f, "a"), NULL);
+
+    queries_add_numbered(f, 53);
+    for (size_t partitions = 1; partitions <= 16; partitions += 15)
+        for (size_t sorted = 0; sorted < 2; sorted++) {
+            struct queries_how read_again = {0}, kept = {.cached = true};
+
+            plan.query.distinct = !sorted;
+            plan.query.order = sorted ? &order : NULL;
+            plan.query.order_count = sorted;
+            queries_open(f, &(struct test_space_options){.policy = queries_policies[1],
+                                                         .partitions = (uint32_t)partitions});
+            queries_put(f);
+            queries_same(queries_run(f, &plan, &read_again), queries_run(f, &plan, &kept));
+            assert_true(read_again.pages > 1);
+            assert_int_equal(read_again.charge_cru, kept.charge_cru);
+        }
+}
+
 static void a_query_around_a_query_sees_its_rows(void **state)
 {
     struct queries *f = *state;
@@ -391,6 +415,7 @@ int main(void)
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(distinct_rows_come_once_over_all_pages, queries_setup,
                                         queries_teardown),
+        cmocka_unit_test_setup_teardown(a_cache_changes_no_charge, queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(memory_that_does_not_suffice_is_a_clear_error,
                                         queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(threads_change_no_row_and_no_charge, queries_setup,
