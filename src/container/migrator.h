@@ -48,7 +48,8 @@ NODISCARD bool migrator_split(struct migrator *migrator, const struct container 
                               uint32_t partition, size_t pieces, const double *weights,
                               struct error *err);
 
-/* Merges neighbours; the result is where the first of them in key order was. */
+/* Merges neighbours; the result is where the first of them in key order was. ERROR_BAD_REQUEST: the
+ * throughput needs as many as there are. */
 NODISCARD bool migrator_merge(struct migrator *migrator, const struct container *container,
                               const uint32_t *partitions, size_t count, struct error *err);
 

@@ -67,9 +67,21 @@ bool migrator_split(struct migrator *migrator, const struct container *container
 bool migrator_merge(struct migrator *migrator, const struct container *container,
                     const uint32_t *partitions, size_t count, struct error *err)
 {
+    CLEANUP(container_unref) struct container *now = NULL;
+    uint32_t needed;
+    size_t spans;
+
     if (count < 2)
         return error_set(err, ERROR_BAD_REQUEST, "a merge needs two partitions or more");
-    return begin(migrator, container,
+    if (!catalogue_container_reopen(migrator->catalogue, container, &now, err))
+        return false;
+    (void)partition_map_spans(container_map(now), &spans);
+    needed = offer_partitions(container_limits(now), container_offer(now)->ru);
+    if (spans - MIN(count - 1, spans) < needed)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "throughput of %llu RU/s needs %u physical partitions",
+                         (unsigned long long)container_offer(now)->ru, needed);
+    return begin(migrator, now,
                  &(struct migration_request){.kind = MIGRATION_MERGE,
                                              .sources = partitions,
                                              .source_count = count,

@@ -367,15 +367,33 @@ static void a_merge_brings_neighbours_together(void **state)
 {
     struct fixture *fixture = *state;
 
-    container_make(fixture, BODY, 30000);
-    assert_int_equal(span_count(fixture), 3);
+    container_make(fixture, BODY, 400);
     items_put(fixture, 0, 150, "a");
+    split(fixture, 0, 3);
+    settle(fixture);
+    assert_int_equal(span_count(fixture), 3);
     merge(fixture, 0, 3);
     settle(fixture);
     assert_int_equal(span_count(fixture), 1);
     verify(fixture, 150);
     items_put(fixture, 0, 160, "b");
     verify(fixture, 160);
+}
+
+static void a_merge_leaves_what_the_throughput_needs(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(container_unref) struct container *container = NULL;
+    uint32_t ids[2];
+    struct error err;
+
+    container_make(fixture, BODY, 30000);
+    container = opened(fixture);
+    ids[0] = span_id(fixture, 0);
+    ids[1] = span_id(fixture, 1);
+    assert_fails(migrator_merge(fixture->migrator, container, ids, 2, &err), &err,
+                 ERROR_BAD_REQUEST);
+    assert_contains(err.message, "needs 3");
 }
 
 static void a_move_goes_to_the_other_node_and_back(void **state)
@@ -479,6 +497,7 @@ static void a_cancelled_migration_leaves_nothing(void **state)
     items_put(fixture, 0, 20, "b");
     assert_ok(migrator_cancel(fixture->migrator, container, &err), &err);
     assert_fails(migrator_cancel(fixture->migrator, container, &err), &err, ERROR_BAD_REQUEST);
+    container_unref(TAKE(container));
     assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
     verify(fixture, 50);
     split(fixture, 0, 2);
@@ -657,6 +676,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(writes_during_the_copy_arrive_too, setup, teardown),
         cmocka_unit_test_setup_teardown(a_merge_brings_neighbours_together, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_merge_leaves_what_the_throughput_needs, setup, teardown),
         cmocka_unit_test_setup_teardown(a_move_goes_to_the_other_node_and_back, setup, teardown),
         cmocka_unit_test_setup_teardown(a_key_gets_a_partition_of_its_own, setup, teardown),
         cmocka_unit_test_setup_teardown(readers_of_the_old_map_finish_on_it, setup, teardown),
