@@ -196,7 +196,7 @@ bool catalogue_migration_begin(struct catalogue *catalogue, const struct contain
     return true;
 }
 
-/* --- Publishing and ending ------------------------------------------------------------------- */
+/* --- Publishing ------------------------------------------------------------------------------ */
 
 static bool none(struct error *err)
 {
@@ -216,49 +216,10 @@ bool catalogue_migration_publish(struct catalogue *catalogue, const struct conta
         return none(err);
     if (migration_state(migration) == MIGRATION_DROPPING)
         return true;
+    if (migration_state(migration) == MIGRATION_CANCELLED)
+        return error_set(err, ERROR_BUSY, "the migration was cancelled");
     container_set(c.after, partition_map_ref(migration_map(migration)),
-                  migration_published(migration));
-    return migration_change_commit(&c, err);
-}
-
-/* The lock of changes is not held while partitions go: nobody else can end this migration or begin
- * another, and dropping twice does no harm. */
-static bool sources_drop(struct catalogue *catalogue, const struct migration *migration,
-                         struct error *err)
-{
-    size_t count;
-    const struct migration_source *sources = migration_sources(migration, &count);
-
-    for (size_t i = 0; i < count; i++) {
-        const struct cluster_node *node = cluster_find(catalogue->cluster, sources[i].node);
-
-        if (!node)
-            return error_set(err, ERROR_CONFIGURATION, "node %u is not here", sources[i].node);
-        if (!partition_remove(node, sources[i].id, err))
-            return error_prefix(err, "node \"%s\"", node->name);
-    }
-    return true;
-}
-
-bool catalogue_migration_end(struct catalogue *catalogue, const struct container *container,
-                             struct error *err)
-{
-    CLEANUP(container_unref) struct container *now = NULL;
-
-    if (!catalogue_container_reopen(catalogue, container, &now, err))
-        return false;
-    if (!now->migration || migration_state(now->migration) != MIGRATION_DROPPING)
-        return none(err);
-    if (!sources_drop(catalogue, now->migration, err))
-        return false;
-
-    CLEANUP(migration_change_end) struct migration_change c;
-
-    if (!migration_change_begin(catalogue, container, &c, err))
-        return false;
-    if (!c.before->migration)
-        return true;
-    container_set(c.after, partition_map_ref(c.before->map), NULL);
+                  migration_with_state(migration, MIGRATION_DROPPING));
     return migration_change_commit(&c, err);
 }
 
@@ -315,47 +276,111 @@ static bool map_unfenced(struct catalogue *catalogue, const struct container *co
                              err);
 }
 
-/* What the journals took is given back; a failure costs room until the next migration is over. */
-static void journals_end(struct catalogue *catalogue, const struct container *container,
-                         const struct migration *migration)
-{
-    CLEANUP(arena_free) struct arena *arena = arena_new();
-    size_t count;
-    const struct migration_source *sources = migration_sources(migration, &count);
-
-    for (size_t i = 0; i < count; i++) {
-        const struct cluster_node *node = cluster_find(catalogue->cluster, sources[i].node);
-        const struct partition_span *span = partition_map_find_id(container->map, sources[i].id);
-        struct error err;
-
-        if (!commit_partition_tap(node->commit, sources[i].id, false, &err) ||
-            !engine_range_drop(node->engine, sources[i].id, span->epoch,
-                               journal_range((struct journal_position){0}, arena), &err))
-            log_error(catalogue->log, "journal of a partition left behind", &err);
-    }
-}
-
 bool catalogue_migration_cancel(struct catalogue *catalogue, const struct container *container,
                                 struct error *err)
 {
     CLEANUP(migration_change_end) struct migration_change c;
     struct partition_map *map;
-    const struct partition_span *targets;
-    size_t count;
 
     if (!migration_change_begin(catalogue, container, &c, err))
         return false;
-    if (!c.before->migration)
+    if (!c.before->migration || migration_state(c.before->migration) == MIGRATION_CANCELLED)
         return none(err);
     if (migration_state(c.before->migration) != MIGRATION_MOVING)
         return error_set(err, ERROR_BUSY, "the migration is published and cannot be cancelled");
     if (!map_unfenced(catalogue, c.before, c.change.arena, &map, err))
         return false;
-    container_set(c.after, map, NULL);
-    if (!migration_change_commit(&c, err))
-        return false;
-    targets = migration_targets(c.before->migration, &count);
-    partitions_unmake_spans(catalogue, targets, count);
-    journals_end(catalogue, c.after, c.before->migration);
+    container_set(c.after, map, migration_with_state(c.before->migration, MIGRATION_CANCELLED));
+    return migration_change_commit(&c, err);
+}
+
+/* --- Ending ---------------------------------------------------------------------------------- */
+
+static bool node_find(const struct catalogue *catalogue, uint32_t number,
+                      const struct cluster_node **ret_node, struct error *err)
+{
+    *ret_node = cluster_find(catalogue->cluster, number);
+    return *ret_node || error_set(err, ERROR_CONFIGURATION, "node %u is not here", number);
+}
+
+static bool sources_drop(const struct catalogue *catalogue, const struct migration *migration,
+                         struct error *err)
+{
+    size_t count;
+    const struct migration_source *sources = migration_sources(migration, &count);
+    const struct cluster_node *node;
+
+    for (size_t i = 0; i < count; i++)
+        if (!node_find(catalogue, sources[i].node, &node, err) ||
+            !partition_remove(node, sources[i].id, err))
+            return false;
     return true;
+}
+
+static bool targets_drop(const struct catalogue *catalogue, const struct migration *migration,
+                         struct error *err)
+{
+    size_t count;
+    const struct partition_span *targets = migration_targets(migration, &count);
+    const struct cluster_node *node;
+
+    for (size_t i = 0; i < count; i++)
+        if (!node_find(catalogue, targets[i].node, &node, err) ||
+            !partition_remove(node, targets[i].id, err))
+            return false;
+    return true;
+}
+
+/* Behind the commit that cancels: a migration whose journal is not whole must never go on. */
+static bool journals_end(const struct catalogue *catalogue, const struct container *container,
+                         struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    size_t count;
+    const struct migration_source *sources = migration_sources(container->migration, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct partition_span *span = partition_map_find_id(container->map, sources[i].id);
+        const struct cluster_node *node;
+
+        if (!node_find(catalogue, sources[i].node, &node, err) ||
+            !commit_partition_tap(node->commit, sources[i].id, false, err) ||
+            !engine_range_drop(node->engine, sources[i].id, span->epoch,
+                               journal_range((struct journal_position){0}, arena), err))
+            return false;
+    }
+    return true;
+}
+
+/* The lock of changes is not held while partitions go: nobody else can end this migration or begin
+ * another, and dropping twice does no harm. */
+static bool remains_drop(struct catalogue *catalogue, const struct container *container,
+                         struct error *err)
+{
+    if (migration_state(container->migration) == MIGRATION_DROPPING)
+        return sources_drop(catalogue, container->migration, err);
+    return targets_drop(catalogue, container->migration, err) &&
+           journals_end(catalogue, container, err);
+}
+
+bool catalogue_migration_end(struct catalogue *catalogue, const struct container *container,
+                             struct error *err)
+{
+    CLEANUP(container_unref) struct container *now = NULL;
+
+    if (!catalogue_container_reopen(catalogue, container, &now, err))
+        return false;
+    if (!now->migration || migration_state(now->migration) == MIGRATION_MOVING)
+        return none(err);
+    if (!remains_drop(catalogue, now, err))
+        return false;
+
+    CLEANUP(migration_change_end) struct migration_change c;
+
+    if (!migration_change_begin(catalogue, container, &c, err))
+        return false;
+    if (!c.before->migration)
+        return true;
+    container_set(c.after, partition_map_ref(c.before->map), NULL);
+    return migration_change_commit(&c, err);
 }

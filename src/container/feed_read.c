@@ -237,10 +237,12 @@ bool feed_read(const struct item_scope *scope, const struct feed_request *reques
 }
 
 /* Up to the mark of merging, record by record: the first that is later ends what may be passed
- * over. *ret_lsn is the mark when there is none. */
+ * over. *ret_lsn is that of the last one before it. */
 static bool merged_walk(struct engine_iterator *iterator, uint64_t merged, int64_t wall_ms,
-                        uint64_t *ret_lsn, struct error *err)
+                        uint64_t *ret_lsn, bool *ret_later, struct error *err)
 {
+    *ret_lsn = 0;
+    *ret_later = false;
     for (;;) {
         struct engine_entry entry;
         struct feed_record record;
@@ -248,18 +250,19 @@ static bool merged_walk(struct engine_iterator *iterator, uint64_t merged, int64
         if (!engine_iterator_next(iterator, &entry, err))
             return false;
         if (entry.found != ENGINE_FOUND)
-            break;
+            return true;
         if (!feed_record_decode(entry.key, entry.value, &record, err))
             return false;
         if (record.place.lsn > merged)
-            break;
+            return true;
         if (record.wall_ms > wall_ms) {
-            *ret_lsn = record.place.lsn - 1;
+            /* Another with the same LSN may have been passed: it must not be passed over. */
+            *ret_lsn = MIN(*ret_lsn, record.place.lsn - 1);
+            *ret_later = true;
             return true;
         }
+        *ret_lsn = record.place.lsn;
     }
-    *ret_lsn = merged;
-    return true;
 }
 
 /* Time never runs backwards in a partition, so it can be searched by halving, above what it was
@@ -269,15 +272,17 @@ bool feed_lsn_at(const struct item_scope *scope, int64_t wall_ms, uint64_t *ret_
 {
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    uint64_t low = 0, high, merged;
+    uint64_t low, high, merged, passed = 0;
+    bool later = false;
 
     if (!commit_partition_lsn(scope->commit, scope->partition, &high, err) ||
         !mark_read(scope, NULL, FEED_MARK_MERGED, arena, &merged, err) ||
         !engine_iterator_new(scope->engine, NULL, scope->partition, records_after(0, arena), false,
                              ENGINE_READ_ANY, &iterator, err) ||
-        (merged && !merged_walk(iterator, merged, wall_ms, &low, err)))
+        (merged && !merged_walk(iterator, merged, wall_ms, &passed, &later, err)))
         return false;
-    while (low >= merged && low < high) {
+    low = merged;
+    while (!later && low < high) {
         uint64_t middle = low + (high - low) / 2;
         struct engine_entry entry;
         struct feed_record record;
@@ -298,7 +303,7 @@ bool feed_lsn_at(const struct item_scope *scope, int64_t wall_ms, uint64_t *ret_
         else
             high = middle;
     }
-    *ret_lsn = low;
+    *ret_lsn = low > merged ? low : passed;
     return true;
 }
 

@@ -221,10 +221,11 @@ bool migration_new(const struct partition_map *map, const struct migration_reque
     return true;
 }
 
-struct migration *migration_published(const struct migration *migration)
+struct migration *migration_with_state(const struct migration *migration,
+                                       enum migration_state state)
 {
-    struct migration *copy = migration_make(migration->kind, MIGRATION_DROPPING,
-                                            partition_map_ref(migration->map));
+    struct migration *copy =
+        migration_make(migration->kind, state, partition_map_ref(migration->map));
 
     copy->targets = migration->targets;
     copy->target_count = migration->target_count;
@@ -386,7 +387,7 @@ bool migration_parse(struct slice document, struct migration **ret_migration, st
         return error_set(err, ERROR_STORE_VERSION, "a migration of format %d is newer than %d",
                          (int)format, FORMAT);
     if (!number_of(document, SLICE("kind"), MIGRATION_KINDS - 1, &kind) ||
-        !number_of(document, SLICE("state"), MIGRATION_DROPPING, &state) ||
+        !number_of(document, SLICE("state"), MIGRATION_CANCELLED, &state) ||
         !number_of(document, SLICE("first"), UINT32_MAX, &first) ||
         !number_of(document, SLICE("count"), MIGRATION_TARGETS_MAX, &count) ||
         !document_find(document, SLICE("map"), &map) || map.type != DOCUMENT_OBJECT ||

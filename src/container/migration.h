@@ -20,8 +20,8 @@ enum migration_kind { MIGRATION_SPLIT, MIGRATION_MERGE, MIGRATION_MOVE, MIGRATIO
 enum { MIGRATION_KINDS = 4, MIGRATION_TARGETS_MAX = 64, MIGRATION_SOURCES_MAX = 64 };
 
 /* How it stands on disk. Before its map is published everything may be done again or taken back;
- * afterwards only the sources are left to be dropped. */
-enum migration_state { MIGRATION_MOVING, MIGRATION_DROPPING };
+ * afterwards only the sources are left to be dropped, or, if it was cancelled, the targets. */
+enum migration_state { MIGRATION_MOVING, MIGRATION_DROPPING, MIGRATION_CANCELLED };
 
 struct migration; /* opaque, shared, immutable */
 
@@ -43,8 +43,9 @@ NODISCARD bool migration_new(const struct partition_map *map,
                              const struct migration_request *request, uint32_t first_id,
                              struct migration **ret_migration, struct error *err);
 
-/* The same when its map has been published. The caller owns one reference. */
-struct migration *migration_published(const struct migration *migration);
+/* The same in another state. The caller owns one reference. */
+struct migration *migration_with_state(const struct migration *migration,
+                                       enum migration_state state);
 
 struct migration *migration_ref(struct migration *migration); /* NULL is fine */
 void migration_unref(struct migration *migration);            /* NULL is fine */

@@ -284,6 +284,20 @@ static bool step_dropping(struct migrator *migrator, struct migrator_run *run,
     return true;
 }
 
+static bool step(struct migrator *migrator, struct migrator_run *run,
+                 const struct container *container, struct error *err)
+{
+    switch (migration_state(container_migration(container))) {
+    case MIGRATION_MOVING:
+        return step_moving(migrator, run, container, err);
+    case MIGRATION_DROPPING:
+        return step_dropping(migrator, run, container, err);
+    default:
+        run->seen = false; /* done when this succeeds */
+        return catalogue_migration_end(migrator->catalogue, container, err);
+    }
+}
+
 /* Tries again later, from what the stores hold. Whoever waits at the fence does not wait for ever. */
 static void step_failed(struct migrator *migrator, struct migrator_run *run,
                         const struct container *container, const struct error *err)
@@ -319,9 +333,8 @@ static bool container_step(struct migrator *migrator, const struct container *co
     if (run->not_before_ms > clock_read_monotonic_ms(migrator->clock))
         return true;
     run->not_before_ms = 0;
-    fine = migration_state(container_migration(container)) == MIGRATION_MOVING
-               ? step_moving(migrator, run, container, err)
-               : step_dropping(migrator, run, container, err);
+    fine = step(migrator, run, container, err);
+    run->seen = run->seen || !fine;
     if (!fine)
         step_failed(migrator, run, container, err);
     *busy = *busy || (run->seen && !run->not_before_ms);
@@ -497,6 +510,8 @@ bool migrator_cancel(struct migrator *migrator, const struct container *containe
         cancelled = catalogue_migration_cancel(migrator->catalogue, container, err);
     WITH_LOCK (&migrator->lock)
         migrator->statistics.cancelled += cancelled;
+    if (cancelled)
+        migrator_wake(migrator); /* to remove what is left */
     return cancelled;
 }
 

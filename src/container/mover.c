@@ -277,7 +277,7 @@ bool mover_new(const struct mover_options *options, struct mover **ret_mover, st
     for (size_t i = 0; i < mover->source_count; i++) {
         const struct source *source = &mover->sources[i];
 
-        if (migration_state(mover->migration) == MIGRATION_DROPPING)
+        if (migration_state(mover->migration) != MIGRATION_MOVING)
             continue; /* only to clean up; the source may be gone */
         if (!commit_partition_tap(source->node->commit, source->plan.id, true, err) ||
             !progress_read(mover, &mover->sources[i], err))
