@@ -37,6 +37,14 @@ static bool is_later(const struct container *now, const struct container *before
     return partition_map_version(now->map) > partition_map_version(before->map);
 }
 
+bool container_is_current(const struct container *container)
+{
+    CLEANUP(look_end) struct look look = look_begin(container->catalogue);
+    const struct container *now = present(look.root, container);
+
+    return now && !is_later(now, container);
+}
+
 static bool is_moving(const struct container *container)
 {
     return container->migration && migration_state(container->migration) == MIGRATION_MOVING;

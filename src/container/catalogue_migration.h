@@ -37,6 +37,9 @@ NODISCARD bool catalogue_container_reopen(struct catalogue *catalogue,
                                           const struct container *container,
                                           struct container **ret_container, struct error *err);
 
+/* Is its map the last one published? */
+bool container_is_current(const struct container *container);
+
 /* Waits until a later map than that of this state is published; a reference. ERROR_FENCED: no
  * migration is under way that would bring one, or it takes too long. Blocks. */
 NODISCARD bool container_renew(const struct container *container, struct container **ret_container,

@@ -24,6 +24,11 @@ static bool space_renew(struct item_space *space, struct error *err)
     return true;
 }
 
+static bool space_is_current(void *container)
+{
+    return container_is_current(container);
+}
+
 static void space_release(struct item_space *space)
 {
     if (space->renewed)
@@ -62,6 +67,7 @@ struct item_space container_space(struct container *container, const struct cloc
         .commit = commit_of,
         .renew = space_renew,
         .release = space_release,
+        .is_current = space_is_current,
     };
 
     static_assert((int)CONTAINER_POLICIES_MAX <= (int)CONTAINER_POLICIES_BEFORE_MAX,

@@ -117,6 +117,8 @@ struct item_scope item_space_span_scope(const struct item_space *space,
         .partition_bytes_max = space->partition_bytes_max,
         .item_bytes_max = space->item_bytes_max,
         .clock = space->clock,
+        .is_current = space->is_current,
+        .nodes = space->nodes,
     };
 }
 

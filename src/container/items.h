@@ -44,6 +44,7 @@ struct item_space {
     bool (*renew)(struct item_space *space, struct error *err);
     void (*release)(struct item_space *space); /* lets go of what renew has made it hold */
     bool renewed;                              /* it holds something; a copy does not */
+    bool (*is_current)(void *nodes);           /* is the map the last one? NULL: always */
 };
 
 /* Physical partitions split, merge and move while requests run. Whoever writes under an old map is
