@@ -265,7 +265,7 @@ static bool map_unfenced(struct catalogue *catalogue, const struct container *co
     for (size_t i = 0; i < source_count; i++) {
         const struct cluster_node *node = cluster_find(catalogue->cluster, sources[i].node);
         size_t place = (size_t)(partition_map_find_id(container->map, sources[i].id) - spans);
-        uint64_t epoch;
+        uint64_t epoch = 0;
 
         if (!epoch_of(node, sources[i].id, arena, &epoch, err))
             return false;

@@ -203,7 +203,7 @@ bool migration_new(const struct partition_map *map, const struct migration_reque
     struct planning planning = {.map = map, .request = request, .arena = arena};
     struct migration *migration;
     struct partition_map *next;
-    double weights;
+    double weights = 0;
 
     if (!sources_find(&planning, err) || !bounds_check(&planning, err) ||
         !weights_check(request, &weights, err) ||

@@ -479,6 +479,51 @@ static void readers_of_the_old_map_finish_on_it(void **state)
     verify(fixture, 50);
 }
 
+/* What a snapshot holds of a partition that has moved is what it was at the fence; of another it may
+ * be later. So a transaction must not read both. */
+static void a_transaction_does_not_enter_a_second_partition_by_an_old_map(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(container_unref) struct container *before = NULL;
+    CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct slice logicals[40];
+    struct item_space space;
+    struct item_scope scopes[2];
+    size_t other = 0;
+    struct error err;
+    bool busy;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 100, "a");
+    split(fixture, 0, 2);
+    settle(fixture);
+    before = opened(fixture);
+    space = container_space(before, &clock_system, fixture->gates);
+    for (int i = 0; i < 10; i++) {
+        struct partition_key key = key_named(
+            fixture,
+            arena_text(fixture->arena, arena_printf(fixture->arena, "[\"k%d\"]", i)));
+
+        logicals[i] = item_logical(&space.definition->key, &key, fixture->arena);
+        if (item_space_scope(&space, logicals[i]).partition !=
+            item_space_scope(&space, logicals[0]).partition)
+            other = (size_t)i;
+    }
+    assert_true(other > 0);
+    scopes[0] = item_space_scope(&space, logicals[0]);
+    scopes[1] = item_space_scope(&space, logicals[other]);
+    assert_ok(transaction_begin(&scopes[0], logicals[0], fixture->arena, &transaction, &err), &err);
+    assert_ok(transaction_enter(transaction, &scopes[1], logicals[other], &err), &err);
+    transaction_free(TAKE(transaction));
+    split(fixture, 0, 2);
+    for (int i = 0; i < 100; i++)
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    assert_ok(transaction_begin(&scopes[0], logicals[0], fixture->arena, &transaction, &err), &err);
+    assert_fails(transaction_enter(transaction, &scopes[1], logicals[other], &err), &err,
+                 ERROR_FENCED);
+    assert_true(item_space_is_overtaken(&err));
+}
+
 static void a_cancelled_migration_leaves_nothing(void **state)
 {
     struct fixture *fixture = *state;
@@ -680,6 +725,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_move_goes_to_the_other_node_and_back, setup, teardown),
         cmocka_unit_test_setup_teardown(a_key_gets_a_partition_of_its_own, setup, teardown),
         cmocka_unit_test_setup_teardown(readers_of_the_old_map_finish_on_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_transaction_does_not_enter_a_second_partition_by_an_old_map, setup, teardown),
         cmocka_unit_test_setup_teardown(a_cancelled_migration_leaves_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_partition_over_its_bytes_is_split, setup, teardown),
         cmocka_unit_test_setup_teardown(more_throughput_than_partitions_may_give_splits_them, setup,

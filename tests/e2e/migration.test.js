@@ -1,0 +1,97 @@
+// Partitions that split under the vendor's own client.
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { CosmosClient } from '@azure/cosmos';
+import { Server, emulatorKey, sanitized } from './server.js';
+
+async function started(t, args = []) {
+  const server = await Server.start(t, ['--dev', '--set', 'migration.pause_ms=20', ...args]);
+  const client = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => client.dispose());
+  const { database } = await client.databases.create({ id: 'd' });
+  return { server, client, database };
+}
+
+async function ranges(container) {
+  const { resources } = await container.readPartitionKeyRanges().fetchAll();
+  return resources;
+}
+
+async function until(what, limitMs = 30_000) {
+  const end = Date.now() + limitMs;
+  for (;;) {
+    const found = await what();
+    if (found) return found;
+    assert.ok(Date.now() < end, 'waited in vain');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+test('more throughput than the partitions may give splits them, and nothing is lost', async (t) => {
+  const { client, database } = await started(t);
+  const { container, resource } = await database.containers.create({ id: 'c', partitionKey: '/pk', throughput: 400 });
+  const written = new Map();
+  for (let i = 0; i < 100; i++) {
+    const answer = await container.items.create({ id: `${i}`, pk: `p${i % 20}`, n: i });
+    written.set(`${i}`, answer.resource);
+  }
+  const parent = (await ranges(container))[0].id;
+  const { resources } = await client.offers.readAll().fetchAll();
+  const offer = resources.find((found) => found.resource === resource._self);
+  offer.content.offerThroughput = 35000;
+  await client.offer(offer.id).replace(offer);
+  const children = await until(async () => {
+    const now = await ranges(container);
+    return now.length === 4 && now;
+  });
+  for (const child of children) assert.ok(child.parents.includes(parent));
+  assert.equal(children[0].minInclusive, '');
+  assert.equal(children[3].maxExclusive, 'FF');
+  for (const [id, item] of written) {
+    const read = await container.item(id, item.pk).read();
+    assert.deepEqual(read.resource, item); // etag, time and rid as they were
+    const replaced = await container.item(id, item.pk).replace({ ...item, n: -1 }, {
+      accessCondition: { type: 'IfMatch', condition: item._etag },
+    });
+    assert.equal(replaced.resource._rid, item._rid);
+  }
+});
+
+test('a container fed past the size of a partition splits under its writers', async (t) => {
+  const { database } = await started(t, ['--set', 'partition.bytes_max=128K']);
+  const { container } = await database.containers.create({ id: 'c', partitionKey: '/pk', throughput: 10000 });
+  const writers = 8;
+  const each = sanitized ? 60 : 200;
+  const journal = new Map();
+  await Promise.all(Array.from({ length: writers }, async (_, writer) => {
+    for (let i = 0; i < each; i++) {
+      const id = `${writer}-${i}`;
+      const item = { id, pk: `p${writer}.${i % 25}`, n: i, filler: 'x'.repeat(1000) };
+      await container.items.upsert(item);
+      journal.set(id, item);
+      if (i % 5 === 4) {
+        const old = journal.get(`${writer}-${i - 2}`);
+        old.n = 1000 + i;
+        await container.item(old.id, old.pk).replace(old);
+      }
+      if (i % 7 === 6) {
+        await container.item(`${writer}-${i - 3}`, journal.get(`${writer}-${i - 3}`).pk).delete();
+        journal.delete(`${writer}-${i - 3}`);
+      }
+      const seen = await container.item(id, item.pk).read();
+      assert.equal(seen.resource?.n, item.n);
+    }
+  }));
+  const now = await until(async () => {
+    const found = await ranges(container);
+    return found.length >= (sanitized ? 3 : 6) && found;
+  });
+  const bounds = now.map((range) => [range.minInclusive, range.maxExclusive]).sort();
+  assert.equal(bounds[0][0], '');
+  for (let i = 1; i < bounds.length; i++) assert.equal(bounds[i][0], bounds[i - 1][1]);
+  assert.equal(bounds.at(-1)[1], 'FF');
+  for (const item of journal.values()) {
+    const { resource } = await container.item(item.id, item.pk).read();
+    assert.equal(resource?.n, item.n, item.id);
+  }
+});
