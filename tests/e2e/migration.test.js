@@ -5,7 +5,7 @@ import { CosmosClient } from '@azure/cosmos';
 import { Server, emulatorKey, sanitized } from './server.js';
 
 async function started(t, args = []) {
-  const server = await Server.start(t, ['--dev', '--set', 'migration.pause_ms=20', ...args]);
+  const server = await Server.start(t, ['--dev', '--set', 'migration.pause_ms=20ms', ...args]);
   const client = new CosmosClient({ endpoint: server.url, key: emulatorKey });
   t.after(() => client.dispose());
   const { database } = await client.databases.create({ id: 'd' });
