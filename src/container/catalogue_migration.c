@@ -122,8 +122,7 @@ static bool migration_change_commit(struct migration_change *c, struct error *er
 {
     struct record_address address = container_address(c->after);
 
-    change_put_record(&c->change, address,
-                      record_container_write(c->after, true, c->change.arena));
+    change_put_record(&c->change, address, record_container_write(c->after, true, c->change.arena));
     if (!change_commit(&c->change, err))
         return false;
     change_publish(&c->change, address, &container_ref(c->after)->state);
@@ -256,8 +255,7 @@ static bool map_unfenced(struct catalogue *catalogue, const struct container *co
 {
     size_t count, source_count;
     const struct partition_span *spans = partition_map_spans(container->map, &count);
-    const struct migration_source *sources =
-        migration_sources(container->migration, &source_count);
+    const struct migration_source *sources = migration_sources(container->migration, &source_count);
     struct partition_span *copies = ARENA_ARRAY(arena, struct partition_span, count);
     bool raised = false;
 

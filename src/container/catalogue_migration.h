@@ -21,14 +21,14 @@ NODISCARD bool catalogue_migration_begin(struct catalogue *catalogue,
 NODISCARD bool catalogue_migration_publish(struct catalogue *catalogue,
                                            const struct container *container, struct error *err);
 
-/* Drops what is left behind, and the migration is over: of a published one the sources, which nobody
- * reads any more; of a cancelled one the targets and the journals. */
+/* Drops what is left behind, and the migration is over: of a published one the sources, which
+ * nobody reads any more; of a cancelled one the targets and the journals. */
 NODISCARD bool catalogue_migration_end(struct catalogue *catalogue,
                                        const struct container *container, struct error *err);
 
 /* Takes back what is not published; sources that were fenced are opened again. What is left goes
- * with catalogue_migration_end. No mover of it may be at work. ERROR_BAD_REQUEST: none is under way.
- * ERROR_BUSY: it is published. */
+ * with catalogue_migration_end. No mover of it may be at work. ERROR_BAD_REQUEST: none is under
+ * way. ERROR_BUSY: it is published. */
 NODISCARD bool catalogue_migration_cancel(struct catalogue *catalogue,
                                           const struct container *container, struct error *err);
 

@@ -52,11 +52,11 @@ struct container {
     uint32_t policy_version;
     struct partition_map *map;   /* a reference */
     struct migration *migration; /* a reference; NULL: none is under way */
-    bool has_offer;            /* of its own; else offer is the database's */
+    bool has_offer;              /* of its own; else offer is the database's */
     struct offer offer;
     struct catalogue_children
-        *scripts[CHILD_SCRIPT_KINDS];  /* references, from CHILD_PROCEDURE on */
-    struct catalogue *catalogue;       /* for limits and nodes, which do not change, and to renew */
+        *scripts[CHILD_SCRIPT_KINDS]; /* references, from CHILD_PROCEDURE on */
+    struct catalogue *catalogue;      /* for limits and nodes, which do not change, and to renew */
 };
 
 static inline struct account *state_account(struct state *state)

@@ -157,8 +157,7 @@ static struct partition_span target_of(const struct planning *p, size_t i, uint3
                                              : p->sources[request->source_count - 1].max,
     };
 
-    target.node =
-        request->nodes ? request->nodes[i] : partition_map_find(p->map, target.min)->node;
+    target.node = request->nodes ? request->nodes[i] : partition_map_find(p->map, target.min)->node;
     parents_set(p, &target);
     return target;
 }

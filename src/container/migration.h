@@ -74,4 +74,4 @@ const struct partition_span *migration_targets(const struct migration *migration
  * ERROR_STORE_VERSION, ERROR_STORE_CORRUPT. */
 void migration_append(const struct migration *migration, struct buf *buf);
 NODISCARD bool migration_parse(struct slice document, struct migration **ret_migration,
-                              struct error *err);
+                               struct error *err);

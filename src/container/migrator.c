@@ -266,8 +266,8 @@ static void done_note(struct migrator *migrator, const struct migrator_run *run,
 static bool step_dropping(struct migrator *migrator, struct migrator_run *run,
                           const struct container *container, struct error *err)
 {
-    CLEANUP(migration_unref) struct migration *migration =
-        migration_ref(container_migration(container));
+    CLEANUP(migration_unref)
+    struct migration *migration = migration_ref(container_migration(container));
 
     phase_set(migrator, run, MIGRATOR_DROPPING);
     if (run->map && partition_map_is_shared(run->map)) {
@@ -298,7 +298,8 @@ static bool step(struct migrator *migrator, struct migrator_run *run,
     }
 }
 
-/* Tries again later, from what the stores hold. Whoever waits at the fence does not wait for ever. */
+/* Tries again later, from what the stores hold. Whoever waits at the fence does not wait for ever.
+ */
 static void step_failed(struct migrator *migrator, struct migrator_run *run,
                         const struct container *container, const struct error *err)
 {
@@ -524,8 +525,8 @@ bool migrator_progress(struct migrator *migrator, const struct container *contai
     if (!catalogue_container_reopen(migrator->catalogue, container, &now, &err) ||
         !container_migration(now))
         return false;
-    *ret_progress = (struct migrator_progress){
-        .kind = migration_kind(container_migration(now)), .pause_ms = -1};
+    *ret_progress = (struct migrator_progress){.kind = migration_kind(container_migration(now)),
+                                               .pause_ms = -1};
     WITH_LOCK (&migrator->lock) {
         const struct migrator_run *run = run_find(migrator, now);
 

@@ -13,16 +13,16 @@
 struct migrator; /* opaque, owned */
 
 struct migrator_options {
-    struct catalogue *catalogue;  /* borrowed; outlives it */
-    const struct clock *clock;    /* borrowed; NULL: the system's */
-    struct log *log;              /* borrowed; NULL: silent */
-    uint64_t bytes_per_second;    /* of copying; 0: as fast as it goes */
-    int64_t pause_ms;             /* between looks at limits and after failures; 0: 1000 */
-    size_t chunk_bytes;           /* of one step; 0: 1 MB */
-    size_t round_keys;            /* of the journal in one step; 0: 4096 */
-    size_t lag_keys;              /* the fence comes when a round is not larger; 0: 512 */
-    bool splits_off;              /* begins nothing by itself */
-    bool by_hand;                 /* no thread: the test calls migrator_round */
+    struct catalogue *catalogue; /* borrowed; outlives it */
+    const struct clock *clock;   /* borrowed; NULL: the system's */
+    struct log *log;             /* borrowed; NULL: silent */
+    uint64_t bytes_per_second;   /* of copying; 0: as fast as it goes */
+    int64_t pause_ms;            /* between looks at limits and after failures; 0: 1000 */
+    size_t chunk_bytes;          /* of one step; 0: 1 MB */
+    size_t round_keys;           /* of the journal in one step; 0: 4096 */
+    size_t lag_keys;             /* the fence comes when a round is not larger; 0: 512 */
+    bool splits_off;             /* begins nothing by itself */
+    bool by_hand;                /* no thread: the test calls migrator_round */
 
     /* A container has another map: for whoever hands out throughput. NULL: nobody. */
     void (*published)(struct container *container, void *context);
@@ -57,9 +57,9 @@ NODISCARD bool migrator_merge(struct migrator *migrator, const struct container 
 NODISCARD bool migrator_move(struct migrator *migrator, const struct container *container,
                              uint32_t partition, uint32_t node, struct error *err);
 
-/* Gives a partition key value, or all that begin with a partial one, a partition of their own. heat:
- * its part of what the partition spends now, above 0 and below 1; 0: a half. ERROR_BAD_REQUEST: it
- * is alone already, or in several partitions. */
+/* Gives a partition key value, or all that begin with a partial one, a partition of their own.
+ * heat: its part of what the partition spends now, above 0 and below 1; 0: a half.
+ * ERROR_BAD_REQUEST: it is alone already, or in several partitions. */
 NODISCARD bool migrator_isolate(struct migrator *migrator, const struct container *container,
                                 const struct partition_key *key, double heat, struct error *err);
 
@@ -81,11 +81,11 @@ const char *migrator_phase_name(enum migrator_phase phase);
 struct migrator_progress {
     enum migration_kind kind;
     enum migrator_phase phase;
-    uint64_t bytes, items;  /* copied by this process */
-    uint64_t bytes_total;   /* of items in the sources when it began */
-    uint64_t keys;          /* of the journal, caught up with */
-    int64_t pause_ms;       /* that writers waited; -1: not yet */
-    unsigned failures;      /* steps that failed and are tried again */
+    uint64_t bytes, items; /* copied by this process */
+    uint64_t bytes_total;  /* of items in the sources when it began */
+    uint64_t keys;         /* of the journal, caught up with */
+    int64_t pause_ms;      /* that writers waited; -1: not yet */
+    unsigned failures;     /* steps that failed and are tried again */
 };
 
 /* False: no migration of that container is under way. */

@@ -46,9 +46,8 @@ struct migrator_choice migrator_decide(const struct migrator_figures *figures, s
     choice.span = fullest(figures, count, bytes_max);
     if (choice.span < count) {
         choice.wanted = choice.by_bytes = true;
-        choice.pieces = pieces_of((double)figures[choice.span].bytes /
-                                      ((double)bytes_max * FULL_AFTERWARDS),
-                                  room);
+        choice.pieces = pieces_of(
+            (double)figures[choice.span].bytes / ((double)bytes_max * FULL_AFTERWARDS), room);
         return choice;
     }
     if (count >= count_wanted)

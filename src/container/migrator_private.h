@@ -10,10 +10,10 @@
  * and in the targets. */
 struct migrator_run {
     uint32_t target; /* the id of its first: tells it from every other, before or after it */
-    struct migrator_progress progress;     /* under lock */
-    struct mover *mover;                   /* NULL: to be made, anew after a failure */
-    struct partition_map *map;             /* a reference: what the sources are in, once fenced */
-    unsigned rounds;                       /* of catching up */
+    struct migrator_progress progress; /* under lock */
+    struct mover *mover;               /* NULL: to be made, anew after a failure */
+    struct partition_map *map;         /* a reference: what the sources are in, once fenced */
+    unsigned rounds;                   /* of catching up */
     unsigned failures_fenced;
     int64_t not_before_ms; /* throttled, or after a failure */
     bool seen;             /* in this round */

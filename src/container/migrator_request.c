@@ -28,9 +28,9 @@ static bool span_find(const struct container *container, uint32_t partition,
                       const struct partition_span **ret_span, struct error *err)
 {
     *ret_span = partition_map_find_id(container_map(container), partition);
-    return *ret_span || error_set(err, ERROR_PARTITION_UNKNOWN,
-                                  "container \"%.*s\" has no partition %u",
-                                  SLICE_ARG(container_info(container)->id), partition);
+    return *ret_span ||
+           error_set(err, ERROR_PARTITION_UNKNOWN, "container \"%.*s\" has no partition %u",
+                     SLICE_ARG(container_info(container)->id), partition);
 }
 
 bool migrator_split(struct migrator *migrator, const struct container *container,
@@ -155,8 +155,8 @@ static bool is_whole(const struct migrator *migrator, uint32_t partition, int64_
 static void whole_note(struct migrator *migrator, const struct container *container,
                        uint32_t partition)
 {
-    migrator->wholes[migrator->whole_next++ % MIGRATOR_WHOLES] = (struct migrator_whole){
-        partition, clock_read_monotonic_ms(migrator->clock) + WHOLE_MS};
+    migrator->wholes[migrator->whole_next++ % MIGRATOR_WHOLES] =
+        (struct migrator_whole){partition, clock_read_monotonic_ms(migrator->clock) + WHOLE_MS};
     log_event(migrator->options.log, LOG_WARNING, "partition too large cannot be split",
               LOG_SLICE("container", container_info(container)->id),
               LOG_INT("partition", partition));

@@ -72,8 +72,8 @@ static bool is_mark(struct slice key)
 /* Bytes that begin with the routing key of an entry, or are it; none: only the value can tell, and
  * it is gone. Bounds are never within what follows a routing key (catalogue_migration.c), so there
  * is no need to know where that ends. */
-static bool routing_of(struct slice key, const struct engine_value *value, struct slice *ret_routing,
-                       struct error *err)
+static bool routing_of(struct slice key, const struct engine_value *value,
+                       struct slice *ret_routing, struct error *err)
 {
     struct slice rest = slice_skip(key, 1);
 
@@ -246,8 +246,10 @@ static bool ends_find(struct mover *mover, const struct cluster *cluster, struct
     const struct partition_span *targets =
         migration_targets(mover->migration, &mover->target_count);
 
-    mover->sources = memory_alloc_zero(memory_array_size(mover->source_count, sizeof(struct source)));
-    mover->targets = memory_alloc_zero(memory_array_size(mover->target_count, sizeof(struct target)));
+    mover->sources =
+        memory_alloc_zero(memory_array_size(mover->source_count, sizeof(struct source)));
+    mover->targets =
+        memory_alloc_zero(memory_array_size(mover->target_count, sizeof(struct target)));
     for (size_t i = 0; i < mover->source_count; i++) {
         mover->sources[i].plan = sources[i];
         buf_init(&mover->sources[i].position, PROGRESS_HEADER + ENGINE_KEY_MAX);
@@ -713,9 +715,9 @@ static void sums_put(struct mover *mover, struct target *target)
 
     memcpy(counter.now, target->sums, sizeof counter.now);
     counter_encode(&counter, bytes);
-    op_add(mover, target,
-           (struct engine_op){ENGINE_PUT, slice_of(key, sizeof key),
-                              slice_of(bytes, COUNTER_BYTES)});
+    op_add(
+        mover, target,
+        (struct engine_op){ENGINE_PUT, slice_of(key, sizeof key), slice_of(bytes, COUNTER_BYTES)});
 }
 
 /* What all sources together say. */

@@ -4,8 +4,8 @@
  * catch up until nothing is left, finish; clean when the map is published. Each may fail and be
  * begun again with another mover, also after a crash: how far it is stands in the targets.
  *
- * The journals of the sources are on from the first mover of a migration to its end; after a restart
- * the catalogue switches them on before anybody can write. One thread at a time. */
+ * The journals of the sources are on from the first mover of a migration to its end; after a
+ * restart the catalogue switches them on before anybody can write. One thread at a time. */
 #pragma once
 
 #include "container/cluster.h"
@@ -20,7 +20,8 @@ struct mover_options {
     size_t round_keys;             /* of the journal in one go; 0: 4096 */
 };
 
-/* Switches the journals on and reads how far an earlier mover has come. ERROR_CONFIGURATION: a node is not here. */
+/* Switches the journals on and reads how far an earlier mover has come. ERROR_CONFIGURATION: a node
+ * is not here. */
 NODISCARD bool mover_new(const struct mover_options *options, struct mover **ret_mover,
                          struct error *err);
 void mover_free(struct mover *mover); /* NULL is fine */

@@ -13,9 +13,9 @@ struct walk {
     const struct partition_definition *definition;
     const struct partition_span *span;
     struct arena *arena;
-    uint64_t total, passed;          /* bytes: of all, before the present one */
-    struct slice before;             /* routing key of the one before */
-    struct slice last;               /* the last place a cut is possible at */
+    uint64_t total, passed; /* bytes: of all, before the present one */
+    struct slice before;    /* routing key of the one before */
+    struct slice last;      /* the last place a cut is possible at */
     size_t pieces;
     struct slice *points;
     size_t count;

@@ -4,8 +4,8 @@
 #include "container/catalogue.h"
 
 /* Bounds that cut a span into up to pieces of about as many bytes each, ascending, between logical
- * partitions; ret_points has room for pieces - 1, the bytes are in the arena. *ret_count 0: there is
- * nothing to cut, for all of it is one logical partition or none. Reads the sizes of all logical
+ * partitions; ret_points has room for pieces - 1, the bytes are in the arena. *ret_count 0: there
+ * is nothing to cut, for all of it is one logical partition or none. Reads the sizes of all logical
  * partitions of the span. */
 NODISCARD bool split_points_by_bytes(const struct container *container,
                                      const struct partition_span *span, size_t pieces,

@@ -130,7 +130,8 @@ bool transaction_enter(struct transaction *transaction, const struct item_scope 
      * taken; else one of the two may be what a migration has left behind. */
     if (scope->partition != transaction->first->scope.partition && scope->is_current &&
         !scope->is_current(scope->nodes))
-        return error_set(err, ERROR_FENCED, "a partition has been split, merged or moved meanwhile");
+        return error_set(err, ERROR_FENCED,
+                         "a partition has been split, merged or moved meanwhile");
     transaction->place = place_new(transaction->arena, scope, logical);
     return true;
 }

@@ -31,7 +31,8 @@ struct engine_range journal_range(struct journal_position after, struct arena *a
     journal_key_encode(after, min);
     min[JOURNAL_KEY_LEN] = 0;
     max[0] = PARTITION_FAMILY_JOURNAL + 1;
-    return (struct engine_range){.min = slice_of(min, JOURNAL_KEY_LEN + 1), .max = slice_of(max, 1)};
+    return (struct engine_range){.min = slice_of(min, JOURNAL_KEY_LEN + 1),
+                                 .max = slice_of(max, 1)};
 }
 
 bool journal_notes(struct slice key)

@@ -39,11 +39,14 @@ test('more throughput than the partitions may give splits them, and nothing is l
   const { resources } = await client.offers.readAll().fetchAll();
   const offer = resources.find((found) => found.resource === resource._self);
   offer.content.offerThroughput = 35000;
-  await client.offer(offer.id).replace(offer);
+  const replaced = await client.offer(offer.id).replace(offer);
+  assert.equal(replaced.headers['x-ms-offer-replace-pending'], 'true');
   const children = await until(async () => {
     const now = await ranges(container);
     return now.length === 4 && now;
   });
+  const settled = await client.offer(offer.id).read();
+  assert.equal(settled.headers['x-ms-offer-replace-pending'], 'false');
   for (const child of children) assert.ok(child.parents.includes(parent));
   assert.equal(children[0].minInclusive, '');
   assert.equal(children[3].maxExclusive, 'FF');

@@ -359,8 +359,7 @@ static void read_plain(struct client *client, uint32_t index)
 
     note_begin(&note, client, true);
     space = space_now(client, &container);
-    if (items_read(&space, &client->run->keys[index / IDS], &id, client->arena,
-                   &item, &err)) {
+    if (items_read(&space, &client->run->keys[index / IDS], &id, client->arena, &item, &err)) {
         note_op(&note, HISTORY_READ, index, version_of(&item));
         learn(client, index, &item);
     } else if (err.code == ERROR_ITEM_MISSING) {
@@ -655,8 +654,8 @@ static void moving_init(struct moving *moving, struct run *run, const char *cons
     CLEANUP(container_unref) struct container *container = NULL;
     struct error err;
 
-    *moving = (struct moving){
-        .cluster = cluster_new(NULL), .gates = item_gates_new(), .wanted = 10};
+    *moving =
+        (struct moving){.cluster = cluster_new(NULL), .gates = item_gates_new(), .wanted = 10};
     random_seed(&moving->random, seed());
     for (size_t i = 0; i < 2; i++) {
         assert_ok(engine_open(slice_of_text(urls[i]), &(struct engine_options){0},
@@ -670,20 +669,18 @@ static void moving_init(struct moving *moving, struct run *run, const char *cons
     assert_ok(catalogue_account_create(moving->catalogue, SLICE("a"),
                                        document_of(run->test.arena, "{}"), &account, &err),
               &err);
-    assert_ok(catalogue_database_create(moving->catalogue, SLICE("a"), SLICE("d"), NULL, &database,
-                                        &err),
-              &err);
-    assert_ok(catalogue_container_create(
-                  moving->catalogue, SLICE("a"), SLICE("d"),
-                  document_of(run->test.arena,
-                              "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],"
-                              "\"version\":2}}"),
-                  NULL, &container, &err),
-              &err);
-    moving->migrator = migrator_new(&(struct migrator_options){.catalogue = moving->catalogue,
-                                                               .chunk_bytes = 1000,
-                                                               .pause_ms = 5,
-                                                               .splits_off = true});
+    assert_ok(
+        catalogue_database_create(moving->catalogue, SLICE("a"), SLICE("d"), NULL, &database, &err),
+        &err);
+    assert_ok(
+        catalogue_container_create(
+            moving->catalogue, SLICE("a"), SLICE("d"),
+            document_of(run->test.arena, "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],"
+                                         "\"version\":2}}"),
+            NULL, &container, &err),
+        &err);
+    moving->migrator = migrator_new(&(struct migrator_options){
+        .catalogue = moving->catalogue, .chunk_bytes = 1000, .pause_ms = 5, .splits_off = true});
     run->moving = moving;
 }
 
@@ -717,7 +714,8 @@ static void run_moving(const char *what, const char *const *urls, size_t operati
     for (size_t i = 0; i < MIGRATION_KINDS; i++)
         done += statistics.done[i];
     print_message("# %u migrations begun, %llu done, longest pause %lld ms\n",
-                  atomic_load(&moving.begun), (unsigned long long)done, (long long)statistics.pause_ms_max);
+                  atomic_load(&moving.begun), (unsigned long long)done,
+                  (long long)statistics.pause_ms_max);
     assert_true(done >= moving.wanted);
     moving_done(&moving);
     run_done(&run);

@@ -505,8 +505,8 @@ void moving_step(struct moving *moving)
         moving_check(moving);
 }
 
-/* Every item is what was written last, everything agrees, and the feed has shown the last version of
- * each. */
+/* Every item is what was written last, everything agrees, and the feed has shown the last version
+ * of each. */
 void moving_check(struct moving *moving)
 {
     CLEANUP(container_unref) struct container *container = NULL;

@@ -1,4 +1,5 @@
-/* Splits, merges, moves and isolations of real containers, step by step and cut off at every write. */
+/* Splits, merges, moves and isolations of real containers, step by step and cut off at every write.
+ */
 #include "container/migrator.h"
 
 #include "container/catalogue_migration.h"
@@ -142,8 +143,8 @@ static struct container *opened(struct fixture *fixture)
     struct container *container;
     struct error err;
 
-    assert_ok(catalogue_container_open(fixture->catalogue, SLICE("acme"), SLICE("shop"),
-                                       SLICE("c"), &container, &err),
+    assert_ok(catalogue_container_open(fixture->catalogue, SLICE("acme"), SLICE("shop"), SLICE("c"),
+                                       &container, &err),
               &err);
     return container;
 }
@@ -181,8 +182,8 @@ static void item_delete(struct fixture *fixture, int i)
     CLEANUP(container_unref) struct container *container = opened(fixture);
     struct item_space space = container_space(container, &clock_system, fixture->gates);
     struct slice document = document_of(
-        fixture->arena, arena_text(fixture->arena,
-                                   arena_printf(fixture->arena, "{\"pk\":\"k%d\"}", i / 10)));
+        fixture->arena,
+        arena_text(fixture->arena, arena_printf(fixture->arena, "{\"pk\":\"k%d\"}", i / 10)));
     struct partition_key key = partition_key_extract(&space.definition->key, document);
     struct document_value id = document_string(arena_printf(fixture->arena, "%d", i));
     struct transaction_result result;
@@ -198,8 +199,8 @@ static void item_expect(struct fixture *fixture, int i, const char *word)
     CLEANUP(container_unref) struct container *container = opened(fixture);
     struct item_space space = container_space(container, &clock_system, fixture->gates);
     struct slice document = document_of(
-        fixture->arena, arena_text(fixture->arena,
-                                   arena_printf(fixture->arena, "{\"pk\":\"k%d\"}", i / 10)));
+        fixture->arena,
+        arena_text(fixture->arena, arena_printf(fixture->arena, "{\"pk\":\"k%d\"}", i / 10)));
     struct partition_key key = partition_key_extract(&space.definition->key, document);
     struct document_value id = document_string(arena_printf(fixture->arena, "%d", i)), value;
     struct item item;
@@ -262,9 +263,9 @@ static void split(struct fixture *fixture, size_t index, size_t pieces)
     CLEANUP(container_unref) struct container *container = opened(fixture);
     struct error err;
 
-    assert_ok(migrator_split(fixture->migrator, container, span_id(fixture, index), pieces, NULL,
-                             &err),
-              &err);
+    assert_ok(
+        migrator_split(fixture->migrator, container, span_id(fixture, index), pieces, NULL, &err),
+        &err);
 }
 
 static void merge(struct fixture *fixture, size_t index, size_t count)
@@ -479,8 +480,8 @@ static void readers_of_the_old_map_finish_on_it(void **state)
     verify(fixture, 50);
 }
 
-/* What a snapshot holds of a partition that has moved is what it was at the fence; of another it may
- * be later. So a transaction must not read both. */
+/* What a snapshot holds of a partition that has moved is what it was at the fence; of another it
+ * may be later. So a transaction must not read both. */
 static void a_transaction_does_not_enter_a_second_partition_by_an_old_map(void **state)
 {
     struct fixture *fixture = *state;
@@ -501,8 +502,7 @@ static void a_transaction_does_not_enter_a_second_partition_by_an_old_map(void *
     space = container_space(before, &clock_system, fixture->gates);
     for (int i = 0; i < 10; i++) {
         struct partition_key key = key_named(
-            fixture,
-            arena_text(fixture->arena, arena_printf(fixture->arena, "[\"k%d\"]", i)));
+            fixture, arena_text(fixture->arena, arena_printf(fixture->arena, "[\"k%d\"]", i)));
 
         logicals[i] = item_logical(&space.definition->key, &key, fixture->arena);
         if (item_space_scope(&space, logicals[i]).partition !=
@@ -626,8 +626,8 @@ static void decisions_follow_bytes_first_then_throughput(void **state UNUSED)
 
 /* --- Cut off --------------------------------------------------------------------------------- */
 
-/* A story with a fault at its nth write of a node, then a restart, then to its end. False: it has no
- * nth write. */
+/* A story with a fault at its nth write of a node, then a restart, then to its end. False: it has
+ * no nth write. */
 static bool cut_off_once(struct fixture *fixture, size_t node, unsigned nth,
                          enum fault_outcome outcome, void (*begin)(struct fixture *fixture))
 {
