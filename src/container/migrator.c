@@ -234,7 +234,7 @@ static bool step_moving(struct migrator *migrator, struct migrator_run *run,
         fine = catch_up(migrator, run, container, err);
     }
     bytes = figures_add(migrator, run, &before);
-    if (run->progress.phase != MIGRATOR_FENCED)
+    if (run->progress.phase != MIGRATOR_FENCED && !mover_is_fenced(run->mover))
         run->not_before_ms = clock_read_monotonic_ms(migrator->clock) +
                              migrator_throttle_ms(bytes, migrator->options.bytes_per_second);
     return fine;

@@ -27,6 +27,9 @@ NODISCARD bool mover_new(const struct mover_options *options, struct mover **ret
 void mover_free(struct mover *mover); /* NULL is fine */
 CLEANUP_FN(struct mover *, mover_free)
 
+/* Was a source fenced when the mover was made? Then writers are waiting. */
+bool mover_is_fenced(const struct mover *mover);
+
 /* Copies one chunk. *ret_done: there is nothing left to copy. */
 NODISCARD bool mover_copy(struct mover *mover, bool *ret_done, struct error *err);
 

@@ -550,6 +550,57 @@ static void a_cancelled_migration_leaves_nothing(void **state)
     verify(fixture, 50);
 }
 
+static void a_container_dropped_on_the_way_leaves_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err;
+    bool busy;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 50, "a");
+    split(fixture, 0, 2);
+    for (int i = 0; i < 3; i++)
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    assert_ok(catalogue_container_drop(fixture->catalogue, SLICE("acme"), SLICE("shop"), SLICE("c"),
+                                       SLICE_NONE, &err),
+              &err);
+    assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    restart(fixture);
+    assert_ok(catalogue_purge(fixture->catalogue, &err), &err);
+    assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    verify_no_others(fixture->cluster, NULL, 0);
+}
+
+static void copying_is_no_faster_than_it_may_be(void **state)
+{
+    struct fixture *fixture = *state;
+    struct migrator_progress progress;
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct error err;
+    int64_t begun_ms, taken_ms;
+    bool busy;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 100, "a");
+    migrator_free(fixture->migrator);
+    fixture->migrator = migrator_new(&(struct migrator_options){.catalogue = fixture->catalogue,
+                                                                .clock = &fixture->clock,
+                                                                .bytes_per_second = 10000,
+                                                                .chunk_bytes = 2000,
+                                                                .by_hand = true});
+    split(fixture, 0, 2);
+    begun_ms = fixture->now_ms;
+    container = opened(fixture);
+    do {
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+        assert_true(migrator_progress(fixture->migrator, container, &progress));
+    } while (progress.phase != MIGRATOR_DROPPING);
+    taken_ms = fixture->now_ms - begun_ms;
+    assert_true(progress.bytes > 20000);
+    assert_int_equal(progress.items, 100);
+    assert_true(progress.bytes * 1000 / (uint64_t)taken_ms <= 10500);
+}
+
 /* --- Limits ---------------------------------------------------------------------------------- */
 
 static void limits_settle(struct fixture *fixture)
@@ -728,6 +779,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_transaction_does_not_enter_a_second_partition_by_an_old_map, setup, teardown),
         cmocka_unit_test_setup_teardown(a_cancelled_migration_leaves_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_container_dropped_on_the_way_leaves_nothing, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(copying_is_no_faster_than_it_may_be, setup, teardown),
         cmocka_unit_test_setup_teardown(a_partition_over_its_bytes_is_split, setup, teardown),
         cmocka_unit_test_setup_teardown(more_throughput_than_partitions_may_give_splits_them, setup,
                                         teardown),
