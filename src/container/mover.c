@@ -16,7 +16,7 @@
 enum {
     PROGRESS_FORMAT = 1,
     PROGRESS_HEADER = 14,
-    CHUNK_DEFAULT = 1024 * 1024,
+    CHUNK_DEFAULT = 256 * 1024,
     ROUND_DEFAULT = 4096,
 };
 
@@ -113,29 +113,37 @@ void mover_op_add(struct mover *mover, struct mover_target *target, struct engin
     target->ops[target->op_count++] = op;
 }
 
-bool mover_target_write(struct mover_target *target, struct error *err)
+/* What was gathered for the targets of one node, in one commit. */
+static bool node_write(struct mover *mover, const struct cluster_node *node, struct error *err)
 {
-    struct commit_part part = {.partition = target->span->id,
-                               .epoch = target->span->epoch,
-                               .ops = target->ops,
-                               .op_count = target->op_count};
-    struct commit_batch batch = {
-        .parts = &part, .part_count = 1, .moment = COMMIT_NOTHING_RELIED_ON};
+    struct commit_part parts[MIGRATION_TARGETS_MAX];
+    struct commit_batch batch = {.parts = parts, .moment = COMMIT_NOTHING_RELIED_ON};
 
-    if (target->op_count == 0)
-        return true;
-    if (!commit_run(target->node->commit, &batch, err))
-        return error_prefix(err, "node \"%s\"", target->node->name);
-    target->op_count = 0;
+    for (size_t i = 0; i < mover->target_count; i++) {
+        struct mover_target *target = &mover->targets[i];
+
+        if (target->node != node || target->op_count == 0)
+            continue;
+        parts[batch.part_count++] = (struct commit_part){.partition = target->span->id,
+                                                         .epoch = target->span->epoch,
+                                                         .ops = target->ops,
+                                                         .op_count = target->op_count};
+        target->op_count = 0;
+    }
+    if (batch.part_count && !commit_run(node->commit, &batch, err))
+        return error_prefix(err, "node \"%s\"", node->name);
     return true;
 }
 
 bool mover_targets_write(struct mover *mover, struct error *err)
 {
-    for (size_t i = mover->target_count; i-- > 0;)
-        if (!mover_target_write(&mover->targets[i], err))
+    const struct cluster_node *last = mover->targets[0].node;
+
+    for (size_t i = 0; i < mover->target_count; i++)
+        if (mover->targets[i].op_count && mover->targets[i].node != last &&
+            !node_write(mover, mover->targets[i].node, err))
             return false;
-    return true;
+    return node_write(mover, last, err);
 }
 
 void mover_gather(struct mover *mover)

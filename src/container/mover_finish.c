@@ -110,11 +110,10 @@ bool mover_finish(struct mover *mover, struct error *err)
         sums_put(mover, target);
         mark_add(mover, target, FEED_MARK_TRIMMED, ending.trimmed);
         mark_add(mover, target, FEED_MARK_MERGED, ending.merged);
-        if (!commit_partition_renumber(target->node->commit, target->span->id, &before, err) ||
-            !mover_target_write(target, err))
+        if (!commit_partition_renumber(target->node->commit, target->span->id, &before, err))
             return false;
     }
-    return true;
+    return mover_targets_write(mover, err);
 }
 
 bool mover_clean(struct mover *mover, struct error *err)

@@ -51,8 +51,8 @@ NODISCARD bool mover_target_find(struct mover *mover, struct slice routing,
 void mover_gather(struct mover *mover);
 void mover_op_add(struct mover *mover, struct mover_target *target, struct engine_op op);
 
-/* Writes what was gathered; the first target comes last, for it may have the progress with it. */
-NODISCARD bool mover_target_write(struct mover_target *target, struct error *err);
+/* Writes what was gathered, one commit for each node; that of the first target comes last, for it
+ * may have the progress with it. */
 NODISCARD bool mover_targets_write(struct mover *mover, struct error *err);
 
 struct slice mover_progress_key(const struct mover *mover, const struct mover_source *source);
