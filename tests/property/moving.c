@@ -46,10 +46,13 @@ static void start(struct moving *moving)
         .splits_off = true,
         .by_hand = true,
     });
+    moving->caretaker = caretaker_new(
+        &(struct caretaker_options){.catalogue = moving->catalogue, .slice = 10, .by_hand = true});
 }
 
 static void stop(struct moving *moving)
 {
+    caretaker_free(TAKE(moving->caretaker));
     migrator_free(TAKE(moving->migrator));
     catalogue_close(TAKE(moving->catalogue));
     cluster_free(TAKE(moving->cluster));
@@ -78,7 +81,7 @@ static void position_add(struct moving *moving, struct slice min, struct slice m
     position->lsn = lsn;
 }
 
-static void container_make(struct moving *moving, const char *body)
+static void container_make(struct moving *moving)
 {
     CLEANUP(account_unref) struct account *account = NULL;
     CLEANUP(database_unref) struct database *database = NULL;
@@ -93,21 +96,21 @@ static void container_make(struct moving *moving, const char *body)
                                         &database, &err),
               &err);
     assert_ok(catalogue_container_create(moving->catalogue, SLICE("default"), SLICE("d"),
-                                         document_of(moving->arena, body), &request, &container,
-                                         &err),
+                                         document_of(moving->arena, moving->bodies[0]), &request,
+                                         &container, &err),
               &err);
 }
 
-void moving_init(struct moving *moving, const struct moving_store *store, const char *body,
+void moving_init(struct moving *moving, const struct moving_store *store, const char *const *bodies,
                  uint64_t seed)
 {
-    *moving = (struct moving){.store = store, .seed = seed, .arena = arena_new()};
+    *moving = (struct moving){.store = store, .seed = seed, .arena = arena_new(), .bodies = bodies};
     random_seed(&moving->random, seed);
     moving->clock = (struct clock){
         .wall_ms = clock_system.wall_ms, .monotonic_ms = time_passes, .context = moving};
     moving->gates = item_gates_new();
     start(moving);
-    container_make(moving, body);
+    container_make(moving);
     position_add(moving, PARTITION_ROUTING_MIN, PARTITION_ROUTING_MAX, 0);
 }
 
@@ -464,6 +467,53 @@ static void migration_cancel(struct moving *moving)
         assert_true(err.code == ERROR_BAD_REQUEST || err.code == ERROR_BUSY);
 }
 
+/* --- The index policy ------------------------------------------------------------------------ */
+
+static void policy_change(struct moving *moving)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct error err;
+
+    if (catalogue_container_replace(moving->catalogue, SLICE("default"), SLICE("d"), SLICE("c"),
+                                    document_of(moving->arena, moving->bodies[below(moving, 2)]),
+                                    SLICE_NONE, &container, &err)) {
+        moving->policies++;
+        return;
+    }
+    if (is_fault(&err))
+        restart(moving);
+    else
+        assert_int_equal(err.code, ERROR_BUSY);
+}
+
+static void care(struct moving *moving)
+{
+    struct error err;
+    size_t done;
+
+    if (caretaker_round(moving->caretaker, &done, &err))
+        return;
+    if (!is_fault(&err))
+        fail_msg("seed %llu step %u: %s: %s", (unsigned long long)moving->seed, moving->step,
+                 error_face(err.code)->name, err.message);
+    restart(moving);
+}
+
+/* Until all entries are of the present policy. */
+static void care_settle(struct moving *moving)
+{
+    for (int i = 0; i < 1000; i++) {
+        CLEANUP(container_unref) struct container *container = opened(moving);
+        struct definition *const *before;
+
+        if (container_policies_before(container, &before) == 0)
+            return;
+        container_unref(TAKE(container));
+        care(moving);
+    }
+    fail_msg("seed %llu: the index is never remade", (unsigned long long)moving->seed);
+}
+
 /* --- A step ---------------------------------------------------------------------------------- */
 
 static void fault_plan(struct moving *moving)
@@ -496,10 +546,14 @@ void moving_step(struct moving *moving)
         migration_go_on(moving);
     else if (dice < 93)
         migration_cancel(moving);
-    else if (dice < 95)
+    else if (dice < 94)
         restart(moving);
+    else if (dice < 95)
+        policy_change(moving);
+    else if (dice < 97)
+        care(moving);
     fault_forget(moving);
-    if (dice >= 95)
+    if (dice >= 97)
         feed_follow(moving);
     if (moving->step % 200 == 0)
         moving_check(moving);
@@ -513,6 +567,7 @@ void moving_check(struct moving *moving)
     size_t items = 0;
 
     settle(moving);
+    care_settle(moving);
     feed_follow(moving);
     for (unsigned key = 0; key < MOVING_KEYS; key++)
         for (unsigned id = 0; id < MOVING_IDS; id++) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/random.h"
+#include "container/caretaker.h"
 #include "container/catalogue.h"
 #include "container/items.h"
 #include "container/migrator.h"
@@ -39,6 +40,8 @@ struct moving {
     struct cluster *cluster;
     struct catalogue *catalogue;
     struct migrator *migrator;
+    struct caretaker *caretaker;
+    const char *const *bodies; /* of the container, in turn: other index policies */
     struct item_gates *gates;
     struct clock clock;
     int64_t now_ms;
@@ -49,10 +52,11 @@ struct moving {
     size_t position_count;
 
     unsigned migrations[MIGRATION_KINDS], cancelled, crashes, fenced_crashes, changes_seen;
+    unsigned policies; /* changes of the index policy */
 };
 
-/* body: the container as JSON, its id "c". */
-void moving_init(struct moving *moving, const struct moving_store *store, const char *body,
+/* bodies: the container as JSON, its id "c", twice: with one index policy and with another. */
+void moving_init(struct moving *moving, const struct moving_store *store, const char *const *bodies,
                  uint64_t seed);
 void moving_done(struct moving *moving);
 

@@ -14,11 +14,17 @@ struct fixture {
     unsigned migrations[MIGRATION_KINDS], crashes, fenced_crashes; /* of the runs in memory */
 };
 
-#define PLAIN "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],\"version\":2}}"
+#define POLICY                                                                                     \
+    ",\"indexingPolicy\":{\"includedPaths\":[{\"path\":\"/n/?\"}],"                                \
+    "\"excludedPaths\":[{\"path\":\"/*\"}]}"
+#define PLAIN "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],\"version\":2}"
 #define RICH                                                                                       \
     "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],\"version\":1},"                          \
     "\"uniqueKeyPolicy\":{\"uniqueKeys\":[{\"paths\":[\"/email\",\"/v\"]}]},\"defaultTtl\":-1,"    \
-    "\"changeFeedPolicy\":{\"retentionDuration\":60}}"
+    "\"changeFeedPolicy\":{\"retentionDuration\":60}"
+
+static const char *const plain[] = {PLAIN "}", PLAIN POLICY "}"};
+static const char *const rich[] = {RICH "}", RICH POLICY "}"};
 
 static uint64_t number_from(const char *name, uint64_t otherwise)
 {
@@ -28,22 +34,22 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
     return text && slice_to_uint64(slice_of_text(text), &number) ? number : otherwise;
 }
 
-static void run(struct fixture *fixture, const struct moving_store *store, const char *body,
-                unsigned steps, bool counts)
+static void run(struct fixture *fixture, const struct moving_store *store,
+                const char *const *bodies, unsigned steps, bool counts)
 {
     struct moving moving;
 
     print_message("# seed %llu\n", (unsigned long long)fixture->seed);
-    moving_init(&moving, store, body, fixture->seed);
+    moving_init(&moving, store, bodies, fixture->seed);
     for (steps = fixture->steps ? fixture->steps : steps; moving.step < steps;)
         moving_step(&moving);
     moving_check(&moving);
     print_message("# %u steps, %u splits, %u merges, %u moves, %u isolations, %u cancelled, %u "
-                  "crashes, %u of them behind a fence, %u changes seen\n",
+                  "crashes, %u of them behind a fence, %u policies, %u changes seen\n",
                   moving.step, moving.migrations[MIGRATION_SPLIT],
                   moving.migrations[MIGRATION_MERGE], moving.migrations[MIGRATION_MOVE],
                   moving.migrations[MIGRATION_ISOLATE], moving.cancelled, moving.crashes,
-                  moving.fenced_crashes, moving.changes_seen);
+                  moving.fenced_crashes, moving.policies, moving.changes_seen);
     for (size_t i = 0; counts && i < MIGRATION_KINDS; i++)
         fixture->migrations[i] += moving.migrations[i];
     fixture->crashes += counts ? moving.crashes : 0;
@@ -66,12 +72,12 @@ static const struct moving_store memory = {.open = memory_open, .faults = true};
 
 static void a_plain_container_moves_about_in_memory(void **state)
 {
-    run(*state, &memory, PLAIN, STEPS_MEMORY, true);
+    run(*state, &memory, plain, STEPS_MEMORY, true);
 }
 
 static void a_container_that_keeps_versions_moves_about_in_memory(void **state)
 {
-    run(*state, &memory, RICH, STEPS_MEMORY, true);
+    run(*state, &memory, rich, STEPS_MEMORY, true);
 }
 
 static void the_runs_did_everything_often_enough(void **state)
@@ -118,7 +124,7 @@ static void a_container_moves_about_on_disks(void **state)
         .open = place_open, .reopens = true, .faults = true, .context = &places};
 
     scratch_init(&places.scratch);
-    run(*state, &store, RICH, STEPS_ROCKSDB, false);
+    run(*state, &store, rich, STEPS_ROCKSDB, false);
     scratch_done(&places.scratch);
 }
 
@@ -131,7 +137,7 @@ static void a_container_moves_between_a_disk_and_a_postgresql_server(void **stat
 
     scratch_init(&places.scratch);
     snprintf(places.postgresql, sizeof places.postgresql, "%s", postgres_fresh_url(postgres));
-    run(*state, &store, PLAIN, STEPS_POSTGRESQL, false);
+    run(*state, &store, plain, STEPS_POSTGRESQL, false);
     scratch_done(&places.scratch);
 }
 
