@@ -2,7 +2,8 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { CosmosClient } from '@azure/cosmos';
-import { Server, emulatorKey, sanitized } from './server.js';
+import { join } from 'node:path';
+import { Server, emulatorKey, sanitized, scratch } from './server.js';
 
 async function started(t, args = []) {
   const server = await Server.start(t, ['--dev', '--set', 'migration.pause_ms=20ms', ...args]);
@@ -96,5 +97,61 @@ test('a container fed past the size of a partition splits under its writers', as
   for (const item of journal.values()) {
     const { resource } = await container.item(item.id, item.pk).read();
     assert.equal(resource?.n, item.n, item.id);
+  }
+});
+
+// Each life ends with kill -9 at any moment of writing and splitting; the next goes on with both.
+test('splits cut off by kill -9 are taken up again, and no acknowledged write is lost', async (t) => {
+  const directory = scratch(t);
+  const args = ['--dev', '--node', `a=rocksdb:${join(directory, 'a')}`, '--node', `b=rocksdb:${join(directory, 'b')}`,
+    '--set', 'migration.pause_ms=20ms', '--set', 'partition.bytes_max=64K', '--set', 'migration.bytes_per_second=2M'];
+  const journal = new Map();
+  const lives = 6;
+  let serial = 0;
+  for (let life = 0; life <= lives; life++) {
+    const server = await Server.start(t, args);
+    // One attempt each: what was in flight when the server was killed is not asked again.
+    const client = new CosmosClient({
+      endpoint: server.url, key: emulatorKey, connectionPolicy: { requestTimeout: 5000, retryOptions: { maxRetryAttemptCount: 0 } },
+    });
+    const { database } = await client.databases.createIfNotExists({ id: 'd' });
+    const { container } = await database.containers.createIfNotExists({ id: 'c', partitionKey: '/pk', throughput: 10000 });
+    if (life === lives) {
+      const found = await until(async () => {
+        const now = await ranges(container);
+        return now.length >= 4 && now;
+      });
+      const bounds = found.map((range) => [range.minInclusive, range.maxExclusive]).sort();
+      for (let i = 1; i < bounds.length; i++) assert.equal(bounds[i][0], bounds[i - 1][1]);
+      for (const [id, { pk, values }] of journal) {
+        const { resource } = await container.item(id, pk).read();
+        assert.ok(values.includes(resource?.n), `${id}: ${resource?.n}, not one of ${values}`);
+      }
+      client.dispose();
+      await server.stop();
+      break;
+    }
+    let killed = false;
+    const writers = Array.from({ length: 4 }, async () => {
+      while (!killed) {
+        const n = ++serial;
+        const id = `${n % 150}`;
+        const item = { id, pk: `p${n % 30}`, n, filler: 'x'.repeat(800) };
+        const known = journal.get(id) ?? { pk: item.pk, values: [undefined] };
+        try {
+          await container.items.upsert(item);
+          journal.set(id, { pk: item.pk, values: [n] });
+        } catch {
+          journal.set(id, { pk: item.pk, values: [...known.values, n] });
+          return;
+        }
+      }
+    });
+    await new Promise((resolve) => setTimeout(resolve, 300 + Math.random() * 500));
+    killed = true;
+    server.process.kill('SIGKILL');
+    await Promise.all(writers);
+    await server.ended;
+    client.dispose();
   }
 });

@@ -41,7 +41,7 @@ static void start(struct moving *moving)
         .clock = &moving->clock,
         .chunk_bytes = 3000 + below(moving, 3000),
         .round_keys = 20 + below(moving, 60),
-        .lag_keys = below(moving, 20),
+        .lag_keys = 1 + below(moving, 200), /* beyond a round: several are left behind the fence */
         .pause_ms = 1,
         .splits_off = true,
         .by_hand = true,
