@@ -1,149 +1,264 @@
-/* Making a document costs more than sending it, so a few are made in advance and only their id and
- * partition key are written anew. Signatures are not kept: each is computed for its request. */
+/* The generator shares the machine with what it measures, so a request is mostly bytes made in
+ * advance: a head, in which date, id and partition key are written over, and for creates the rest
+ * of the request with its document. Only the signature is computed, whenever what it signs has
+ * changed: for every read, whose path names the item, and once a second for creates, which sign
+ * nothing of the item. It ends the head, since its length varies. */
 #include "cosmos_requests.h"
 
 #include "base/clock.h"
 #include "document/json.h"
+#include "front/rest/signature.h"
 #include "load.h"
 #include "space.h"
 
 #include <openssl/evp.h>
 
+#define ID_BLANK "item-000000000"
+#define TENANT_BLANK "tenant-000000"
+#define DATE_BLANK "Thu, 01 Jan 1970 00:00:00 GMT"
+
 enum {
-    ID_SIZE = sizeof "item-000000000",
-    TENANT_SIZE = sizeof "tenant-000000",
+    ID_LEN = sizeof ID_BLANK - 1,
+    TENANT_LEN = sizeof TENANT_BLANK - 1,
     SECRET_MAX = 128,
-    SIGNED_MAX = 512,
+    BASE64_SIZE = (REST_SIGNATURE_LEN + 2) / 3 * 4 + 1,
+    SIGNATURE_MAX = 3 * BASE64_SIZE, /* percent-encoded */
 };
 
-static const char container_link[] = "dbs/bench/colls/items";
+static_assert(sizeof DATE_BLANK - 1 == CLOCK_HTTP_DATE_LEN, "room for a date");
+
 static const char id_begin[] = "{\"id\":\"", tenant_begin[] = "\",\"tenant\":\"";
+static const char *const container_names[] = {"items", "keyed"};
+static const char *const container_policies[] = {
+    "", ",\"indexingPolicy\":{\"indexingMode\":\"none\",\"automatic\":false}"};
+
+/* A request up to the end of its headers that are always the same. */
+struct head {
+    struct buf bytes; /* the signature follows */
+    struct buf signed_text;
+    uint8_t *date, *id, *tenant;      /* in bytes; NULL: it has none */
+    uint8_t *signed_date, *signed_id; /* in signed_text */
+    int64_t date_s;
+    size_t signature_len; /* 0: not computed for what signed_text is now */
+    uint8_t signature[SIGNATURE_MAX];
+};
+
+struct template
+{
+    struct buf bytes; /* headers of a create, JSON and a NUL */
+    size_t json;      /* begins there */
+};
 
 struct cosmos_requests {
-    EVP_MAC_CTX *mac; /* keyed */
-    int64_t date_s;   /* of date */
-    char date[CLOCK_HTTP_DATE_LEN + 1];
-    char id[ID_SIZE], tenant[TENANT_SIZE];
-    struct buf templates[COSMOS_TEMPLATES]; /* JSON and a NUL */
+    uint8_t secret[SECRET_MAX];
+    size_t secret_len;
+    struct head reads[COSMOS_CONTAINERS], creates[COSMOS_CONTAINERS];
+    char id[ID_LEN + 1], tenant[TENANT_LEN + 1];
+    struct template templates[COSMOS_TEMPLATES];
 };
 
-static void template_make(struct buf *out, uint64_t n)
+/* --- Heads ----------------------------------------------------------------------------------- */
+
+/* Where a blank is, which is there once. */
+static uint8_t *blank_find(const struct buf *in, const char *blank)
+{
+    uint8_t *at = memmem(in->data, in->len, blank, strlen(blank));
+
+    assert(at);
+    return at;
+}
+
+/* The verb in capitals; link is what is signed for path. */
+static void head_init(struct head *head, const char *verb, const char *path, const char *type,
+                      const char *link)
+{
+    bool item = strstr(path, ID_BLANK), items = strcmp(type, "docs") == 0;
+
+    *head = (struct head){0};
+    buf_init(&head->bytes, BUF_DEFAULT_MAX);
+    buf_printf(&head->bytes,
+               "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n"
+               "x-ms-version: 2020-07-15\r\nConnection: keep-alive\r\nx-ms-date: " DATE_BLANK
+               "\r\n",
+               verb, path);
+    if (items)
+        BUF_APPEND(&head->bytes, "x-ms-documentdb-partitionkey: [\"" TENANT_BLANK "\"]\r\n");
+    BUF_APPEND(&head->bytes, "Authorization: type%3Dmaster%26ver%3D1.0%26sig%3D");
+    buf_init(&head->signed_text, BUF_DEFAULT_MAX);
+    buf_printf(&head->signed_text, "%s\n%s\n%s\n" DATE_BLANK "\n\n",
+               verb[0] == 'G' ? "get" : "post", type, link);
+    head->date = blank_find(&head->bytes, DATE_BLANK);
+    head->signed_date = blank_find(&head->signed_text, DATE_BLANK);
+    head->tenant = items ? blank_find(&head->bytes, TENANT_BLANK) : NULL;
+    head->id = item ? blank_find(&head->bytes, ID_BLANK) : NULL;
+    head->signed_id = item ? blank_find(&head->signed_text, ID_BLANK) : NULL;
+}
+
+static void head_done(struct head *head)
+{
+    buf_done(&head->bytes);
+    buf_done(&head->signed_text);
+}
+CLEANUP_VALUE_FN(struct head, head_done)
+
+static void head_date(struct head *head)
+{
+    int64_t now_ms = clock_wall_ms();
+
+    if (now_ms / 1000 == head->date_s)
+        return;
+    head->date_s = now_ms / 1000;
+    clock_http_date(now_ms, (char *)head->date);
+    for (size_t i = 0; i < CLOCK_HTTP_DATE_LEN; i++) {
+        uint8_t c = head->date[i];
+
+        head->signed_date[i] = c >= 'A' && c <= 'Z' ? c | 0x20 : c;
+    }
+    head->signature_len = 0;
+}
+
+static void head_sign(const struct cosmos_requests *requests, struct head *head)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    const struct slice text = buf_slice(&head->signed_text);
+    uint8_t digest[REST_SIGNATURE_LEN], base64[BASE64_SIZE], *to = head->signature;
+
+    rest_signature(slice_of(requests->secret, requests->secret_len), &text, 1, digest);
+    EVP_EncodeBlock(base64, digest, sizeof digest);
+    for (const uint8_t *c = base64; *c; c++) {
+        if (*c == '+' || *c == '/' || *c == '=') {
+            *to++ = '%';
+            *to++ = (uint8_t)digits[*c >> 4];
+            *to++ = (uint8_t)digits[*c & 15];
+        } else {
+            *to++ = *c;
+        }
+    }
+    head->signature_len = (size_t)(to - head->signature);
+}
+
+/* item is NULL for a request that is about none. Headers may follow. */
+static void head_append(const struct cosmos_requests *requests, struct head *head,
+                        const struct cosmos_item *item, struct buf *out)
+{
+    head_date(head);
+    if (head->tenant)
+        memcpy(head->tenant, item->tenant, TENANT_LEN);
+    if (head->id) {
+        memcpy(head->id, item->id, ID_LEN);
+        memcpy(head->signed_id, item->id, ID_LEN);
+        head->signature_len = 0;
+    }
+    if (!head->signature_len)
+        head_sign(requests, head);
+    buf_append_slice(out, buf_slice(&head->bytes));
+    buf_append(out, head->signature, head->signature_len);
+    BUF_APPEND(out, "\r\n");
+}
+
+/* --- Making ---------------------------------------------------------------------------------- */
+
+/* The end of the headers, and the body. */
+static void text_append(struct slice body, struct buf *out)
+{
+    BUF_APPEND(out, "Content-Length: ");
+    buf_append_uint64(out, body.len);
+    BUF_APPEND(out, "\r\n\r\n");
+    buf_append_slice(out, body);
+}
+
+static void body_append(struct slice body, struct buf *out)
+{
+    BUF_APPEND(out, "Content-Type: application/json\r\n");
+    text_append(body, out);
+}
+
+static void template_make(struct template *template, uint64_t n)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
+    CLEANUP(buf_done) struct buf json;
 
-    buf_init(out, BUF_DEFAULT_MAX);
-    document_json_write(bench_item_document(n, 0, arena), out);
-    buf_append_byte(out, '\0');
-    assert(memcmp(out->data, id_begin, sizeof id_begin - 1) == 0);
+    buf_init(&json, BUF_DEFAULT_MAX);
+    buf_init(&template->bytes, BUF_DEFAULT_MAX);
+    document_json_write(bench_item_document(n, 0, arena), &json);
+    assert(memcmp(json.data, id_begin, sizeof id_begin - 1) == 0);
+    assert(memcmp(json.data + sizeof id_begin - 1 + ID_LEN, tenant_begin,
+                  sizeof tenant_begin - 1) == 0);
+    body_append(buf_slice(&json), &template->bytes);
+    template->json = template->bytes.len - json.len;
+    buf_append_byte(&template->bytes, '\0');
+}
+
+static void secret_read(struct cosmos_requests *requests, const char *key)
+{
+    size_t len = strlen(key);
+    int got = len && len <= SECRET_MAX
+                  ? EVP_DecodeBlock(requests->secret, (const uint8_t *)key, (int)len)
+                  : -1;
+
+    for (; got > 0 && len && key[len - 1] == '='; len--)
+        got--; /* padding comes out as zeros */
+    if (got <= 0)
+        load_fail("the key is not base64");
+    requests->secret_len = (size_t)got;
 }
 
 struct cosmos_requests *cosmos_requests_new(const char *key)
 {
     struct cosmos_requests *requests = MEMORY_NEW(struct cosmos_requests);
-    const OSSL_PARAM parameters[] = {
-        OSSL_PARAM_construct_utf8_string("digest", (char *)"SHA256", 0),
-        OSSL_PARAM_construct_end()};
-    EVP_MAC *algorithm = EVP_MAC_fetch(NULL, "HMAC", NULL);
-    uint8_t secret[SECRET_MAX];
-    size_t len = strlen(key);
-    int got =
-        len && len <= SECRET_MAX ? EVP_DecodeBlock(secret, (const uint8_t *)key, (int)len) : -1;
 
-    for (; got > 0 && len && key[len - 1] == '='; len--)
-        got--; /* padding comes out as zeros */
-    requests->mac = EVP_MAC_CTX_new(algorithm);
-    if (got <= 0 || EVP_MAC_init(requests->mac, secret, (size_t)got, parameters) != 1)
-        load_fail("the key is not base64");
-    EVP_MAC_free(algorithm);
+    secret_read(requests, key);
     for (size_t i = 0; i < COSMOS_TEMPLATES; i++)
         template_make(&requests->templates[i], i);
+    for (size_t i = 0; i < COSMOS_CONTAINERS; i++) {
+        char link[64], path[128];
+
+        snprintf(link, sizeof link, "dbs/bench/colls/%s", container_names[i]);
+        snprintf(path, sizeof path, "/%s/docs", link);
+        head_init(&requests->creates[i], "POST", path, "docs", link);
+        snprintf(path, sizeof path, "/%s/docs/" ID_BLANK, link);
+        head_init(&requests->reads[i], "GET", path, "docs", path + 1);
+    }
     return requests;
 }
 
 void cosmos_requests_free(struct cosmos_requests *requests)
 {
     for (size_t i = 0; i < COSMOS_TEMPLATES; i++)
-        buf_done(&requests->templates[i]);
-    EVP_MAC_CTX_free(requests->mac);
+        buf_done(&requests->templates[i].bytes);
+    for (size_t i = 0; i < COSMOS_CONTAINERS; i++) {
+        head_done(&requests->reads[i]);
+        head_done(&requests->creates[i]);
+    }
     memory_free(requests);
 }
 
-static void date_refresh(struct cosmos_requests *requests)
-{
-    int64_t now_ms = clock_wall_ms();
-
-    if (now_ms / 1000 == requests->date_s)
-        return;
-    requests->date_s = now_ms / 1000;
-    clock_http_date(now_ms, requests->date);
-}
-
-/* Appends the header's value: type, version and signature, percent-encoded. */
-static void authorization_append(struct cosmos_requests *requests, const char *verb,
-                                 const char *type, const char *link, struct buf *out)
-{
-    char text[SIGNED_MAX];
-    uint8_t digest[EVP_MAX_MD_SIZE], base64[2 * EVP_MAX_MD_SIZE];
-    size_t len, link_at;
-
-    snprintf(text, sizeof text, "%s\n%s\n", verb, type);
-    link_at = strlen(text);
-    snprintf(text + link_at, sizeof text - link_at, "%s\n", link);
-    len = strlen(text);
-    for (const char *c = requests->date; *c; c++)
-        text[len++] = (char)(*c >= 'A' && *c <= 'Z' ? *c | 0x20 : *c);
-    text[len++] = '\n';
-    text[len++] = '\n';
-    if (EVP_MAC_init(requests->mac, NULL, 0, NULL) != 1 ||
-        EVP_MAC_update(requests->mac, (const uint8_t *)text, len) != 1 ||
-        EVP_MAC_final(requests->mac, digest, &len, sizeof digest) != 1)
-        load_fail("signing does not work");
-    EVP_EncodeBlock(base64, digest, (int)len);
-    BUF_APPEND(out, "type%3Dmaster%26ver%3D1.0%26sig%3D");
-    for (const uint8_t *c = base64; *c; c++)
-        if (*c == '+' || *c == '/' || *c == '=')
-            buf_printf(out, "%%%02X", *c);
-        else
-            buf_append_byte(out, *c);
-}
-
-/* Request line and headers that all requests have; the verb in capitals. */
-static void head_append(struct cosmos_requests *requests, const char *verb, const char *path,
-                        const char *type, const char *link, struct buf *out)
-{
-    date_refresh(requests);
-    buf_append_text(out, verb);
-    buf_append_byte(out, ' ');
-    buf_append_text(out, path);
-    BUF_APPEND(out, " HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n"
-                    "x-ms-version: 2020-07-15\r\nConnection: keep-alive\r\nx-ms-date: ");
-    buf_append_text(out, requests->date);
-    BUF_APPEND(out, "\r\nAuthorization: ");
-    authorization_append(requests, verb[0] == 'G' ? "get" : "post", type, link, out);
-    BUF_APPEND(out, "\r\n");
-}
-
-static void body_append(struct slice body, struct buf *out)
-{
-    BUF_APPEND(out, "Content-Type: application/json\r\nContent-Length: ");
-    buf_append_uint64(out, body.len);
-    BUF_APPEND(out, "\r\n\r\n");
-    buf_append_slice(out, body);
-}
+/* --- Requests -------------------------------------------------------------------------------- */
 
 void cosmos_database_create(struct cosmos_requests *requests, struct buf *out)
 {
-    head_append(requests, "POST", "/dbs", "dbs", "", out);
+    CLEANUP(head_done) struct head head;
+
+    head_init(&head, "POST", "/dbs", "dbs", "");
+    head_append(requests, &head, NULL, out);
     body_append(SLICE("{\"id\":\"bench\"}"), out);
 }
 
-void cosmos_container_create(struct cosmos_requests *requests, unsigned throughput, struct buf *out)
+void cosmos_container_create(struct cosmos_requests *requests, enum cosmos_container container,
+                             unsigned throughput, struct buf *out)
 {
-    head_append(requests, "POST", "/dbs/bench/colls", "colls", "dbs/bench", out);
+    CLEANUP(head_done) struct head head;
+    CLEANUP(buf_done) struct buf body;
+
+    buf_init(&body, BUF_DEFAULT_MAX);
+    head_init(&head, "POST", "/dbs/bench/colls", "colls", "dbs/bench");
+    head_append(requests, &head, NULL, out);
     buf_printf(out, "x-ms-offer-throughput: %u\r\n", throughput);
-    body_append(SLICE("{\"id\":\"items\",\"partitionKey\":"
-                      "{\"paths\":[\"/tenant\"],\"kind\":\"Hash\",\"version\":2}}"),
-                out);
+    buf_printf(&body,
+               "{\"id\":\"%s\",\"partitionKey\":"
+               "{\"paths\":[\"/tenant\"],\"kind\":\"Hash\",\"version\":2}%s}",
+               container_names[container], container_policies[container]);
+    body_append(buf_slice(&body), out);
 }
 
 static void digits_print(char *to, size_t count, uint64_t n)
@@ -156,41 +271,48 @@ static void digits_print(char *to, size_t count, uint64_t n)
 
 struct cosmos_item cosmos_item_parts(struct cosmos_requests *requests, uint64_t n)
 {
-    struct buf *template = &requests->templates[n % COSMOS_TEMPLATES];
-    char *id = (char *)template->data + sizeof id_begin - 1;
-    char *tenant = id + ID_SIZE - 1 + sizeof tenant_begin - 1;
+    struct template *template = &requests->templates[n % COSMOS_TEMPLATES];
+    uint8_t *json = template->bytes.data + template->json;
+    char *id = (char *)json + sizeof id_begin - 1;
+    char *tenant = id + ID_LEN + sizeof tenant_begin - 1;
 
-    digits_print(id + ID_SIZE - 1 - 9, 9, n);
-    digits_print(tenant + TENANT_SIZE - 1 - 6, 6, n / 10);
-    memcpy(requests->id, id, ID_SIZE - 1);
-    memcpy(requests->tenant, tenant, TENANT_SIZE - 1);
+    digits_print(id + ID_LEN - 9, 9, n);
+    digits_print(tenant + TENANT_LEN - 6, 6, n / 10);
+    memcpy(requests->id, id, ID_LEN);
+    memcpy(requests->tenant, tenant, TENANT_LEN);
     return (struct cosmos_item){requests->tenant, requests->id,
-                                slice_of(template->data, template->len - 1)};
+                                slice_of(json, template->bytes.len - template->json - 1)};
 }
 
-static void key_append(const struct cosmos_item *item, struct buf *out)
+void cosmos_item_create(struct cosmos_requests *requests, enum cosmos_container container,
+                        uint64_t n, struct buf *out)
 {
-    BUF_APPEND(out, "x-ms-documentdb-partitionkey: [\"");
-    buf_append_text(out, item->tenant);
-    BUF_APPEND(out, "\"]\r\n");
+    const struct cosmos_item item = cosmos_item_parts(requests, n);
+    const struct buf *rest = &requests->templates[n % COSMOS_TEMPLATES].bytes;
+
+    head_append(requests, &requests->creates[container], &item, out);
+    buf_append(out, rest->data, rest->len - 1); /* without its NUL */
 }
 
-void cosmos_item_create(struct cosmos_requests *requests, uint64_t n, struct buf *out)
+void cosmos_item_read(struct cosmos_requests *requests, enum cosmos_container container, uint64_t n,
+                      struct buf *out)
 {
     const struct cosmos_item item = cosmos_item_parts(requests, n);
 
-    head_append(requests, "POST", "/dbs/bench/colls/items/docs", "docs", container_link, out);
-    key_append(&item, out);
-    body_append(item.json, out);
-}
-
-void cosmos_item_read(struct cosmos_requests *requests, uint64_t n, struct buf *out)
-{
-    const struct cosmos_item item = cosmos_item_parts(requests, n);
-    char path[128];
-
-    snprintf(path, sizeof path, "/%s/docs/%s", container_link, item.id);
-    head_append(requests, "GET", path, "docs", path + 1, out);
-    key_append(&item, out);
+    head_append(requests, &requests->reads[container], &item, out);
     BUF_APPEND(out, "\r\n");
+}
+
+void cosmos_item_query(struct cosmos_requests *requests, uint64_t n, struct buf *out)
+{
+    const struct cosmos_item item = cosmos_item_parts(requests, n);
+    char body[160];
+
+    snprintf(body, sizeof body,
+             "{\"query\":\"SELECT * FROM c WHERE c.id = @id\",\"parameters\":"
+             "[{\"name\":\"@id\",\"value\":\"%s\"}]}",
+             item.id);
+    head_append(requests, &requests->creates[COSMOS_INDEXED], &item, out);
+    BUF_APPEND(out, "x-ms-documentdb-isquery: True\r\nContent-Type: application/query+json\r\n");
+    text_append(slice_of_text(body), out);
 }

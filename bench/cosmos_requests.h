@@ -1,12 +1,19 @@
 /* Cosmos requests: what a client library of Cosmos DB sends, every one signed with the account key.
  *
- * Items are those of space.h, in the container bench/items: item n has its own id, and ten of them
- * share a partition key. */
+ * Items are those of space.h, in a container of the database bench: item n has its own id, and ten
+ * of them share a partition key. */
 #pragma once
 
 #include "base/buf.h"
 
 enum { COSMOS_TEMPLATES = 256 };
+
+/* The containers differ in what they index. */
+enum cosmos_container {
+    COSMOS_INDEXED, /* every path: the policy a container has that names none */
+    COSMOS_KEYED,   /* nothing but partition key and id */
+    COSMOS_CONTAINERS,
+};
 
 struct cosmos_requests; /* opaque, owned */
 
@@ -16,10 +23,14 @@ void cosmos_requests_free(struct cosmos_requests *requests);
 
 /* Each appends one request. throughput is RU/s of the container. */
 void cosmos_database_create(struct cosmos_requests *requests, struct buf *out);
-void cosmos_container_create(struct cosmos_requests *requests, unsigned throughput,
-                             struct buf *out);
-void cosmos_item_create(struct cosmos_requests *requests, uint64_t n, struct buf *out);
-void cosmos_item_read(struct cosmos_requests *requests, uint64_t n, struct buf *out);
+void cosmos_container_create(struct cosmos_requests *requests, enum cosmos_container container,
+                             unsigned throughput, struct buf *out);
+void cosmos_item_create(struct cosmos_requests *requests, enum cosmos_container container,
+                        uint64_t n, struct buf *out);
+void cosmos_item_read(struct cosmos_requests *requests, enum cosmos_container container, uint64_t n,
+                      struct buf *out);
+/* The same item of the indexed container by a query for its id, in its partition key. */
+void cosmos_item_query(struct cosmos_requests *requests, uint64_t n, struct buf *out);
 
 /* The parts of item n, for a server that speaks something else; NUL-terminated, valid until the
  * next call. */

@@ -1,5 +1,7 @@
 /* Answers are read only as far as counting needs: the status, the length, and that all of the body
- * came. All servers measured send Content-Length. */
+ * came. All servers measured send Content-Length. Bytes are received where those of the answer
+ * before were, which the caches still hold; only a head that comes in pieces is kept with its
+ * connection. */
 #include "http_client.h"
 
 #include "base/memory.h"
@@ -11,18 +13,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ANSWER_MAX = 64 * 1024 };
+enum { RECEIVE_MAX = 64 * 1024, HEAD_MAX = 4096 };
 
 struct connection {
     int fd;
-    size_t len;  /* of what has come */
-    size_t need; /* the whole answer; 0: its head is not complete yet */
-    char answer[ANSWER_MAX + 1];
+    size_t head_len;  /* of a head that is not complete */
+    size_t body_left; /* 0: the next bytes are of a head */
+    char head[HEAD_MAX];
 };
 
 struct http_client {
     struct http_client_plan plan;
     struct buf request;
+    char received[HEAD_MAX + RECEIVE_MAX + 1]; /* with a NUL */
     struct connection connections[LOAD_CONNECTIONS_MAX];
 };
 
@@ -36,7 +39,7 @@ static int connection_open(void *context, size_t index)
     int yes = 1;
 
     connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    connection->len = connection->need = 0;
+    connection->head_len = connection->body_left = 0;
     if (connect(connection->fd, (struct sockaddr *)&address, sizeof address) != 0 ||
         setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) != 0)
         load_fail("port %u: %s", http->plan.port, strerror(errno));
@@ -60,45 +63,63 @@ static void request_send(void *context, size_t index)
         load_fail("port %u takes no request: %s", http->plan.port, strerror(errno));
 }
 
-/* Sets need once the head is whole. */
-static void head_read(const struct http_client *http, struct connection *connection)
+/* The length of a head with the empty line that ends it, and what it says about the body. 0: it is
+ * not complete. */
+static size_t head_read(const struct http_client *http, const char *head, size_t len,
+                        size_t *ret_body)
 {
-    const char *end = strstr(connection->answer, "\r\n\r\n");
-    const char *length = strcasestr(connection->answer, "\r\ncontent-length:");
-    size_t body;
+    static const char name[] = "content-length:";
+    const char *length = NULL, *line = head, *end;
 
+    for (; (end = memchr(line, '\n', len - (size_t)(line - head))); line = end + 1) {
+        if (*line == '\r')
+            break;
+        if ((*line | 0x20) == name[0] && strncasecmp(line, name, sizeof name - 1) == 0)
+            length = line + sizeof name - 1;
+    }
     if (!end)
-        return;
-    if (!length || length > end)
-        load_fail("port %u answers without a length:\n%s", http->plan.port, connection->answer);
-    body = strtoul(length + strlen("\r\ncontent-length:"), NULL, 10);
-    connection->need = (size_t)(end + 4 - connection->answer) + body;
-    if (connection->need > ANSWER_MAX || body < http->plan.body_min ||
-        strtoul(connection->answer + strlen("HTTP/1.1 "), NULL, 10) != http->plan.status)
-        load_fail("port %u gives another answer than %u:\n%s", http->plan.port, http->plan.status,
-                  connection->answer);
+        return 0;
+    *ret_body = length ? strtoul(length, NULL, 10) : 0;
+    if (!length || *ret_body < http->plan.body_min ||
+        strtoul(head + strlen("HTTP/1.1 "), NULL, 10) != http->plan.status)
+        load_fail("port %u gives another answer than %u with a body of %zu bytes:\n%s",
+                  http->plan.port, http->plan.status, http->plan.body_min, head);
+    return (size_t)(end + 1 - head);
+}
+
+/* Counts bytes of the body as come. */
+static bool body_take(const struct http_client *http, struct connection *connection, size_t len)
+{
+    if (len > connection->body_left)
+        load_fail("port %u says more than it was asked", http->plan.port);
+    connection->body_left -= len;
+    return connection->body_left == 0;
 }
 
 static bool answer_receive(void *context, size_t index)
 {
     struct http_client *http = context;
     struct connection *connection = &http->connections[index];
-    ssize_t got =
-        recv(connection->fd, connection->answer + connection->len, ANSWER_MAX - connection->len, 0);
+    size_t len = connection->head_len, head_len;
+    ssize_t got = recv(connection->fd, http->received + len, RECEIVE_MAX, 0);
 
     if (got <= 0)
-        load_fail("port %u closes its connection after \"%.*s\"", http->plan.port,
-                  (int)connection->len, connection->answer);
-    connection->len += (size_t)got;
-    connection->answer[connection->len] = '\0';
-    if (!connection->need)
-        head_read(http, connection);
-    if (!connection->need || connection->len < connection->need)
-        return false;
-    if (connection->len > connection->need)
-        load_fail("port %u says more than it was asked", http->plan.port);
-    connection->len = connection->need = 0;
-    return true;
+        load_fail("port %u closes its connection", http->plan.port);
+    if (connection->body_left)
+        return body_take(http, connection, (size_t)got);
+    memcpy(http->received, connection->head, len);
+    len += (size_t)got;
+    http->received[len] = '\0';
+    head_len = head_read(http, http->received, len, &connection->body_left);
+    if (head_len) {
+        connection->head_len = 0;
+        return body_take(http, connection, len - head_len);
+    }
+    if (len > HEAD_MAX)
+        load_fail("port %u sends a head of more than %d bytes", http->plan.port, HEAD_MAX);
+    memcpy(connection->head, http->received, len);
+    connection->head_len = len;
+    return false;
 }
 
 struct http_client *http_client_new(const struct http_client_plan *plan)

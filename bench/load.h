@@ -29,7 +29,8 @@ struct load_result {
 };
 
 /* Runs for that time, then waits for what is in flight without counting it. server is a process
- * whose CPU time counts with that of its children. Adds to the result. */
+ * whose CPU time counts with that of its children, until it is quiet again but for half a second at
+ * most: what it does late belongs to this run, not to the next. Adds to the result. */
 void load_run(const struct load_client *client, pid_t server, size_t connections, double seconds,
               struct load_result *result);
 

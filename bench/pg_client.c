@@ -7,12 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* By container. */
+static const char *const tables[] = {"items", "keyed"};
+static const char *const reads[] = {"read_items", "read_keyed"};
+static const char *const creates[] = {"create_items", "create_keyed"};
+
 struct pg_client {
     struct postgres *server;
     char url[256];
-    pid_t process;
     struct cosmos_requests *requests;
-    bool writes; /* what the connections are asked now */
+    enum cosmos_container container; /* what the connections are asked now */
+    bool writes;
     uint64_t (*next)(void *context);
     void *context;
     PGconn *connections[LOAD_CONNECTIONS_MAX]; /* NULL: not made yet */
@@ -25,21 +30,18 @@ static void result_check(PGconn *connection, PGresult *result, ExecStatusType ex
     PQclear(result);
 }
 
-/* The file is beside the socket. */
-static pid_t first_process(const struct postgres *server)
+static void table_make(struct postgres *server, enum cosmos_container container)
 {
-    char path[256];
-    const char *socket = postgres_socket(server);
-    FILE *file;
-    int process;
+    char sql[160];
 
-    snprintf(path, sizeof path, "%.*s/data/postmaster.pid", (int)(strrchr(socket, '/') - socket),
-             socket);
-    file = fopen(path, "re");
-    if (!file || fscanf(file, "%d", &process) != 1)
-        load_fail("%s cannot be read", path);
-    fclose(file);
-    return process;
+    snprintf(sql, sizeof sql, "CREATE TABLE %s (pk text, id text, doc jsonb, PRIMARY KEY (pk, id))",
+             tables[container]);
+    postgres_query(server, sql);
+    if (container != COSMOS_INDEXED)
+        return;
+    snprintf(sql, sizeof sql, "CREATE INDEX ON %s USING gin (doc jsonb_path_ops)",
+             tables[container]);
+    postgres_query(server, sql);
 }
 
 struct pg_client *pg_client_new(struct cosmos_requests *requests)
@@ -48,10 +50,9 @@ struct pg_client *pg_client_new(struct cosmos_requests *requests)
 
     pg->server = postgres_start(true);
     pg->requests = requests;
-    pg->process = first_process(pg->server);
     snprintf(pg->url, sizeof pg->url, "%s", postgres_fresh_url(pg->server));
-    postgres_query(pg->server,
-                   "CREATE TABLE items (pk text, id text, doc jsonb, PRIMARY KEY (pk, id))");
+    for (size_t i = 0; i < COSMOS_CONTAINERS; i++)
+        table_make(pg->server, (enum cosmos_container)i);
     for (size_t i = 0; i < 2; i++) {
         static const char *const names[] = {"SHOW fsync", "SHOW synchronous_commit"};
 
@@ -72,7 +73,23 @@ void pg_client_free(struct pg_client *pg)
 
 pid_t pg_client_server(const struct pg_client *pg)
 {
-    return pg->process;
+    return postgres_process(pg->server);
+}
+
+static void statement_prepare(PGconn *connection, const char *name, const char *sql)
+{
+    result_check(connection, PQprepare(connection, name, sql, 0, NULL), PGRES_COMMAND_OK);
+}
+
+static void statements_prepare(PGconn *connection, enum cosmos_container container)
+{
+    char sql[128];
+
+    snprintf(sql, sizeof sql, "SELECT doc FROM %s WHERE pk=$1 AND id=$2", tables[container]);
+    statement_prepare(connection, reads[container], sql);
+    snprintf(sql, sizeof sql, "INSERT INTO %s (pk, id, doc) VALUES ($1, $2, $3)",
+             tables[container]);
+    statement_prepare(connection, creates[container], sql);
 }
 
 static int connection_open(void *context, size_t index)
@@ -84,14 +101,8 @@ static int connection_open(void *context, size_t index)
         connection = pg->connections[index] = PQconnectdb(pg->url);
         if (PQstatus(connection) != CONNECTION_OK)
             load_fail("PostgreSQL: %s", PQerrorMessage(connection));
-        result_check(
-            connection,
-            PQprepare(connection, "read", "SELECT doc FROM items WHERE pk=$1 AND id=$2", 2, NULL),
-            PGRES_COMMAND_OK);
-        result_check(connection,
-                     PQprepare(connection, "create",
-                               "INSERT INTO items (pk, id, doc) VALUES ($1, $2, $3)", 3, NULL),
-                     PGRES_COMMAND_OK);
+        for (size_t i = 0; i < COSMOS_CONTAINERS; i++)
+            statements_prepare(connection, (enum cosmos_container)i);
     }
     return PQsocket(connection);
 }
@@ -102,8 +113,10 @@ static void request_send(void *context, size_t index)
     const struct cosmos_item item = cosmos_item_parts(pg->requests, pg->next(pg->context));
     const char *const values[] = {item.tenant, item.id, (const char *)item.json.data};
 
-    if (PQsendQueryPrepared(pg->connections[index], pg->writes ? "create" : "read",
-                            pg->writes ? 3 : 2, values, NULL, NULL, 0) != 1)
+    const char *statement = (pg->writes ? creates : reads)[pg->container];
+
+    if (PQsendQueryPrepared(pg->connections[index], statement, pg->writes ? 3 : 2, values, NULL,
+                            NULL, 0) != 1)
         load_fail("PostgreSQL: %s", PQerrorMessage(pg->connections[index]));
 }
 
@@ -131,9 +144,10 @@ static void connection_keep(void *context UNUSED, size_t index UNUSED)
 {
 }
 
-struct load_client pg_client_load(struct pg_client *pg, bool writes,
-                                  uint64_t (*next)(void *context), void *context)
+struct load_client pg_client_load(struct pg_client *pg, enum cosmos_container container,
+                                  bool writes, uint64_t (*next)(void *context), void *context)
 {
+    pg->container = container;
     pg->writes = writes;
     pg->next = next;
     pg->context = context;

@@ -1,8 +1,11 @@
-/* PostgreSQL client for load: prepared statements on a table of JSON documents.
+/* PostgreSQL client for load: prepared statements on tables of JSON documents, one for each
+ * container.
  *
- *     CREATE TABLE items (pk text, id text, doc jsonb, PRIMARY KEY (pk, id))
+ *     CREATE TABLE NAME (pk text, id text, doc jsonb, PRIMARY KEY (pk, id))
+ *     CREATE INDEX ON NAME USING gin (doc jsonb_path_ops), for the one that is indexed
  *
- * The server is one of this program's own with fsync and synchronous_commit on, reached through its
+ * The index collects entries before it sorts them in (fastupdate), as it does unless told. The
+ * server is one of this program's own with fsync and synchronous_commit on, reached through its
  * socket, which is a little cheaper for it than TCP is for the others. */
 #pragma once
 
@@ -11,13 +14,13 @@
 
 struct pg_client; /* opaque, owned */
 
-/* next gives the number of the item an operation is for. */
 struct pg_client *pg_client_new(struct cosmos_requests *requests);
 void pg_client_free(struct pg_client *pg);
 
 /* The server's first process. */
 pid_t pg_client_server(const struct pg_client *pg);
 
-/* For load_run. Connections are made once and stay. */
-struct load_client pg_client_load(struct pg_client *pg, bool writes,
-                                  uint64_t (*next)(void *context), void *context);
+/* For load_run. next gives the number of the item an operation is for. Connections are made once
+ * and stay. */
+struct load_client pg_client_load(struct pg_client *pg, enum cosmos_container container,
+                                  bool writes, uint64_t (*next)(void *context), void *context);

@@ -75,7 +75,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--rounds", default="9")
-    parser.add_argument("--seconds", default="0.6")
+    parser.add_argument("--seconds", default="0.5")
     args = parser.parse_args()
     programs = os.path.dirname(os.path.abspath(args.program))
     orrery = os.path.join(os.path.dirname(programs), "orrery")

@@ -1,5 +1,6 @@
 /* The measuring side of rest_bench: point reads and durable creates of 1 KB items, ours against
- * PostgreSQL, an emulator, and an HTTP answer without any database behind it.
+ * PostgreSQL, an emulator, and an HTTP answer without any database behind it. Creates are compared
+ * twice, with every path indexed on both sides and with nothing but the key.
  *
  *     rest_bench_load --ours PORT:PID --emulator PORT:PID --bare PORT:PID --key BASE64
  *                     --directory DIR [--rounds N] [--seconds S]
@@ -30,13 +31,38 @@ enum {
 };
 
 enum server { OURS, POSTGRESQL, EMULATOR, BARE, SERVER_COUNT };
-enum operation { READ, CREATE, OPERATION_COUNT };
+enum workload { READ, CREATE_INDEXED, CREATE_KEYED, WORKLOAD_COUNT };
 
 static const char *const server_names[] = {"ours", "PostgreSQL", "emulator", "bare HTTP"};
-static const char *const operation_names[] = {"reads", "durable creates"};
 static const size_t connection_counts[] = {1, 16, 128};
 
 enum { CONNECTION_COUNTS = ARRAY_LEN(connection_counts) };
+
+/* Those with a goal are measured beside ours. The emulator indexes nothing whatever the policy, so
+ * it is asked once. */
+static const struct {
+    const char *name;
+    bool creates;
+    enum cosmos_container container;
+    const char *goals[SERVER_COUNT];
+} workloads[] = {
+    [READ] = {"reads",
+              false,
+              COSMOS_INDEXED,
+              {[POSTGRESQL] = "goal: 3, or 0.6 of bare HTTP",
+               [EMULATOR] = "goal: 20",
+               [BARE] = "goal: 0.6, or 3 of PostgreSQL"}},
+    [CREATE_INDEXED] = {"durable creates, every path indexed",
+                        true,
+                        COSMOS_INDEXED,
+                        {[POSTGRESQL] = "goal: 1", [EMULATOR] = "goal: 20"}},
+    [CREATE_KEYED] = {"durable creates, no index but the key",
+                      true,
+                      COSMOS_KEYED,
+                      {[POSTGRESQL] = "goal: 1"}},
+};
+
+static_assert(ARRAY_LEN(workloads) == WORKLOAD_COUNT, "all of them");
 
 /* One server under test. */
 struct target {
@@ -45,10 +71,12 @@ struct target {
     struct cosmos_requests *requests; /* borrowed */
     struct pg_client *pg;             /* of PostgreSQL alone */
     struct random random;
-    uint64_t created, filled; /* items; the first are there to be read */
+    enum cosmos_container container; /* that the turn is about */
+    uint64_t created[COSMOS_CONTAINERS];
+    uint64_t filled; /* items there to be read */
 };
 
-/* What was measured of one operation at one number of connections. */
+/* What was measured of one workload at one number of connections. */
 struct cell {
     double rates[ROUNDS_MAX]; /* per second, one for each round */
     struct load_result total;
@@ -59,7 +87,7 @@ struct bench {
     size_t rounds;
     double seconds; /* of a turn */
     struct target targets[SERVER_COUNT];
-    struct cell cells[SERVER_COUNT][OPERATION_COUNT][CONNECTION_COUNTS];
+    struct cell cells[SERVER_COUNT][WORKLOAD_COUNT][CONNECTION_COUNTS];
     struct histogram sync_us; /* of the device alone */
 };
 
@@ -74,17 +102,23 @@ static uint64_t next_read(void *context)
 
 static uint64_t next_create(void *context)
 {
-    return ((struct target *)context)->created++;
+    struct target *target = context;
+
+    return target->created[target->container]++;
 }
 
 static void read_append(void *context, struct buf *out)
 {
-    cosmos_item_read(((struct target *)context)->requests, next_read(context), out);
+    struct target *target = context;
+
+    cosmos_item_read(target->requests, target->container, next_read(target), out);
 }
 
 static void create_append(void *context, struct buf *out)
 {
-    cosmos_item_create(((struct target *)context)->requests, next_create(context), out);
+    struct target *target = context;
+
+    cosmos_item_create(target->requests, target->container, next_create(target), out);
 }
 
 static void bare_append(void *context UNUSED, struct buf *out)
@@ -92,24 +126,31 @@ static void bare_append(void *context UNUSED, struct buf *out)
     BUF_APPEND(out, "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
 }
 
-static void turn(struct target *target, enum server server, enum operation operation,
+static bool takes_part(enum server server, enum workload workload)
+{
+    return server == OURS || workloads[workload].goals[server];
+}
+
+static void turn(struct target *target, enum server server, enum workload workload,
                  size_t connections, double seconds, struct load_result *result)
 {
+    bool creates = workloads[workload].creates;
     const struct http_client_plan plan = {
         .port = target->port,
-        .status = operation == CREATE ? 201 : 200,
+        .status = creates ? 201 : 200,
         .body_min = BODY_MIN,
-        .request_append = server == BARE        ? bare_append
-                          : operation == CREATE ? create_append
-                                                : read_append,
+        .request_append = server == BARE ? bare_append
+                          : creates      ? create_append
+                                         : read_append,
         .context = target,
     };
     struct http_client *http = NULL;
     struct load_client client;
 
+    target->container = workloads[workload].container;
     if (server == POSTGRESQL) {
-        client = pg_client_load(target->pg, operation == CREATE,
-                                operation == CREATE ? next_create : next_read, target);
+        client = pg_client_load(target->pg, target->container, creates,
+                                creates ? next_create : next_read, target);
     } else {
         http = http_client_new(&plan);
         client = http_client_load(http);
@@ -120,13 +161,13 @@ static void turn(struct target *target, enum server server, enum operation opera
 }
 
 /* A turn whose operations count. */
-static void turn_measure(struct bench *bench, enum server server, enum operation operation,
-                         size_t at, size_t round)
+static void turn_measure(struct bench *bench, enum server server, enum workload workload, size_t at,
+                         size_t round)
 {
-    struct cell *cell = &bench->cells[server][operation][at];
+    struct cell *cell = &bench->cells[server][workload][at];
     uint64_t before = cell->total.operations;
 
-    turn(&bench->targets[server], server, operation, connection_counts[at], bench->seconds,
+    turn(&bench->targets[server], server, workload, connection_counts[at], bench->seconds,
          &cell->total);
     cell->rates[round] = (double)(cell->total.operations - before) / bench->seconds;
 }
@@ -155,16 +196,26 @@ static void sync_measure(struct bench *bench)
     unlink(path);
 }
 
+/* Each round begins with another server and goes round the other way, so that none always follows
+ * the same one, whose work for later might slow it. */
+static void turns_run(struct bench *bench, enum workload workload, size_t at, size_t round)
+{
+    enum server servers[SERVER_COUNT];
+    size_t count = 0;
+
+    for (size_t server = 0; server < SERVER_COUNT; server++)
+        if (takes_part((enum server)server, workload))
+            servers[count++] = (enum server)server;
+    for (size_t i = 0; i < count; i++)
+        turn_measure(bench, servers[(round + (round % 2 ? count - i : i)) % count], workload, at,
+                     round);
+}
+
 static void round_run(struct bench *bench, size_t round)
 {
     for (size_t at = 0; at < CONNECTION_COUNTS; at++) {
-        for (size_t operation = 0; operation < OPERATION_COUNT; operation++)
-            for (size_t i = 0; i < SERVER_COUNT; i++) {
-                enum server server = (enum server)((round + i) % SERVER_COUNT);
-
-                if (server != BARE || operation == READ)
-                    turn_measure(bench, server, (enum operation)operation, at, round);
-            }
+        for (size_t workload = 0; workload < WORKLOAD_COUNT; workload++)
+            turns_run(bench, (enum workload)workload, at, round);
         sync_measure(bench);
     }
 }
@@ -178,26 +229,37 @@ static void database_append(void *context, struct buf *out)
 
 static void container_append(void *context, struct buf *out)
 {
-    cosmos_container_create(((struct target *)context)->requests, THROUGHPUT, out);
+    const struct target *target = context;
+
+    cosmos_container_create(target->requests, target->container, THROUGHPUT, out);
+}
+
+/* Makes the container a workload writes to, with items in it. */
+static void container_prepare(struct target *target, enum server server, enum workload workload)
+{
+    struct load_result unused = {0};
+    const struct http_client_plan plan = {
+        .port = target->port, .status = 201, .request_append = container_append, .context = target};
+
+    target->container = workloads[workload].container;
+    if (server != POSTGRESQL)
+        http_client_once(&plan);
+    while (target->created[target->container] < ITEMS)
+        turn(target, server, workload, FILL_CONNECTIONS, 0.1, &unused);
 }
 
 static void target_prepare(struct target *target, enum server server)
 {
-    struct load_result unused = {0};
-    struct http_client_plan plan = {.port = target->port, .status = 201, .context = target};
+    const struct http_client_plan plan = {
+        .port = target->port, .status = 201, .request_append = database_append, .context = target};
 
     random_seed(&target->random, 1);
-    if (server == BARE)
-        return;
-    if (server != POSTGRESQL) {
-        plan.request_append = database_append;
+    if (server != POSTGRESQL && server != BARE)
         http_client_once(&plan);
-        plan.request_append = container_append;
-        http_client_once(&plan);
-    }
-    while (target->created < ITEMS)
-        turn(target, server, CREATE, FILL_CONNECTIONS, 0.1, &unused);
-    target->filled = target->created;
+    for (size_t i = 0; i < WORKLOAD_COUNT; i++)
+        if (workloads[i].creates && takes_part(server, (enum workload)i))
+            container_prepare(target, server, (enum workload)i);
+    target->filled = target->created[workloads[READ].container];
 }
 
 /* --- After ----------------------------------------------------------------------------------- */
@@ -209,9 +271,9 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double rate_of(struct bench *bench, enum server server, enum operation operation, size_t at)
+static double rate_of(struct bench *bench, enum server server, enum workload workload, size_t at)
 {
-    double *rates = bench->cells[server][operation][at].rates;
+    double *rates = bench->cells[server][workload][at].rates;
 
     qsort(rates, bench->rounds, sizeof *rates, compare_doubles);
     return rates[bench->rounds / 2];
@@ -222,87 +284,82 @@ static double quantile_ms(const struct histogram *latency_us, double fraction)
     return (double)histogram_quantile(latency_us, fraction) / 1000;
 }
 
-static void cell_print(struct bench *bench, enum server server, enum operation operation, size_t at)
+static void cell_print(struct bench *bench, enum server server, enum workload workload, size_t at)
 {
-    const struct cell *cell = &bench->cells[server][operation][at];
-    double rate = rate_of(bench, server, operation, at);
+    const struct cell *cell = &bench->cells[server][workload][at];
+    double rate = rate_of(bench, server, workload, at);
     double each_us = 1e6 / (double)MAX(cell->total.operations, (uint64_t)1);
 
-    printf("  %s of %s, %zu at once: %.0f/s, spread %.0f %%, p50 %.2f ms, p99 %.2f ms, CPU of the "
-           "server %.0f us each, of the generator %.0f us, which is busy %.0f %%\n",
-           operation_names[operation], server_names[server], connection_counts[at], rate,
+    printf("  1 KB %s, %zu at once, %s: %.0f/s, spread %.0f %%, p50 %.2f ms, p99 %.2f ms, CPU of "
+           "the server %.1f us each, of the generator %.1f us, which is busy %.0f %%\n",
+           workloads[workload].name, connection_counts[at], server_names[server], rate,
            (cell->rates[bench->rounds - 1] - cell->rates[0]) / rate * 100,
            quantile_ms(&cell->total.latency_us, 0.5), quantile_ms(&cell->total.latency_us, 0.99),
            cell->total.server_cpu_s * each_us, cell->total.generator_cpu_s * each_us,
            cell->total.generator_cpu_s / cell->total.seconds * 100);
 }
 
-static void rate_compare(struct bench *bench, enum server theirs, enum operation operation,
-                         size_t at, const char *goal)
+static void rate_compare(struct bench *bench, enum server theirs, enum workload workload, size_t at)
 {
     char name[128];
 
-    snprintf(name, sizeof name, "1 KB %s, %zu at once, per second, vs %s",
-             operation_names[operation], connection_counts[at], server_names[theirs]);
-    rounds_ratio(name, rate_of(bench, OURS, operation, at), rate_of(bench, theirs, operation, at),
-                 goal);
+    snprintf(name, sizeof name, "1 KB %s, %zu at once, per second, vs %s", workloads[workload].name,
+             connection_counts[at], server_names[theirs]);
+    rounds_ratio(name, rate_of(bench, OURS, workload, at), rate_of(bench, theirs, workload, at),
+                 workloads[workload].goals[theirs]);
 }
 
 /* CPU time says more than a rate where the generator takes a core of its own. */
-static void cpu_compare(const struct bench *bench, enum server theirs, enum operation operation,
+static void cpu_compare(const struct bench *bench, enum server theirs, enum workload workload,
                         size_t at)
 {
-    const struct load_result *a = &bench->cells[OURS][operation][at].total;
-    const struct load_result *b = &bench->cells[theirs][operation][at].total;
+    const struct load_result *a = &bench->cells[OURS][workload][at].total;
+    const struct load_result *b = &bench->cells[theirs][workload][at].total;
     char name[128];
 
     snprintf(name, sizeof name, "1 KB %s, %zu at once, per CPU second of the server, vs %s",
-             operation_names[operation], connection_counts[at], server_names[theirs]);
+             workloads[workload].name, connection_counts[at], server_names[theirs]);
     rounds_ratio(name, (double)a->operations / a->server_cpu_s,
                  (double)b->operations / b->server_cpu_s, NULL);
 }
 
-static void latency_compare(const struct bench *bench, enum operation operation, size_t at,
+static void latency_compare(const struct bench *bench, enum workload workload, size_t at,
                             double other_ms, const char *other, const char *goal)
 {
     char name[128];
 
-    snprintf(name, sizeof name, "p99 of %s in ms, %zu at once, less is better, vs %s",
-             operation_names[operation], connection_counts[at], other);
-    rounds_ratio(name, quantile_ms(&bench->cells[OURS][operation][at].total.latency_us, 0.99),
+    snprintf(name, sizeof name, "1 KB %s, %zu at once, p99 in ms, less is better, vs %s",
+             workloads[workload].name, connection_counts[at], other);
+    rounds_ratio(name, quantile_ms(&bench->cells[OURS][workload][at].total.latency_us, 0.99),
                  other_ms, goal);
 }
 
-static void operation_print(struct bench *bench, enum operation operation, size_t at)
+static void workload_print(struct bench *bench, enum workload workload, size_t at)
 {
-    bool reads = operation == READ;
-
     for (size_t server = 0; server < SERVER_COUNT; server++)
-        if (server != BARE || reads)
-            cell_print(bench, (enum server)server, operation, at);
-    rate_compare(bench, POSTGRESQL, operation, at,
-                 reads ? "goal: 3, or 0.6 of bare HTTP" : "goal: 1");
-    if (reads)
-        rate_compare(bench, BARE, operation, at, "goal: 0.6, or 3 of PostgreSQL");
-    rate_compare(bench, EMULATOR, operation, at, "goal: 20");
-    for (size_t theirs = POSTGRESQL; theirs < SERVER_COUNT; theirs++)
-        if (theirs != BARE || reads)
-            cpu_compare(bench, (enum server)theirs, operation, at);
-    if (reads)
-        latency_compare(bench, READ, at, 10, "10 ms", "goal: below 1");
-    else
-        latency_compare(bench, CREATE, at, quantile_ms(&bench->sync_us, 0.99),
+        if (takes_part((enum server)server, workload))
+            cell_print(bench, (enum server)server, workload, at);
+    for (size_t theirs = OURS + 1; theirs < SERVER_COUNT; theirs++)
+        if (takes_part((enum server)theirs, workload))
+            rate_compare(bench, (enum server)theirs, workload, at);
+    for (size_t theirs = OURS + 1; theirs < SERVER_COUNT; theirs++)
+        if (takes_part((enum server)theirs, workload))
+            cpu_compare(bench, (enum server)theirs, workload, at);
+    if (workloads[workload].creates)
+        latency_compare(bench, workload, at, quantile_ms(&bench->sync_us, 0.99),
                         "p99 of the device's fdatasync",
                         connection_counts[at] == 16 ? "goal: at most 2" : NULL);
+    else
+        latency_compare(bench, workload, at, 10, "10 ms", "goal: below 1");
 }
 
 static void bench_print(struct bench *bench)
 {
     printf("  fdatasync of 1 KB appended: p50 %.2f ms, p99 %.2f ms\n",
            quantile_ms(&bench->sync_us, 0.5), quantile_ms(&bench->sync_us, 0.99));
-    for (size_t operation = 0; operation < OPERATION_COUNT; operation++)
+    for (size_t workload = 0; workload < WORKLOAD_COUNT; workload++)
         for (size_t at = 0; at < CONNECTION_COUNTS; at++)
-            operation_print(bench, (enum operation)operation, at);
+            workload_print(bench, (enum workload)workload, at);
 }
 
 /* --- Arguments ------------------------------------------------------------------------------- */
@@ -357,7 +414,7 @@ int main(int argc, char **argv)
     struct cosmos_requests *requests;
 
     bench->rounds = ROUNDS_DEFAULT;
-    bench->seconds = 0.6;
+    bench->seconds = 0.5;
     arguments_read(argc, argv, bench);
     requests = cosmos_requests_new(bench->key);
     bench->targets[POSTGRESQL].pg = pg_client_new(requests);

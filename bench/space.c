@@ -1,6 +1,6 @@
 #include "space.h"
 
-#include "document/bson.h"
+#include "document/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,24 +23,34 @@ static struct commit *commit_of(void *nodes, uint32_t node UNUSED)
     return ((struct bench_space *)nodes)->commit;
 }
 
-static void definition_make(struct bench_space *space)
+static void definition_make(struct bench_space *space, const char *policy)
 {
-    CLEANUP(buf_done) struct buf completed;
+    CLEANUP(buf_done) struct buf completed, bson;
     struct slice path = SLICE("/tenant");
     struct partition_definition_parts parts = {.paths = &path, .path_count = 1, .version = 2};
     struct error err;
 
     buf_init(&completed, BUF_DEFAULT_MAX);
+    buf_init(&bson, BUF_DEFAULT_MAX);
+    if (policy)
+        bench_must(document_json_read(slice_of_text(policy), NULL, &bson, &err), &err);
     space->definition.id = SLICE("bench");
     bench_must(partition_definition_build(&parts, space->arena, &space->definition.key, &err),
                &err);
-    bench_must(
-        index_policy_parse(SLICE_NONE, space->arena, &completed, &space->definition.policy, &err),
-        &err);
+    bench_must(index_policy_parse(arena_copy(space->arena, buf_slice(&bson)), space->arena,
+                                  &completed, &space->definition.policy, &err),
+               &err);
 }
 
 void bench_space_open(struct bench_space *space, const char *url, uint32_t partitions)
 {
+    bench_space_open_with(space, url, partitions, &(struct bench_space_options){0});
+}
+
+void bench_space_open_with(struct bench_space *space, const char *url, uint32_t partitions,
+                           const struct bench_space_options *options)
+{
+    const struct engine_options engine_options = {.cache_bytes = options->cache_bytes};
     static const uint32_t nodes[] = {0};
     struct partition_map_plan plan = {.definition = &space->definition.key,
                                       .count = partitions,
@@ -51,9 +61,8 @@ void bench_space_open(struct bench_space *space, const char *url, uint32_t parti
     struct error err;
 
     *space = (struct bench_space){.arena = arena_new()};
-    bench_must(engine_open(slice_of_text(url), &(struct engine_options){0}, &space->engine, &err),
-               &err);
-    definition_make(space);
+    bench_must(engine_open(slice_of_text(url), &engine_options, &space->engine, &err), &err);
+    definition_make(space, options->policy);
     space->commit = commit_new(&(struct commit_options){.engine = space->engine});
     space->space = (struct item_space){.definition = &space->definition,
                                        .policy_version = 1,
@@ -112,10 +121,10 @@ static void properties_append(struct buf *buf, uint64_t n, uint64_t revision)
         text_append(buf, slice_of_text(texts[i]), n, 100 * i, 24 + 2 * i);
     document_append_string(buf, SLICE("kind"), SLICE("order"));
     document_append_bool(buf, SLICE("open"), n % 3 == 0);
-    document_append_int64(buf, SLICE("created"), (int64_t)(1700000000000 + n));
-    document_append_int32(buf, SLICE("count"), (int32_t)(n % 100));
+    document_append_int64(buf, SLICE("created"), (int64_t)(BENCH_CREATED_FIRST + n));
+    document_append_int32(buf, SLICE("count"), (int32_t)(n % BENCH_COUNTS));
     document_append_int64(buf, SLICE("updated"),
-                          (int64_t)(1700000000000 + mixed(n, revision) % 1000000000));
+                          (int64_t)(BENCH_CREATED_FIRST + mixed(n, revision) % 1000000000));
     document_append_double(buf, SLICE("amount"), (double)(mixed(n, 7 + revision) % 1000000) / 100);
     document_append_int64(buf, SLICE("revision"), (int64_t)revision);
     inner = document_append_object_begin(buf, SLICE("place"));
@@ -129,19 +138,19 @@ static void properties_append(struct buf *buf, uint64_t n, uint64_t revision)
     text_append(buf, SLICE("notes"), n, 2000, 400);
 }
 
-static struct document_value id_of(uint64_t n, struct arena *arena)
+struct document_value bench_item_id(uint64_t n, struct arena *arena)
 {
     return document_string(arena_printf(arena, "item-%09llu", (unsigned long long)n));
 }
 
-static struct document_value tenant_of(uint64_t n, struct arena *arena)
+struct document_value bench_item_tenant(uint64_t n, struct arena *arena)
 {
     return document_string(arena_printf(arena, "tenant-%06llu", (unsigned long long)(n / 10)));
 }
 
 struct slice bench_item_document(uint64_t n, uint64_t revision, struct arena *arena)
 {
-    const struct document_value id = id_of(n, arena), tenant = tenant_of(n, arena);
+    const struct document_value id = bench_item_id(n, arena), tenant = bench_item_tenant(n, arena);
     CLEANUP(buf_done) struct buf buf;
     size_t begin;
 
@@ -157,10 +166,10 @@ struct slice bench_item_document(uint64_t n, uint64_t revision, struct arena *ar
 struct bench_item bench_item_make(const struct bench_space *space, uint64_t n, uint64_t revision,
                                   struct arena *arena)
 {
-    const struct document_value tenant = tenant_of(n, arena);
+    const struct document_value tenant = bench_item_tenant(n, arena);
 
     return (struct bench_item){
-        .id = id_of(n, arena),
+        .id = bench_item_id(n, arena),
         .key = partition_key_of(&space->definition.key, &tenant, 1),
         .document = bench_item_document(n, revision, arena),
     };

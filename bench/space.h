@@ -17,9 +17,20 @@ struct bench_space {
 /* Makes the partitions, or opens them where the node has them. Ends the program when something
  * fails, as everything here does. */
 void bench_space_open(struct bench_space *space, const char *url, uint32_t partitions);
+
+struct bench_space_options {
+    size_t cache_bytes; /* block cache; 0: the engine's default */
+    const char *policy; /* indexing policy as JSON; NULL: every path */
+};
+void bench_space_open_with(struct bench_space *space, const char *url, uint32_t partitions,
+                           const struct bench_space_options *options);
 void bench_space_close(struct bench_space *space);
 
 void bench_must(bool done, const struct error *err);
+
+/* Of the property "created", which counts up by item; how many values "count" has. */
+#define BENCH_CREATED_FIRST UINT64_C(1700000000000)
+enum { BENCH_COUNTS = 100 };
 
 /* Ten items have one logical partition. */
 struct bench_item {
@@ -28,7 +39,9 @@ struct bench_item {
     struct slice document;
 };
 
-/* The document alone, in arena. */
+/* Parts of item n, in arena. */
+struct document_value bench_item_id(uint64_t n, struct arena *arena);
+struct document_value bench_item_tenant(uint64_t n, struct arena *arena);
 struct slice bench_item_document(uint64_t n, uint64_t revision, struct arena *arena);
 
 struct bench_item bench_item_make(const struct bench_space *space, uint64_t n, uint64_t revision,

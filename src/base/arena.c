@@ -163,6 +163,23 @@ char *arena_text(struct arena *arena, struct slice s)
     return text;
 }
 
+struct slice arena_join(struct arena *arena, const struct slice *parts, size_t count)
+{
+    size_t len = 0;
+    uint8_t *bytes;
+
+    for (size_t i = 0; i < count; i++)
+        len += parts[i].len;
+    bytes = arena_alloc(arena, len);
+    len = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].len)
+            memcpy(bytes + len, parts[i].data, parts[i].len);
+        len += parts[i].len;
+    }
+    return slice_of(bytes, len);
+}
+
 struct slice arena_printf(struct arena *arena, const char *format, ...)
 {
     va_list args, again;

@@ -23,6 +23,8 @@ size_t arena_used(const struct arena *arena);
 
 struct slice arena_copy(struct arena *arena, struct slice s);
 char *arena_text(struct arena *arena, struct slice s); /* NUL-terminated */
+/* The parts one after the other. */
+struct slice arena_join(struct arena *arena, const struct slice *parts, size_t count);
 struct slice arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 
 void *arena_alloc_zero(struct arena *arena, size_t size) __attribute__((returns_nonnull));

@@ -64,11 +64,19 @@ uint64_t random_below(struct random *random, uint64_t limit)
 
 void random_uuid(char ret_text[RANDOM_UUID_SIZE])
 {
+    uint8_t bytes[16];
+
+    random_secret(bytes, sizeof bytes);
+    random_uuid_of(bytes, ret_text);
+}
+
+void random_uuid_of(const uint8_t given[16], char ret_text[RANDOM_UUID_SIZE])
+{
     static const char hex[] = "0123456789abcdef";
     uint8_t bytes[16];
     size_t at = 0;
 
-    random_secret(bytes, sizeof bytes);
+    memcpy(bytes, given, sizeof bytes);
     bytes[6] = (bytes[6] & 0x0F) | 0x40;
     bytes[8] = (bytes[8] & 0x3F) | 0x80;
     for (size_t i = 0; i < sizeof bytes; i++) {

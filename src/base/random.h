@@ -18,3 +18,6 @@ uint64_t random_below(struct random *random, uint64_t limit); /* 0 .. limit-1; l
 /* A version 4 UUID as 36 characters and a NUL, from secret bytes. */
 enum { RANDOM_UUID_SIZE = 37 };
 void random_uuid(char ret_text[RANDOM_UUID_SIZE]);
+
+/* The same of bytes at hand: for ids that need not be secret and are wanted by the thousand. */
+void random_uuid_of(const uint8_t bytes[16], char ret_text[RANDOM_UUID_SIZE]);

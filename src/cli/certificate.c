@@ -2,10 +2,7 @@
 #include "cli/cli.h"
 
 #include "server/certificate.h"
-#include "server/nodes.h"
 #include "server/x509.h"
-
-#include <unistd.h>
 
 void cli_certificate_help(void)
 {
@@ -39,17 +36,6 @@ static bool show(struct slice authority, struct slice server, struct buf *out, s
     return true;
 }
 
-static bool directory_find(const char *given, struct settings *settings, const char **ret_directory,
-                           struct error *err)
-{
-    if (given) {
-        *ret_directory = given;
-        return true;
-    }
-    return settings_read_environment(settings, environ, err) &&
-           nodes_find_directory(settings, settings->arena, ret_directory, err);
-}
-
 static int certificate_print(const char *given, bool whole)
 {
     CLEANUP(settings_free) struct settings *settings = settings_new();
@@ -62,7 +48,7 @@ static int certificate_print(const char *given, bool whole)
     buf_init(&authority, X509_PEM_BYTES_MAX);
     buf_init(&server, X509_PEM_BYTES_MAX);
     buf_init(&out, BUF_DEFAULT_MAX);
-    if (!directory_find(given, settings, &directory, &err) ||
+    if (!cli_directory_find(given, settings, &directory, &err) ||
         !certificate_inspect(directory, &authority, &server, &err))
         return cli_fail(CLI_FAILED, "%s", err.message);
     /* what cannot be shown is no certificate, and not handed out as one either */

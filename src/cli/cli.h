@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "server/settings.h"
 
 #include <getopt.h>
 
@@ -23,6 +24,16 @@ const struct cli_command *cli_command_find(const char *name); /* NULL: there is 
 
 int cli_serve(int argc, char **argv);
 void cli_serve_help(void);
+int cli_account(int argc, char **argv);
+void cli_account_help(void);
+int cli_stats(int argc, char **argv);
+void cli_stats_help(void);
+int cli_shell(int argc, char **argv);
+void cli_shell_help(void);
+int cli_import(int argc, char **argv);
+void cli_import_help(void);
+int cli_export(int argc, char **argv);
+void cli_export_help(void);
 int cli_certificate(int argc, char **argv);
 void cli_certificate_help(void);
 int cli_help(int argc, char **argv);
@@ -39,3 +50,20 @@ int cli_fail(int code, const char *format, ...) PRINTF_LIKE(2, 3);
 /* As getopt_long with no short options but -h, printing a message with the nearest option where
  * it would print its own. '?' after a message, -1 at the end. */
 int cli_option_next(int argc, char **argv, const struct option *options);
+
+/* Options anywhere between words: take is called for each option (and says whether it is good), at
+ * most max words are kept, as many are given back. -1 after a message; *ret_help: --help was asked
+ * for. */
+struct cli_words {
+    const char **words;
+    int max;
+    bool (*take)(void *context, int option, const char *value);
+    void *context;
+};
+int cli_words_read(int argc, char **argv, const struct option *options,
+                   const struct cli_words *words, bool *ret_help);
+
+/* The directory a server keeps its keys and certificates in: the given one, or if that is NULL what
+ * the environment says as for `orrery serve`. Settings hold the text. */
+NODISCARD bool cli_directory_find(const char *given, struct settings *settings,
+                                  const char **ret_directory, struct error *err);

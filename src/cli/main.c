@@ -3,10 +3,14 @@
 
 #include "base/nearest.h"
 
-#include <stdarg.h>
-
 const struct cli_command cli_commands[] = {
     {"serve", "start the server", cli_serve, cli_serve_help},
+    {"shell", "queries and commands, at a prompt or from scripts", cli_shell, cli_shell_help},
+    {"import", "put the items of a JSON or CSV file into a container", cli_import, cli_import_help},
+    {"export", "write items or rows of a query to a JSON or CSV file", cli_export, cli_export_help},
+    {"account", "list, create and drop accounts, show and rotate keys", cli_account,
+     cli_account_help},
+    {"stats", "what databases and containers hold and who uses them", cli_stats, cli_stats_help},
     {"certificate", "show or export the certificate authority clients have to trust",
      cli_certificate, cli_certificate_help},
     {"version", "print the version", cli_version, cli_version_help},
@@ -20,49 +24,6 @@ const struct cli_command *cli_command_find(const char *name)
         if (strcmp(command->name, name) == 0)
             return command;
     return NULL;
-}
-
-int cli_fail(int code, const char *format, ...)
-{
-    va_list args;
-
-    fprintf(stderr, "orrery: ");
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fprintf(stderr, "\n");
-    return code;
-}
-
-static int option_unknown(const char *given, const struct option *options)
-{
-    const char *name = given + strspn(given, "-");
-    struct nearest nearest = nearest_to(slice_of(name, strcspn(name, "=")));
-
-    for (; options->name; options++)
-        nearest_offer(&nearest, options->name);
-    if (nearest.name)
-        cli_fail(CLI_USAGE, "there is no option \"%s\": did you mean \"--%s\"?", given,
-                 nearest.name);
-    else
-        cli_fail(CLI_USAGE, "there is no option \"%s\": --help lists them", given);
-    return '?';
-}
-
-int cli_option_next(int argc, char **argv, const struct option *options)
-{
-    int at = optind ? optind : 1; /* the word getopt looks at next */
-    int option;
-
-    opterr = 0;
-    option = getopt_long(argc, argv, "+:h", options, NULL);
-    if (option == ':') {
-        cli_fail(CLI_USAGE, "option \"%s\" needs a value", argv[at]);
-        return '?';
-    }
-    if (option == '?')
-        return option_unknown(argv[at], options);
-    return option;
 }
 
 static int command_unknown(const char *name)

@@ -116,6 +116,8 @@ static struct catalogue *catalogue_new(const struct catalogue_options *options)
     catalogue->engine = root->engine;
     catalogue->limits = options->limits ? *options->limits : CATALOGUE_LIMITS_DEFAULT;
     catalogue->log = options->log;
+    catalogue->partition_gone = options->partition_gone;
+    catalogue->gone_context = options->gone_context;
     catalogue->root = state_new(STATE_ROOT, SLICE(""), 0);
     for (size_t i = 0; i < STATE_LOCKS; i++)
         mutex_init(&catalogue->state_locks[i].mutex);
@@ -228,12 +230,23 @@ bool change_bury(struct change *change, struct record_address address, struct sl
     return true;
 }
 
+/* The account, database or container at an address; it is there. */
+static struct state *state_at(const struct state *root, struct record_address address)
+{
+    struct state *state = state_find_number(root, address.account);
+
+    if (address.kind != RECORD_ACCOUNT)
+        state = state_find_number(state, address.database);
+    return address.kind == RECORD_CONTAINER ? state_find_number(state, address.container) : state;
+}
+
 bool change_drop(struct change *change, struct record_address address, struct error *err)
 {
     struct slice scope;
 
     if (!change_bury(change, address, &scope, err))
         return false;
+    state_mark_dropped(state_at(change->root, address));
     change_publish(change, address, NULL);
     purge_queue(change->catalogue, scope);
     return true;

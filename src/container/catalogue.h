@@ -32,6 +32,12 @@ struct catalogue_options {
     const struct catalogue_limits *limits; /* copied; NULL: the published ones */
     struct log *log;                       /* borrowed; NULL: silent */
     bool purge_by_hand;                    /* no thread: the test calls catalogue_purge */
+
+    /* Called for each physical partition of a dropped container once nobody holds a state of that
+     * container any more, so that no operation on it runs or can begin. From any thread, under
+     * locks of the catalogue, which must not be called. NULL: nobody wants to know. */
+    void (*partition_gone)(void *context, uint32_t partition);
+    void *gone_context;
 };
 
 /* Reads the catalogue, making an empty one on a new root. Partitions that no container owns, left

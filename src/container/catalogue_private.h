@@ -43,8 +43,15 @@ struct database {
     size_t permission_count;                 /* of all its users */
 };
 
+/* What all states of one container share: how many there are, and whether it was dropped. */
+struct container_life {
+    atomic_uint states;
+    atomic_bool dropped;
+};
+
 struct container {
     struct state state;
+    struct container_life *life; /* counted by the state */
     uint32_t account, database;
     struct definition *definition;                     /* a reference */
     struct definition *before[CONTAINER_POLICIES_MAX]; /* references: container_policies */
@@ -85,6 +92,13 @@ struct state *state_copy(const struct state *state);
 struct state *state_ref(struct state *state);
 void state_unref(struct state *state); /* NULL is fine */
 CLEANUP_FN(struct state *, state_unref)
+
+/* The containers in this state, itself or below it, were dropped: when the last of their states
+ * goes, whoever asked is told (catalogue_options). */
+void state_mark_dropped(struct state *state);
+
+/* The containers of a tree not yet published go on with the lives they have in the other. */
+void state_adopt_lives(struct state *root, const struct state *before);
 
 /* rid, etag and time of a state not yet published. */
 void state_stamp(struct state *state, struct rid rid, uint64_t lsn, int64_t ts_ms);
@@ -207,6 +221,8 @@ struct catalogue {
     struct engine *engine; /* the root's */
     struct catalogue_limits limits;
     struct log *log;
+    void (*partition_gone)(void *context, uint32_t partition); /* or NULL */
+    void *gone_context;
 
     struct state_lock state_locks[STATE_LOCKS]; /* any of them to look, all of them to publish */
     struct state *root;                         /* the published state */

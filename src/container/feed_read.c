@@ -49,15 +49,24 @@ static bool item_of(const struct item_scope *scope, struct engine_snapshot *snap
     return true;
 }
 
+/* What a record knows of the version it is about: enough for its etag and time. */
+static struct item_header header_of(const struct feed_record *record)
+{
+    return (struct item_header){.number = record->number,
+                                .lsn = record->place.lsn,
+                                .origin = record->place.origin,
+                                .ordinal = record->place.ordinal,
+                                .wall_ms = record->wall_ms};
+}
+
 static bool previous_of(const struct item_scope *scope, struct engine_snapshot *snapshot,
                         const struct feed_record *record, struct arena *arena,
-                        struct slice *ret_image, struct error *err)
+                        struct feed_change *change, struct error *err)
 {
     struct feed_record previous;
     struct engine_value value;
     uint8_t key[FEED_KEY_LEN];
 
-    *ret_image = SLICE_NONE;
     if (record->previous.lsn == 0)
         return true;
     feed_key_encode(record->previous, key);
@@ -69,7 +78,8 @@ static bool previous_of(const struct item_scope *scope, struct engine_snapshot *
     if (!feed_record_decode(slice_of(key, sizeof key), value.bytes, &previous, err))
         return false;
     if (previous.image.len)
-        *ret_image = previous.image;
+        change->previous = previous.image;
+    change->previous_header = header_of(&previous);
     return true;
 }
 
@@ -124,10 +134,10 @@ static bool record_take(struct reading *r, const struct feed_record *record, str
         bool is_delete = record->kind == FEED_DELETE || record->kind == FEED_EXPIRE;
 
         if (!last_word || is_delete)
-            change.current = (struct item){.key = record->key};
+            change.current = (struct item){.header = header_of(record), .key = record->key};
         if (record->image.len && !is_delete)
             change.current.document = record->image;
-        if (!previous_of(r->scope, r->snapshot, record, r->arena, &change.previous, err))
+        if (!previous_of(r->scope, r->snapshot, record, r->arena, &change, err))
             return false;
     }
     r->bytes += change.current.document.len + change.previous.len;
@@ -140,7 +150,8 @@ static bool page_is_full(const struct reading *r)
     size_t changes_max = r->request->changes_max ? r->request->changes_max : CHANGES_DEFAULT;
     size_t bytes_max = r->request->bytes_max ? r->request->bytes_max : BYTES_DEFAULT;
 
-    return r->page.count >= changes_max || (r->page.count && r->bytes >= bytes_max);
+    return r->page.count >= changes_max || (r->page.count && r->bytes >= bytes_max) ||
+           (r->request->records_max && r->page.records_read >= r->request->records_max);
 }
 
 static bool records_read(struct reading *r, struct engine_iterator *iterator, struct error *err)
@@ -206,7 +217,7 @@ static bool versions_are_kept(const struct item_scope *scope, struct engine_snap
     kept_after = MAX(kept_after, trimmed);
     if (after_lsn < kept_after)
         return error_set(err, ERROR_FEED_RETENTION,
-                         "you must read the change feed from within the retention period: it is "
+                         "You must read the change feed from within the retention period. It is "
                          "kept from lsn %llu on",
                          (unsigned long long)kept_after);
     return true;

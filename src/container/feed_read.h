@@ -19,6 +19,7 @@ struct feed_request {
     struct slice routing_min, routing_max; /* only this span; data NULL: open */
     size_t changes_max;                    /* 0: 1000; whole transactions beyond it */
     size_t bytes_max;                      /* 0: 4 MB */
+    size_t records_max; /* looked at, wanted or not; whole transactions beyond it; 0: no limit */
 };
 
 struct feed_change {
@@ -27,9 +28,10 @@ struct feed_change {
     int64_t wall_ms;
     uint64_t number;
     struct slice key;      /* item key */
-    struct item current;   /* latest: the item; all versions: document only; a delete: none */
+    struct item current;   /* of all versions as it was then; of a delete without document */
     struct slice previous; /* BSON before; data NULL: not known */
-    uint64_t previous_lsn; /* 0: none */
+    struct item_header previous_header; /* of it: number, lsn, origin, ordinal and time alone */
+    uint64_t previous_lsn;              /* 0: none */
 };
 
 struct feed_page {

@@ -46,15 +46,15 @@ void item_gates_free(struct item_gates *gates)
     memory_free(gates);
 }
 
+static struct gate *gate_find(struct item_gates *gates, struct slice key)
+{
+    return gates ? &gates->gates[XXH3_64bits(key.data, key.len) % GATES] : NULL;
+}
+
 static struct gate *gate_of(const struct item_space *space, struct slice logical,
                             const struct document_value *id, struct arena *arena)
 {
-    struct slice key;
-
-    if (!space->gates)
-        return NULL;
-    key = item_key(logical, id, arena);
-    return &space->gates->gates[XXH3_64bits(key.data, key.len) % GATES];
+    return gate_find(space->gates, item_key(logical, id, arena));
 }
 
 static void gate_enter(struct gate *gate)
@@ -96,6 +96,16 @@ static void gate_leave(struct gate *gate)
     mutex_unlock(&gate->lock);
     if (waiting)
         condition_signal(&gate->opened);
+}
+
+void item_gates_enter(struct item_gates *gates, struct slice key)
+{
+    gate_enter(gate_find(gates, key));
+}
+
+void item_gates_leave(struct item_gates *gates, struct slice key)
+{
+    gate_leave(gate_find(gates, key));
 }
 
 /* --- Finding the place ----------------------------------------------------------------------- */
@@ -144,8 +154,7 @@ void item_space_release(struct item_space *space)
         space->release(space);
 }
 
-/* After an attempt that failed: is there any sense in another? */
-static bool try_again(struct item_space *space, struct error *err)
+bool item_space_try_again(struct item_space *space, struct error *err)
 {
     if (item_space_is_overtaken(err))
         return item_space_renew(space, err);
@@ -347,15 +356,15 @@ static bool attempts_run(const struct item_space *space, struct slice logical,
 
         if (attempt_run(&scope, logical, attempt, arena, ret_result, ret_work, err))
             return true;
-        if (!try_again(&now, err))
+        if (!item_space_try_again(&now, err))
             return false;
     }
     return false;
 }
 
 /* Only what is written is held to the limits: what cannot be stored is simply not found. */
-static bool names_check(const struct item_space *space, const struct partition_key *key,
-                        const struct document_value *id, struct error *err)
+bool items_names_check(const struct item_space *space, const struct partition_key *key,
+                       const struct document_value *id, struct error *err)
 {
     if (space->key_limits.bytes_max &&
         !partition_key_check(&space->definition->key, key, &space->key_limits, err))
@@ -375,7 +384,7 @@ static bool write_at_gate(const struct item_space *space, const struct partition
     struct gate *gate = gate_of(space, logical, attempt->id, arena);
     bool done;
 
-    if (!names_check(space, key, attempt->id, err))
+    if (!items_names_check(space, key, attempt->id, err))
         return false;
     gate_enter(gate);
     done = attempts_run(space, logical, attempt, arena, ret_result, ret_work, err);
@@ -446,7 +455,7 @@ bool items_write_start(const struct item_space *space, const struct partition_ke
     bool warm;
 
     *ret_begun = false;
-    if (!names_check(space, key, id, err))
+    if (!items_names_check(space, key, id, err))
         return false;
     if (space->definition->unique_key_count)
         return true;
@@ -538,14 +547,14 @@ bool items_move(const struct item_space *space, const struct partition_key *from
     CLEANUP(item_space_release) struct item_space now = *space;
 
     now.renewed = false;
-    if (!names_check(space, to, id, err))
+    if (!items_names_check(space, to, id, err))
         return false;
     if (slice_equal(source, target))
         return error_set(err, ERROR_BAD_REQUEST, "the item has that partition key already");
     for (int i = 0; i < ATTEMPTS_MAX; i++) {
         if (move_run(&now, source, target, &attempt, arena, ret_item, err))
             return true;
-        if (!try_again(&now, err))
+        if (!item_space_try_again(&now, err))
             return false;
     }
     return false;

@@ -20,6 +20,11 @@ struct item_gates *item_gates_new(void);
 void item_gates_free(struct item_gates *gates); /* NULL is fine */
 CLEANUP_FN(struct item_gates *, item_gates_free)
 
+/* For transactions, which have no key of one item: waits at the gate of a key, such as a logical
+ * partition's. Whoever is at one takes no other. gates NULL: nothing happens. */
+void item_gates_enter(struct item_gates *gates, struct slice key);
+void item_gates_leave(struct item_gates *gates, struct slice key);
+
 /* One container as items see it: the map and how to get at the nodes it names. A plain value;
  * everything is borrowed. */
 struct item_space {
@@ -53,8 +58,8 @@ struct item_space {
  *
  *     struct item_space now = *space;
  *     now.renewed = false;
- *     while (!(done = transaction_runs(&now, err)) && item_space_is_overtaken(err))
- *         if (!item_space_renew(&now, err)) break;
+ *     while (!(done = transaction_runs(&now, err)) && item_space_try_again(&now, err))
+ *         ;
  *     item_space_release(&now);
  *
  * Readers need none of this: what they hold stays until they let go. */
@@ -64,6 +69,10 @@ bool item_space_is_overtaken(const struct error *err);
  * is let go. ERROR_FENCED: there is none to be expected. */
 NODISCARD bool item_space_renew(struct item_space *space, struct error *err);
 void item_space_release(struct item_space *space);
+
+/* After an attempt that failed: is there any sense in another? Another one was first, or the space
+ * is overtaken and has been renewed. */
+NODISCARD bool item_space_try_again(struct item_space *space, struct error *err);
 CLEANUP_VALUE_FN(struct item_space, item_space_release)
 
 /* The scope of the physical partition that holds a logical one. */
@@ -97,6 +106,11 @@ struct items_reference {
 NODISCARD bool items_read_many(const struct item_space *space,
                                const struct items_reference *references, size_t count,
                                struct arena *arena, struct item *ret_items, struct error *err);
+
+/* Whether a key and id may be written: within their limits, and no object or array.
+ * ERROR_BAD_REQUEST. */
+NODISCARD bool items_names_check(const struct item_space *space, const struct partition_key *key,
+                                 const struct document_value *id, struct error *err);
 
 /* Create, replace, upsert or delete. The document's partition key must be the given one: the
  * caller has extracted or compared it. ERROR_BAD_REQUEST: key or id is over its limit, or the key

@@ -399,6 +399,7 @@ static bool loader_run(struct loader *loader, struct error *err)
     purge_queue_clear(catalogue);
     for (size_t i = 0; i < loader->tombstone_count; i++)
         purge_queue(catalogue, loader->tombstones[i]);
+    state_adopt_lives(loader->root, catalogue->root);
     catalogue_publish(catalogue, TAKE(loader->root));
     return true;
 }

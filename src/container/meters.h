@@ -1,12 +1,8 @@
-/* Meters: the budget and the statistics of every physical partition, and item operations that ask
- * the one and feed the other.
- *
- * A request is priced with what is known up front, refused before any work if the budget is used
- * up, run, and settled with what it really did. The charge follows from the committed state alone:
- * attempts that lost against another transaction are free. */
+/* Meters: the budget and the statistics of every physical partition. metering.h has the requests
+ * that ask the one and feed the other. */
 #pragma once
 
-#include "container/items.h"
+#include "base/clock.h"
 #include "throughput/budget.h"
 #include "throughput/shared.h"
 #include "throughput/statistics.h"
@@ -46,51 +42,8 @@ NODISCARD bool meters_state(struct meters *meters, uint32_t partition,
 /* Takes a dropped partition out. No operation on it may be running. */
 void meters_remove(struct meters *meters, uint32_t partition);
 
+/* The clock they were made with. */
+const struct clock *meters_clock(const struct meters *meters);
+
 struct statistics *meter_statistics(struct meter *meter);
 struct budget *meter_budget(struct meter *meter);
-
-/* What a request says and hears about its charge. */
-struct metered_call {
-    bool strong;          /* reads count twice */
-    bool low_priority;    /* refused first */
-    bool minute_pool_off; /* not from the RU per minute pool */
-    uint8_t bucket;       /* 1 to 5; 0: none */
-
-    int64_t charge_cru; /* out: also of a refused write, which has read; 0 when throttled */
-    int64_t wait_ms;    /* out: with ERROR_TOO_MANY_REQUESTS and its kin */
-    bool minute_used;   /* out: paid from the RU per minute pool */
-};
-
-/* As items_read, items_write and items_change, on a budget. meters NULL: not held back, but still
- * priced. ERROR_TOO_MANY_REQUESTS, ERROR_BUCKET_THROTTLED, ERROR_KEY_THROTTLED. */
-NODISCARD bool metered_read(struct meters *meters, const struct item_space *space,
-                            const struct partition_key *key, const struct document_value *id,
-                            struct metered_call *call, struct arena *arena, struct item *ret_item,
-                            struct error *err);
-/* As items_read_cached: with *ret_cold nothing is charged. */
-NODISCARD bool metered_read_cached(struct meters *meters, const struct item_space *space,
-                                   const struct partition_key *key, const struct document_value *id,
-                                   struct metered_call *call, struct arena *arena,
-                                   struct item *ret_item, bool *ret_cold, struct error *err);
-NODISCARD bool metered_write(struct meters *meters, const struct item_space *space,
-                             const struct partition_key *key, const struct document_value *id,
-                             enum transaction_verb verb, struct slice document,
-                             const struct transaction_options *options, struct metered_call *call,
-                             struct arena *arena, struct transaction_result *ret_result,
-                             struct error *err);
-/* As items_write_start. call is filled in before done is called, and borrowed until then; with
- * *ret_begun false nothing is charged. */
-NODISCARD bool metered_write_start(struct meters *meters, const struct item_space *space,
-                                   const struct partition_key *key, const struct document_value *id,
-                                   enum transaction_verb verb, struct slice document,
-                                   const struct transaction_options *options,
-                                   struct metered_call *call, struct arena *arena,
-                                   items_write_done *done, void *context, bool *ret_begun,
-                                   struct error *err);
-NODISCARD bool
-metered_change(struct meters *meters, const struct item_space *space,
-               const struct partition_key *key, const struct document_value *id,
-               bool (*make)(const struct item *item, void *context, struct arena *arena,
-                            struct slice *ret_document, struct error *err),
-               void *context, const struct transaction_options *options, struct metered_call *call,
-               struct arena *arena, struct transaction_result *ret_result, struct error *err);

@@ -3,28 +3,21 @@
 #include "container/scan.h"
 
 #include "base/bytes.h"
-#include "document/order.h"
+#include "container/cursor.h"
 #include "partition/layout.h"
 
-enum { ITEMS_DEFAULT = 1000, BYTES_DEFAULT = 4 * 1024 * 1024, FETCH_AT_ONCE = 128 };
+enum {
+    ITEMS_DEFAULT = 1000,
+    BYTES_DEFAULT = 4 * 1024 * 1024,
+    FETCH_AT_ONCE = 128,
+    SORTED_ITEMS_MAX = 2000, /* of a logical partition that is read whole and sorted */
+    SORTED_BYTES_MAX = 8 * 1024 * 1024,
+};
 
 static bool is_over(const struct item_scope *scope, const struct item *item)
 {
     return item_is_over(&item->header, scope->definition->default_ttl,
                         clock_read_wall_ms(scope->clock));
-}
-
-/* The first key that is greater than every key beginning with prefix; prefix is not all FF. */
-static struct slice prefix_end(struct arena *arena, struct slice prefix)
-{
-    uint8_t *end = (uint8_t *)arena_copy(arena, prefix).data;
-    size_t len = prefix.len;
-
-    while (len && end[len - 1] == 0xFF)
-        len--;
-    assert(len);
-    end[len - 1]++;
-    return slice_of(end, len);
 }
 
 /* The least key greater than this one. */
@@ -35,18 +28,6 @@ static struct slice key_next(struct arena *arena, struct slice key)
     memcpy(next, key.data, key.len);
     next[key.len] = 0;
     return slice_of(next, key.len + 1);
-}
-
-static struct slice joined(struct arena *arena, uint8_t family, struct slice a, struct slice b)
-{
-    uint8_t *bytes = arena_alloc(arena, 1 + a.len + b.len);
-
-    bytes[0] = family;
-    if (a.len)
-        memcpy(bytes + 1, a.data, a.len);
-    if (b.len)
-        memcpy(bytes + 1 + a.len, b.data, b.len);
-    return slice_of(bytes, 1 + a.len + b.len);
 }
 
 /* Narrows a range so that it goes on behind the position. */
@@ -69,11 +50,11 @@ static void range_after(struct engine_range *range, uint8_t family, struct slice
 static struct engine_range item_range(const struct scan_request *request, struct arena *arena)
 {
     struct slice family = item_family_key(arena, PARTITION_FAMILY_ITEM, SLICE_NONE);
-    struct engine_range range = {.min = family, .max = prefix_end(arena, family)};
+    struct engine_range range = {.min = family, .max = cursor_prefix_end(arena, family)};
 
     if (request->logical.len) {
         range.min = item_family_key(arena, PARTITION_FAMILY_ITEM, request->logical);
-        range.max = prefix_end(arena, range.min);
+        range.max = cursor_prefix_end(arena, range.min);
         return range;
     }
     if (request->routing_min.data)
@@ -145,56 +126,42 @@ static bool key_is_wanted(const struct scan_request *request, struct slice key)
            (!request->routing_max.data || slice_compare(key, request->routing_max) < 0);
 }
 
+/* Some numbers on the way through a partition. */
+struct numbers {
+    struct slice keys[FETCH_AT_ONCE], positions[FETCH_AT_ONCE]; /* of wanted items */
+    size_t count;
+    uint8_t last[8]; /* position of the last one looked at */
+    bool ended;      /* there are no more */
+};
+
+static bool entries_are_used_up(const struct scan_request *request, const struct gathering *g)
+{
+    return request->entries_max && g->page->entries_read >= request->entries_max;
+}
+
 /* Reads the next numbers of the wanted items: up to FETCH_AT_ONCE, and no more than fit the page.
  */
 static bool numbers_read(struct engine_iterator *iterator, const struct scan_request *request,
-                         struct gathering *g, struct slice *keys, struct slice *positions,
-                         size_t *ret_count, bool *ret_ended, struct error *err)
+                         struct gathering *g, struct numbers *numbers, struct error *err)
 {
     size_t room = MIN((size_t)FETCH_AT_ONCE, g->items_max - g->page->count);
     struct engine_entry entry;
-    size_t count = 0;
 
-    *ret_ended = false;
-    while (count < room) {
+    numbers->count = 0;
+    while (numbers->count < room && !entries_are_used_up(request, g)) {
         if (!engine_iterator_next(iterator, &entry, err))
             return false;
-        if (entry.found != ENGINE_FOUND) {
-            *ret_ended = true;
+        numbers->ended = entry.found != ENGINE_FOUND;
+        if (numbers->ended)
             break;
-        }
+        if (entry.key.len != 1 + sizeof numbers->last)
+            return error_set(err, ERROR_STORE_CORRUPT, "the number of an item is cut short");
         g->page->entries_read++;
+        memcpy(numbers->last, entry.key.data + 1, sizeof numbers->last);
         if (!key_is_wanted(request, entry.value))
             continue;
-        keys[count] = arena_copy(g->arena, entry.value);
-        positions[count++] = arena_copy(g->arena, slice_skip(entry.key, 1));
-    }
-    *ret_count = count;
-    return true;
-}
-
-static bool fetch_in(const struct item_scope *scope, struct engine_snapshot *snapshot,
-                     const struct slice *keys, size_t count, struct arena *arena,
-                     struct item *ret_items, struct error *err)
-{
-    struct slice *full = ARENA_ARRAY(arena, struct slice, count);
-    struct engine_value *values = ARENA_ARRAY(arena, struct engine_value, count);
-
-    for (size_t i = 0; i < count; i++)
-        full[i] = item_family_key(arena, PARTITION_FAMILY_ITEM, keys[i]);
-    /* One key is by far the most frequent case, and several cost more than their number. */
-    if (count == 1 ? !engine_get(scope->engine, snapshot, scope->partition, full[0],
-                                 ENGINE_READ_ANY, arena, values, err)
-                   : !engine_multi_get(scope->engine, snapshot, scope->partition, full, count,
-                                       ENGINE_READ_ANY, arena, values, err))
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        ret_items[i] = (struct item){.key = keys[i]};
-        if (values[i].found == ENGINE_FOUND &&
-            !item_decode(keys[i], values[i].bytes, &ret_items[i], err))
-            return false;
-        if (ret_items[i].document.data && is_over(scope, &ret_items[i]))
-            ret_items[i].document = SLICE_NONE;
+        numbers->keys[numbers->count] = arena_copy(g->arena, entry.value);
+        numbers->positions[numbers->count++] = arena_copy(g->arena, slice_skip(entry.key, 1));
     }
     return true;
 }
@@ -202,36 +169,109 @@ static bool fetch_in(const struct item_scope *scope, struct engine_snapshot *sna
 static bool scan_by_number(const struct item_scope *scope, const struct scan_request *request,
                            struct gathering *g, struct error *err)
 {
-    CLEANUP(engine_snapshot_free) struct engine_snapshot *snapshot = NULL;
+    CLEANUP(view_done) struct view view = {.snapshot = NULL};
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
     struct slice family = item_family_key(g->arena, PARTITION_FAMILY_NUMBER, SLICE_NONE);
-    struct engine_range range = {.min = family, .max = prefix_end(g->arena, family)};
-    struct slice keys[FETCH_AT_ONCE], positions[FETCH_AT_ONCE];
+    struct engine_range range = {.min = family, .max = cursor_prefix_end(g->arena, family)};
     struct item items[FETCH_AT_ONCE];
-    bool ended = false;
+    struct numbers numbers = {.count = 0};
 
     range_after(&range, PARTITION_FAMILY_NUMBER, request->after, request->backwards, g->arena);
-    if (!engine_snapshot_new(scope->engine, &snapshot, err) ||
-        !engine_iterator_new(scope->engine, snapshot, scope->partition, range, request->backwards,
-                             ENGINE_READ_ANY, &iterator, err))
+    if (!view_open(scope, &view, err) ||
+        !engine_iterator_new(scope->engine, view.snapshot, scope->partition, range,
+                             request->backwards, ENGINE_READ_ANY, &iterator, err))
         return false;
-    while (!ended) {
-        size_t count;
-
-        if (!numbers_read(iterator, request, g, keys, positions, &count, &ended, err) ||
-            !fetch_in(scope, snapshot, keys, count, g->arena, items, err))
+    while (!numbers.ended) {
+        if (!numbers_read(iterator, request, g, &numbers, err) ||
+            !view_fetch(&view, numbers.keys, numbers.count, g->arena, items, err))
             return false;
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < numbers.count; i++) {
             if (items[i].document.data)
                 page_add(g, &items[i]);
-            g->page->position = positions[i];
+            g->page->position = numbers.positions[i];
             if (page_is_full(g)) {
                 g->page->more = true;
                 return true;
             }
         }
+        if (!numbers.ended && entries_are_used_up(request, g)) {
+            g->page->position = arena_copy(g->arena, slice_of(numbers.last, sizeof numbers.last));
+            g->page->more = true;
+            return true;
+        }
     }
     return true;
+}
+
+/* --- A small logical partition by number ------------------------------------------------------ */
+
+static int number_compare(const void *left, const void *right)
+{
+    const struct item *a = left, *b = right;
+
+    return (a->header.number > b->header.number) - (a->header.number < b->header.number);
+}
+
+/* Fills the page from items sorted by number. */
+static void sorted_take(struct gathering *g, const struct scan_request *request,
+                        const struct item *items, size_t count)
+{
+    uint64_t after = request->after.len == 8 ? bytes_get_be64(request->after.data) : 0;
+
+    for (size_t i = 0; i < count && !page_is_full(g); i++) {
+        const struct item *item = &items[request->backwards ? count - 1 - i : i];
+        uint8_t *position;
+
+        if (request->after.len &&
+            (request->backwards ? item->header.number >= after : item->header.number <= after))
+            continue;
+        page_add(g, item);
+        position = arena_alloc(g->arena, 8);
+        bytes_put_be64(position, item->header.number);
+        g->page->position = slice_of(position, 8);
+    }
+    g->page->more = page_is_full(g);
+}
+
+/* The numbers of a physical partition are those of all its logical ones, so walking them for the
+ * sake of a small one would read them all. It is read whole and sorted instead. *ret_done false: it
+ * is not small. */
+static bool scan_sorted(const struct item_scope *scope, const struct scan_request *request,
+                        struct gathering *g, bool *ret_done, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *scratch = arena_new();
+    struct scan_page all = {.items = ARENA_ARRAY(scratch, struct item, SORTED_ITEMS_MAX)};
+    struct gathering whole = {.scope = scope,
+                              .arena = scratch,
+                              .page = &all,
+                              .items_max = SORTED_ITEMS_MAX,
+                              .bytes_max = SORTED_BYTES_MAX};
+    struct scan_request by_key = {.order = SCAN_BY_KEY, .logical = request->logical};
+
+    *ret_done = false;
+    if (!scan_by_key(scope, &by_key, &whole, err))
+        return false;
+    if (all.more)
+        return true;
+    qsort(all.items, all.count, sizeof *all.items, number_compare);
+    sorted_take(g, request, all.items, all.count);
+    for (size_t i = 0; i < g->page->count; i++) {
+        g->page->items[i].key = arena_copy(g->arena, g->page->items[i].key);
+        g->page->items[i].document = arena_copy(g->arena, g->page->items[i].document);
+    }
+    g->page->entries_read = all.entries_read;
+    *ret_done = true;
+    return true;
+}
+
+static bool scan_numbers(const struct item_scope *scope, const struct scan_request *request,
+                         struct gathering *g, struct error *err)
+{
+    bool done = false;
+
+    if (request->logical.len && !scan_sorted(scope, request, g, &done, err))
+        return false;
+    return done || scan_by_number(scope, request, g, err);
 }
 
 bool scan_items(const struct item_scope *scope, const struct scan_request *request,
@@ -248,7 +288,7 @@ bool scan_items(const struct item_scope *scope, const struct scan_request *reque
 
     page.items = ARENA_ARRAY(arena, struct item, gathering.items_max);
     if (request->order == SCAN_BY_KEY ? !scan_by_key(scope, request, &gathering, err)
-                                      : !scan_by_number(scope, request, &gathering, err))
+                                      : !scan_numbers(scope, request, &gathering, err))
         return false;
     *ret_page = page;
     return true;
@@ -257,79 +297,79 @@ bool scan_items(const struct item_scope *scope, const struct scan_request *reque
 bool scan_fetch(const struct item_scope *scope, const struct slice *keys, size_t count,
                 struct arena *arena, struct item *ret_items, struct error *err)
 {
-    return count == 0 || fetch_in(scope, NULL, keys, count, arena, ret_items, err);
+    struct view now = view_of(scope, NULL);
+
+    return count == 0 || view_fetch(&now, keys, count, arena, ret_items, err);
 }
 
 /* --- The index ------------------------------------------------------------------------------- */
 
-static struct engine_range index_range(const struct index_scan_request *request,
-                                       struct arena *arena)
+/* What comes behind the path in the bytes of the position: value and routing key, and the number.
+ */
+static bool index_seek(struct cursor *cursor, const struct index_scan_request *request,
+                       struct error *err)
 {
-    struct engine_range range;
+    struct slice after = request->after;
 
-    range.min = joined(arena, PARTITION_FAMILY_INDEX, request->path, request->min);
-    range.max =
-        request->max.data
-            ? joined(arena, PARTITION_FAMILY_INDEX, request->path, request->max)
-            : prefix_end(arena, joined(arena, PARTITION_FAMILY_INDEX, request->path, SLICE_NONE));
-    return range;
+    if (!after.len)
+        return true;
+    if (after.len < request->path.len + 8)
+        return error_set(err, ERROR_BAD_REQUEST, "the position of an index scan is cut short");
+    after = slice_skip(after, request->path.len);
+    return cursor_seek_behind(cursor, slice_first(after, after.len - 8), SLICE_NONE,
+                              bytes_get_be64(after.data + after.len - 8), err);
 }
 
-/* Takes an index key (without its family) and its value apart. */
-static bool hit_decode(struct slice path, struct slice key, struct slice rest, struct arena *arena,
-                       struct index_hit *ret_hit, struct error *err)
+static struct slice index_position(const struct index_scan_request *request,
+                                   const struct cursor_hit *hit, struct arena *arena)
 {
-    struct slice after_path = slice_skip(key, path.len), behind = after_path, routing;
-    uint8_t *item_key;
-    bool cut;
+    size_t len = request->path.len + hit->value.len + hit->routing.len;
+    uint8_t *bytes = arena_alloc(arena, len + 8), *at = bytes;
 
-    if (!document_key_skip_cut(DOCUMENT_ORDER_SQL, INDEX_VALUE_MAX, &behind, &cut, err))
-        return false;
-    if (behind.len < 8)
-        return error_set(err, ERROR_STORE_CORRUPT, "an index entry is cut short");
-    routing = slice_first(behind, behind.len - 8);
-    item_key = arena_alloc(arena, routing.len + rest.len);
-    memcpy(item_key, routing.data, routing.len);
-    memcpy(item_key + routing.len, rest.data, rest.len);
-    *ret_hit = (struct index_hit){
-        .value = arena_copy(arena, slice_first(after_path, after_path.len - behind.len)),
-        .number = bytes_get_be64(behind.data + behind.len - 8),
-        .key = slice_of(item_key, routing.len + rest.len),
-    };
-    return true;
+    memcpy(at, request->path.data, request->path.len);
+    at += request->path.len;
+    memcpy(at, hit->value.data, hit->value.len);
+    at += hit->value.len;
+    memcpy(at, hit->routing.data, hit->routing.len);
+    bytes_put_be64(bytes + len, hit->number);
+    return slice_of(bytes, len + 8);
 }
 
 bool scan_index(const struct item_scope *scope, const struct index_scan_request *request,
                 struct arena *arena, struct index_page *ret_page, struct error *err)
 {
-    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
-    struct engine_range range = index_range(request, arena);
+    CLEANUP(view_done) struct view view = {.snapshot = NULL};
+    CLEANUP(cursor_free) struct cursor *cursor = NULL;
+    struct cursor_range range = {request->min, request->max.data ? request->max : SLICE("\xFF")};
+    struct cursor_request wanted = {.kind = CURSOR_INDEX,
+                                    .backwards = request->backwards,
+                                    .logical = request->logical,
+                                    .path = request->path,
+                                    .value_count = 1,
+                                    .ranges = &range,
+                                    .range_count = 1};
     struct index_page page = {.position = request->after};
     size_t max = request->entries_max ? request->entries_max : ITEMS_DEFAULT;
-    struct engine_entry entry;
+    struct cursor_hit hit;
 
-    range_after(&range, PARTITION_FAMILY_INDEX, request->after, request->backwards, arena);
     page.hits = ARENA_ARRAY(arena, struct index_hit, max);
-    if (!engine_iterator_new(scope->engine, NULL, scope->partition, range, request->backwards,
-                             ENGINE_READ_ANY, &iterator, err))
+    if (!view_open(scope, &view, err) || !cursor_open(&view, &wanted, &cursor, err) ||
+        !index_seek(cursor, request, err))
         return false;
     for (;;) {
-        if (!engine_iterator_next(iterator, &entry, err))
+        bool more;
+
+        if (!cursor_next(cursor, &hit, &more, err))
             return false;
-        if (entry.found != ENGINE_FOUND)
+        page.more = more && page.count == max;
+        if (!more || page.more)
             break;
-        if (page.count == max) {
-            page.more = true;
-            break;
-        }
-        page.entries_read++;
-        page.position = arena_copy(arena, slice_skip(entry.key, 1));
-        if (!hit_decode(request->path, page.position, entry.value, arena, &page.hits[page.count],
-                        err))
-            return false;
-        if (!request->logical.len || slice_starts_with(page.hits[page.count].key, request->logical))
-            page.count++;
+        page.position = index_position(request, &hit, arena);
+        page.hits[page.count++] = (struct index_hit){.value = arena_copy(arena, hit.value),
+                                                     .number = hit.number,
+                                                     .key = arena_copy(arena, hit.key)};
     }
+    page.entries_read = (size_t)cursor_entries(cursor);
     *ret_page = page;
     return true;
 }

@@ -21,6 +21,8 @@ struct scan_request {
     struct slice after;                    /* position of the last page; empty: from the start */
     size_t items_max;                      /* 0: 1000 */
     size_t bytes_max;                      /* of BSON; 0: 4 MB; one item is always given */
+    size_t
+        entries_max; /* by number: looked at, wanted or not; 0: no limit. The page may be empty */
 };
 
 struct scan_page {

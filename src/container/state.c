@@ -19,6 +19,67 @@ static size_t state_size(enum state_kind kind)
     }
 }
 
+/* --- Lives of containers --------------------------------------------------------------------- */
+
+static struct container_life *life_new(void)
+{
+    struct container_life *life = MEMORY_NEW(struct container_life);
+
+    atomic_init(&life->states, 1);
+    return life;
+}
+
+/* The state goes on with this life instead of its own, which nobody else has yet. */
+static void life_share(struct container *container, struct container_life *life)
+{
+    memory_free(container->life);
+    container->life = life;
+    atomic_fetch_add_explicit(&life->states, 1, memory_order_relaxed);
+}
+
+/* Partitions that left the map while the container lived are the business of whoever moved them. */
+static void life_leave(struct container *container)
+{
+    struct container_life *life = container->life;
+    const struct catalogue *catalogue = container->catalogue;
+    const struct partition_span *spans;
+    size_t count;
+
+    if (atomic_fetch_sub(&life->states, 1) != 1)
+        return;
+    if (atomic_load(&life->dropped) && catalogue->partition_gone) {
+        spans = partition_map_spans(container->map, &count);
+        for (size_t i = 0; i < count; i++)
+            catalogue->partition_gone(catalogue->gone_context, spans[i].id);
+    }
+    memory_free(life);
+}
+
+void state_mark_dropped(struct state *state)
+{
+    if (state->kind == STATE_CONTAINER)
+        atomic_store(&state_container(state)->life->dropped, true);
+    for (size_t i = 0; i < state->child_count; i++)
+        state_mark_dropped(state->children[i]);
+}
+
+void state_adopt_lives(struct state *root, const struct state *before)
+{
+    for (size_t i = 0; i < root->child_count; i++) {
+        struct state *state = root->children[i];
+        struct state *known = state_find_number(before, state->info.number);
+
+        if (!known)
+            continue;
+        if (state->kind == STATE_CONTAINER)
+            life_share(state_container(state), state_container(known)->life);
+        else
+            state_adopt_lives(state, known);
+    }
+}
+
+/* --- States ---------------------------------------------------------------------------------- */
+
 struct state *state_new(enum state_kind kind, struct slice id, uint32_t number)
 {
     struct arena *arena = arena_new();
@@ -32,6 +93,8 @@ struct state *state_new(enum state_kind kind, struct slice id, uint32_t number)
     state->arena = arena;
     state->info.id = arena_copy(arena, id);
     state->info.number = number;
+    if (kind == STATE_CONTAINER)
+        state_container(state)->life = life_new();
     return state;
 }
 
@@ -58,6 +121,7 @@ static void kind_copy(struct state *to, const struct state *from)
         struct container *container = state_container(to);
         const struct container *old = (const struct container *)from;
 
+        life_share(container, old->life);
         container->account = old->account;
         container->database = old->database;
         container->definition = definition_ref(old->definition);
@@ -85,6 +149,7 @@ static void kind_done(struct state *state)
     } else if (state->kind == STATE_CONTAINER) {
         struct container *container = state_container(state);
 
+        life_leave(container);
         definition_unref(container->definition);
         for (uint32_t i = 0; i < container->before_count; i++)
             definition_unref(container->before[i]);

@@ -45,6 +45,7 @@ struct seen {
     struct item view;      /* what the transaction sees now, when written */
     struct change *change; /* at commit */
     size_t index;          /* in transaction->seen */
+    size_t last_planned;   /* in transaction->planned, when written */
     struct seen *next;     /* in its bucket */
 };
 
@@ -74,6 +75,7 @@ struct transaction {
     size_t planned_count, planned_capacity;
     struct scanned *scanned;
     struct transaction_work work;
+    const struct change *refused; /* whose unique key somebody else owns */
 
     struct section *sections; /* one for each part */
     struct commit_part *parts;
@@ -400,25 +402,28 @@ bool transaction_scan(struct transaction *transaction, struct slice after, size_
 
 /* --- Planning -------------------------------------------------------------------------------- */
 
-static bool etag_fits(const struct item *item, struct slice etag)
+/* What the transaction itself has written has no etag yet, so nobody can know it. */
+static bool etag_fits(const struct item *item, bool is_written, struct slice etag)
 {
     char text[ITEM_ETAG_LEN];
 
     if (slice_equal(etag, SLICE("*")))
         return item != NULL;
-    if (!item)
+    if (!item || is_written)
         return false;
     item_etag(&item->header, text);
     return slice_equal(etag, slice_of(text, sizeof text));
 }
 
-static bool precondition_check(const struct item *item, const struct transaction_options *options,
-                               bool missing_is_fine, struct error *err)
+static bool precondition_check(const struct item *item, bool is_written,
+                               const struct transaction_options *options, bool missing_is_fine,
+                               struct error *err)
 {
-    if (options->if_match.len && !(missing_is_fine && !item) && !etag_fits(item, options->if_match))
+    if (options->if_match.len && !(missing_is_fine && !item) &&
+        !etag_fits(item, is_written, options->if_match))
         return error_set(err, ERROR_PRECONDITION_FAILED,
                          "the item has changed: its etag is not the one of if-match");
-    if (options->if_none_match.len && etag_fits(item, options->if_none_match))
+    if (options->if_none_match.len && etag_fits(item, is_written, options->if_none_match))
         return error_set(err, ERROR_PRECONDITION_FAILED,
                          "the item exists with the etag of if-none-match");
     return true;
@@ -460,6 +465,7 @@ static void plan_note(struct transaction *transaction, struct seen *seen, bool c
             memory_realloc(transaction->planned, memory_array_size(transaction->planned_capacity,
                                                                    sizeof *transaction->planned));
     }
+    seen->last_planned = transaction->planned_count;
     transaction->planned[transaction->planned_count++] =
         (struct planned){.seen = seen->index, .created = created};
 }
@@ -479,7 +485,7 @@ bool transaction_write(struct transaction *transaction, const struct document_va
         return false;
     item = seen_item(seen);
     if (!verb_check(verb, item, err) ||
-        !precondition_check(item, options, verb == TRANSACTION_UPSERT, err) ||
+        !precondition_check(item, seen->is_written, options, verb == TRANSACTION_UPSERT, err) ||
         (verb != TRANSACTION_DELETE && !ttl_of(document, &ttl, err)))
         return false;
     seen->view = (struct item){.key = seen->key, .document = document};
@@ -664,8 +670,10 @@ static bool claims_check(struct transaction *transaction, const struct section *
     const struct write_set_claim *claims = write_set_claims(section->set, &count);
 
     for (size_t i = 0; i < count; i++)
-        if (!claim_check(transaction, section, &claims[i], evicted, err))
+        if (!claim_check(transaction, section, &claims[i], evicted, err)) {
+            transaction->refused = claims[i].change;
             return false;
+        }
     return true;
 }
 
@@ -797,10 +805,22 @@ struct transaction_result transaction_result(const struct transaction *transacti
                                         .lsn = lsn_in(transaction, seen->place->scope.partition)};
 
     assert(nth < transaction->planned_count);
+    if (seen->change && seen->last_planned == nth)
+        result.charge_cru = write_set_change_cost(seen->change);
     if (seen->after.data)
         result.item = (struct item){
             .header = seen->change->header, .key = seen->key, .document = seen->after};
     else
         result.item = seen->stored;
     return result;
+}
+
+bool transaction_refused(const struct transaction *transaction, size_t *ret_nth)
+{
+    for (size_t i = 0; transaction->refused && i < transaction->seen_count; i++)
+        if (transaction->seen[i]->change == transaction->refused) {
+            *ret_nth = transaction->seen[i]->last_planned;
+            return true;
+        }
+    return false;
 }

@@ -83,14 +83,20 @@ NODISCARD bool transaction_remove_expired(struct transaction *transaction,
 
 /* What became of a planned write, after the commit. */
 struct transaction_result {
-    struct item item; /* after; of a delete: before */
-    bool created;     /* there was none */
-    uint64_t lsn;     /* of the commit in the item's partition; 0: nothing was to be done */
+    struct item item;   /* after; of a delete: before */
+    bool created;       /* there was none */
+    uint64_t lsn;       /* of the commit in the item's partition; 0: nothing was to be done */
+    int64_t charge_cru; /* of the item, at its last write; at earlier ones 0 */
 };
 
-/* The result of the nth planned write (from 0), after a successful commit. A later write of the
- * same item shows its final form. */
+/* The result of the nth planned write (from 0), after a successful commit. All writes of one item
+ * show its final form: only that is stored and has an etag. An item made and deleted again has
+ * none: document.data is NULL. */
 struct transaction_result transaction_result(const struct transaction *transaction, size_t nth);
+
+/* After a commit that failed with ERROR_UNIQUE_KEY: the last write of the item that is to blame.
+ * False: it is not known. */
+bool transaction_refused(const struct transaction *transaction, size_t *ret_nth);
 
 /* What the transaction is charged, in hundredths of an RU. Before the commit: for what it read;
  * afterwards for its writes too, each as the write it is (looking at an item before writing it is

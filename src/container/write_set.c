@@ -594,23 +594,26 @@ bool write_set_build(const struct item_scope *scope, struct change *changes, siz
     return true;
 }
 
+int64_t write_set_change_cost(const struct change *change)
+{
+    struct cost_write write = {
+        .removes = change->before != NULL,
+        .puts = change->after.data != NULL,
+        .old_bytes = change->before ? change->before->document.len : 0,
+        .new_bytes = change->after.len,
+        .index_puts = change->index_puts,
+        .index_deletes = change->index_deletes,
+    };
+
+    return cost_write(&write);
+}
+
 int64_t write_set_cost(const struct write_set *set)
 {
     int64_t cru = 0;
 
-    for (size_t i = 0; i < set->change_count; i++) {
-        const struct change *change = &set->changes[i];
-        struct cost_write write = {
-            .removes = change->before != NULL,
-            .puts = change->after.data != NULL,
-            .old_bytes = change->before ? change->before->document.len : 0,
-            .new_bytes = change->after.len,
-            .index_puts = change->index_puts,
-            .index_deletes = change->index_deletes,
-        };
-
-        cru = cost_add(cru, cost_write(&write));
-    }
+    for (size_t i = 0; i < set->change_count; i++)
+        cru = cost_add(cru, write_set_change_cost(&set->changes[i]));
     return cru;
 }
 

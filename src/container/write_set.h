@@ -38,6 +38,7 @@ NODISCARD bool write_set_build(const struct item_scope *scope, struct change *ch
 
 /* What the changes are charged (throughput/cost.h): each as the write it is. */
 int64_t write_set_cost(const struct write_set *set);
+int64_t write_set_change_cost(const struct change *change); /* of one, once they are built */
 
 /* Fills in what the commit decided. May be called again with another stamp. */
 void write_set_stamp(struct write_set *set, const struct commit_stamp *stamp);

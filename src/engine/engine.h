@@ -100,6 +100,8 @@ NODISCARD bool engine_partition_list(struct engine *engine, struct arena *arena,
 enum engine_reach {
     ENGINE_READ_ANY,    /* to the disk or the server, blocking */
     ENGINE_READ_CACHED, /* memory only: says ENGINE_COLD rather than block */
+    ENGINE_READ_ONCE,   /* as far as the first, of an iterator that goes over more than the cache
+                           could keep: what it reads is read ahead and not kept */
 };
 
 enum engine_found {

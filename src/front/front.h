@@ -5,7 +5,7 @@
 #include "container/caretaker.h"
 #include "container/catalogue.h"
 #include "container/items.h"
-#include "container/meters.h"
+#include "container/metering.h"
 #include "net/workers.h"
 
 /* All borrowed; they outlive the front. */
@@ -18,4 +18,5 @@ struct front_services {
     struct net_workers *workers;
     struct log *log;
     uint32_t burst_seconds; /* for container_meters_apply */
+    size_t query_threads;   /* that may share the work of one query */
 };

@@ -11,6 +11,8 @@
 #include "base/histogram.h"
 #include "net/connection.h"
 
+#include <stdatomic.h>
+
 struct net_http; /* opaque, owned: settings, handler, pools and counts for all loops */
 
 struct net_http_header {
@@ -69,6 +71,9 @@ void net_http_defer(struct net_http_request *request);
 /* Whether the client has gone, so that nobody waits for the answer, which must still be given. For
  * deferred requests, from any thread. */
 bool net_http_cancelled(const struct net_http_request *request);
+
+/* The same as a flag to look at, for work that runs long. Good until the answer is given. */
+const atomic_bool *net_http_cancel_flag(const struct net_http_request *request);
 
 /* Answers 101 with these header lines and hands the connection to another protocol (WebSocket).
  * In the handler only. False, and not answered: the client sent requests before this one that still

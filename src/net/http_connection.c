@@ -411,11 +411,14 @@ void net_http_defer(struct net_http_request *request)
     exchange->connection->handling = NULL;
 }
 
+const atomic_bool *net_http_cancel_flag(const struct net_http_request *request)
+{
+    return &CONTAINER_OF(request, struct net_http_exchange, request)->cancelled;
+}
+
 bool net_http_cancelled(const struct net_http_request *request)
 {
-    struct net_http_exchange *exchange = CONTAINER_OF(request, struct net_http_exchange, request);
-
-    return atomic_load_explicit(&exchange->cancelled, memory_order_relaxed);
+    return atomic_load_explicit(net_http_cancel_flag(request), memory_order_relaxed);
 }
 
 struct slice net_http_header(const struct net_http_request *request, struct slice name)

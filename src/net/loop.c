@@ -73,7 +73,7 @@ static void woken(evutil_socket_t fd, short what, void *context);
 static void stop(struct net_task *task, struct net_loop *loop);
 static void timers_due(evutil_socket_t fd, short what, void *context);
 
-static size_t cores_usable(void)
+size_t net_cores_usable(void)
 {
     cpu_set_t set;
 
@@ -87,7 +87,7 @@ bool net_loops_new(size_t count, struct net_loops **ret_loops, struct error *err
     CLEANUP(net_loops_free) struct net_loops *loops = NULL;
 
     if (count == 0)
-        count = cores_usable();
+        count = net_cores_usable();
     loops = memory_alloc_zero(sizeof *loops + memory_array_size(count, sizeof(struct net_loop)));
     loops->count = count;
     for (size_t i = 0; i < count; i++) {

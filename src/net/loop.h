@@ -28,6 +28,9 @@ void net_loops_free(struct net_loops *loops);
 CLEANUP_FN(struct net_loops *, net_loops_free)
 
 size_t net_loops_count(const struct net_loops *loops);
+
+/* Cores that this process may use; at least 1. */
+size_t net_cores_usable(void);
 struct net_loop *net_loops_at(struct net_loops *loops, size_t index);
 
 size_t net_loop_index(const struct net_loop *loop);

@@ -80,7 +80,6 @@ static void rest_print(const struct server *server, struct buf *out)
     key_print(server, out);
     buf_printf(out, "  NoSQL    AccountEndpoint=%s://%s:%u/;AccountKey=%s;\n", scheme, host, port,
                key_shown(server));
-    BUF_APPEND(out, "           (clients connect, but this version answers every request 501)\n");
 }
 
 void server_describe(const struct server *server, struct buf *out)

@@ -9,6 +9,8 @@
  * key alone, and was the only place where that was kept. */
 #include "server/keys.h"
 
+#include "base/random.h"
+#include "document/bson.h"
 #include "server/file.h"
 
 #include <errno.h>
@@ -140,6 +142,32 @@ static bool account_settle(struct catalogue *catalogue, const char *path,
     return true;
 }
 
+/* The seal of the account's properties, made when there is none. */
+static bool seal_settle(struct catalogue *catalogue, const struct account *account,
+                        uint8_t ret_seal[KEYS_SEAL_BYTES], struct error *err)
+{
+    CLEANUP(account_unref) struct account *sealed = NULL;
+    CLEANUP(secret_done) struct buf properties;
+    struct document_value seal;
+    size_t begin;
+
+    buf_init(&properties, FILE_BYTES_MAX);
+    if (account_properties(account).len &&
+        document_find(account_properties(account), SLICE("seal"), &seal) &&
+        seal.type == DOCUMENT_BINARY && seal.binary.bytes.len == KEYS_SEAL_BYTES) {
+        memcpy(ret_seal, seal.binary.bytes.data, KEYS_SEAL_BYTES);
+        return true;
+    }
+    random_secret(ret_seal, KEYS_SEAL_BYTES);
+    seal = (struct document_value){.type = DOCUMENT_BINARY};
+    seal.binary.bytes = slice_of(ret_seal, KEYS_SEAL_BYTES);
+    begin = document_begin(&properties);
+    document_append(&properties, SLICE("seal"), &seal);
+    document_end(&properties, begin);
+    return catalogue_account_replace(catalogue, SLICE(CATALOGUE_ACCOUNT_DEFAULT),
+                                     buf_slice(&properties), &sealed, err);
+}
+
 bool keys_load(struct catalogue *catalogue, const char *directory, struct keys *ret_keys,
                struct error *err)
 {
@@ -149,7 +177,8 @@ bool keys_load(struct catalogue *catalogue, const char *directory, struct keys *
 
     if (directory && (!path_make(directory, &keys, err) || !file_look(keys.path, &there, err)))
         return false;
-    if (!account_settle(catalogue, there ? keys.path : NULL, &account, err))
+    if (!account_settle(catalogue, there ? keys.path : NULL, &account, err) ||
+        !seal_settle(catalogue, account, keys.seal, err))
         return false;
     if (directory && !keys_write_file(keys.path, account_keys(account), err))
         return false;

@@ -3,14 +3,18 @@
  * The catalogue keeps them. Beside the data, if there is a directory, the file `keys` is a copy for
  * the owner to read: mode 0600, one `name key` a line. Whoever rotates a key writes it anew. In
  * development mode the public emulator key is accepted besides; server/ sees to it that this stays
- * on loopback. */
+ * on loopback. The seal is a secret of the server's own, made once, that rotating a key leaves
+ * alone: a client in the middle of a feed goes on. */
 #pragma once
 
 #include "container/catalogue.h"
 
+enum { KEYS_SEAL_BYTES = 32 };
+
 struct keys {
     char primary[ACCOUNT_KEY_TEXT_SIZE]; /* as text */
     char path[256];                      /* of the file; empty: there is none */
+    uint8_t seal[KEYS_SEAL_BYTES];       /* what the server seals continuations with; never shown */
 };
 
 /* Makes sure that the default account is there and has keys, and that the file, if there is a

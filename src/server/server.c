@@ -141,6 +141,26 @@ static struct net_listener_settings listener_settings(const struct settings *set
     return listener;
 }
 
+static struct rest *rest_make(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    struct rest_options options = {
+        .services = store_services(server->store, server->workers, server->log),
+        .dev = settings->server_dev,
+        .consistency = (enum rest_consistency)settings->account_consistency,
+        .accounts_by_use = settings->account_by_use,
+        .host_suffix = settings->account_host_suffix,
+        .metadata_ru = (uint32_t)settings->account_metadata_ru,
+        .admin = server_admin_hooks(server),
+    };
+
+    options.services.query_threads =
+        settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
+    static_assert((int)REST_SEAL_BYTES == (int)KEYS_SEAL_BYTES, "one seal");
+    memcpy(options.seal, server->keys.seal, sizeof options.seal);
+    return rest_new(&options);
+}
+
 static bool threads_start(struct server *server, struct error *err)
 {
     const struct settings *settings = server->settings;
@@ -153,14 +173,7 @@ static bool threads_start(struct server *server, struct error *err)
     if (!net_loops_new((size_t)settings->net_loops, &server->loops, err))
         return false;
     server->workers = net_workers_new(&workers);
-    server->rest_front = rest_new(&(struct rest_options){
-        .services = store_services(server->store, server->workers, server->log),
-        .dev = settings->server_dev,
-        .consistency = (enum rest_consistency)settings->account_consistency,
-        .accounts_by_use = settings->account_by_use,
-        .host_suffix = settings->account_host_suffix,
-        .metadata_ru = (uint32_t)settings->account_metadata_ru,
-    });
+    server->rest_front = rest_make(server);
     server->probes.rest = server->rest_front;
     server->http = net_http_new(server->loops, &http, probes_handle, &server->probes);
     server->probes.certificate = server->certificate;
@@ -208,6 +221,7 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
 
     server->settings = settings;
     server->log = log;
+    mutex_init(&server->keys_lock);
     if (!fronts_check(settings, &address, err) || !certificate_prepare(server, err))
         return false;
     if (!nodes_open(settings, log, &server->nodes, err) ||
@@ -233,6 +247,7 @@ void server_free(struct server *server)
     store_close(server->store);
     nodes_close(server->nodes);
     certificate_free(server->certificate);
+    mutex_done(&server->keys_lock);
     OPENSSL_cleanse(&server->keys, sizeof server->keys);
     memory_free(server);
 }

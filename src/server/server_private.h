@@ -1,6 +1,7 @@
 /* The server's own structure, for the files of this folder that tell about it. */
 #pragma once
 
+#include "base/thread.h"
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/workers.h"
@@ -17,6 +18,7 @@ struct server {
     struct nodes *nodes;
     struct store *store;
     struct keys keys;
+    struct mutex keys_lock; /* one writer of the file of keys at a time */
     struct certificate_source certificate_source;
     struct certificate *certificate;
     struct net_loops *loops;
@@ -26,3 +28,6 @@ struct server {
     struct net_listener *rest; /* NULL: off */
     struct probes probes;
 };
+
+/* What the REST front's administration asks of the server. */
+struct admin_hooks server_admin_hooks(struct server *server);

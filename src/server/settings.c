@@ -5,6 +5,7 @@
 #include "server/settings.h"
 
 #include "base/nearest.h"
+#include "document/json.h"
 
 enum kind { KIND_BOOL, KIND_INT, KIND_SIZE, KIND_DURATION, KIND_CHOICE, KIND_TEXT };
 
@@ -422,6 +423,12 @@ static bool variable_set(struct settings *settings, struct slice variable, struc
     return variable_unknown(variable, nearest, err);
 }
 
+/* What the commands that ask a server read: no business of the server's. */
+static bool of_clients(struct slice name)
+{
+    return slice_equal(name, SLICE("ORRERY_KEY")) || slice_equal(name, SLICE("ORRERY_ENDPOINT"));
+}
+
 bool settings_read_environment(struct settings *settings, char *const *environment,
                                struct error *err)
 {
@@ -429,10 +436,47 @@ bool settings_read_environment(struct settings *settings, char *const *environme
         struct slice name, value;
 
         if (slice_split(slice_of_text(*environment), '=', &name, &value) &&
-            slice_starts_with(name, SLICE("ORRERY_")) && !variable_set(settings, name, value, err))
+            slice_starts_with(name, SLICE("ORRERY_")) && !of_clients(name) &&
+            !variable_set(settings, name, value, err))
             return false;
     }
     return true;
+}
+
+/* --- Showing --------------------------------------------------------------------------------- */
+
+static void value_print_json(const struct settings *settings, const struct row *row,
+                             struct buf *out)
+{
+    const void *member = (const char *)settings + row->offset;
+
+    switch (row->kind) {
+    case KIND_BOOL:
+        buf_append_text(out, *(const bool *)member ? "true" : "false");
+        break;
+    case KIND_TEXT:
+        document_json_write_string(slice_of_text(*(const char *const *)member), out);
+        break;
+    case KIND_CHOICE: {
+        struct slice rest = slice_of_text(row->text), choice = rest;
+
+        for (int64_t i = *(const int64_t *)member; i >= 0; i--)
+            if (!slice_split(rest, '|', &choice, &rest))
+                choice = rest;
+        document_json_write_string(choice, out);
+        break;
+    }
+    default:
+        buf_append_int64(out, *(const int64_t *)member);
+    }
+}
+
+void settings_print_json(const struct settings *settings, struct buf *out)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        buf_printf(out, "%s\"%s\":", i ? "," : "", rows[i].name);
+        value_print_json(settings, &rows[i], out);
+    }
 }
 
 /* --- Help ------------------------------------------------------------------------------------ */

@@ -70,9 +70,15 @@ NODISCARD bool settings_read_file(struct settings *settings, const char *path, s
 NODISCARD bool settings_read_text(struct settings *settings, const char *path, struct slice text,
                                   struct error *err);
 
-/* Reads every variable that begins with ORRERY_ out of "NAME=value" strings up to a NULL. */
+/* Reads every variable that begins with ORRERY_ out of "NAME=value" strings up to a NULL, but for
+ * ORRERY_KEY and ORRERY_ENDPOINT, which are for clients. */
 NODISCARD bool settings_read_environment(struct settings *settings, char *const *environment,
                                          struct error *err);
+
+/* Appends the values that are in force as members of a JSON object, "rest.listen":"...": sizes in
+ * bytes, durations in milliseconds, choices as their words. No setting is a secret; nodes, whose
+ * URLs may hold one, are left out. */
+void settings_print_json(const struct settings *settings, struct buf *out);
 
 /* What `orrery help settings` shows, and docs/settings.md. */
 void settings_describe(struct buf *out);

@@ -117,6 +117,11 @@ static struct migrator *migrator_start(struct store *store, const struct setting
     });
 }
 
+static void partition_gone(void *meters, uint32_t partition)
+{
+    meters_remove(meters, partition);
+}
+
 bool store_open(const struct settings *settings, struct nodes *nodes, struct log *log,
                 struct store **ret_store, struct error *err)
 {
@@ -129,6 +134,8 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
     store->meters = meters_new(&clock_system);
     store->gates = item_gates_new();
     options.cluster = store->cluster;
+    options.partition_gone = partition_gone;
+    options.gone_context = store->meters;
     store->burst_seconds = (uint32_t)settings->throughput_burst_seconds;
     if (!cluster_fill(store, nodes, err) || !catalogue_open(&options, &store->catalogue, err) ||
         !meters_fill(store, err))
@@ -156,6 +163,11 @@ void store_close(struct store *store)
 struct catalogue *store_catalogue(struct store *store)
 {
     return store->catalogue;
+}
+
+const struct cluster *store_cluster(const struct store *store)
+{
+    return store->cluster;
 }
 
 struct front_services store_services(struct store *store, struct net_workers *workers,

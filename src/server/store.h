@@ -15,6 +15,7 @@ void store_close(struct store *store); /* NULL is fine */
 CLEANUP_FN(struct store *, store_close)
 
 struct catalogue *store_catalogue(struct store *store);
+const struct cluster *store_cluster(const struct store *store);
 
 /* What the fronts are handed; borrowed while the store is open. */
 struct front_services store_services(struct store *store, struct net_workers *workers,

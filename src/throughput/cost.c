@@ -126,5 +126,15 @@ int64_t cost_add(int64_t a_cru, int64_t b_cru)
 void cost_text(int64_t cru, char ret_text[COST_TEXT_SIZE])
 {
     assert(cru >= 0 && cru <= COST_MAX_CRU);
-    snprintf(ret_text, COST_TEXT_SIZE, "%lld.%02d", (long long)(cru / 100), (int)(cru % 100));
+    char digits[COST_TEXT_SIZE];
+    size_t count = 0, len = 0;
+
+    for (int64_t whole = cru / 100; whole || count == 0; whole /= 10)
+        digits[count++] = (char)('0' + whole % 10);
+    while (count)
+        ret_text[len++] = digits[--count];
+    ret_text[len++] = '.';
+    ret_text[len++] = (char)('0' + cru % 100 / 10);
+    ret_text[len++] = (char)('0' + cru % 10);
+    ret_text[len] = '\0';
 }

@@ -163,17 +163,18 @@ test('more throughput holds requests back less, at once', async (t) => {
   assert.ok(answers.every((answer) => answer.status === 201));
 });
 
-test('queries over metadata are refused by name until there is a query language', async (t) => {
+test('metadata is queried as every library spells a query', async (t) => {
   const { server, client } = await started(t);
   await client.databases.create({ id: 'd' });
-  for (const path of ['/dbs', '/dbs/d/colls', '/offers'])
+  for (const [path, name, count] of [['/dbs', 'Databases', 1], ['/dbs/d/colls', 'DocumentCollections', 0], ['/offers', 'Offers', 0]])
     for (const headers of [
       { 'x-ms-documentdb-isquery': 'True', 'content-type': 'application/query+json' }, { 'x-ms-documentdb-query': 'True' },
     ]) {
       const answer = await signed(server, 'POST', path, {
         headers, body: { query: 'SELECT * FROM root r WHERE r.id=@id', parameters: [{ name: '@id', value: 'd' }] },
       });
-      assert.equal(answer.status, 501);
-      assert.match(answer.json.message, /QUERY/);
+      assert.equal(answer.status, 200);
+      assert.equal(answer.json[name].length, count);
+      assert.equal(answer.json._count, count);
     }
 });

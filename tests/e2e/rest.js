@@ -13,6 +13,7 @@ export function signedParts(path) {
   const segments = path.split('?')[0].split('/').filter((segment) => segment !== '');
   if (segments[0] === '_orrery') return { type: '_orrery', link: segments.slice(1).map(decodeURIComponent).join('/') };
   const names = segments.map(decodeURIComponent);
+  if (names.at(-2) === 'operations') return { type: 'partitionkey', link: names.slice(0, -2).join('/') };
   if (names.length % 2 === 1 && feeds.has(names.at(-1)))
     return { type: names.at(-1), link: names.slice(0, -1).join('/') };
   if (names.length === 0) return { type: '', link: '' };
@@ -28,16 +29,19 @@ export function master(sig) {
   return encodeURIComponent(`type=master&ver=1.0&sig=${sig}`);
 }
 
-// Sends one request and gives { status, headers, text, json }. `account` is a path prefix,
-// `authorization` replaces the signature, `sign` what is signed, `date` the time of signing.
+// Sends one request and gives { status, headers, bytes, text, json }; body is another name of json.
+// `account` is a path prefix, `authorization` replaces the signature, `sign` what is signed, `date`
+// the time of signing, `rid` the one that is signed where a path is made of _rids.
 export async function signed(server, method, path, options = {}) {
   const { key = emulatorKey, headers = {}, body, account, authorization, host } = options;
   const date = options.date ?? new Date().toUTCString();
-  const sig = signature(key, method, options.sign ?? signedParts(path), date);
+  const parts = signedParts(path);
+  if (options.rid) parts.link = options.rid.toLowerCase();
+  const sig = signature(key, method, options.sign ?? parts, date);
   const answer = await send(server, method, (account ? `/${account}` : '') + path, {
     host,
     headers: { 'x-ms-date': date, authorization: authorization ?? master(sig), 'x-ms-version': '2020-07-15', ...headers },
-    body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body),
+    body: body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
   });
   return answer;
 }
@@ -48,17 +52,19 @@ export function send(server, method, path, { headers = {}, body, host } = {}) {
     const sent = request(
       { host: '127.0.0.1', port: server.port, method, path, headers: { ...headers, ...(host ? { host } : {}) } },
       (response) => {
-        let text = '';
-        response.setEncoding('utf8');
-        response.on('data', (part) => (text += part));
+        const chunks = [];
+        response.on('data', (chunk) => chunks.push(chunk));
+        response.on('error', reject);
         response.on('end', () => {
+          const bytes = Buffer.concat(chunks);
+          const text = bytes.toString('utf8');
           let json;
           try {
             json = JSON.parse(text);
           } catch {
             json = undefined;
           }
-          resolve({ status: response.statusCode, headers: response.headers, text, json });
+          resolve({ status: response.statusCode, headers: response.headers, bytes, text, json, body: json });
         });
       },
     );

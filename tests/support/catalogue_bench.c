@@ -3,6 +3,13 @@
 #include "support/check.h"
 #include "support/documents.h"
 
+static void partition_gone(void *context, uint32_t partition UNUSED)
+{
+    struct bench *bench = context;
+
+    atomic_fetch_add(&bench->gone, 1);
+}
+
 void bench_open(struct bench *bench)
 {
     struct error err;
@@ -13,7 +20,9 @@ void bench_open(struct bench *bench)
     assert_ok(cluster_add(bench->cluster, "a", bench->engine, &err), &err);
     assert_ok(catalogue_open(&(struct catalogue_options){.cluster = bench->cluster,
                                                          .limits = &bench->limits,
-                                                         .purge_by_hand = true},
+                                                         .purge_by_hand = true,
+                                                         .partition_gone = partition_gone,
+                                                         .gone_context = bench},
                              &bench->catalogue, &err),
               &err);
 }

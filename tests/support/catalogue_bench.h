@@ -7,6 +7,8 @@
 #include "support/postgres.h"
 #include "support/scratch.h"
 
+#include <stdatomic.h>
+
 struct bench {
     struct scratch scratch;
     struct arena *arena;
@@ -15,6 +17,7 @@ struct bench {
     struct cluster *cluster;
     struct catalogue *catalogue;
     struct catalogue_limits limits; /* of the catalogue when it is opened next */
+    atomic_uint gone;               /* physical partitions the catalogue has called gone */
 };
 
 void bench_open(struct bench *bench);

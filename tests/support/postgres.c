@@ -22,6 +22,7 @@ enum { START_MS_MAX = 30000, STOP_MS_MAX = 10000, POLL_MS = 10 };
 struct postgres {
     struct scratch scratch;
     bool fsync;
+    const char *const *settings; /* ended by NULL */
     uid_t user;
     gid_t group;
     pid_t server; /* 0: stopped */
@@ -187,25 +188,32 @@ static bool server_has_exited(struct postgres *postgres)
 void postgres_restart(struct postgres *postgres)
 {
     char sockets[160];
-    const char *arguments[] = {"postgres",
-                               "-D",
-                               "data",
-                               "-c",
-                               "listen_addresses=",
-                               "-c",
-                               sockets,
-                               "-c",
-                               postgres->fsync ? "fsync=on" : "fsync=off",
-                               "-c",
-                               "shared_buffers=32MB",
-                               "-c",
-                               "max_connections=300",
-                               "-c",
-                               "log_min_messages=error",
-                               NULL};
+    const char *arguments[32] = {"postgres",
+                                 "-D",
+                                 "data",
+                                 "-c",
+                                 "listen_addresses=",
+                                 "-c",
+                                 sockets,
+                                 "-c",
+                                 postgres->fsync ? "fsync=on" : "fsync=off",
+                                 "-c",
+                                 postgres->fsync ? "shared_buffers=128MB" : "shared_buffers=32MB",
+                                 "-c",
+                                 "max_connections=300",
+                                 "-c",
+                                 "log_min_messages=error"};
     int64_t deadline_ms = clock_monotonic_ms() + START_MS_MAX;
+    size_t count = 0;
 
     assert(postgres->server == 0);
+    while (arguments[count])
+        count++;
+    for (const char *const *setting = postgres->settings; *setting; setting++) {
+        assert(count + 2 < ARRAY_LEN(arguments));
+        arguments[count++] = "-c"; /* the last of several counts */
+        arguments[count++] = *setting;
+    }
     snprintf(sockets, sizeof sockets, "unix_socket_directories=%s", postgres->scratch.path);
     while (!postgres->server || !server_answers(postgres)) {
         if (clock_monotonic_ms() > deadline_ms)
@@ -220,9 +228,17 @@ void postgres_restart(struct postgres *postgres)
 
 struct postgres *postgres_start(bool fsync)
 {
+    static const char *const none[] = {NULL};
+
+    return postgres_start_with(fsync, none);
+}
+
+struct postgres *postgres_start_with(bool fsync, const char *const *settings)
+{
     struct postgres *postgres = MEMORY_NEW(struct postgres);
 
     postgres->fsync = fsync;
+    postgres->settings = settings;
     scratch_init(&postgres->scratch);
     snprintf(postgres->socket, sizeof postgres->socket, "%s/.s.PGSQL.5432", postgres->scratch.path);
     watchdog_start(postgres);
@@ -302,4 +318,9 @@ const char *postgres_database(const struct postgres *postgres)
 const char *postgres_socket(const struct postgres *postgres)
 {
     return postgres->socket;
+}
+
+pid_t postgres_process(const struct postgres *postgres)
+{
+    return postgres->server;
 }

@@ -4,6 +4,8 @@
 
 #include "base/attrs.h"
 
+#include <sys/types.h>
+
 struct postgres; /* opaque */
 
 enum postgres_stop {
@@ -13,8 +15,11 @@ enum postgres_stop {
 };
 
 /* Makes and starts one. fsync off is several times faster and survives everything but a crash of
- * the machine. Ends the test program when it cannot be started. */
+ * the machine; it also has less memory than the default, which one that is measured has. Ends the
+ * test program when it cannot be started. */
 struct postgres *postgres_start(bool fsync);
+/* The same with settings `name=value` of its own, ended by NULL; borrowed while it is there. */
+struct postgres *postgres_start_with(bool fsync, const char *const *settings);
 void postgres_free(struct postgres *postgres); /* NULL is fine */
 CLEANUP_FN(struct postgres *, postgres_free)
 
@@ -27,6 +32,9 @@ const char *postgres_fresh_url(struct postgres *postgres);
 /* The name of that database, and the path of the server's socket, for a proxy. */
 const char *postgres_database(const struct postgres *postgres);
 const char *postgres_socket(const struct postgres *postgres);
+
+/* The server's first process; 0: it is stopped. */
+pid_t postgres_process(const struct postgres *postgres);
 
 /* Runs SQL in that database as its administrator and returns the first field of the first row,
  * "" if there is none; lives until the next call. */

@@ -4,6 +4,8 @@
 
 #include "base/bytes.h"
 
+enum { READAHEAD_BYTES = 256 * 1024 };
+
 struct rocks_iterator {
     struct engine_iterator iterator;
     rocksdb_iterator_t *native;
@@ -51,6 +53,10 @@ bool rocks_iterator_new(struct engine *engine, struct engine_snapshot *snapshot,
         rocksdb_readoptions_set_snapshot(iterator->options, own->native);
     if (reach == ENGINE_READ_CACHED)
         rocksdb_readoptions_set_read_tier(iterator->options, BLOCK_CACHE_TIER);
+    if (reach == ENGINE_READ_ONCE) {
+        rocksdb_readoptions_set_fill_cache(iterator->options, 0);
+        rocksdb_readoptions_set_readahead_size(iterator->options, READAHEAD_BYTES);
+    }
     iterator->native = rocksdb_create_iterator(rocks->db, iterator->options);
     *ret_iterator = &iterator->iterator;
     return true;

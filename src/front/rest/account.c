@@ -5,6 +5,31 @@
 
 #include "document/json.h"
 
+enum { NAME_CHARS_MAX = 63 };
+
+bool rest_account_name_check(struct slice name, struct error *err)
+{
+    static const char *const taken[] = {"dbs",   "offers",   "addresses", "media",
+                                        "ready", "topology", "metrics"};
+    bool good = name.len > 0 && name.len <= NAME_CHARS_MAX;
+
+    for (size_t i = 0; good && i < name.len; i++) {
+        uint8_t c = name.data[i], small = c | 0x20;
+
+        good = (small >= 'a' && small <= 'z') || (c >= '0' && c <= '9') ||
+               (i > 0 && (c == '-' || c == '_' || c == '.'));
+    }
+    for (size_t i = 0; good && i < ARRAY_LEN(taken); i++)
+        good = !slice_equal(name, slice_of_text(taken[i]));
+    return good || error_set(err, ERROR_BAD_REQUEST,
+                             "an account cannot be called \"%.*s\": its name is up to %d letters, "
+                             "digits, '-', '_' and '.', begins with a letter or digit and is no "
+                             "word of the API",
+                             (int)MIN(name.len, (size_t)NAME_CHARS_MAX), (const char *)name.data,
+                             NAME_CHARS_MAX);
+}
+
+/* Host names have no case; the account is the one in small letters. */
 static struct slice host_label(const struct rest_call *call)
 {
     struct slice host = rest_call_header(call, REST_HEADER_HOST), label, rest, port;
@@ -16,7 +41,7 @@ static struct slice host_label(const struct rest_call *call)
     (void)(slice_split(rest, ':', &rest, &port));
     if (slice_equal_nocase(rest, SLICE("localhost")) ||
         (suffix.len && slice_equal_nocase(rest, suffix)))
-        return label;
+        return rest_lower(label, call->arena);
     return SLICE_NONE;
 }
 
@@ -36,6 +61,8 @@ bool rest_account_find(struct rest_call *call, struct error *err)
                              "account \"%.*s\" does not exist: create it with orrery account "
                              "create, or let accounts be made by use with account.by_use",
                              (int)MIN(id.len, (size_t)64), (const char *)id.data);
+        if (!rest_account_name_check(id, err))
+            return false;
     }
     call->keys = call->account ? account_keys(call->account) : NULL;
     if (call->keys)

@@ -26,15 +26,20 @@ static bool is_guid(struct slice text)
     return true;
 }
 
-void rest_answer_activity(struct rest_call *call)
+void rest_answer_activity(struct rest_call *call, uint64_t secret, uint64_t number)
 {
     struct slice sent = rest_call_header(call, REST_HEADER_ACTIVITY_ID);
+    struct random sequence;
+    uint64_t words[2];
 
     if (is_guid(sent)) {
         memcpy(call->activity_id, sent.data, sent.len);
         call->activity_id[sent.len] = '\0';
     } else {
-        random_uuid(call->activity_id);
+        random_seed(&sequence, secret + number);
+        words[0] = random_next(&sequence);
+        words[1] = random_next(&sequence);
+        random_uuid_of((const uint8_t *)words, call->activity_id);
     }
 }
 

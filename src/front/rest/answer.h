@@ -8,8 +8,9 @@ enum {
     REST_BODY_MAX = 64 * 1024 * 1024, /* an operation keeps its own, far smaller limits */
 };
 
-/* Takes over the activity id the client sent, or makes one. */
-void rest_answer_activity(struct rest_call *call);
+/* Takes over the activity id the client sent, or makes one that differs from all others of the
+ * server: of a secret it began with and of the number of the request. */
+void rest_answer_activity(struct rest_call *call, uint64_t secret, uint64_t number);
 
 /* Sends what the call has gathered, which is the end of the call. */
 void rest_answer_send(struct rest_call *call);

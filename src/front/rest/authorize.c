@@ -14,7 +14,7 @@
 
 enum { SKEW_MS_MAX = 15 * 60 * 1000 };
 
-static struct slice lower(struct slice text, struct arena *arena)
+struct slice rest_lower(struct slice text, struct arena *arena)
 {
     uint8_t *bytes = arena_alloc(arena, MAX(text.len, (size_t)1));
 
@@ -33,20 +33,17 @@ static struct slice last_segment(struct slice link)
 
 /* --- The token ------------------------------------------------------------------------------- */
 
-struct token {
-    struct slice type, version, sig;
-};
-
-static bool token_parse(struct slice header, struct arena *arena, struct token *ret_token)
+bool rest_authorization_parse(struct slice header, struct arena *arena,
+                              struct rest_authorization *ret_authorization)
 {
+    struct rest_authorization parsed = {0};
     struct slice text, part, rest;
 
-    *ret_token = (struct token){0};
     if (!rest_percent_decode(header, arena, &text))
         return false;
-    while (text.len && !ret_token->sig.data) {
+    while (text.len && !parsed.sig.data) {
         if (slice_starts_with(text, SLICE("sig="))) {
-            ret_token->sig = slice_skip(text, 4); /* a signature may hold & and = */
+            parsed.sig = slice_skip(text, 4); /* a signature may hold & and = */
             break;
         }
         if (!slice_split(text, '&', &part, &rest)) {
@@ -54,12 +51,15 @@ static bool token_parse(struct slice header, struct arena *arena, struct token *
             rest = SLICE_NONE;
         }
         if (slice_starts_with(part, SLICE("type=")))
-            ret_token->type = slice_skip(part, 5);
+            parsed.type = slice_skip(part, 5);
         else if (slice_starts_with(part, SLICE("ver=")))
-            ret_token->version = slice_skip(part, 4);
+            parsed.version = slice_skip(part, 4);
         text = rest;
     }
-    return ret_token->type.data && ret_token->sig.data;
+    if (!parsed.type.data || !parsed.sig.data)
+        return false;
+    *ret_authorization = parsed;
+    return true;
 }
 
 static bool date_check(const struct rest_call *call, struct slice date, struct error *err)
@@ -91,20 +91,23 @@ static struct payload payload_of(struct rest_call *call, struct slice type)
     const struct rest_route *route = &call->route;
     struct slice ms_date = rest_call_header(call, REST_HEADER_DATE_MS);
     struct slice date = rest_call_header(call, REST_HEADER_DATE);
-    struct slice verb = lower(call->http->method, call->arena);
+    struct slice verb = rest_lower(call->http->method, call->arena);
     struct payload payload;
+    struct rid rid;
 
-    payload.head = arena_printf(call->arena, "%.*s\n%.*s\n", SLICE_ARG(verb), SLICE_ARG(type));
-    if (ms_date.data)
-        payload.date =
-            arena_printf(call->arena, "\n%.*s\n\n", SLICE_ARG(lower(ms_date, call->arena)));
-    else
-        payload.date = arena_printf(call->arena, "\n\n%.*s\n", SLICE_ARG(lower(date, call->arena)));
+    payload.head =
+        arena_join(call->arena, (struct slice[]){verb, SLICE("\n"), type, SLICE("\n")}, 4);
+    date = rest_lower(ms_date.data ? ms_date : date, call->arena);
+    payload.date = arena_join(call->arena,
+                              (struct slice[]){ms_date.data ? SLICE("\n") : SLICE("\n\n"), date,
+                                               ms_date.data ? SLICE("\n\n") : SLICE("\n")},
+                              3);
     payload.links[0] = route->link;
     payload.link_count = 1;
     if (!slice_equal(route->link, route->link_raw))
         payload.links[payload.link_count++] = route->link_raw;
-    payload.links[payload.link_count++] = lower(last_segment(route->link), call->arena);
+    if (route->resource == REST_OFFERS || rid_parse(last_segment(route->link), &rid))
+        payload.links[payload.link_count++] = rest_lower(last_segment(route->link), call->arena);
     return payload;
 }
 
@@ -135,6 +138,7 @@ static bool keys_try(struct rest_call *call, const struct account_keys *keys,
     return false;
 }
 
+/* Comes first: where it is accepted at all it is what most clients have. */
 static bool emulator_try(struct rest_call *call, const struct payload *payload,
                          const uint8_t mac[REST_SIGNATURE_LEN])
 {
@@ -174,7 +178,7 @@ static struct slice payload_shown(struct rest_call *call, const struct payload *
     return arena_copy(call->arena, buf_slice(&shown));
 }
 
-static bool master_authorize(struct rest_call *call, const struct token *token, struct error *err)
+static bool master_authorize(struct rest_call *call, struct slice sig, struct error *err)
 {
     struct slice ms_date = rest_call_header(call, REST_HEADER_DATE_MS);
     struct slice date = ms_date.data ? ms_date : rest_call_header(call, REST_HEADER_DATE);
@@ -184,12 +188,12 @@ static bool master_authorize(struct rest_call *call, const struct token *token, 
 
     if (!date_check(call, date, err))
         return false;
-    fine = mac_decode(token->sig, mac) &&
-           (keys_try(call, call->keys, &payload, mac) || emulator_try(call, &payload, mac));
-    if (!fine && call->route.resource == REST_PARTITION_DELETE && mac_decode(token->sig, mac)) {
+    fine = mac_decode(sig, mac) &&
+           (emulator_try(call, &payload, mac) || keys_try(call, call->keys, &payload, mac));
+    if (!fine && call->route.resource == REST_PARTITION_DELETE && mac_decode(sig, mac)) {
         /* JavaScript signs this one as if it were the container. */
         payload = payload_of(call, SLICE("colls"));
-        fine = keys_try(call, call->keys, &payload, mac) || emulator_try(call, &payload, mac);
+        fine = emulator_try(call, &payload, mac) || keys_try(call, call->keys, &payload, mac);
     }
     if (fine)
         return true;
@@ -202,37 +206,30 @@ static bool master_authorize(struct rest_call *call, const struct token *token, 
     return error_set(err, ERROR_UNAUTHORIZED, "the signature is wrong");
 }
 
-static bool owner_only(const struct rest_call *call)
-{
-    return call->operation->access == REST_ACCESS_OWNER;
-}
-
 static bool access_check(const struct rest_call *call, struct error *err)
 {
-    if (call->identity.kind == REST_IDENTITY_OWNER)
-        return true;
-    if (call->operation->access == REST_ACCESS_READ && !owner_only(call))
-        return true;
-    return error_set(err, ERROR_FORBIDDEN, "%s needs a read-write key; this one may only read",
+    return call->identity.kind == REST_IDENTITY_OWNER ||
+           call->operation->access == REST_ACCESS_READ ||
+           error_set(err, ERROR_FORBIDDEN, "%s needs a read-write key; this one may only read",
                      call->operation->name);
 }
 
 bool rest_authorize(struct rest_call *call, struct error *err)
 {
     struct slice header = rest_call_header(call, REST_HEADER_AUTHORIZATION);
-    struct token token;
+    struct rest_authorization token;
 
     if (!header.data || header.len == 0) {
         call->message = SLICE("Required Header authorization is missing. Ensure a valid "
                               "Authorization token is passed.");
         return error_set(err, ERROR_UNAUTHORIZED, "the authorization header is missing");
     }
-    if (!token_parse(header, call->arena, &token))
+    if (!rest_authorization_parse(header, call->arena, &token))
         return error_set(err, ERROR_UNAUTHORIZED,
                          "the authorization header is malformed: it must be the URL-encoded text "
                          "type=master&ver=1.0&sig=..., or a resource token");
     if (slice_equal(token.type, SLICE("master")))
-        return master_authorize(call, &token, err) && access_check(call, err);
+        return master_authorize(call, token.sig, err) && access_check(call, err);
     if (slice_equal(token.type, SLICE("resource")))
         return rest_token_authorize(call, token.sig, err);
     if (slice_equal(token.type, SLICE("aad")))

@@ -19,7 +19,21 @@ enum rest_identity_kind {
 
 struct rest_identity {
     enum rest_identity_kind kind;
+    struct slice key;   /* of a token bound to a partition key: its JSON; data NULL: to none */
+    uint32_t container; /* of a token: the number of the container it was allowed; 0: none */
 };
+
+/* The authorization header taken apart; the slices are borrowed or in the arena. */
+struct rest_authorization {
+    struct slice type, version, sig;
+};
+
+/* Reads "type=master&ver=1.0&sig=...", URL-encoded or not. False: it is none. */
+NODISCARD bool rest_authorization_parse(struct slice header, struct arena *arena,
+                                        struct rest_authorization *ret_authorization);
+
+/* ASCII letters made small; in the arena. */
+struct slice rest_lower(struct slice text, struct arena *arena);
 
 /* Who asks: fills in call->identity. ERROR_UNAUTHORIZED: no valid signature; ERROR_FORBIDDEN: out
  * of its time. */

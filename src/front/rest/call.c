@@ -16,13 +16,39 @@ bool rest_call_body(struct rest_call *call, struct slice *ret_document, struct e
     return true;
 }
 
-struct slice rest_call_etag(const struct rest_call *call, enum rest_header header)
+bool rest_call_json(struct rest_call *call, struct slice text, uint32_t extra_depth,
+                    struct document_value *ret_value, struct error *err)
 {
-    struct slice etag = rest_call_header(call, header);
+    const struct document_limits limits = {.refuse_duplicates = true,
+                                           .depth_max = DOCUMENT_DEPTH_DEFAULT + extra_depth};
+    CLEANUP(buf_done) struct buf wrapped;
+    struct document_value value;
 
+    buf_init(&wrapped, BUF_DEFAULT_MAX);
+    if (!document_json_read_value(text, &limits, &wrapped, &value, err))
+        return false;
+    (void)document_find(arena_copy(call->arena, buf_slice(&wrapped)), SLICE(""), ret_value);
+    return true;
+}
+
+bool rest_call_body_value(struct rest_call *call, uint32_t extra_depth,
+                          struct document_value *ret_value, struct error *err)
+{
+    if (call->http->body.len == 0)
+        return error_set(err, ERROR_BAD_REQUEST, "the request has no body");
+    return rest_call_json(call, call->http->body, extra_depth, ret_value, err);
+}
+
+struct slice rest_etag_bare(struct slice etag)
+{
     if (etag.len >= 2 && etag.data[0] == '"' && etag.data[etag.len - 1] == '"')
         return slice_of(etag.data + 1, etag.len - 2);
     return etag;
+}
+
+struct slice rest_call_etag(const struct rest_call *call, enum rest_header header)
+{
+    return rest_etag_bare(rest_call_header(call, header));
 }
 
 bool rest_call_database(struct rest_call *call, struct database **ret_database, struct error *err)
@@ -51,6 +77,11 @@ bool rest_call_container(struct rest_call *call, struct container **ret_containe
                              (const char *)call->route.owner.data);
         return false;
     }
+    if (call->identity.container && call->identity.container != container_info(container)->number) {
+        container_unref(container);
+        return error_set(err, ERROR_FORBIDDEN,
+                         "the container was made anew since the resource token was looked at");
+    }
     if (intended.data && !slice_equal(intended, container_info(container)->rid)) {
         container_unref(container);
         return error_set(err, ERROR_CONTAINER_OTHER,
@@ -58,19 +89,4 @@ bool rest_call_container(struct rest_call *call, struct container **ret_containe
     }
     *ret_container = container;
     return true;
-}
-
-void rest_answer_system(struct rest_call *call, const struct catalogue_info *info,
-                        struct slice self)
-{
-    struct buf *body = &call->body;
-
-    BUF_APPEND(body, ",\"_rid\":");
-    document_json_write_string(info->rid, body);
-    BUF_APPEND(body, ",\"_self\":");
-    document_json_write_string(self, body);
-    BUF_APPEND(body, ",\"_etag\":");
-    document_json_write_string(info->etag, body);
-    BUF_APPEND(body, ",\"_ts\":");
-    buf_append_int64(body, info->ts_ms / 1000);
 }

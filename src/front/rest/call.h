@@ -16,6 +16,8 @@
 
 #include <stdatomic.h>
 
+struct query_cache;
+
 struct rest_call {
     const struct rest_options *options;
     const struct front_services *services;
@@ -29,13 +31,15 @@ struct rest_call {
     struct slice account_id;         /* of it */
     const struct account_keys *keys; /* whose signatures count: its own, or the default account's */
     struct account *keys_account;    /* a reference that keeps the keys */
-    const struct rest_operation *operation;
+    enum rest_verb verb;
+    const struct rest_operation *operation; /* of route and verb */
     struct rest_identity identity;
-    bool may_block; /* false: on a loop; set cold and return rather than block */
-    bool cold;      /* out: run again where it may block; the answer so far is thrown away */
-    bool *pending;  /* out, on a loop: the operation ends later, by rest_call_finish; the call must
-                     * not be touched after that was set in motion */
-    bool kept;      /* the request's bytes are in the arena */
+    bool may_block;               /* false: on a loop; set cold and return rather than block */
+    const atomic_bool *cancelled; /* the client has gone; NULL: nobody would notice */
+    bool cold;     /* out: run again where it may block; the answer so far is thrown away */
+    bool *pending; /* out, on a loop: the operation ends later, by rest_call_finish; the call must
+                    * not be touched after that was set in motion */
+    bool kept;     /* the request's bytes are in the arena */
     char activity_id[RANDOM_UUID_SIZE];
 
     /* The answer. */
@@ -48,6 +52,7 @@ struct rest_call {
 
     struct rest_metadata_budgets *metadata; /* NULL: metadata is not held back */
     struct rest_metadata_ticket ticket;     /* of an operation on it */
+    struct query_cache *queries;            /* unfinished results, of the front */
     struct net_work work;
 };
 
@@ -78,16 +83,27 @@ void rest_answer_etag(struct rest_call *call, struct slice etag);
 NODISCARD bool rest_call_body(struct rest_call *call, struct slice *ret_document,
                               struct error *err);
 
+/* The same for a body of any JSON value; extra levels of nesting are allowed around what may be 128
+ * deep itself. */
+NODISCARD bool rest_call_body_value(struct rest_call *call, uint32_t extra_depth,
+                                    struct document_value *ret_value, struct error *err);
+
+/* Any JSON text as such a value. */
+NODISCARD bool rest_call_json(struct rest_call *call, struct slice text, uint32_t extra_depth,
+                              struct document_value *ret_value, struct error *err);
+
+/* An etag as clients send it, without its quotes if it has them. */
+struct slice rest_etag_bare(struct slice etag);
+
 /* Finds the account that host and path name, and its keys. ERROR_ACCOUNT_MISSING. */
 NODISCARD bool rest_account_find(struct rest_call *call, struct error *err);
 
+/* Can an account be called that? It must do as a host label and as the first segment of a path.
+ * ERROR_BAD_REQUEST. */
+NODISCARD bool rest_account_name_check(struct slice name, struct error *err);
+
 /* Makes the account if it is to be made by use; blocks. */
 NODISCARD bool rest_account_make(struct rest_call *call, struct error *err);
-
-/* Appends the properties every resource has, and their comma: ,"_rid":...,"_self":...,"_etag":...,
- * "_ts":... */
-void rest_answer_system(struct rest_call *call, const struct catalogue_info *info,
-                        struct slice self);
 
 /* Opens the database of the route. ERROR_OWNER_NOT_FOUND. The caller lets go of it. */
 NODISCARD bool rest_call_database(struct rest_call *call, struct database **ret_database,

@@ -5,6 +5,7 @@
 #include "document/bson.h"
 #include "front/rest/container_figures.h"
 #include "front/rest/metadata.h"
+#include "front/rest/query.h"
 #include "front/rest/throughput.h"
 #include "throughput/cost.h"
 
@@ -140,7 +141,8 @@ bool rest_containers_create(struct rest_call *call, struct error *err)
 
     call->charge_cru = cost_metadata(COST_METADATA_WRITE);
     return rest_call_body(call, &body, err) && rest_throughput_request(call, &request, err) &&
-           key_check(call, body, err) && rest_call_database(call, &database, err) &&
+           key_check(call, body, err) && rest_query_computed_check(call, body, err) &&
+           rest_call_database(call, &database, err) &&
            catalogue_container_create(call->services->catalogue, call->account_id,
                                       call->route.database, body, &request, &container, err) &&
            container_meters_apply(call->services->meters, container, call->services->burst_seconds,
@@ -189,7 +191,8 @@ bool rest_containers_replace(struct rest_call *call, struct error *err)
     struct slice body;
 
     call->charge_cru = cost_metadata(COST_METADATA_WRITE);
-    return rest_call_body(call, &body, err) && rest_call_database(call, &database, err) &&
+    return rest_call_body(call, &body, err) && rest_query_computed_check(call, body, err) &&
+           rest_call_database(call, &database, err) &&
            catalogue_container_replace(
                call->services->catalogue, call->account_id, call->route.database, call->route.id,
                body, rest_call_header(call, REST_HEADER_IF_MATCH), &container, err) &&

@@ -1,22 +1,8 @@
 /* Operations on one item. Where the partition key comes from: the header, which must agree with
  * what the item says; without a header the item's own for a create or upsert. */
 #include "front/rest/items.h"
-
-#include "document/json.h"
-#include "document/order.h"
-
-static bool key_missing(struct error *err)
-{
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "PartitionKey value must be supplied for this operation.");
-}
-
-static bool key_mismatch(struct error *err)
-{
-    return error_set(err, ERROR_KEY_MISMATCH,
-                     "PartitionKey extracted from document doesn't match the one specified in the "
-                     "header");
-}
+#include "front/rest/patch.h"
+#include "front/rest/token.h"
 
 /* By the path: an id, or in a path made of _rids the item's own, which says where it is. */
 static bool target_of_path(struct rest_call *call, const struct rest_items *items,
@@ -24,7 +10,6 @@ static bool target_of_path(struct rest_call *call, const struct rest_items *item
 {
     struct rid rid;
     struct item item;
-    struct slice rest;
     bool given;
 
     if (!rest_items_key(call, items, &ret_target->key, &given, err))
@@ -33,23 +18,16 @@ static bool target_of_path(struct rest_call *call, const struct rest_items *item
     if (slice_equal(call->route.owner, container_info(items->container)->rid) &&
         rid_parse(call->route.id, &rid) && rid.kind == RID_ITEM &&
         rid.owner == container_rid(items->container).owner) {
-        struct item_key_parts parts;
-        struct slice pk;
-
         if (!call->may_block) {
             call->cold = true;
             return false;
         }
-        if (!items_read_number(&items->space, rid.number, call->arena, &item, err) ||
-            !item_key_split(&items->space.definition->key, item.key, &parts, err))
-            return false;
-        pk = slice_skip(parts.logical, parts.routing.len);
-        rest = parts.id;
-        return partition_key_read(&items->space.definition->key, &pk, call->arena, &ret_target->key,
-                                  err) &&
-               document_key_read(DOCUMENT_ORDER_SQL, &rest, call->arena, &ret_target->id, err);
+        return items_read_number(&items->space, rid.number, call->arena, &item, err) &&
+               rest_item_names(items, item.key, call->arena, &ret_target->key, &ret_target->id,
+                               err) &&
+               rest_token_check_key(call, &items->space.definition->key, &ret_target->key, err);
     }
-    return given || key_missing(err);
+    return given || rest_items_key_missing(err);
 }
 
 static bool target_of_body(struct rest_call *call, const struct rest_items *items,
@@ -62,11 +40,12 @@ static bool target_of_body(struct rest_call *call, const struct rest_items *item
 
     if (!rest_call_body(call, &body, err) ||
         !rest_item_clean(body, call->arena, &ret_target->document, &ret_target->id, err) ||
+        !rest_item_size_check(items, ret_target->document, err) ||
         !rest_items_key(call, items, &header, &given, err))
         return false;
     ret_target->key = partition_key_extract(definition, ret_target->document);
     if (given && !partition_key_equal(&header, &ret_target->key))
-        return key_mismatch(err);
+        return rest_items_key_mismatch(err);
     return true;
 }
 
@@ -74,12 +53,8 @@ static void item_answer(struct rest_call *call, const struct rest_items *items,
                         const struct partition_key *key, const struct item *item, uint64_t lsn,
                         uint16_t status)
 {
-    char etag[ITEM_ETAG_LEN + 2];
-
-    etag[0] = etag[ITEM_ETAG_LEN + 1] = '"';
-    item_etag(&item->header, etag + 1);
     rest_items_headers(call, items, rest_items_partition(items, key, call->arena), lsn);
-    rest_answer_etag(call, slice_of(etag, sizeof etag));
+    rest_answer_etag(call, rest_item_etag(item, call->arena));
     rest_answer_header_int(call, SLICE("x-ms-item-lsn"), (int64_t)item->header.lsn);
     call->status = status;
 }
@@ -107,12 +82,9 @@ bool rest_items_read(struct rest_call *call, struct error *err)
                                     &metered, call->arena, &item, &call->cold, err);
     if (call->cold)
         return false;
-    call->charge_cru = metered.charge_cru;
-    call->wait_ms = metered.wait_ms;
+    rest_items_charged(call, &metered);
     if (!found) {
-        if (err->code == ERROR_ITEM_MISSING)
-            rest_items_headers(call, &items, rest_items_partition(&items, &target.key, call->arena),
-                               0);
+        rest_item_refused(call, &items, &target, err);
         return false;
     }
     item_etag(&item.header, etag);
@@ -127,11 +99,6 @@ bool rest_items_read(struct rest_call *call, struct error *err)
 
 /* --- Writing --------------------------------------------------------------------------------- */
 
-static bool minimal(const struct rest_call *call)
-{
-    return slice_equal_nocase(rest_call_header(call, REST_HEADER_PREFER), SLICE("return=minimal"));
-}
-
 void rest_item_written(struct rest_call *call, const struct rest_items *items,
                        const struct rest_item_target *target, enum transaction_verb verb,
                        const struct transaction_result *result)
@@ -142,9 +109,18 @@ void rest_item_written(struct rest_call *call, const struct rest_items *items,
         call->status = 204;
         return;
     }
-    if (!minimal(call))
+    if (!rest_items_minimal(call))
         rest_item_append(items, &result->item, 0, &call->body);
     item_answer(call, items, &target->key, &result->item, result->lsn, result->created ? 201 : 200);
+}
+
+void rest_item_refused(struct rest_call *call, const struct rest_items *items,
+                       const struct rest_item_target *target, const struct error *err)
+{
+    if (err->code == ERROR_ITEM_MISSING || err->code == ERROR_ITEM_EXISTS ||
+        err->code == ERROR_UNIQUE_KEY || err->code == ERROR_PRECONDITION_FAILED ||
+        err->code == ERROR_PATCH_CONDITION)
+        rest_items_headers(call, items, rest_items_partition(items, &target->key, call->arena), 0);
 }
 
 /* Longer bodies take longer to read than a loop has time for. */
@@ -179,10 +155,11 @@ static bool item_write(struct rest_call *call, struct rest_items *items,
     }
     written = metered_write(call->services->meters, &items->space, &target->key, &target->id, verb,
                             target->document, &options, &metered, call->arena, &result, err);
-    call->charge_cru = metered.charge_cru;
-    call->wait_ms = metered.wait_ms;
+    rest_items_charged(call, &metered);
     if (written)
         rest_item_written(call, items, target, verb, &result);
+    else
+        rest_item_refused(call, items, target, err);
     rest_items_close(items);
     return written;
 }
@@ -222,6 +199,34 @@ bool rest_items_replace(struct rest_call *call, struct error *err)
                          (int)MIN(body.id.text.len, (size_t)64), (const char *)body.id.text.data);
     target.document = body.document;
     return item_write(call, &items, &target, TRANSACTION_REPLACE, err);
+}
+
+/* JavaScript sends no content type with a patch, others one of two; none is looked at. */
+bool rest_items_patch(struct rest_call *call, struct error *err)
+{
+    CLEANUP(rest_items_close) struct rest_items items = {0};
+    struct transaction_options options;
+    struct transaction_result result;
+    struct rest_item_target target;
+    struct metered_call metered;
+    struct document_value body;
+    struct rest_patch patch;
+    bool written;
+
+    if (!rest_items_open(call, &items, err) || !target_of_path(call, &items, &target, err) ||
+        !rest_call_body_value(call, 0, &body, err) ||
+        !rest_patch_parse(call, &items, &body, &patch, err) ||
+        !rest_items_options(call, &options, err) || !rest_items_metered(call, &metered, err))
+        return false;
+    written =
+        metered_change(call->services->meters, &items.space, &target.key, &target.id,
+                       rest_patch_make, &patch, &options, &metered, call->arena, &result, err);
+    rest_items_charged(call, &metered);
+    if (written)
+        rest_item_written(call, &items, &target, TRANSACTION_REPLACE, &result);
+    else
+        rest_item_refused(call, &items, &target, err);
+    return written;
 }
 
 bool rest_items_delete(struct rest_call *call, struct error *err)

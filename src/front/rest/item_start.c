@@ -38,9 +38,11 @@ static void write_answer(struct net_task *task, struct net_loop *loop UNUSED)
         rest_call_move(call);
         return;
     }
-    call->charge_cru = way->metered.charge_cru;
+    rest_items_charged(call, &way->metered);
     if (fine)
         rest_item_written(call, &items, &way->target, way->verb, &way->result);
+    else
+        rest_item_refused(call, &items, &way->target, &err);
     rest_items_close(&items);
     rest_call_finish(call, fine, &err);
 }
@@ -83,8 +85,8 @@ bool rest_item_start(struct rest_call *call, struct rest_items *items,
                              &way->target.id, verb, way->target.document, &way->options,
                              &way->metered, call->arena, write_done, way, &begun, err)) {
         atomic_fetch_sub(under_way, 1);
-        call->charge_cru = way->metered.charge_cru;
-        call->wait_ms = way->metered.wait_ms;
+        rest_items_charged(call, &way->metered);
+        rest_item_refused(call, &way->items, &way->target, err);
         rest_items_close(&way->items);
         return false;
     }

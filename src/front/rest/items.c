@@ -1,11 +1,15 @@
 #include "front/rest/items.h"
 
 #include "document/json.h"
+#include "document/order.h"
 #include "front/rest/session.h"
 
 #include <inttypes.h>
 
-enum { ID_BYTES_SHOWN = 64 };
+enum {
+    ID_BYTES_SHOWN = 64,
+    ITEM_SYSTEM_BYTES = 512, /* about what the system properties of an item take as JSON */
+};
 
 /* --- Opening --------------------------------------------------------------------------------- */
 
@@ -41,14 +45,18 @@ bool rest_items_open(struct rest_call *call, struct rest_items *ret_items, struc
 {
     struct rest_items items = {0};
     enum rest_consistency level;
-    char database[RID_TEXT_SIZE];
+    char database_text[RID_TEXT_SIZE];
+    struct slice database;
 
     if (!consistency_of(call, &level, err) || !rest_call_container(call, &items.container, err))
         return false;
     items.space = container_space(items.container, call->services->clock, call->services->gates);
-    (void)rid_format(rid_of_database(container_database_number(items.container)), database);
-    items.self = arena_printf(call->arena, "dbs/%s/colls/%.*s/docs/", database,
-                              SLICE_ARG(container_info(items.container)->rid));
+    database =
+        rid_format(rid_of_database(container_database_number(items.container)), database_text);
+    items.self = arena_join(call->arena,
+                            (struct slice[]){SLICE("dbs/"), database, SLICE("/colls/"),
+                                             container_info(items.container)->rid, SLICE("/docs/")},
+                            5);
     if (!rest_session_check(call, &items, err)) {
         rest_items_close(&items);
         return false;
@@ -69,6 +77,9 @@ bool rest_items_key(struct rest_call *call, const struct rest_items *items,
     struct slice header = rest_call_header(call, REST_HEADER_PARTITION_KEY);
     const struct partition_definition *definition = &items->space.definition->key;
 
+    /* Clients of containers without a key have never heard of one. */
+    if (!header.data && definition->system_key)
+        header = SLICE("[]");
     *ret_given = header.data != NULL;
     return !header.data ||
            partition_key_parse(definition, header, PARTITION_KEY_WHOLE, call->arena, ret_key, err);
@@ -99,21 +110,62 @@ bool rest_items_metered(struct rest_call *call, struct metered_call *ret_metered
     return true;
 }
 
+void rest_items_charged(struct rest_call *call, const struct metered_call *metered)
+{
+    call->charge_cru = metered->charge_cru;
+    call->wait_ms = metered->wait_ms;
+    if (metered->minute_used)
+        rest_answer_header(call, SLICE("x-ms-documentdb-is-ru-per-minute-used"), SLICE("true"));
+}
+
+bool rest_items_key_missing(struct error *err)
+{
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "PartitionKey value must be supplied for this operation.");
+}
+
+bool rest_items_key_mismatch(struct error *err)
+{
+    return error_set(err, ERROR_KEY_MISMATCH,
+                     "PartitionKey extracted from document doesn't match the one specified in the "
+                     "header");
+}
+
+bool rest_items_minimal(const struct rest_call *call)
+{
+    struct slice rest = rest_call_header(call, REST_HEADER_PREFER), preference;
+
+    while (rest.len) {
+        if (!slice_split(rest, ',', &preference, &rest)) {
+            preference = rest;
+            rest = SLICE_NONE;
+        }
+        if (slice_equal_nocase(slice_trim(preference), SLICE("return=minimal")))
+            return true;
+    }
+    return false;
+}
+
+bool rest_items_directive(struct slice text, bool *ret_not_indexed, struct error *err)
+{
+    *ret_not_indexed = slice_equal_nocase(text, SLICE("Exclude"));
+    if (text.data && !*ret_not_indexed && !slice_equal_nocase(text, SLICE("Include")) &&
+        !slice_equal_nocase(text, SLICE("Default")))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "x-ms-indexing-directive must be Default, Include or Exclude");
+    return true;
+}
+
 bool rest_items_options(struct rest_call *call, struct transaction_options *ret_options,
                         struct error *err)
 {
-    struct slice directive = rest_call_header(call, REST_HEADER_INDEXING_DIRECTIVE);
-
     *ret_options = (struct transaction_options){
         .if_match = rest_call_etag(call, REST_HEADER_IF_MATCH),
         .if_none_match = rest_call_etag(call, REST_HEADER_IF_NONE_MATCH),
-        .not_indexed = slice_equal_nocase(directive, SLICE("Exclude")),
     };
-    if (directive.data && !ret_options->not_indexed &&
-        !slice_equal_nocase(directive, SLICE("Include")) &&
-        !slice_equal_nocase(directive, SLICE("Default")))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "x-ms-indexing-directive must be Default, Include or Exclude");
+    if (!rest_items_directive(rest_call_header(call, REST_HEADER_INDEXING_DIRECTIVE),
+                              &ret_options->not_indexed, err))
+        return false;
     if (rest_call_header(call, REST_HEADER_PRE_TRIGGER).len ||
         rest_call_header(call, REST_HEADER_POST_TRIGGER).len)
         return error_set(err, ERROR_NOT_SUPPORTED, "triggers are stored but do not run yet");
@@ -138,12 +190,20 @@ bool rest_item_id_check(struct slice id, struct error *err)
 {
     if (id.len == 0)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "one of the specified inputs is invalid: the id is empty");
+                         "One of the specified inputs is invalid: the id is empty");
     for (size_t i = 0; i < id.len; i++)
         if (id.data[i] == '/' || id.data[i] == '\\' || id.data[i] == '#')
             return error_set(
                 err, ERROR_BAD_REQUEST, "id \"%.*s\" has a character no id may have: %c",
                 (int)MIN(id.len, (size_t)ID_BYTES_SHOWN), (const char *)id.data, id.data[i]);
+    return true;
+}
+
+bool rest_item_size_check(const struct rest_items *items, struct slice document, struct error *err)
+{
+    if (document.len > items->space.item_bytes_max)
+        return error_set(err, ERROR_TOO_LARGE, "an item of %zu bytes is over the limit of %zu",
+                         document.len, items->space.item_bytes_max);
     return true;
 }
 
@@ -179,12 +239,37 @@ bool rest_item_clean(struct slice document, struct arena *arena, struct slice *r
     }
     if (id.type != DOCUMENT_STRING)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "one of the specified inputs is invalid: id is missing or not a text");
+                         "One of the specified inputs is invalid: id is missing or not a text");
     if (!rest_item_id_check(id.text, err))
         return false;
     *ret_item = system ? stripped(document, arena) : document;
     *ret_id = id;
     return true;
+}
+
+bool rest_item_names(const struct rest_items *items, struct slice item_key, struct arena *arena,
+                     struct partition_key *ret_key, struct document_value *ret_id,
+                     struct error *err)
+{
+    const struct partition_definition *definition = &items->space.definition->key;
+    struct item_key_parts parts;
+    struct slice pk, id;
+
+    if (!item_key_split(definition, item_key, &parts, err))
+        return false;
+    pk = slice_skip(parts.logical, parts.routing.len);
+    id = parts.id;
+    return partition_key_read(definition, &pk, arena, ret_key, err) &&
+           document_key_read(DOCUMENT_ORDER_SQL, &id, arena, ret_id, err);
+}
+
+struct slice rest_item_etag(const struct item *item, struct arena *arena)
+{
+    char etag[ITEM_ETAG_LEN + 2];
+
+    etag[0] = etag[ITEM_ETAG_LEN + 1] = '"';
+    item_etag(&item->header, etag + 1);
+    return arena_copy(arena, slice_of(etag, sizeof etag));
 }
 
 void rest_item_append(const struct rest_items *items, const struct item *item, uint64_t lsn,
@@ -195,6 +280,7 @@ void rest_item_append(const struct rest_items *items, const struct item *item, u
         rid_format(container_rid_below(items->container, RID_ITEM, item->header.number), rid_text);
 
     item_etag(&item->header, etag);
+    (void)buf_reserve(body, item->document.len + item->document.len / 4 + ITEM_SYSTEM_BYTES);
     document_json_write(item->document, body);
     body->len--; /* the closing brace; an item has at least its id before it */
     BUF_APPEND(body, ",\"_rid\":\"");
@@ -235,14 +321,15 @@ void rest_items_headers(struct rest_call *call, const struct rest_items *items, 
     if (!commit_partition_lsn(items->space.commit(items->space.nodes, span->node), partition, &now,
                               &ignored))
         now = lsn;
-    buf_printf(lines,
-               "x-ms-session-token: %u:-1#%" PRIu64 "\r\nlsn: %" PRIu64
-               "\r\nx-ms-documentdb-partitionkeyrangeid: %u\r\n",
-               partition, MAX(now, lsn), MAX(now, lsn), partition);
-    rest_answer_header(call, SLICE("x-ms-content-path"), container_info(items->container)->rid);
-    if (call->route.database.data) {
-        BUF_APPEND(lines, "x-ms-alt-content-path: ");
-        buf_append_slice(lines, rest_session_alt_path(call, items));
-        BUF_APPEND(lines, "\r\n");
-    }
+    now = MAX(now, lsn);
+    BUF_APPEND(lines, "x-ms-session-token: ");
+    buf_append_uint64(lines, partition);
+    BUF_APPEND(lines, ":-1#");
+    buf_append_uint64(lines, now);
+    BUF_APPEND(lines, "\r\n");
+    rest_answer_header_int(call, SLICE("lsn"), (int64_t)now);
+    rest_answer_header_int(call, SLICE("x-ms-cosmos-llsn"), (int64_t)now);
+    rest_answer_header_int(call, SLICE("x-ms-global-committed-lsn"), (int64_t)now);
+    rest_answer_header_int(call, SLICE("x-ms-documentdb-partitionkeyrangeid"), partition);
+    rest_session_paths(call, items);
 }

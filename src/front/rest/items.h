@@ -2,7 +2,7 @@
  * operations on items, batches and feeds. */
 #pragma once
 
-#include "container/meters.h"
+#include "container/metering.h"
 #include "front/rest/call.h"
 
 /* The container of a call as items see it. */
@@ -29,8 +29,17 @@ NODISCARD bool rest_items_key(struct rest_call *call, const struct rest_items *i
 NODISCARD bool rest_item_clean(struct slice document, struct arena *arena, struct slice *ret_item,
                                struct document_value *ret_id, struct error *err);
 
+/* ERROR_TOO_LARGE: the item (BSON) is over the limit. Refused before anything is admitted. */
+NODISCARD bool rest_item_size_check(const struct rest_items *items, struct slice document,
+                                    struct error *err);
+
 /* Checks an id from a path or body. ERROR_BAD_REQUEST. */
 NODISCARD bool rest_item_id_check(struct slice id, struct error *err);
+
+/* Partition key and id of a stored item, from its key; in the arena. */
+NODISCARD bool rest_item_names(const struct rest_items *items, struct slice item_key,
+                               struct arena *arena, struct partition_key *ret_key,
+                               struct document_value *ret_id, struct error *err);
 
 /* Appends an item as clients see it: its properties, then _rid, _self, _etag, _attachments, _ts,
  * and _lsn where asked for (0: not). */
@@ -50,6 +59,22 @@ void rest_items_headers(struct rest_call *call, const struct rest_items *items, 
 uint32_t rest_items_partition(const struct rest_items *items, const struct partition_key *key,
                               struct arena *arena);
 
+/* Notes the charge of a request, and the wait if it was refused for it. */
+void rest_items_charged(struct rest_call *call, const struct metered_call *metered);
+
+/* The service's words for a key that is not there, and for one that is not the item's. False. */
+bool rest_items_key_missing(struct error *err);
+bool rest_items_key_mismatch(struct error *err);
+
+/* Whether Prefer asks for no body after a write. */
+bool rest_items_minimal(const struct rest_call *call);
+
+/* The etag of an item with its quotes, in the arena. */
+struct slice rest_item_etag(const struct item *item, struct arena *arena);
+
+/* Reads a value of x-ms-indexing-directive; data NULL: Default. ERROR_BAD_REQUEST. */
+NODISCARD bool rest_items_directive(struct slice text, bool *ret_not_indexed, struct error *err);
+
 /* Options of a write from the headers: etags, indexing directive. */
 NODISCARD bool rest_items_options(struct rest_call *call, struct transaction_options *ret_options,
                                   struct error *err);
@@ -65,6 +90,10 @@ struct rest_item_target {
 void rest_item_written(struct rest_call *call, const struct rest_items *items,
                        const struct rest_item_target *target, enum transaction_verb verb,
                        const struct transaction_result *result);
+
+/* Headers of a write that was refused for what is stored: where the partition stands. */
+void rest_item_refused(struct rest_call *call, const struct rest_items *items,
+                       const struct rest_item_target *target, const struct error *err);
 
 /* On a loop: begins a write and leaves the call pending until it is durable; or sets call->cold
  * where that would block. Takes items over in any case. False as operations return it. */

@@ -1,10 +1,58 @@
 #include "front/rest/metadata_query.h"
 
-bool rest_metadata_query(struct rest_call *call, const struct slice *documents UNUSED,
-                         size_t count UNUSED, struct slice owner UNUSED, struct slice name UNUSED,
-                         struct error *err)
+#include "document/json.h"
+#include "front/rest/continuation.h"
+#include "front/rest/metadata.h"
+#include "front/rest/query.h"
+#include "front/rest/sql/documents.h"
+
+enum { DEADLINE_MS = 30000 };
+
+static const struct slice purpose = {(const uint8_t *)"metadata query 1", 16};
+
+static void rows_answer(struct rest_call *call, const struct sql_rows *rows, struct slice owner,
+                        struct slice name)
 {
-    return error_set(err, ERROR_NOT_SUPPORTED,
-                     "%s: resources cannot be queried yet; list them instead",
-                     call->operation->name);
+    BUF_APPEND(&call->body, "{\"_rid\":");
+    document_json_write_string(owner, &call->body);
+    BUF_APPEND(&call->body, ",");
+    document_json_write_string(name, &call->body);
+    BUF_APPEND(&call->body, ":[");
+    for (size_t i = 0; i < rows->count; i++) {
+        if (i)
+            buf_append_byte(&call->body, ',');
+        document_json_write_value(&rows->values[i], &call->body);
+    }
+    buf_printf(&call->body, "],\"_count\":%zu}", rows->count);
+    rest_answer_header_int(call, SLICE("x-ms-item-count"), (int64_t)rows->count);
+    call->status = 200;
+}
+
+bool rest_metadata_query(struct rest_call *call, const struct slice *documents, size_t count,
+                         struct slice owner, struct slice name, struct error *err)
+{
+    struct slice text = rest_call_header(call, REST_HEADER_CONTINUATION), at = SLICE_NONE, body,
+                 next;
+    struct query_page_limits limits = {
+        .bytes_max = REST_PAGE_BYTES_MAX,
+        .deadline_ms = clock_read_monotonic_ms(call->services->clock) + DEADLINE_MS};
+    struct sql_error fault = {0};
+    struct sql_rows rows;
+    size_t size;
+    bool asked;
+
+    if (!rest_page_size(call, &size, &asked, err) || !rest_call_body(call, &body, err) ||
+        (text.len && !rest_continuation_open(call, owner, purpose, text, &at, err)))
+        return false;
+    limits.rows_max = size;
+    if (!sql_query_documents(body, documents, count, &limits, at, call->arena, &rows, &next, &fault,
+                             err)) {
+        rest_query_fault(call, &fault);
+        return false;
+    }
+    if (next.len)
+        rest_continuation_answer(call, rest_continuation_seal(call, owner, purpose, next));
+    rows_answer(call, &rows, owner, name);
+    return !buf_overflowed(&call->body) ||
+           error_set(err, ERROR_TOO_LARGE, "a row of the query is larger than an answer may be");
 }

@@ -5,15 +5,23 @@
 
 #include "front/rest/answer.h"
 #include "front/rest/call.h"
+#include "query/cache.h"
 #include "throughput/cost.h"
 
 #include <time.h>
 
+enum { QUERY_CACHE_BYTES = 64 * 1024 * 1024 };
+
+enum { LINES_USUAL = 1024 }; /* bytes of header lines in most answers */
+
 struct rest {
     struct rest_options options;
     struct rest_metadata_budgets *metadata; /* NULL: metadata is not held back */
+    struct query_cache *queries;            /* unfinished results between two pages */
     char since[CLOCK_HTTP_DATE_LEN + 1];
     atomic_uint under_way;
+    uint64_t activity_secret;
+    atomic_uint_fast64_t requests;
 };
 
 struct rest *rest_new(const struct rest_options *options)
@@ -21,8 +29,10 @@ struct rest *rest_new(const struct rest_options *options)
     struct rest *rest = MEMORY_NEW(struct rest);
 
     rest->options = *options;
+    random_secret(&rest->activity_secret, sizeof rest->activity_secret);
     if (options->metadata_ru)
         rest->metadata = rest_metadata_budgets_new(options->metadata_ru);
+    rest->queries = query_cache_new(QUERY_CACHE_BYTES);
     clock_http_date(clock_read_wall_ms(options->services.clock), rest->since);
     return rest;
 }
@@ -40,6 +50,7 @@ void rest_free(struct rest *rest)
     if (!rest)
         return;
     rest_metadata_budgets_free(rest->metadata);
+    query_cache_free(rest->queries);
     memory_free(rest);
 }
 
@@ -89,10 +100,8 @@ static bool verb_find(const struct rest_call *call, enum rest_verb *ret_verb)
 
 static bool operation_choose(struct rest_call *call, struct error *err)
 {
-    enum rest_verb verb;
-
     call->operation =
-        verb_find(call, &verb) ? rest_operation_find(call->route.resource, verb) : NULL;
+        verb_find(call, &call->verb) ? rest_operation_find(call->route.resource, call->verb) : NULL;
     if (!call->operation)
         return error_set(err, ERROR_METHOD_NOT_ALLOWED, "the resource does not take %.*s here",
                          (int)MIN(call->http->method.len, (size_t)16),
@@ -157,6 +166,7 @@ static void work_run(struct net_work *work)
     bool fine;
 
     call->may_block = true;
+    call->cancelled = net_http_cancel_flag(call->http);
     if (net_http_cancelled(call->http))
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
     else
@@ -222,13 +232,16 @@ void rest_handle(struct net_http_request *request, void *context)
     call->services = &rest->options.services;
     call->since = rest->since;
     call->metadata = rest->metadata;
+    call->queries = rest->queries;
     call->under_way = &rest->under_way;
     call->http = request;
     call->arena = request->arena;
     buf_init(&call->lines, REST_LINES_MAX);
     buf_init(&call->body, REST_BODY_MAX);
     rest_headers_find(request, &call->headers);
-    rest_answer_activity(call);
+    (void)buf_reserve(&call->lines, LINES_USUAL);
+    rest_answer_activity(call, rest->activity_secret,
+                         atomic_fetch_add_explicit(&rest->requests, 1, memory_order_relaxed));
     if (!rest_route_parse(request->path, request->query, call->arena, &call->route, &err) ||
         !rest_account_find(call, &err) || !operation_choose(call, &err) ||
         !rest_authorize(call, &err) || !metadata_admit(call, &err)) {

@@ -6,6 +6,7 @@
  * answers through its call (call.h). */
 #pragma once
 
+#include "front/admin/hooks.h"
 #include "front/front.h"
 #include "net/http.h"
 
@@ -19,13 +20,17 @@ enum rest_consistency {
     REST_EVENTUAL,
 };
 
+enum { REST_SEAL_BYTES = 32 };
+
 struct rest_options {
     struct front_services services;
+    uint8_t seal[REST_SEAL_BYTES];     /* what continuations are sealed with */
     bool dev;                          /* the public emulator key is accepted as well */
     enum rest_consistency consistency; /* of the account */
     bool accounts_by_use;              /* an account is made when it is first named */
     uint32_t metadata_ru;              /* RU/s of an account for metadata; 0: not held back */
-    const char *host_suffix; /* hosts LABEL.suffix name the account LABEL; besides .localhost */
+    const char *host_suffix;  /* hosts LABEL.suffix name the account LABEL; besides .localhost */
+    struct admin_hooks admin; /* what /_orrery/ asks of the server */
 };
 
 /* Options are copied, the texts in them are borrowed. */

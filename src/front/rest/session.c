@@ -98,14 +98,16 @@ static struct slice database_name(struct rest_call *call)
     return arena_copy(call->arena, database_info(database)->id);
 }
 
-struct slice rest_session_alt_path(struct rest_call *call, const struct rest_items *items)
+void rest_session_paths(struct rest_call *call, const struct rest_items *items)
 {
-    CLEANUP(buf_done) struct buf path;
+    struct buf *lines = &call->lines;
 
-    buf_init(&path, 8 * 1024);
-    BUF_APPEND(&path, "dbs/");
-    rest_percent_encode(database_name(call), &path);
-    BUF_APPEND(&path, "/colls/");
-    rest_percent_encode(container_info(items->container)->id, &path);
-    return arena_copy(call->arena, buf_slice(&path));
+    rest_answer_header(call, SLICE("x-ms-content-path"), container_info(items->container)->rid);
+    if (!call->route.database.data)
+        return;
+    BUF_APPEND(lines, "x-ms-alt-content-path: dbs/");
+    rest_percent_encode(database_name(call), lines);
+    BUF_APPEND(lines, "/colls/");
+    rest_percent_encode(container_info(items->container)->id, lines);
+    BUF_APPEND(lines, "\r\n");
 }

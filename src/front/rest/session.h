@@ -8,5 +8,6 @@
 NODISCARD bool rest_session_check(struct rest_call *call, const struct rest_items *items,
                                   struct error *err);
 
-/* "dbs/d/colls/c" by name, percent-encoded, as clients find their tokens by. */
-struct slice rest_session_alt_path(struct rest_call *call, const struct rest_items *items);
+/* The headers by which clients keep their tokens apart: the container's _rid, and "dbs/d/colls/c"
+ * by name, percent-encoded. */
+void rest_session_paths(struct rest_call *call, const struct rest_items *items);

@@ -1,6 +1,383 @@
+/* The text of a token, behind "type=resource&ver=1&sig=":
+ *
+ *     base64 of the first half of the MAC ; base64 of the claim ; base64 of the other half ;
+ *
+ * The claim, 63 bytes, numbers big-endian:
+ *
+ *      0  1  version, 1
+ *      1  4  account
+ *      5  4  database of the permission
+ *      9  4  its user
+ *     13  8  its own number
+ *     21  8  the commit that wrote it: any change gives another
+ *     29  1  1: everything, 0: reading
+ *     30  1  kind of the resource (enum rest_resource + 1; 0: it did not exist)
+ *     31  4  its database
+ *     35  4  its container, user or key
+ *     39  8  its number, of a script
+ *     47  8  made, seconds since 1970
+ *     55  8  good until
+ *
+ * Since the permission must be looked up anyway to see whether it still stands, the link and the
+ * partition key are read from there: the same state has the same ones. */
 #include "front/rest/token.h"
 
-bool rest_token_authorize(struct rest_call *call UNUSED, struct slice sig UNUSED, struct error *err)
+#include "base/bytes.h"
+#include "document/json.h"
+#include "front/rest/call.h"
+#include "front/rest/reach.h"
+#include "front/rest/signature.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+enum {
+    CLAIM_VERSION = 1,
+    CLAIM_LEN = 63,
+    CLAIM_TEXT_LEN = 84,
+    HALF_LEN = REST_SIGNATURE_LEN / 2,
+    HALF_TEXT_LEN = 24,
+    SIG_LEN = HALF_TEXT_LEN + 1 + CLAIM_TEXT_LEN + 1 + HALF_TEXT_LEN + 1,
+};
+
+/* The kinds are stored in claims, which are gone within a day of an update that changes them. */
+static_assert(REST_RESOURCE_COUNT < 255, "a kind fits a byte");
+
+struct claim {
+    uint32_t account, database, user;
+    uint64_t permission, lsn;
+    bool all;
+    uint8_t kind; /* of the resource, + 1 */
+    uint32_t resource_database, resource_owner;
+    uint64_t resource_number;
+    int64_t start_s, expiry_s;
+};
+
+/* --- As bytes -------------------------------------------------------------------------------- */
+
+static void claim_encode(const struct claim *claim, uint8_t ret_bytes[CLAIM_LEN])
 {
-    return error_set(err, ERROR_UNAUTHORIZED, "the resource token was not made by this server");
+    ret_bytes[0] = CLAIM_VERSION;
+    bytes_put_be32(ret_bytes + 1, claim->account);
+    bytes_put_be32(ret_bytes + 5, claim->database);
+    bytes_put_be32(ret_bytes + 9, claim->user);
+    bytes_put_be64(ret_bytes + 13, claim->permission);
+    bytes_put_be64(ret_bytes + 21, claim->lsn);
+    ret_bytes[29] = claim->all;
+    ret_bytes[30] = claim->kind;
+    bytes_put_be32(ret_bytes + 31, claim->resource_database);
+    bytes_put_be32(ret_bytes + 35, claim->resource_owner);
+    bytes_put_be64(ret_bytes + 39, claim->resource_number);
+    bytes_put_be64(ret_bytes + 47, (uint64_t)claim->start_s);
+    bytes_put_be64(ret_bytes + 55, (uint64_t)claim->expiry_s);
+}
+
+static struct claim claim_decode(const uint8_t bytes[CLAIM_LEN])
+{
+    return (struct claim){
+        .account = bytes_get_be32(bytes + 1),
+        .database = bytes_get_be32(bytes + 5),
+        .user = bytes_get_be32(bytes + 9),
+        .permission = bytes_get_be64(bytes + 13),
+        .lsn = bytes_get_be64(bytes + 21),
+        .all = bytes[29] != 0,
+        .kind = bytes[30],
+        .resource_database = bytes_get_be32(bytes + 31),
+        .resource_owner = bytes_get_be32(bytes + 35),
+        .resource_number = bytes_get_be64(bytes + 39),
+        .start_s = (int64_t)bytes_get_be64(bytes + 47),
+        .expiry_s = (int64_t)bytes_get_be64(bytes + 55),
+    };
+}
+
+/* A secret of its own, so that no signature of a request can ever pass for one of a token. */
+static void claim_sign(const struct account_keys *keys, const uint8_t claim[CLAIM_LEN],
+                       uint8_t ret_mac[REST_SIGNATURE_LEN])
+{
+    const struct slice purpose = SLICE("orrery resource token 1"),
+                       text = slice_of(claim, CLAIM_LEN);
+    uint8_t secret[REST_SIGNATURE_LEN];
+
+    rest_signature(slice_of(keys->secrets[ACCOUNT_KEY_PRIMARY], ACCOUNT_KEY_BYTES), &purpose, 1,
+                   secret);
+    rest_signature(slice_of(secret, sizeof secret), &text, 1, ret_mac);
+    OPENSSL_cleanse(secret, sizeof secret);
+}
+
+static bool base64_decode(struct slice text, size_t len, uint8_t *ret_bytes)
+{
+    uint8_t decoded[CLAIM_TEXT_LEN];
+
+    if (text.len > sizeof decoded ||
+        EVP_DecodeBlock(decoded, text.data, (int)text.len) != (int)(text.len / 4 * 3))
+        return false;
+    memcpy(ret_bytes, decoded, len);
+    return true;
+}
+
+static bool sig_decode(struct slice sig, uint8_t ret_claim[CLAIM_LEN],
+                       uint8_t ret_mac[REST_SIGNATURE_LEN])
+{
+    const uint8_t *at = sig.data;
+
+    return sig.len == SIG_LEN && at[HALF_TEXT_LEN] == ';' &&
+           at[HALF_TEXT_LEN + 1 + CLAIM_TEXT_LEN] == ';' && at[SIG_LEN - 1] == ';' &&
+           base64_decode(slice_of(at, HALF_TEXT_LEN), HALF_LEN, ret_mac) &&
+           base64_decode(slice_of(at + HALF_TEXT_LEN + 1, CLAIM_TEXT_LEN), CLAIM_LEN, ret_claim) &&
+           base64_decode(slice_of(at + SIG_LEN - 1 - HALF_TEXT_LEN, HALF_TEXT_LEN), HALF_LEN,
+                         ret_mac + HALF_LEN) &&
+           ret_claim[0] == CLAIM_VERSION;
+}
+
+/* --- Making ---------------------------------------------------------------------------------- */
+
+bool rest_token_seconds(const struct rest_call *call, uint32_t *ret_seconds, struct error *err)
+{
+    struct slice text = rest_call_header(call, REST_HEADER_EXPIRY_SECONDS);
+    uint64_t seconds = REST_TOKEN_SECONDS_DEFAULT;
+
+    if (text.data && (!slice_to_uint64(text, &seconds) || seconds < REST_TOKEN_SECONDS_MIN ||
+                      seconds > REST_TOKEN_SECONDS_MAX))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "x-ms-documentdb-expiry-seconds must be a whole number from %d to %d",
+                         REST_TOKEN_SECONDS_MIN, REST_TOKEN_SECONDS_MAX);
+    *ret_seconds = (uint32_t)seconds;
+    return true;
+}
+
+static struct slice text_of(struct slice body, struct slice property)
+{
+    struct document_value value;
+
+    return document_find(body, property, &value) && value.type == DOCUMENT_STRING ? value.text
+                                                                                  : SLICE_NONE;
+}
+
+static bool mode_is_all(const struct catalogue_child *permission)
+{
+    return slice_equal_nocase(text_of(catalogue_child_body(permission), SLICE("permissionMode")),
+                              SLICE("all"));
+}
+
+static struct rest_reach reach_of(struct rest_call *call, const struct catalogue_child *permission)
+{
+    return rest_reach_of_link(call, text_of(catalogue_child_body(permission), SLICE("resource")));
+}
+
+struct slice rest_token_make(struct rest_call *call, const struct catalogue_child *permission,
+                             uint32_t seconds)
+{
+    const struct rest_reach reach = reach_of(call, permission);
+    const struct rid rid = catalogue_child_rid(permission);
+    const int64_t now_s = clock_read_wall_ms(call->services->clock) / 1000;
+    const struct claim claim = {
+        .account = account_info(call->account)->number,
+        .database = rid.database,
+        .user = rid.owner,
+        .permission = rid.number,
+        .lsn = catalogue_child_info(permission)->lsn,
+        .all = mode_is_all(permission),
+        .kind = reach.database ? (uint8_t)(reach.resource + 1) : 0,
+        .resource_database = reach.database,
+        .resource_owner = reach.owner,
+        .resource_number = reach.number,
+        .start_s = now_s,
+        .expiry_s = now_s + seconds,
+    };
+    uint8_t bytes[CLAIM_LEN], mac[REST_SIGNATURE_LEN];
+    unsigned char first[HALF_TEXT_LEN + 1], text[CLAIM_TEXT_LEN + 1], second[HALF_TEXT_LEN + 1];
+
+    claim_encode(&claim, bytes);
+    claim_sign(call->keys, bytes, mac);
+    EVP_EncodeBlock(first, mac, HALF_LEN);
+    EVP_EncodeBlock(text, bytes, CLAIM_LEN);
+    EVP_EncodeBlock(second, mac + HALF_LEN, HALF_LEN);
+    return arena_printf(call->arena, "type=resource&ver=1&sig=%s;%s;%s;", first, text, second);
+}
+
+/* --- Checking -------------------------------------------------------------------------------- */
+
+static bool stopped(struct error *err, const char *why)
+{
+    return error_set(err, ERROR_FORBIDDEN, "the resource token has stopped working: %s", why);
+}
+
+static bool claim_in_time(const struct rest_call *call, const struct claim *claim,
+                          struct error *err)
+{
+    int64_t now_s = clock_read_wall_ms(call->services->clock) / 1000;
+
+    if (now_s >= claim->expiry_s || now_s < claim->start_s - REST_TOKEN_SECONDS_MIN)
+        return error_set(err, ERROR_FORBIDDEN,
+                         "the authorization token is not valid at the current time: read the "
+                         "permission again for a new one");
+    return true;
+}
+
+/* The permission as it stands. Rids are also good as names, so what is found is compared. */
+static bool permission_open(struct rest_call *call, const struct claim *claim,
+                            struct catalogue_child **ret_permission, struct error *err)
+{
+    const struct rid rid = {RID_PERMISSION, claim->database, claim->user, claim->permission};
+    const struct rid user = {.kind = RID_USER, .database = claim->database, .owner = claim->user};
+    char database_text[RID_TEXT_SIZE], user_text[RID_TEXT_SIZE], text[RID_TEXT_SIZE];
+    const struct child_place place = {
+        .kind = CHILD_PERMISSION,
+        .account = call->account_id,
+        .database = rid_format(rid_of_database(claim->database), database_text),
+        .parent = rid_format(user, user_text),
+    };
+    struct catalogue_child *permission;
+    struct rid found;
+
+    if (!catalogue_child_open(call->services->catalogue, &place, rid_format(rid, text), &permission,
+                              err))
+        return stopped(err, "its permission was deleted");
+    found = catalogue_child_rid(permission);
+    if (found.database != rid.database || found.owner != rid.owner || found.number != rid.number ||
+        catalogue_child_info(permission)->lsn != claim->lsn) {
+        catalogue_child_unref(permission);
+        return stopped(err, "its permission was changed");
+    }
+    *ret_permission = permission;
+    return true;
+}
+
+static bool claim_still_means(const struct claim *claim, const struct rest_reach *reach,
+                              struct error *err)
+{
+    if (reach->database && claim->kind == reach->resource + 1 &&
+        claim->resource_database == reach->database && claim->resource_owner == reach->owner &&
+        claim->resource_number == reach->number)
+        return true;
+    return stopped(err, "the resource of its permission does not exist, or was made anew");
+}
+
+static bool insufficient(const struct rest_call *call, struct error *err, const char *why)
+{
+    return error_set(err, ERROR_FORBIDDEN,
+                     "Insufficient permissions provided in the authorization header for %s: %s",
+                     call->operation->name, why);
+}
+
+/* Its partition key as JSON; data NULL: it has none. */
+static struct slice key_of(struct rest_call *call, const struct catalogue_child *permission)
+{
+    CLEANUP(buf_done) struct buf text;
+    struct document_value key;
+
+    buf_init(&text, 64 * 1024);
+    if (!document_find(catalogue_child_body(permission), SLICE("resourcePartitionKey"), &key))
+        return SLICE_NONE;
+    document_json_write_value(&key, &text);
+    return arena_copy(call->arena, buf_slice(&text));
+}
+
+bool rest_token_check_key(struct rest_call *call, const struct partition_definition *definition,
+                          const struct partition_key *key, struct error *err)
+{
+    struct partition_key limit;
+
+    if (!call->identity.key.data)
+        return true;
+    if (!partition_key_parse(definition, call->identity.key, PARTITION_KEY_ANY, call->arena, &limit,
+                             err))
+        return stopped(err, "the partition key of its permission does not fit the container");
+    if (limit.count == 0) /* the prefix of every key is no limit */
+        return stopped(err, "the partition key of its permission is empty");
+    return partition_key_starts_with(key, &limit) ||
+           insufficient(call, err, "the token is for another partition key");
+}
+
+static bool header_key_check(struct rest_call *call, const struct container *container,
+                             struct error *err)
+{
+    const struct partition_definition *definition =
+        &definition_fields(container_definition(container))->key;
+    struct slice header = rest_call_header(call, REST_HEADER_PARTITION_KEY);
+    struct partition_key key;
+
+    if (!header.data)
+        return insufficient(call, err,
+                            "the token is for one partition key, which the request must name");
+    return partition_key_parse(definition, header, PARTITION_KEY_ANY, call->arena, &key, err) &&
+           rest_token_check_key(call, definition, &key, err);
+}
+
+/* What a token bound to a partition key may do: whatever names that key in its header, which every
+ * operation on items obeys, and what clients must read to get there. The operations of a bulk
+ * request name keys of their own, so it is out. */
+static bool bound_check(struct rest_call *call, const struct container *container,
+                        struct error *err)
+{
+    switch (call->route.resource) {
+    case REST_CONTAINERS:
+    case REST_PKRANGES:
+        return (container && call->operation->access == REST_ACCESS_READ) ||
+               insufficient(call, err, "the token is for one partition key only");
+    case REST_ITEMS:
+        if (call->verb == REST_PLAN)
+            return true; /* it reads nothing */
+        if (call->verb == REST_BATCH &&
+            !rest_headers_true(&call->headers, REST_HEADER_BATCH_ATOMIC))
+            return insufficient(call, err, "bulk requests need a token for the whole container");
+        break;
+    case REST_PARTITION_DELETE:
+        break;
+    case REST_PROCEDURES:
+        if (call->verb == REST_EXECUTE)
+            break;
+        return insufficient(call, err, "the token is for one partition key only");
+    default:
+        return insufficient(call, err, "the token is for one partition key only");
+    }
+    return container ? header_key_check(call, container, err)
+                     : insufficient(call, err, "the container does not exist");
+}
+
+static bool claim_allows(struct rest_call *call, const struct claim *claim,
+                         const struct rest_reach *permitted, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct rest_reach wanted;
+
+    if (call->route.resource == REST_ACCOUNT && call->operation->access == REST_ACCESS_READ)
+        return true;
+    wanted = rest_reach_of_route(call, &call->route, &container);
+    if (!rest_reach_covers(permitted, &wanted, call->operation))
+        return insufficient(call, err, "the token is for another resource");
+    if (call->identity.key.data && !bound_check(call, container, err))
+        return false;
+    if (container)
+        call->identity.container = container_info(container)->number;
+    if (call->operation->access == REST_ACCESS_OWNER)
+        return insufficient(call, err, "it needs a read-write key of the account");
+    return call->operation->access == REST_ACCESS_READ || claim->all ||
+           insufficient(call, err, "the token may only read");
+}
+
+bool rest_token_authorize(struct rest_call *call, struct slice sig, struct error *err)
+{
+    CLEANUP(catalogue_child_unref) struct catalogue_child *permission = NULL;
+    uint8_t bytes[CLAIM_LEN], mac[REST_SIGNATURE_LEN], expected[REST_SIGNATURE_LEN];
+    struct rest_reach permitted;
+    struct claim claim;
+
+    if (!sig_decode(sig, bytes, mac))
+        return error_set(err, ERROR_UNAUTHORIZED, "the resource token is malformed");
+    claim_sign(call->keys, bytes, expected);
+    claim = claim_decode(bytes);
+    if (!rest_signature_equal(expected, mac) || !call->account ||
+        claim.account != account_info(call->account)->number)
+        return error_set(err, ERROR_UNAUTHORIZED,
+                         "the resource token was not made by this account, or its primary key was "
+                         "rotated since");
+    if (!claim_in_time(call, &claim, err) || !permission_open(call, &claim, &permission, err))
+        return false;
+    permitted = reach_of(call, permission);
+    if (!claim_still_means(&claim, &permitted, err))
+        return false;
+    call->identity =
+        (struct rest_identity){.kind = REST_IDENTITY_TOKEN, .key = key_of(call, permission)};
+    return claim_allows(call, &claim, &permitted, err);
 }

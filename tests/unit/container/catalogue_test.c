@@ -689,6 +689,42 @@ static void readers_see_whole_states_while_everything_changes(void **state)
     assert_int_equal(partition_count(bench), 1 + 2);
 }
 
+static void partitions_are_gone_when_nobody_holds_their_dropped_container_any_more(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(container_unref) struct container *first = NULL, *second = NULL;
+    struct error err;
+
+    bench_account(bench, "acme");
+    bench_database(bench, "acme", "shop", 0);
+    bench_container(bench, "acme", "shop", BENCH_BODY("orders"), 20000);
+    bench_container(bench, "acme", "shop", BENCH_BODY("other"), 0);
+    first = open_container(bench, "acme", "shop", "orders");
+    assert_ok(catalogue_container_replace(
+                  bench->catalogue, SLICE("acme"), SLICE("shop"), SLICE("orders"),
+                  document_of(bench->arena, BENCH_BODY("orders")), SLICE_NONE, &second, &err),
+              &err);
+    assert_ok(drop_container(bench, "acme", "shop", "orders", &err), &err);
+    assert_ok(catalogue_purge(bench->catalogue, &err), &err);
+    container_unref(TAKE(second));
+    assert_int_equal(atomic_load(&bench->gone), 0); /* the state of before is still held */
+    container_unref(TAKE(first));
+    assert_int_equal(atomic_load(&bench->gone), 2);
+    assert_ok(catalogue_account_drop(bench->catalogue, SLICE("acme"), &err), &err);
+    assert_int_equal(atomic_load(&bench->gone), 3);
+}
+
+static void a_restart_calls_nothing_gone(void **state)
+{
+    struct bench *bench = *state;
+
+    bench_account(bench, "acme");
+    bench_database(bench, "acme", "shop", 0);
+    bench_container(bench, "acme", "shop", BENCH_BODY("orders"), 0);
+    bench_reopen(bench);
+    assert_int_equal(atomic_load(&bench->gone), 0);
+}
+
 /* Two that make the same name: one of them is told. */
 struct maker {
     struct bench *bench;
@@ -754,6 +790,8 @@ int main(void)
         ON_BOTH(the_purger_works_by_itself),
         ON_BOTH(readers_see_whole_states_while_everything_changes),
         ON_BOTH(a_name_is_made_once_however_many_try),
+        ON_BOTH(partitions_are_gone_when_nobody_holds_their_dropped_container_any_more),
+        ON_BOTH(a_restart_calls_nothing_gone),
         ON(memory, a_creation_cut_before_any_write_leaves_nothing_half_there),
         ON(memory, a_creation_cut_after_any_write_leaves_nothing_half_there),
         ON(memory, a_drop_cut_before_any_write_is_finished_or_undone),

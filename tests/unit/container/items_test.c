@@ -709,6 +709,146 @@ static void a_scan_in_a_transaction_sees_its_writes_and_can_be_relied_on(void **
     assert_string_equal(read_item(fixture, "[\"a\"]", "2"), "");
 }
 
+/* --- Pages by number -------------------------------------------------------------------------- */
+
+static const char *numbers_text(struct fixture *fixture, struct scan_request *request,
+                                struct scan_page *ret_page)
+{
+    struct item_scope scope = scope_of(fixture, "[\"a\"]");
+    CLEANUP(buf_done) struct buf text;
+    struct error err;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    request->order = SCAN_BY_NUMBER;
+    assert_ok(scan_items(&scope, request, fixture->arena, ret_page, &err), &err);
+    for (size_t i = 0; i < ret_page->count; i++)
+        buf_printf(&text, "%s ", json_of(fixture, ret_page->items[i].document));
+    return arena_text(fixture->arena, buf_slice(&text));
+}
+
+static void the_items_of_one_key_come_by_number_too(void **state)
+{
+    struct fixture *fixture = *state;
+    struct scan_request request = {.items_max = 2};
+    struct partition_key key;
+    struct scan_page page;
+
+    open_with(fixture, &(struct test_space_options){0});
+    key = test_space_key(&fixture->test, "[\"a\"]");
+    must_write(fixture, "[\"a\"]", "z", TRANSACTION_CREATE, "{\"n\":1}");
+    must_write(fixture, "[\"b\"]", "y", TRANSACTION_CREATE, "{\"n\":2}");
+    must_write(fixture, "[\"a\"]", "b", TRANSACTION_CREATE, "{\"n\":3}");
+    must_write(fixture, "[\"a\"]", "a", TRANSACTION_CREATE, "{\"n\":4}");
+    request.logical = item_logical(&fixture->test.definition.key, &key, fixture->arena);
+    assert_string_equal(numbers_text(fixture, &request, &page), "{\"n\":1} {\"n\":3} ");
+    assert_true(page.more);
+    request.after = page.position;
+    assert_string_equal(numbers_text(fixture, &request, &page), "{\"n\":4} ");
+    assert_false(page.more);
+    request.after = SLICE_NONE;
+    request.backwards = true;
+    assert_string_equal(numbers_text(fixture, &request, &page), "{\"n\":4} {\"n\":3} ");
+    request.after = page.position;
+    assert_string_equal(numbers_text(fixture, &request, &page), "{\"n\":1} ");
+}
+
+static void a_page_ends_after_so_many_entries_and_goes_on_there(void **state)
+{
+    struct fixture *fixture = *state;
+    struct scan_request request = {.entries_max = 3};
+    struct partition_key key;
+    struct scan_page page;
+
+    open_with(fixture, &(struct test_space_options){0});
+    key = test_space_key(&fixture->test, "[\"a\"]");
+    for (int i = 0; i < 7; i++)
+        must_write(fixture, "[\"b\"]", (char[]){(char)('a' + i), '\0'}, TRANSACTION_CREATE, "{}");
+    must_write(fixture, "[\"a\"]", "a", TRANSACTION_CREATE, "{\"n\":1}");
+    /* The span of the one key alone. */
+    request.routing_min =
+        partition_route_range(&fixture->test.definition.key, &key, fixture->arena).min;
+    request.routing_max =
+        partition_route_range(&fixture->test.definition.key, &key, fixture->arena).max;
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(numbers_text(fixture, &request, &page), "");
+        assert_true(page.more);
+        request.after = page.position;
+    }
+    assert_string_equal(numbers_text(fixture, &request, &page), "{\"n\":1} ");
+    assert_false(page.more);
+}
+
+static void a_feed_page_ends_after_so_many_records(void **state)
+{
+    struct fixture *fixture = *state;
+    struct feed_request request = {.records_max = 3};
+    struct partition_key key;
+    struct item_scope scope;
+    struct feed_page page;
+    struct error err;
+
+    open_with(fixture, &(struct test_space_options){0});
+    key = test_space_key(&fixture->test, "[\"a\"]");
+    for (int i = 0; i < 5; i++)
+        must_write(fixture, "[\"b\"]", (char[]){(char)('a' + i), '\0'}, TRANSACTION_CREATE, "{}");
+    must_write(fixture, "[\"a\"]", "a", TRANSACTION_CREATE, "{}");
+    request.logical = item_logical(&fixture->test.definition.key, &key, fixture->arena);
+    scope = scope_of(fixture, "[\"a\"]");
+    assert_ok(feed_read(&scope, &request, fixture->arena, &page, &err), &err);
+    assert_int_equal(page.count, 0);
+    assert_true(page.more);
+    request.after_lsn = page.lsn;
+    assert_ok(feed_read(&scope, &request, fixture->arena, &page, &err), &err);
+    assert_int_equal(page.count, 1);
+    assert_false(page.more);
+}
+
+/* --- Results of transactions ------------------------------------------------------------------ */
+
+static void writes_of_one_item_show_its_final_form_and_are_charged_once(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct document_value one = document_string(SLICE("1")), two = document_string(SLICE("2"));
+    struct transaction_result first, second;
+    struct transaction_options stale = {.if_match = SLICE("00000000-0000-0000-0000-000000000000")};
+    struct partition_key key;
+    struct item_scope scope;
+    struct error err;
+
+    open_with(fixture, &(struct test_space_options){0});
+    key = test_space_key(&fixture->test, "[\"a\"]");
+    scope = scope_of(fixture, "[\"a\"]");
+    assert_ok(transaction_begin(&scope,
+                                item_logical(&fixture->test.definition.key, &key, fixture->arena),
+                                fixture->arena, &transaction, &err),
+              &err);
+    assert_ok(transaction_write(transaction, &one, TRANSACTION_CREATE,
+                                document_of(fixture->arena, "{\"n\":1}"), NULL, &err),
+              &err);
+    /* What is written here has no etag yet. */
+    assert_fails(transaction_write(transaction, &one, TRANSACTION_REPLACE,
+                                   document_of(fixture->arena, "{}"), &stale, &err),
+                 &err, ERROR_PRECONDITION_FAILED);
+    assert_ok(transaction_write(transaction, &one, TRANSACTION_REPLACE,
+                                document_of(fixture->arena, "{\"n\":2}"), NULL, &err),
+              &err);
+    assert_ok(transaction_write(transaction, &two, TRANSACTION_CREATE,
+                                document_of(fixture->arena, "{}"), NULL, &err),
+              &err);
+    assert_ok(transaction_write(transaction, &two, TRANSACTION_DELETE, SLICE_NONE, NULL, &err),
+              &err);
+    assert_ok(transaction_commit(transaction, &err), &err);
+    first = transaction_result(transaction, 0);
+    second = transaction_result(transaction, 1);
+    assert_string_equal(json_of(fixture, first.item.document), "{\"n\":2}");
+    assert_int_equal(first.item.header.lsn, second.item.header.lsn);
+    assert_int_equal(first.charge_cru, 0);
+    assert_int_equal(second.charge_cru, transaction_work(transaction).write_cru);
+    assert_null(transaction_result(transaction, 2).item.document.data);
+    assert_int_equal(transaction_result(transaction, 3).charge_cru, 0);
+}
+
 #define ITEMS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -735,6 +875,10 @@ int main(void)
         ITEMS_TEST(pages_neither_lose_nor_repeat_an_item),
         ITEMS_TEST(a_transaction_is_all_or_nothing_and_sees_its_own_writes),
         ITEMS_TEST(a_scan_in_a_transaction_sees_its_writes_and_can_be_relied_on),
+        ITEMS_TEST(the_items_of_one_key_come_by_number_too),
+        ITEMS_TEST(a_page_ends_after_so_many_entries_and_goes_on_there),
+        ITEMS_TEST(a_feed_page_ends_after_so_many_records),
+        ITEMS_TEST(writes_of_one_item_show_its_final_form_and_are_charged_once),
     };
     return cmocka_run_group_tests_name("container/items", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "container/meters.h"
+#include "container/metering.h"
 
 #include "support/check.h"
 #include "support/documents.h"
@@ -161,6 +161,103 @@ static void reads_are_priced_by_size(void **state)
     assert_int_equal(strong.charge_cru, 200);
 }
 
+/* --- Transactions ----------------------------------------------------------------------------- */
+
+/* Adds one to n of an item, and lets somebody else write it first as often as asked. */
+struct increment {
+    struct metered_transaction transaction;
+    struct fixture *fixture;
+    int interrupted, planned, done;
+};
+
+static bool increment_plan(struct metered_transaction *self, struct transaction *transaction,
+                           struct error *err)
+{
+    struct increment *increment = CONTAINER_OF(self, struct increment, transaction);
+    struct fixture *fixture = increment->fixture;
+    struct partition_key key = test_space_key(&fixture->test, "[\"a\"]");
+    struct document_value id = document_string(SLICE("1"));
+    struct transaction_result result;
+    const struct item *item;
+    struct document_value n;
+    int64_t number = 0;
+
+    increment->planned++;
+    assert_ok(transaction_read(transaction, &id, &item, err), err);
+    self->reads_cru += cost_read(item->document.len, false);
+    assert_true(document_find(item->document, SLICE("n"), &n) && document_to_int64(&n, &number));
+    if (increment->interrupted-- > 0)
+        assert_ok(items_write(&fixture->test.space, &key, &id, TRANSACTION_REPLACE,
+                              document_of(fixture->arena, "{\"n\":100}"), NULL, fixture->arena,
+                              &result, NULL, err),
+                  err);
+    return transaction_write(
+        transaction, &id, TRANSACTION_REPLACE,
+        document_of(fixture->arena,
+                    arena_text(fixture->arena, arena_printf(fixture->arena, "{\"n\":%lld}",
+                                                            (long long)number + 1))),
+        NULL, err);
+}
+
+static void increment_done(struct metered_transaction *self, struct transaction *transaction)
+{
+    struct increment *increment = CONTAINER_OF(self, struct increment, transaction);
+
+    increment->done++;
+    assert_true(transaction_result(transaction, 0).charge_cru > 0);
+}
+
+static void a_transaction_runs_again_until_it_wins(void **state)
+{
+    struct fixture *fixture = *state;
+    struct partition_key key = test_space_key(&fixture->test, "[\"a\"]");
+    struct document_value id = document_string(SLICE("1"));
+    struct increment increment = {
+        .transaction = {.plan = increment_plan, .done = increment_done},
+        .fixture = fixture,
+        .interrupted = 3,
+    };
+    struct metered_call call = {0};
+    struct transaction_result result;
+    struct item item;
+    struct error err;
+
+    assert_ok(items_write(&fixture->test.space, &key, &id, TRANSACTION_CREATE,
+                          document_of(fixture->arena, "{\"n\":1}"), NULL, fixture->arena, &result,
+                          NULL, &err),
+              &err);
+    assert_ok(metered_transaction_run(fixture->meters, &fixture->test.space, &key,
+                                      &increment.transaction, &call, fixture->arena, &err),
+              &err);
+    assert_int_equal(increment.planned, 4);
+    assert_int_equal(increment.done, 1);
+    assert_ok(items_read(&fixture->test.space, &key, &id, fixture->arena, &item, &err), &err);
+    assert_slice_equal(item.document, document_of(fixture->arena, "{\"n\":101}"));
+    /* Attempts that lost are free. */
+    assert_true(call.charge_cru > 1000 && call.charge_cru < 2000);
+}
+
+static void a_transaction_that_never_wins_ends(void **state)
+{
+    struct fixture *fixture = *state;
+    struct partition_key key = test_space_key(&fixture->test, "[\"a\"]");
+    struct document_value id = document_string(SLICE("1"));
+    struct increment increment = {
+        .transaction = {.plan = increment_plan}, .fixture = fixture, .interrupted = 1000000};
+    struct metered_call call = {0};
+    struct transaction_result result;
+    struct error err;
+
+    assert_ok(items_write(&fixture->test.space, &key, &id, TRANSACTION_CREATE,
+                          document_of(fixture->arena, "{\"n\":1}"), NULL, fixture->arena, &result,
+                          NULL, &err),
+              &err);
+    assert_fails(metered_transaction_run(fixture->meters, &fixture->test.space, &key,
+                                         &increment.transaction, &call, fixture->arena, &err),
+                 &err, ERROR_CONFLICT);
+    assert_true(increment.planned <= 1000);
+}
+
 #define METERS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -171,6 +268,8 @@ int main(void)
         METERS_TEST(a_used_up_second_refuses_before_any_work_and_says_how_long),
         METERS_TEST(the_hottest_key_is_known),
         METERS_TEST(reads_are_priced_by_size),
+        METERS_TEST(a_transaction_runs_again_until_it_wins),
+        METERS_TEST(a_transaction_that_never_wins_ends),
     };
     return cmocka_run_group_tests_name("container/meters", tests, NULL, NULL);
 }

@@ -1,0 +1,297 @@
+/* `orrery account ...`: a verb, a name, perhaps a key; each verb one request to the server. */
+#include "cli/cli.h"
+
+#include "base/nearest.h"
+#include "cli/client.h"
+#include "cli/table.h"
+#include "document/json.h"
+
+enum { OPTION_YES = 'y', WORDS_MAX = 3 };
+
+void cli_account_help(void)
+{
+    printf("Usage: orrery account list                 all accounts\n"
+           "       orrery account create NAME          make one, with keys of its own\n"
+           "       orrery account show [NAME]          what is in it\n"
+           "       orrery account keys [NAME]          its keys and how to connect\n"
+           "       orrery account rotate NAME KEY      a new key in place of one of\n"
+           "                                           primary, secondary, primary-readonly,\n"
+           "                                           secondary-readonly\n"
+           "       orrery account drop NAME --yes      delete it with everything in it\n"
+           "\n"
+           "Options:\n");
+    cli_client_help();
+    printf("\n"
+           "The default account is called \"default\". Clients reach another by a path before\n"
+           "everything else, http://HOST:PORT/NAME/, or by the host NAME.localhost.\n");
+}
+
+struct account_command {
+    struct cli_client_options options;
+    bool yes;
+    const char *words[WORDS_MAX];
+    int word_count;
+    struct cli_client *client;
+    struct arena *arena;
+};
+
+static bool option_take(void *context, int option, const char *value)
+{
+    struct account_command *command = context;
+
+    if (option == OPTION_YES)
+        command->yes = true;
+    else
+        (void)cli_client_take(&command->options, option, value);
+    return true;
+}
+
+/* --- Asking and showing ---------------------------------------------------------------------- */
+
+static bool ask(struct account_command *command, const char *method, const char *format,
+                struct slice body, struct cli_answer *ret_answer, struct error *err)
+{
+    const char *name = command->word_count > 1 ? command->words[1] : "";
+    const char *key = command->word_count > 2 ? command->words[2] : "";
+    struct slice path = arena_printf(command->arena, "accounts%s%s", name[0] ? "/" : "", name);
+
+    if (key[0])
+        path = arena_printf(command->arena, "%.*s/keys/%s/rotate", SLICE_ARG(path), key);
+    else if (format)
+        path = arena_printf(command->arena, "%.*s%s", SLICE_ARG(path), format);
+    return cli_client_ask(command->client, method, path, SLICE_NONE, body, command->arena,
+                          ret_answer, err);
+}
+
+static void print_json(const struct cli_answer *answer)
+{
+    printf("%.*s\n", SLICE_ARG(answer->text));
+}
+
+static int failed(const struct error *err)
+{
+    return cli_fail(CLI_FAILED, "%s", err->message);
+}
+
+/* --- The verbs ------------------------------------------------------------------------------- */
+
+static void rows_add(struct cli_table *table, struct slice accounts)
+{
+    struct document_iter iter;
+
+    document_iter_init(&iter, accounts);
+    while (document_iter_next(&iter)) {
+        if (iter.value.type != DOCUMENT_OBJECT)
+            continue;
+        cli_table_text(table, cli_answer_text(iter.value.document, "id"));
+        cli_table_text(table, cli_answer_text(iter.value.document, "keys"));
+        cli_table_number(table, cli_answer_number(iter.value.document, "databases"), 0);
+        cli_table_number(table, cli_answer_number(iter.value.document, "containers"), 0);
+    }
+}
+
+static int account_list(struct account_command *command)
+{
+    static const char *const headings[] = {"ACCOUNT", "KEYS", ">DATABASES", ">CONTAINERS", NULL};
+    struct cli_table *table = cli_table_new(command->arena, headings);
+    struct slice query = SLICE_NONE, next;
+    struct document_value accounts;
+    struct cli_answer answer;
+    struct error err;
+
+    do {
+        if (!cli_client_ask(command->client, "GET", SLICE("accounts"), query, SLICE_NONE,
+                            command->arena, &answer, &err))
+            return failed(&err);
+        if (command->options.json)
+            print_json(&answer);
+        if (answer.document.data && document_find(answer.document, SLICE("accounts"), &accounts) &&
+            accounts.type == DOCUMENT_ARRAY)
+            rows_add(table, accounts.document);
+        next = answer.document.data ? cli_answer_text(answer.document, "next") : SLICE("");
+        query = arena_printf(command->arena, "after=%.*s", SLICE_ARG(next));
+    } while (next.len);
+    if (!command->options.json)
+        cli_table_print(table);
+    return CLI_OK;
+}
+
+static int keys_print(struct account_command *command, const struct cli_answer *answer)
+{
+    struct slice id = cli_answer_text(answer->document, "id"), primary = SLICE("");
+    struct document_value keys;
+    struct document_iter iter;
+
+    if (command->options.json) {
+        print_json(answer);
+        return CLI_OK;
+    }
+    if (!document_find(answer->document, SLICE("keys"), &keys) || keys.type != DOCUMENT_OBJECT)
+        return cli_fail(CLI_FAILED, "the server's answer has no keys");
+    document_iter_init(&iter, keys.document);
+    while (document_iter_next(&iter)) {
+        if (iter.value.type != DOCUMENT_STRING)
+            continue;
+        printf("%-19.*s %.*s\n", SLICE_ARG(iter.key), SLICE_ARG(iter.value.text));
+        if (slice_equal(iter.key, SLICE("primary")))
+            primary = iter.value.text;
+    }
+    printf("\nAccountEndpoint=%.*s;AccountKey=%.*s;\n",
+           SLICE_ARG(cli_client_endpoint(command->client, id, command->arena)), SLICE_ARG(primary));
+    return CLI_OK;
+}
+
+static int account_create(struct account_command *command)
+{
+    CLEANUP(buf_done) struct buf body;
+    struct cli_answer answer;
+    struct error err;
+
+    buf_init(&body, BUF_DEFAULT_MAX);
+    BUF_APPEND(&body, "{\"id\":");
+    document_json_write_string(slice_of_text(command->words[1]), &body);
+    BUF_APPEND(&body, "}");
+    command->word_count = 1; /* the name goes into the body */
+    if (!ask(command, "POST", NULL, buf_slice(&body), &answer, &err))
+        return failed(&err);
+    return keys_print(command, &answer);
+}
+
+static int account_show(struct account_command *command)
+{
+    struct cli_answer answer;
+    struct error err;
+
+    if (!ask(command, "GET", NULL, SLICE_NONE, &answer, &err))
+        return failed(&err);
+    if (command->options.json) {
+        print_json(&answer);
+        return CLI_OK;
+    }
+    printf("account     %.*s\nkeys        %.*s\ndatabases   %lld\ncontainers  %lld\n",
+           SLICE_ARG(cli_answer_text(answer.document, "id")),
+           SLICE_ARG(slice_equal(cli_answer_text(answer.document, "keys"), SLICE("own"))
+                         ? SLICE("of its own")
+                         : SLICE("those of the account \"default\"")),
+           (long long)cli_answer_number(answer.document, "databases"),
+           (long long)cli_answer_number(answer.document, "containers"));
+    return CLI_OK;
+}
+
+static int account_keys_show(struct account_command *command)
+{
+    struct cli_answer answer;
+    struct error err;
+
+    if (!ask(command, "GET", "/keys", SLICE_NONE, &answer, &err))
+        return failed(&err);
+    return keys_print(command, &answer);
+}
+
+static int account_rotate(struct account_command *command)
+{
+    struct cli_answer answer;
+    struct error err;
+
+    if (!ask(command, "POST", NULL, SLICE("{}"), &answer, &err))
+        return failed(&err);
+    return keys_print(command, &answer);
+}
+
+static int account_drop(struct account_command *command)
+{
+    struct cli_answer answer;
+    struct error err;
+
+    if (!command->yes) {
+        if (!ask(command, "GET", NULL, SLICE_NONE, &answer, &err))
+            return failed(&err);
+        return cli_fail(CLI_USAGE,
+                        "account \"%s\" has %lld databases with %lld containers, which would all "
+                        "be deleted: say --yes to do it",
+                        command->words[1],
+                        (long long)cli_answer_number(answer.document, "databases"),
+                        (long long)cli_answer_number(answer.document, "containers"));
+    }
+    if (!ask(command, "DELETE", NULL, SLICE_NONE, &answer, &err))
+        return failed(&err);
+    printf("account \"%s\" is gone\n", command->words[1]);
+    return CLI_OK;
+}
+
+/* --- Which verb ------------------------------------------------------------------------------ */
+
+static const struct verb {
+    const char *name;
+    int words;         /* besides the verb */
+    bool default_name; /* without a name it is the account that asks */
+    const char *usage;
+    int (*run)(struct account_command *command);
+} verbs[] = {
+    {"list", 0, false, "list", account_list},
+    {"create", 1, false, "create NAME", account_create},
+    {"show", 1, true, "show [NAME]", account_show},
+    {"keys", 1, true, "keys [NAME]", account_keys_show},
+    {"rotate", 2, false, "rotate NAME KEY", account_rotate},
+    {"drop", 1, false, "drop NAME --yes", account_drop},
+};
+
+static int verb_unknown(const char *name)
+{
+    struct nearest nearest = nearest_to(slice_of_text(name));
+
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+        nearest_offer(&nearest, verbs[i].name);
+    if (nearest.name)
+        return cli_fail(CLI_USAGE, "account knows no \"%s\": did you mean \"%s\"?", name,
+                        nearest.name);
+    return cli_fail(CLI_USAGE,
+                    "account knows no \"%s\": `orrery account --help` lists what it does", name);
+}
+
+static int verb_run(const struct verb *verb, struct account_command *command)
+{
+    struct error err;
+
+    if (verb->default_name && command->word_count == 1)
+        command->words[command->word_count++] =
+            command->options.account ? command->options.account : "default";
+    if (command->word_count - 1 != verb->words || !command->words[verb->words][0])
+        return cli_fail(CLI_USAGE, "it is used as `orrery account %s`", verb->usage);
+    if (!cli_client_new(&command->options, &command->client, &err))
+        return failed(&err);
+    return verb->run(command);
+}
+
+int cli_account(int argc, char **argv)
+{
+    static const struct option options[] = {CLI_CLIENT_OPTION_ROWS,
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"yes", no_argument, NULL, OPTION_YES},
+                                            {NULL}};
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct account_command command = {.arena = arena};
+    bool help;
+    int code;
+
+    command.word_count =
+        cli_words_read(argc, argv, options,
+                       &(struct cli_words){command.words, WORDS_MAX, option_take, &command}, &help);
+    if (help) {
+        cli_account_help();
+        return CLI_OK;
+    }
+    if (command.word_count < 0)
+        return CLI_USAGE;
+    if (command.word_count == 0)
+        return cli_fail(CLI_USAGE,
+                        "account needs to be told what to do: list, create, show, keys, rotate or "
+                        "drop");
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+        if (strcmp(verbs[i].name, command.words[0]) == 0) {
+            code = verb_run(&verbs[i], &command);
+            cli_client_free(command.client);
+            return code;
+        }
+    return verb_unknown(command.words[0]);
+}

@@ -1,0 +1,300 @@
+/* Operations run in waves. A wave holds at most one operation of each item and begins them in
+ * order; it is over when all of its commits are. Nearly always there is one wave.
+ *
+ * The gates that order plain writes of a hot item are not taken: a thread may hold one of them
+ * only. An operation that loses against another writer is run again as a plain one, at its gate. */
+#include "container/bulk.h"
+
+#include "base/thread.h"
+#include "throughput/cost.h"
+
+/* The commits of a wave that are still to come. */
+struct pending {
+    struct mutex lock;
+    struct condition none;
+    size_t count; /* under lock */
+};
+
+struct run {
+    struct meters *meters;
+    const struct item_space *space;
+    struct arena *arena;
+    size_t bytes, bytes_max; /* of items in memory */
+    struct pending pending;
+};
+
+/* One operation on its way. */
+struct flight {
+    struct bulk_operation *operation;
+    struct run *run;
+    struct slice logical, item_key;
+    struct transaction *transaction; /* while its commit is under way */
+    struct metering metering;
+    struct error err;
+    bool in_wave;
+};
+
+static bool fail(struct flight *flight, const struct error *err)
+{
+    flight->operation->err = *err;
+    flight->operation->ended = true;
+    return false;
+}
+
+/* --- One operation -----------------------------------------------------------------------------
+ */
+
+static int64_t price_of(const struct bulk_operation *operation)
+{
+    struct cost_write known = {
+        .removes = operation->make || operation->verb == TRANSACTION_DELETE,
+        .puts = operation->make || operation->verb != TRANSACTION_DELETE,
+        .new_bytes = operation->document.len,
+    };
+
+    return operation->is_read ? cost_read(0, operation->metered.strong) : cost_write(&known);
+}
+
+static bool admit(struct flight *flight, struct error *err)
+{
+    struct run *run = flight->run;
+    struct metering_request request = {
+        .partition = partition_map_find(run->space->map, flight->logical)->id,
+        .price_cru = price_of(flight->operation),
+        .pk = metering_pk(&flight->operation->key, run->arena),
+    };
+
+    return metering_begin(&flight->metering, run->meters, &request, &flight->operation->metered,
+                          err);
+}
+
+static void read_run(struct flight *flight)
+{
+    struct bulk_operation *operation = flight->operation;
+    struct run *run = flight->run;
+    bool found = items_read(run->space, &operation->key, &operation->id, run->arena,
+                            &operation->item, &operation->err);
+    uint64_t bytes = found ? operation->item.document.len : 0;
+
+    if (found)
+        operation->err.code = ERROR_NONE;
+    run->bytes += bytes;
+    flight->metering.bytes_out = bytes;
+    metering_end(&flight->metering, cost_read(bytes, operation->metered.strong));
+    operation->ended = true;
+}
+
+static bool document_make(struct flight *flight, struct slice *ret_document, struct error *err)
+{
+    struct bulk_operation *operation = flight->operation;
+    const struct item *item;
+
+    *ret_document = operation->document;
+    if (!operation->make)
+        return true;
+    if (!transaction_read(flight->transaction, &operation->id, &item, err))
+        return false;
+    if (!item)
+        return error_set(err, ERROR_ITEM_MISSING,
+                         "entity with the specified id does not exist in the system");
+    return operation->make(item, operation->context, flight->run->arena, ret_document, err);
+}
+
+/* On the committer's thread, or on ours when there was nothing to commit. */
+static void committed(struct transaction *transaction UNUSED, const struct error *err,
+                      void *context)
+{
+    struct flight *flight = context;
+    struct pending *pending = &flight->run->pending;
+
+    flight->err = err ? *err : (struct error){0};
+    WITH_LOCK (&pending->lock) {
+        if (--pending->count == 0)
+            condition_signal(&pending->none);
+    }
+}
+
+static bool write_start(struct flight *flight, struct error *err)
+{
+    struct bulk_operation *operation = flight->operation;
+    struct run *run = flight->run;
+    struct item_scope scope = item_space_scope(run->space, flight->logical);
+    struct slice document;
+
+    if (!transaction_begin(&scope, flight->logical, run->arena, &flight->transaction, err) ||
+        !document_make(flight, &document, err) ||
+        !transaction_write(flight->transaction, &operation->id, operation->verb, document,
+                           &operation->options, err))
+        return false;
+    flight->metering.bytes_in = document.len;
+    run->bytes +=
+        transaction_work(flight->transaction).bytes_read + (operation->make ? document.len : 0);
+    WITH_LOCK (&run->pending.lock) {
+        run->pending.count++;
+    }
+    if (transaction_commit_start(flight->transaction, committed, flight, err))
+        return true;
+    WITH_LOCK (&run->pending.lock) {
+        run->pending.count--;
+    }
+    return false;
+}
+
+/* Once more, waiting at the item's gate: another writer was first. */
+static void write_again(struct flight *flight)
+{
+    struct bulk_operation *operation = flight->operation;
+    struct run *run = flight->run;
+    struct transaction_work work = {0};
+    bool written;
+
+    if (operation->make)
+        written = items_change(run->space, &operation->key, &operation->id, operation->make,
+                               operation->context, &operation->options, run->arena,
+                               &operation->result, &work, &operation->err);
+    else
+        written = items_write(run->space, &operation->key, &operation->id, operation->verb,
+                              operation->document, &operation->options, run->arena,
+                              &operation->result, &work, &operation->err);
+    if (written)
+        operation->err.code = ERROR_NONE;
+    operation->ended = true;
+    metering_end(&flight->metering,
+                 written ? work.write_cru : metering_refused_cru(&operation->err));
+}
+
+static bool lost_race(const struct error *err)
+{
+    return err->code == ERROR_CONFLICT || err->code == ERROR_SNAPSHOT_TOO_OLD ||
+           item_space_is_overtaken(err); /* the next map is found by items_write */
+}
+
+/* A commit that is over, or was never begun. */
+static void write_end(struct flight *flight)
+{
+    struct bulk_operation *operation = flight->operation;
+    bool written = flight->err.code == ERROR_NONE;
+
+    if (written)
+        operation->result = transaction_result(flight->transaction, 0);
+    if (!lost_race(&flight->err)) {
+        metering_end(&flight->metering, written ? transaction_work(flight->transaction).write_cru
+                                                : metering_refused_cru(&flight->err));
+        operation->err = flight->err;
+        operation->ended = true;
+    }
+    transaction_free(TAKE(flight->transaction));
+    if (!operation->ended)
+        write_again(flight);
+}
+
+/* --- Waves -------------------------------------------------------------------------------------
+ */
+
+static bool has_room(const struct run *run, struct error *err)
+{
+    if (run->bytes_max && run->bytes > run->bytes_max)
+        return error_set(err, ERROR_BATCH_ANSWER_TOO_LARGE,
+                         "the operations before this one have used up the memory of a request");
+    return true;
+}
+
+static bool flight_start(struct flight *flight)
+{
+    struct error err;
+
+    if (!has_room(flight->run, &err) ||
+        (!flight->operation->is_read &&
+         !items_names_check(flight->run->space, &flight->operation->key, &flight->operation->id,
+                            &err)) ||
+        !admit(flight, &err))
+        return fail(flight, &err);
+    if (flight->operation->is_read) {
+        read_run(flight);
+        return false;
+    }
+    flight->in_wave = true;
+    if (!write_start(flight, &flight->err)) {
+        flight->in_wave = false;
+        write_end(flight);
+    }
+    return true;
+}
+
+static void pending_wait(struct pending *pending)
+{
+    WITH_LOCK (&pending->lock) {
+        while (pending->count)
+            condition_wait(&pending->none, &pending->lock);
+    }
+}
+
+/* Whether an earlier operation on the same item is still under way or to come. */
+static bool must_wait(const struct flight *flights, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if ((flights[i].in_wave || !flights[i].operation->ended) &&
+            slice_equal(flights[i].item_key, flights[at].item_key))
+            return true;
+    return false;
+}
+
+static void wave_end(struct flight *flights, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (flights[i].in_wave) {
+            flights[i].in_wave = false;
+            write_end(&flights[i]);
+        }
+}
+
+/* Starts what may be started and waits for it. False: there was nothing left to do. */
+static bool wave_run(struct run *run, struct flight *flights, size_t count)
+{
+    bool left = false;
+
+    for (size_t i = 0; i < count; i++) {
+        if (flights[i].operation->ended || must_wait(flights, i))
+            continue;
+        left = true;
+        (void)flight_start(&flights[i]);
+    }
+    pending_wait(&run->pending);
+    wave_end(flights, count);
+    return left;
+}
+
+static void run_in_order(struct run *run, struct flight *flights, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        (void)wave_run(run, &flights[i], 1);
+        if (flights[i].operation->err.code != ERROR_NONE)
+            return;
+    }
+}
+
+void bulk_run(struct meters *meters, const struct item_space *space,
+              struct bulk_operation *operations, size_t count, const struct bulk_options *options,
+              struct arena *arena)
+{
+    struct run run = {
+        .meters = meters, .space = space, .arena = arena, .bytes_max = options->bytes_max};
+    struct flight *flights = ARENA_ARRAY(arena, struct flight, count);
+
+    mutex_init(&run.pending.lock);
+    condition_init(&run.pending.none);
+    for (size_t i = 0; i < count; i++) {
+        flights[i] = (struct flight){.operation = &operations[i], .run = &run};
+        if (operations[i].ended)
+            continue;
+        flights[i].logical = item_logical(&space->definition->key, &operations[i].key, arena);
+        flights[i].item_key = item_key(flights[i].logical, &operations[i].id, arena);
+    }
+    if (options->in_order)
+        run_in_order(&run, flights, count);
+    else
+        while (wave_run(&run, flights, count))
+            continue;
+    condition_done(&run.pending.none);
+    mutex_done(&run.pending.lock);
+}

@@ -1,0 +1,318 @@
+#include "container/metering.h"
+
+#include "throughput/cost.h"
+
+#include <xxhash.h>
+
+enum { ATTEMPTS_MAX = 100 }; /* of a transaction; those after the first wait for their turn */
+
+/* --- Any request ------------------------------------------------------------------------------ */
+
+struct slice metering_pk(const struct partition_key *key, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf bytes;
+
+    buf_init(&bytes, BUF_DEFAULT_MAX);
+    partition_key_append(key, &bytes);
+    return arena_copy(arena, buf_slice(&bytes));
+}
+
+static void statistics_add(struct metering *metering, int64_t cru, bool throttled)
+{
+    struct statistics_event event = {.key = metering->pk,
+                                     .cru = cru,
+                                     .throttled = throttled,
+                                     .bytes_in = metering->bytes_in,
+                                     .bytes_out = metering->bytes_out};
+
+    statistics_record(meter_statistics(metering->meter), &event,
+                      clock_read_wall_ms(meters_clock(metering->meters)));
+}
+
+static int64_t now_ms(const struct metering *metering)
+{
+    return clock_read_monotonic_ms(meters_clock(metering->meters));
+}
+
+bool metering_begin(struct metering *metering, struct meters *meters,
+                    const struct metering_request *request, struct metered_call *call,
+                    struct error *err)
+{
+    struct budget_request wanted = {.price_cru = request->price_cru,
+                                    .key = request->pk,
+                                    .ticket = request->ticket,
+                                    .bucket = call->bucket,
+                                    .low_priority = call->low_priority,
+                                    .minute_pool_off = call->minute_pool_off};
+
+    *metering = (struct metering){.meters = meters, .pk = request->pk, .call = call};
+    metering->meter = meters ? meters_find(meters, request->partition) : NULL;
+    if (!metering->meter)
+        return true;
+    metering->budget = meter_budget(metering->meter);
+    if (!metering->budget || budget_admit(metering->budget, &wanted, now_ms(metering),
+                                          &metering->grant, &call->wait_ms, err))
+        return true;
+    statistics_add(metering, 0, true);
+    return false;
+}
+
+void metering_end(struct metering *metering, int64_t charge_cru)
+{
+    metering->call->charge_cru = charge_cru;
+    if (!metering->meter)
+        return;
+    metering->call->minute_used = metering->grant.minute_used;
+    if (metering->budget)
+        budget_settle(metering->budget, &metering->grant, charge_cru, now_ms(metering));
+    statistics_add(metering, charge_cru, false);
+}
+
+void metering_drop(struct metering *metering)
+{
+    if (metering->meter && metering->budget)
+        budget_settle(metering->budget, &metering->grant, 0, now_ms(metering));
+}
+
+int64_t metering_refused_cru(const struct error *err)
+{
+    switch (err->code) {
+    case ERROR_ITEM_EXISTS:
+    case ERROR_ITEM_MISSING:
+    case ERROR_PRECONDITION_FAILED:
+    case ERROR_UNIQUE_KEY:
+    case ERROR_LOGICAL_PARTITION_FULL:
+    case ERROR_PARTITION_FULL:
+    case ERROR_BAD_REQUEST:
+    case ERROR_PATCH_CONDITION:
+    case ERROR_TOO_LARGE:
+        return cost_write_refused(0);
+    default:
+        return 0;
+    }
+}
+
+/* --- Operations on one item ------------------------------------------------------------------- */
+
+/* The same for every attempt of one request, so that it finds the place it was given. */
+static uint64_t ticket_of(struct slice pk, const struct document_value *id)
+{
+    uint64_t seed = id->type == DOCUMENT_STRING ? XXH3_64bits(id->text.data, id->text.len) : 1;
+
+    return XXH3_64bits_withSeed(pk.data, pk.len, seed) | 1;
+}
+
+static bool item_begin(struct metering *metering, struct meters *meters,
+                       const struct item_space *space, const struct partition_key *key,
+                       const struct document_value *id, int64_t price_cru,
+                       struct metered_call *call, struct arena *arena, struct error *err)
+{
+    struct metering_request request = {.price_cru = price_cru};
+    struct slice logical = item_logical(&space->definition->key, key, arena);
+
+    request.partition = partition_map_find(space->map, logical)->id;
+    request.pk = metering_pk(key, arena);
+    request.ticket = ticket_of(request.pk, id);
+    return metering_begin(metering, meters, &request, call, err);
+}
+
+bool metered_read(struct meters *meters, const struct item_space *space,
+                  const struct partition_key *key, const struct document_value *id,
+                  struct metered_call *call, struct arena *arena, struct item *ret_item,
+                  struct error *err)
+{
+    struct metering metering;
+    bool found;
+
+    if (!item_begin(&metering, meters, space, key, id, cost_read(0, call->strong), call, arena,
+                    err))
+        return false;
+    found = items_read(space, key, id, arena, ret_item, err);
+    metering.bytes_out = found ? ret_item->document.len : 0;
+    metering_end(&metering, cost_read(metering.bytes_out, call->strong));
+    return found;
+}
+
+bool metered_read_cached(struct meters *meters, const struct item_space *space,
+                         const struct partition_key *key, const struct document_value *id,
+                         struct metered_call *call, struct arena *arena, struct item *ret_item,
+                         bool *ret_cold, struct error *err)
+{
+    struct metering metering;
+    bool found;
+
+    *ret_cold = false;
+    if (!item_begin(&metering, meters, space, key, id, cost_read(0, call->strong), call, arena,
+                    err))
+        return false;
+    found = items_read_cached(space, key, id, arena, ret_item, ret_cold, err);
+    if (*ret_cold) {
+        metering_drop(&metering);
+        return true;
+    }
+    metering.bytes_out = found ? ret_item->document.len : 0;
+    metering_end(&metering, cost_read(metering.bytes_out, call->strong));
+    return found;
+}
+
+bool metered_write(struct meters *meters, const struct item_space *space,
+                   const struct partition_key *key, const struct document_value *id,
+                   enum transaction_verb verb, struct slice document,
+                   const struct transaction_options *options, struct metered_call *call,
+                   struct arena *arena, struct transaction_result *ret_result, struct error *err)
+{
+    struct cost_write known = {.removes = verb == TRANSACTION_DELETE,
+                               .puts = verb != TRANSACTION_DELETE,
+                               .new_bytes = document.len};
+    struct transaction_work work = {0};
+    struct metering metering;
+    bool written;
+
+    if (!item_begin(&metering, meters, space, key, id, cost_write(&known), call, arena, err))
+        return false;
+    metering.bytes_in = document.len;
+    written = items_write(space, key, id, verb, document, options, arena, ret_result, &work, err);
+    metering_end(&metering, written ? work.write_cru : metering_refused_cru(err));
+    return written;
+}
+
+/* A metered write under way; in the arena. */
+struct metered_started {
+    struct metering metering;
+    items_write_done *done;
+    void *context;
+};
+
+static void metered_write_end(const struct transaction_result *result,
+                              const struct transaction_work *work, const struct error *err,
+                              void *context)
+{
+    struct metered_started *started = context;
+
+    metering_end(&started->metering, err ? metering_refused_cru(err) : work->write_cru);
+    started->done(result, work, err, started->context);
+}
+
+bool metered_write_start(struct meters *meters, const struct item_space *space,
+                         const struct partition_key *key, const struct document_value *id,
+                         enum transaction_verb verb, struct slice document,
+                         const struct transaction_options *options, struct metered_call *call,
+                         struct arena *arena, items_write_done *done, void *context,
+                         bool *ret_begun, struct error *err)
+{
+    struct cost_write known = {.removes = verb == TRANSACTION_DELETE,
+                               .puts = verb != TRANSACTION_DELETE,
+                               .new_bytes = document.len};
+    struct metered_started *started = ARENA_NEW(arena, struct metered_started);
+    struct metering *metering = &started->metering;
+
+    *ret_begun = false;
+    if (!item_begin(metering, meters, space, key, id, cost_write(&known), call, arena, err))
+        return false;
+    metering->bytes_in = document.len;
+    started->done = done;
+    started->context = context;
+    if (!items_write_start(space, key, id, verb, document, options, arena, metered_write_end,
+                           started, ret_begun, err)) {
+        metering_end(metering, metering_refused_cru(err));
+        return false;
+    }
+    if (!*ret_begun)
+        metering_drop(metering);
+    return true;
+}
+
+bool metered_change(struct meters *meters, const struct item_space *space,
+                    const struct partition_key *key, const struct document_value *id,
+                    bool (*make)(const struct item *item, void *context, struct arena *arena,
+                                 struct slice *ret_document, struct error *err),
+                    void *context, const struct transaction_options *options,
+                    struct metered_call *call, struct arena *arena,
+                    struct transaction_result *ret_result, struct error *err)
+{
+    struct cost_write known = {.removes = true, .puts = true};
+    struct transaction_work work = {0};
+    struct metering metering;
+    bool written;
+
+    if (!item_begin(&metering, meters, space, key, id, cost_write(&known), call, arena, err))
+        return false;
+    written = items_change(space, key, id, make, context, options, arena, ret_result, &work, err);
+    metering.bytes_in = work.bytes_written;
+    metering_end(&metering, written ? work.write_cru : metering_refused_cru(err));
+    return written;
+}
+
+/* --- Transactions ------------------------------------------------------------------------------
+ */
+
+static bool transaction_attempt(const struct item_space *space, struct slice logical,
+                                struct metered_transaction *run, struct arena *arena,
+                                int64_t *ret_writes_cru, struct error *err)
+{
+    CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct item_scope scope = item_space_scope(space, logical);
+    size_t nth;
+
+    run->reads_cru = 0;
+    if (!transaction_begin(&scope, logical, arena, &transaction, err) ||
+        !run->plan(run, transaction, err))
+        return false;
+    if (!transaction_commit(transaction, err)) {
+        if (run->refused && transaction_refused(transaction, &nth))
+            run->refused(run, nth);
+        return false;
+    }
+    if (run->done)
+        run->done(run, transaction);
+    *ret_writes_cru = transaction_work(transaction).write_cru;
+    return true;
+}
+
+/* The first attempt does not wait for anybody. Those that follow take turns with other transactions
+ * of the logical partition that lost as well, and so lose only to writes of single items. */
+static bool transaction_attempts(const struct item_space *space, struct slice logical,
+                                 struct metered_transaction *run, struct arena *arena,
+                                 int64_t *ret_writes_cru, struct error *err)
+{
+    CLEANUP(item_space_release) struct item_space now = *space;
+    bool done = false, at_gate = false;
+
+    now.renewed = false;
+    for (int i = 0; i < ATTEMPTS_MAX && !done; i++) {
+        done = transaction_attempt(&now, logical, run, arena, ret_writes_cru, err);
+        if (!done && !item_space_try_again(&now, err))
+            break;
+        if (!done && !at_gate) {
+            item_gates_enter(space->gates, logical);
+            at_gate = true;
+        }
+    }
+    if (at_gate)
+        item_gates_leave(space->gates, logical);
+    return done;
+}
+
+bool metered_transaction_run(struct meters *meters, const struct item_space *space,
+                             const struct partition_key *key,
+                             struct metered_transaction *transaction, struct metered_call *call,
+                             struct arena *arena, struct error *err)
+{
+    struct slice logical = item_logical(&space->definition->key, key, arena);
+    struct metering_request request = {
+        .partition = partition_map_find(space->map, logical)->id,
+        .price_cru = transaction->price_cru,
+        .pk = metering_pk(key, arena),
+        .ticket = transaction->ticket,
+    };
+    struct metering metering;
+    int64_t writes_cru = 0;
+    bool done;
+
+    if (!metering_begin(&metering, meters, &request, call, err))
+        return false;
+    done = transaction_attempts(space, logical, transaction, arena, &writes_cru, err);
+    metering_end(&metering,
+                 cost_add(transaction->reads_cru, done ? writes_cru : metering_refused_cru(err)));
+    return done;
+}

@@ -1,0 +1,177 @@
+#include "front/admin/admin.h"
+
+#include "document/json.h"
+
+static bool settings_show(struct admin_request *request, struct error *err);
+static bool nodes_list(struct admin_request *request, struct error *err);
+
+/* --- Which resource -------------------------------------------------------------------------- */
+
+static const struct resource {
+    enum rest_verb verb; /* POST is REST_EXECUTE here */
+    const char *path;    /* a star stands for a name */
+    bool (*run)(struct admin_request *request, struct error *err);
+} resources[] = {
+    {REST_READ, "accounts", admin_accounts_list},
+    {REST_EXECUTE, "accounts", admin_accounts_create},
+    {REST_READ, "accounts/*", admin_accounts_show},
+    {REST_DELETE, "accounts/*", admin_accounts_drop},
+    {REST_READ, "accounts/*/keys", admin_keys_show},
+    {REST_EXECUTE, "accounts/*/keys/*/rotate", admin_keys_rotate},
+    {REST_READ, "databases", admin_databases_list},
+    {REST_READ, "containers/*/*", admin_containers_show},
+    {REST_READ, "containers/*/*/keys", admin_containers_keys},
+    {REST_READ, "settings", settings_show},
+    {REST_READ, "nodes", nodes_list},
+};
+
+static struct slice segment_next(struct slice *rest)
+{
+    struct slice segment = *rest, tail = SLICE_NONE;
+
+    (void)slice_split(*rest, '/', &segment, &tail);
+    *rest = tail;
+    return segment;
+}
+
+static bool path_matches(const char *pattern, struct slice path, struct slice *ret_names)
+{
+    struct slice wanted = slice_of_text(pattern);
+    size_t count = 0;
+
+    while (wanted.data && path.data) {
+        struct slice want = segment_next(&wanted), got = segment_next(&path);
+
+        if (slice_equal(want, SLICE("*")) && got.len && count < ADMIN_NAMES_MAX)
+            ret_names[count++] = got;
+        else if (!slice_equal(want, got))
+            return false;
+    }
+    return !wanted.data && !path.data;
+}
+
+bool admin_run(struct rest_call *call, struct error *err)
+{
+    struct admin_request request = {.call = call};
+    bool known = false;
+
+    for (size_t i = 0; i < ARRAY_LEN(resources); i++) {
+        if (!path_matches(resources[i].path, call->route.id, request.names))
+            continue;
+        known = true;
+        if (resources[i].verb != call->verb)
+            continue;
+        if (!resources[i].run(&request, err))
+            return false;
+        return !buf_overflowed(&call->body) ||
+               error_set(err, ERROR_TOO_LARGE, "the answer would be larger than %zu bytes",
+                         call->body.max);
+    }
+    if (known)
+        return error_set(
+            err, ERROR_METHOD_NOT_ALLOWED, "\"/_orrery/%.*s\" does not take this method",
+            (int)MIN(call->route.id.len, (size_t)100), (const char *)call->route.id.data);
+    return error_set(err, ERROR_NOT_FOUND, "there is nothing at \"/_orrery/%.*s\"",
+                     (int)MIN(call->route.id.len, (size_t)100), (const char *)call->route.id.data);
+}
+
+/* --- What all of them need ------------------------------------------------------------------- */
+
+bool admin_is_owner(const struct rest_call *call)
+{
+    return slice_equal(call->account_id, SLICE(CATALOGUE_ACCOUNT_DEFAULT));
+}
+
+bool admin_need_owner(const struct rest_call *call, struct error *err)
+{
+    return admin_is_owner(call) ||
+           error_set(err, ERROR_FORBIDDEN,
+                     "only the account \"" CATALOGUE_ACCOUNT_DEFAULT
+                     "\" administers the server: other accounts see themselves alone");
+}
+
+struct slice admin_parameter(const struct rest_call *call, struct slice name)
+{
+    struct slice rest = call->http->query, part, key, value, decoded;
+
+    while (rest.len) {
+        if (!slice_split(rest, '&', &part, &rest)) {
+            part = rest;
+            rest = SLICE_NONE;
+        }
+        if (slice_split(part, '=', &key, &value) && slice_equal(key, name))
+            return rest_percent_decode(value, call->arena, &decoded) ? decoded : value;
+    }
+    return SLICE_NONE;
+}
+
+bool admin_number(const struct rest_call *call, struct slice name, uint64_t min, uint64_t max,
+                  uint64_t preset, uint64_t *ret_number, struct error *err)
+{
+    struct slice text = admin_parameter(call, name);
+    uint64_t number = preset;
+
+    if (text.data && (!slice_to_uint64(text, &number) || number < min || number > max))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "the parameter %.*s must be a whole number from %llu to %llu",
+                         SLICE_ARG(name), (unsigned long long)min, (unsigned long long)max);
+    *ret_number = number;
+    return true;
+}
+
+static void member_begin(struct buf *out, const char *name)
+{
+    uint8_t last = out->len ? out->data[out->len - 1] : '{';
+
+    buf_printf(out, "%s\"%s\":", last == '{' || last == '[' ? "" : ",", name);
+}
+
+void admin_text(struct buf *out, const char *name, struct slice text)
+{
+    member_begin(out, name);
+    document_json_write_string(text, out);
+}
+
+void admin_number_append(struct buf *out, const char *name, uint64_t number)
+{
+    member_begin(out, name);
+    buf_append_uint64(out, number);
+}
+
+void admin_ru(struct buf *out, const char *name, int64_t cru)
+{
+    member_begin(out, name);
+    buf_printf(out, "%lld.%02lld", (long long)(cru / 100), (long long)(cru % 100));
+}
+
+/* --- The server ------------------------------------------------------------------------------ */
+
+static bool settings_show(struct admin_request *request, struct error *err)
+{
+    const struct admin_hooks *hooks = &request->call->options->admin;
+
+    if (!admin_need_owner(request->call, err))
+        return false;
+    if (!hooks->settings)
+        return error_set(err, ERROR_NOT_SUPPORTED, "this server does not show its settings");
+    BUF_APPEND(&request->call->body, "{");
+    hooks->settings(hooks->context, &request->call->body);
+    BUF_APPEND(&request->call->body, "}");
+    request->call->status = 200;
+    return true;
+}
+
+static bool nodes_list(struct admin_request *request, struct error *err)
+{
+    const struct admin_hooks *hooks = &request->call->options->admin;
+
+    if (!admin_need_owner(request->call, err))
+        return false;
+    if (!hooks->nodes)
+        return error_set(err, ERROR_NOT_SUPPORTED, "this server does not show its nodes");
+    BUF_APPEND(&request->call->body, "{\"nodes\":");
+    hooks->nodes(hooks->context, &request->call->body);
+    BUF_APPEND(&request->call->body, "}");
+    request->call->status = 200;
+    return true;
+}

@@ -1,0 +1,46 @@
+/* Administration: /_orrery/..., in JSON, for the command line, the portal and scripts.
+ *
+ * It is an operation of the REST front like any other (operations.def sends all verbs here) and is
+ * signed the same way: resource type `_orrery`, link the path behind /_orrery/. It takes read-write
+ * keys only. The default account administers the server; every other account sees itself alone.
+ * docs/admin.md is the manual. */
+#pragma once
+
+#include "front/rest/call.h"
+
+enum { ADMIN_NAMES_MAX = 2 };
+
+/* One request: the names its path had in the places of the stars. */
+struct admin_request {
+    struct rest_call *call;
+    struct slice names[ADMIN_NAMES_MAX];
+};
+
+/* Has the request come to the default account? */
+bool admin_is_owner(const struct rest_call *call);
+
+/* ERROR_FORBIDDEN: it asks for what is the default account's alone. */
+NODISCARD bool admin_need_owner(const struct rest_call *call, struct error *err);
+
+/* A whole number of the query string, between min and max. ERROR_BAD_REQUEST. */
+NODISCARD bool admin_number(const struct rest_call *call, struct slice name, uint64_t min,
+                            uint64_t max, uint64_t preset, uint64_t *ret_number, struct error *err);
+
+/* The value of a parameter of the query string, decoded; data NULL: it is not there. */
+struct slice admin_parameter(const struct rest_call *call, struct slice name);
+
+/* Appends "name":value and, before it unless it is the first member, a comma. */
+void admin_text(struct buf *out, const char *name, struct slice text);
+void admin_number_append(struct buf *out, const char *name, uint64_t number);
+void admin_ru(struct buf *out, const char *name, int64_t cru); /* hundredths as a decimal */
+
+/* The resources, one function each; admin.c has the table. */
+bool admin_accounts_list(struct admin_request *request, struct error *err);
+bool admin_accounts_create(struct admin_request *request, struct error *err);
+bool admin_accounts_show(struct admin_request *request, struct error *err);
+bool admin_accounts_drop(struct admin_request *request, struct error *err);
+bool admin_keys_show(struct admin_request *request, struct error *err);
+bool admin_keys_rotate(struct admin_request *request, struct error *err);
+bool admin_databases_list(struct admin_request *request, struct error *err);
+bool admin_containers_show(struct admin_request *request, struct error *err);
+bool admin_containers_keys(struct admin_request *request, struct error *err);

@@ -1,0 +1,336 @@
+/* What the containers of an account are made of and who uses them: the figures that a decision for
+ * or against a partition key rests on. */
+#include "front/admin/admin.h"
+
+#include "container/container_usage.h"
+#include "document/json.h"
+
+enum { KEYS_DEFAULT = 20, KEYS_MAX = STATISTICS_KEYS_MAX, MINUTES_DEFAULT = 5 };
+
+static void hex_append(struct buf *out, const char *name, struct slice bytes)
+{
+    static const char digits[] = "0123456789ABCDEF";
+
+    buf_printf(out, ",\"%s\":\"", name);
+    for (size_t i = 0; i < bytes.len; i++) {
+        buf_append_byte(out, (uint8_t)digits[bytes.data[i] >> 4]);
+        buf_append_byte(out, (uint8_t)digits[bytes.data[i] & 15]);
+    }
+    BUF_APPEND(out, "\"");
+}
+
+static void offer_append(struct buf *out, const struct offer *offer)
+{
+    BUF_APPEND(out, ",\"throughput\":{");
+    admin_text(out, "kind", offer->kind == OFFER_AUTOSCALE ? SLICE("autoscale") : SLICE("manual"));
+    admin_number_append(out, "ruPerSecond", offer->ru);
+    buf_printf(out, ",\"shared\":%s}", offer->shared ? "true" : "false");
+}
+
+/* --- The overview ---------------------------------------------------------------------------- */
+
+static void container_line(struct buf *out, const struct container *container)
+{
+    size_t partitions;
+
+    (void)partition_map_spans(container_map(container), &partitions);
+    BUF_APPEND(out, "{");
+    admin_text(out, "id", container_info(container)->id);
+    admin_text(out, "_rid", container_info(container)->rid);
+    admin_number_append(out, "partitions", partitions);
+    offer_append(out, container_offer(container));
+    BUF_APPEND(out, "}");
+}
+
+static void database_append(struct buf *out, const struct database *database)
+{
+    BUF_APPEND(out, "{");
+    admin_text(out, "id", database_info(database)->id);
+    admin_text(out, "_rid", database_info(database)->rid);
+    if (database_offer(database))
+        offer_append(out, database_offer(database));
+    BUF_APPEND(out, ",\"containers\":[");
+    for (size_t i = 0; i < database_container_count(database); i++) {
+        if (i)
+            BUF_APPEND(out, ",");
+        container_line(out, database_container(database, i));
+    }
+    BUF_APPEND(out, "]}");
+}
+
+bool admin_databases_list(struct admin_request *request, struct error *err UNUSED)
+{
+    struct rest_call *call = request->call;
+
+    BUF_APPEND(&call->body, "{");
+    admin_text(&call->body, "account", call->account_id);
+    BUF_APPEND(&call->body, ",\"databases\":[");
+    for (size_t i = 0; i < account_database_count(call->account); i++) {
+        if (i)
+            BUF_APPEND(&call->body, ",");
+        database_append(&call->body, account_database(call->account, i));
+    }
+    BUF_APPEND(&call->body, "]}");
+    call->status = 200;
+    return true;
+}
+
+/* --- One container --------------------------------------------------------------------------- */
+
+static bool container_open(struct admin_request *request, struct container **ret_container,
+                           struct error *err)
+{
+    struct rest_call *call = request->call;
+
+    return catalogue_container_open(call->services->catalogue, call->account_id, request->names[0],
+                                    request->names[1], ret_container, err);
+}
+
+static void numbers_append(struct buf *out, const struct statistics_numbers *numbers)
+{
+    BUF_APPEND(out, "{");
+    admin_ru(out, "ru", numbers->cru);
+    admin_number_append(out, "requests", numbers->requests);
+    admin_number_append(out, "throttled", numbers->throttled);
+    admin_number_append(out, "bytesIn", numbers->bytes_in);
+    admin_number_append(out, "bytesOut", numbers->bytes_out);
+    BUF_APPEND(out, "}");
+}
+
+static void totals_append(struct buf *out, const struct statistics_totals *totals)
+{
+    size_t minutes = STATISTICS_MINUTES;
+
+    while (minutes > 1 && totals->minutes[minutes - 1].requests == 0)
+        minutes--; /* those before anybody asked */
+    BUF_APPEND(out, ",\"statistics\":{\"hour\":");
+    numbers_append(out, &totals->hour);
+    BUF_APPEND(out, ",\"minutes\":[");
+    for (size_t i = 0; i < minutes; i++) {
+        if (i)
+            BUF_APPEND(out, ",");
+        numbers_append(out, &totals->minutes[i]);
+    }
+    BUF_APPEND(out, "]}");
+}
+
+static void node_append(struct rest_call *call, uint32_t node)
+{
+    const struct admin_hooks *hooks = &call->options->admin;
+    const char *name = hooks->node_name ? hooks->node_name(hooks->context, node) : NULL;
+
+    if (name)
+        admin_text(&call->body, "node", slice_of_text(name));
+    else
+        admin_number_append(&call->body, "node", node);
+}
+
+/* What was asked of a partition, and of all of them together. */
+static void meter_append(struct rest_call *call, uint32_t partition, struct statistics_totals *all)
+{
+    const struct front_services *services = call->services;
+    struct meter *meter = meters_find(services->meters, partition);
+    struct statistics_totals totals;
+    struct budget_state state;
+
+    if (!meter)
+        return;
+    if (meter_budget(meter)) {
+        budget_get_state(meter_budget(meter), clock_read_monotonic_ms(services->clock), &state);
+        admin_ru(&call->body, "ruPerSecond", state.rate_cru);
+        admin_ru(&call->body, "ruPerSecondNow", state.current_cru);
+        admin_ru(&call->body, "burstCredit", state.credit_cru);
+    }
+    statistics_get_totals(meter_statistics(meter), clock_read_wall_ms(services->clock), &totals);
+    totals_append(&call->body, &totals);
+    statistics_totals_add(all, &totals);
+}
+
+static bool span_append(struct rest_call *call, const struct container *container,
+                        const struct partition_span *span, struct container_usage *sum,
+                        struct statistics_totals *all, struct error *err)
+{
+    struct container_usage usage;
+    struct buf *out = &call->body;
+
+    if (!container_usage_partition(container, span, call->arena, &usage, err))
+        return false;
+    sum->bytes += usage.bytes;
+    sum->items += usage.items;
+    buf_printf(out, "{\"id\":\"%u\"", span->id);
+    hex_append(out, "minInclusive", span->min);
+    hex_append(out, "maxExclusive", span->max);
+    node_append(call, span->node);
+    admin_number_append(out, "epoch", span->epoch);
+    buf_printf(out, ",\"share\":%.6f", span->share);
+    admin_number_append(out, "bytes", usage.bytes);
+    admin_number_append(out, "items", usage.items);
+    meter_append(call, span->id, all);
+    BUF_APPEND(out, "}");
+    return true;
+}
+
+static void container_head(struct rest_call *call, const struct container *container,
+                           struct slice database)
+{
+    const struct definition_fields *fields = definition_fields(container_definition(container));
+    struct document_value key;
+
+    admin_text(&call->body, "database", database);
+    admin_text(&call->body, "id", container_info(container)->id);
+    admin_text(&call->body, "_rid", container_info(container)->rid);
+    if (document_find(fields->document, SLICE("partitionKey"), &key)) {
+        BUF_APPEND(&call->body, ",\"partitionKey\":");
+        document_json_write_value(&key, &call->body);
+    }
+    offer_append(&call->body, container_offer(container));
+}
+
+bool admin_containers_show(struct admin_request *request, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct rest_call *call = request->call;
+    struct statistics_totals all = {.minute = clock_read_wall_ms(call->services->clock) / 60000};
+    struct container_usage sum = {0};
+    const struct partition_span *spans;
+    size_t count;
+
+    if (!container_open(request, &container, err))
+        return false;
+    spans = partition_map_spans(container_map(container), &count);
+    BUF_APPEND(&call->body, "{");
+    container_head(call, container, request->names[0]);
+    BUF_APPEND(&call->body, ",\"partitions\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            BUF_APPEND(&call->body, ",");
+        if (!span_append(call, container, &spans[i], &sum, &all, err))
+            return false;
+    }
+    BUF_APPEND(&call->body, "]");
+    admin_number_append(&call->body, "bytes", sum.bytes);
+    admin_number_append(&call->body, "items", sum.items);
+    totals_append(&call->body, &all);
+    BUF_APPEND(&call->body, "}");
+    call->status = 200;
+    return true;
+}
+
+/* --- Its hot keys ---------------------------------------------------------------------------- */
+
+/* What is shown of a key that is followed; the minutes, which are most of it, are left behind. */
+struct hot_key {
+    struct slice key;
+    uint32_t partition;
+    uint32_t share_bp;
+    int64_t recent_cru, missed_cru;
+    struct statistics_numbers hour;
+};
+
+static int hotter_first(const void *a, const void *b)
+{
+    const struct hot_key *x = a, *y = b;
+
+    return (x->recent_cru < y->recent_cru) - (x->recent_cru > y->recent_cru);
+}
+
+/* As clients write it in the header; one too long to be kept whole is shown in hex. */
+static void key_append(struct rest_call *call, const struct container *container,
+                       struct slice bytes)
+{
+    const struct partition_definition *definition =
+        &definition_fields(container_definition(container))->key;
+    struct slice rest = bytes;
+    struct partition_key key;
+    struct error ignored;
+
+    if (!partition_key_read(definition, &rest, call->arena, &key, &ignored)) {
+        BUF_APPEND(&call->body, "\"partitionKey\":null");
+        hex_append(&call->body, "partitionKeyBytes", bytes);
+        return;
+    }
+    BUF_APPEND(&call->body, "\"partitionKey\":");
+    partition_key_json(definition, &key, &call->body);
+}
+
+static void hot_key_append(struct rest_call *call, const struct container *container,
+                           const struct hot_key *hot)
+{
+    struct buf *out = &call->body;
+
+    BUF_APPEND(out, "{");
+    key_append(call, container, hot->key);
+    buf_printf(out, ",\"partition\":\"%u\"", hot->partition);
+    admin_ru(out, "ru", hot->recent_cru);
+    buf_printf(out, ",\"shareOfPartition\":%.4f", hot->share_bp / 10000.0);
+    BUF_APPEND(out, ",\"hour\":");
+    numbers_append(out, &hot->hour);
+    admin_ru(out, "missedRuMax", hot->missed_cru);
+    BUF_APPEND(out, "}");
+}
+
+/* The hottest of one partition behind those gathered so far; keys are copied to the call's arena.
+ */
+static size_t hot_keys_add(struct rest_call *call, uint32_t partition, uint32_t minutes, size_t max,
+                           struct hot_key *hot, size_t count)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct meter *meter = meters_find(call->services->meters, partition);
+    struct statistics_key *keys;
+    size_t found = meter
+                       ? statistics_hottest(meter_statistics(meter), minutes, max,
+                                            clock_read_wall_ms(call->services->clock), arena, &keys)
+                       : 0;
+
+    for (size_t i = 0; i < found; i++)
+        hot[count++] = (struct hot_key){.key = arena_copy(call->arena, keys[i].key),
+                                        .partition = partition,
+                                        .share_bp = keys[i].share_bp,
+                                        .recent_cru = keys[i].recent_cru,
+                                        .missed_cru = keys[i].missed_cru,
+                                        .hour = keys[i].hour};
+    return count;
+}
+
+static struct hot_key *hot_keys_gather(struct rest_call *call, const struct container *container,
+                                       uint32_t minutes, size_t max, size_t *ret_count)
+{
+    struct hot_key *hot = ARENA_ARRAY(call->arena, struct hot_key, 2 * max);
+    size_t span_count, count = 0;
+    const struct partition_span *spans = partition_map_spans(container_map(container), &span_count);
+
+    for (size_t i = 0; i < span_count; i++) {
+        count = hot_keys_add(call, spans[i].id, minutes, max, hot, count);
+        qsort(hot, count, sizeof *hot, hotter_first);
+        count = MIN(count, max);
+    }
+    *ret_count = count;
+    return hot;
+}
+
+bool admin_containers_keys(struct admin_request *request, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct rest_call *call = request->call;
+    uint64_t minutes, max;
+    struct hot_key *hot;
+    size_t count;
+
+    if (!admin_number(call, SLICE("minutes"), 1, STATISTICS_MINUTES, MINUTES_DEFAULT, &minutes,
+                      err) ||
+        !admin_number(call, SLICE("max"), 1, KEYS_MAX, KEYS_DEFAULT, &max, err) ||
+        !container_open(request, &container, err))
+        return false;
+    hot = hot_keys_gather(call, container, (uint32_t)minutes, max, &count);
+    BUF_APPEND(&call->body, "{");
+    admin_number_append(&call->body, "minutes", minutes);
+    BUF_APPEND(&call->body, ",\"keys\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            BUF_APPEND(&call->body, ",");
+        hot_key_append(call, container, &hot[i]);
+    }
+    BUF_APPEND(&call->body, "]}");
+    call->status = 200;
+    return true;
+}

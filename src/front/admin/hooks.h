@@ -1,0 +1,24 @@
+/* What administration asks of the server, which front/ does not know: handed in at the start. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/error.h"
+
+/* Any of the functions may be NULL; what would need it is then refused. They may be called from any
+ * thread. */
+struct admin_hooks {
+    void *context;
+
+    /* Appends the effective settings as members of a JSON object, without its braces. Never a
+     * secret. */
+    void (*settings)(void *context, struct buf *out);
+
+    /* Appends the nodes as a JSON array. Blocks as long as a node does. */
+    void (*nodes)(void *context, struct buf *out);
+
+    /* What the operator calls a node of a shard map; NULL: it is not here. */
+    const char *(*node_name)(void *context, uint32_t node);
+
+    /* The default account has other keys from now on: whoever keeps a copy makes it anew. */
+    bool (*keys_changed)(void *context, struct error *err);
+};

@@ -1,0 +1,310 @@
+/* Queries over items. The server runs every query whole, whatever it needs: across partitions the
+ * engine merges, sorts and aggregates. So a client that can merge need not; those that insist on it
+ * ask for a plan, and send its rewritten queries with the id of each range. */
+#include "front/rest/query.h"
+
+#include "document/json.h"
+#include "front/fan_out.h"
+#include "front/rest/continuation.h"
+#include "front/rest/feed.h"
+#include "front/rest/query_figures.h"
+#include "front/rest/session.h"
+#include "front/rest/sql/computed.h"
+#include "front/rest/sql/documents.h"
+#include "front/rest/sql/gateway_plan.h"
+#include "front/rest/sql/key_ranges.h"
+#include "front/rest/sql/parser.h"
+#include "front/rest/sql/resolve.h"
+#include "query/cache.h"
+#include "throughput/cost.h"
+
+#include <inttypes.h>
+#include <xxhash.h>
+
+enum {
+    PAUSE_MS = 5000,     /* a page ends then, and the client comes again for more */
+    DEADLINE_MS = 60000, /* of what cannot be interrupted, such as a sort */
+};
+
+static const struct slice purpose = {(const uint8_t *)"query 1", 7};
+
+struct querying {
+    struct rest_call *call;
+    struct rest_items items;
+    struct rest_feed_target target;
+    struct metered_call metered;
+    struct sql_body body;
+    struct sql_prepared prepared;
+    size_t rows_max;
+    size_t rows;
+    uint64_t compile_ns;
+};
+
+/* --- Faults and options ------------------------------------------------------------------------
+ */
+
+void rest_query_fault(struct rest_call *call, const struct sql_error *fault)
+{
+    CLEANUP(buf_done) struct buf text;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    if (!fault->message.data)
+        return;
+    sql_error_render(fault, &text);
+    call->message = arena_copy(call->arena, buf_slice(&text));
+}
+
+struct sql_compile_options rest_query_options(const struct rest_items *items)
+{
+    struct document_value computed;
+
+    if (!document_find(items->space.definition->document, SLICE("computedProperties"), &computed) ||
+        computed.type != DOCUMENT_ARRAY)
+        return (struct sql_compile_options){0};
+    return (struct sql_compile_options){.computed = computed.document};
+}
+
+bool rest_query_computed_check(struct rest_call *call, struct slice definition, struct error *err)
+{
+    struct document_value computed;
+    struct sql_error fault = {0};
+
+    if (!document_find(definition, SLICE("computedProperties"), &computed) ||
+        computed.type != DOCUMENT_ARRAY) /* another type is refused with the definition */
+        return true;
+    if (sql_computed_check(computed.document, call->arena, &fault, err))
+        return true;
+    rest_query_fault(call, &fault);
+    return false;
+}
+
+/* --- What is asked -----------------------------------------------------------------------------
+ */
+
+static bool body_read(struct rest_call *call, struct sql_body *ret_body, struct error *err)
+{
+    struct sql_error fault = {0};
+    struct slice body;
+
+    if (!rest_call_body(call, &body, err))
+        return false;
+    if (sql_body_read(body, ret_body, call->arena, &fault, err))
+        return true;
+    rest_query_fault(call, &fault);
+    return false;
+}
+
+static bool query_prepare(struct querying *q, struct error *err)
+{
+    struct sql_compile_options options = rest_query_options(&q->items);
+    struct sql_error fault = {0};
+    uint64_t begin = clock_monotonic_ns();
+
+    if (!sql_prepare(q->body.text, q->body.parameters, &options, q->call->arena, &q->prepared,
+                     &fault, err)) {
+        rest_query_fault(q->call, &fault);
+        return false;
+    }
+    q->compile_ns = clock_monotonic_ns() - begin;
+    return true;
+}
+
+/* Without a key, a range or leave to span partitions, the filter must name one key. */
+static bool scope_check(struct querying *q, struct error *err)
+{
+    const struct sql_key_range *ranges;
+    size_t count;
+
+    if (rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data || q->target.span ||
+        rest_headers_true(&q->call->headers, REST_HEADER_QUERY_CROSS_PARTITION))
+        return true;
+    sql_key_ranges(q->prepared.query, &q->items.space.definition->key, q->call->arena, &ranges,
+                   &count);
+    if (count == 0 || (count == 1 && ranges[0].point))
+        return true;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Cross partition query is required but disabled. Please set "
+                     "x-ms-documentdb-query-enablecrosspartition to true, specify "
+                     "x-ms-documentdb-partitionkey, or revise your query to avoid this exception.");
+}
+
+static bool request_read(struct querying *q, struct error *err)
+{
+    return body_read(q->call, &q->body, err) && rest_items_open(q->call, &q->items, err) &&
+           rest_feed_target(q->call, &q->items, &q->target, err) &&
+           rest_feed_page_size(q->call, &q->rows_max, err) &&
+           rest_continuation_limit_check(q->call, err) &&
+           rest_items_metered(q->call, &q->metered, err) && query_prepare(q, err) &&
+           scope_check(q, err);
+}
+
+/* A page goes on under the same key. Ranges may differ: they split and merge between pages. */
+static void fingerprint_scope(struct querying *q)
+{
+    struct slice key = rest_call_header(q->call, REST_HEADER_PARTITION_KEY);
+
+    if (key.data)
+        q->prepared.plan.fingerprint = XXH3_64bits_withSeed(
+            q->target.range.min.data, q->target.range.min.len, q->prepared.plan.fingerprint);
+}
+
+static bool continuation_open(struct querying *q, struct slice *ret_bytes, struct error *err)
+{
+    struct slice text = rest_call_header(q->call, REST_HEADER_CONTINUATION);
+
+    *ret_bytes = SLICE_NONE;
+    return text.len == 0 || rest_continuation_open(q->call, container_info(q->items.container)->rid,
+                                                   purpose, text, ret_bytes, err);
+}
+
+/* --- What is answered --------------------------------------------------------------------------
+ */
+
+static bool row_append(void *self, const struct document_value *value, struct error *err UNUSED)
+{
+    struct querying *q = self;
+
+    if (q->rows++)
+        buf_append_byte(&q->call->body, ',');
+    document_json_write_value(value, &q->call->body);
+    return true;
+}
+
+/* Of a query that may have looked at all partitions: where each of them stands. */
+static void sessions_answer(struct querying *q)
+{
+    CLEANUP(buf_done) struct buf token;
+    struct item_space *space = &q->items.space;
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(space->map, &count);
+    struct error ignored;
+
+    buf_init(&token, 16 * 1024);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t lsn;
+
+        if (commit_partition_lsn(space->commit(space->nodes, spans[i].node), spans[i].id, &lsn,
+                                 &ignored))
+            buf_printf(&token, "%s%u:-1#%" PRIu64, token.len ? "," : "", spans[i].id, lsn);
+    }
+    if (token.len && !buf_overflowed(&token))
+        rest_answer_header(q->call, SLICE("x-ms-session-token"), buf_slice(&token));
+    rest_session_paths(q->call, &q->items);
+}
+
+static void session_answer(struct querying *q)
+{
+    if (q->target.span)
+        rest_items_headers(q->call, &q->items, q->target.span->id, 0);
+    else if (q->target.keyed)
+        rest_items_headers(q->call, &q->items,
+                           rest_items_partition(&q->items, &q->target.key, q->call->arena), 0);
+    else
+        sessions_answer(q);
+}
+
+static void page_answer(struct querying *q, const struct query_page *page)
+{
+    rest_feed_end(q->call, q->rows);
+    rest_query_explain(q->call, page);
+    if (page->continuation.len)
+        rest_continuation_answer(
+            q->call, rest_continuation_seal(q->call, container_info(q->items.container)->rid,
+                                            purpose, page->continuation));
+    rest_answer_header(q->call, SLICE("x-ms-cosmos-query-execution-info"),
+                       SLICE("{\"reverseRidEnabled\":false,\"reverseIndexScan\":false}"));
+    rest_query_figures(q->call, page, q->compile_ns);
+    session_answer(q);
+    q->call->status = 200;
+}
+
+static struct query_scope scope_of(const struct querying *q)
+{
+    if (rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data)
+        return (struct query_scope){.kind = QUERY_SCOPE_KEY, .key = q->target.key};
+    return (struct query_scope){.kind = QUERY_SCOPE_RANGE, .range = q->target.range};
+}
+
+static bool query_page_run(struct querying *q, struct error *err)
+{
+    struct rest_call *call = q->call;
+    int64_t now_ms = clock_read_monotonic_ms(call->services->clock);
+    const struct query_executor executor =
+        front_fan_out(call->services->workers, call->services->query_threads);
+    struct query_request request = {
+        .space = &q->items.space,
+        .container = container_rid(q->items.container),
+        .meters = call->services->meters,
+        .call = &q->metered,
+        .scope = scope_of(q),
+        .limits = {.rows_max = q->rows_max,
+                   .bytes_max = REST_FEED_BYTES_MAX,
+                   .pause_ms = now_ms + PAUSE_MS,
+                   .deadline_ms = now_ms + DEADLINE_MS,
+                   .cancelled = call->cancelled},
+        .cache = call->queries,
+        .executor = &executor,
+        .timed = rest_headers_true(&call->headers, REST_HEADER_POPULATE_QUERY_METRICS),
+        .explain = rest_query_wants_indexes(call) || rest_query_wants_explain(call),
+        .arena = call->arena,
+        .row = row_append,
+        .self = q,
+    };
+    struct query_page page;
+    bool done;
+
+    fingerprint_scope(q);
+    if (!continuation_open(q, &request.continuation, err))
+        return false;
+    rest_feed_begin(call, &q->items);
+    done = query_run(&q->prepared.plan, &request, &page, err);
+    rest_items_charged(call, &q->metered);
+    if (!done)
+        return false;
+    page_answer(q, &page);
+    return !buf_overflowed(&call->body) ||
+           error_set(err, ERROR_TOO_LARGE, "a row of the query is larger than an answer may be");
+}
+
+bool rest_items_query(struct rest_call *call, struct error *err)
+{
+    struct querying q = {.call = call};
+    bool done = request_read(&q, err) && query_page_run(&q, err);
+
+    rest_items_close(&q.items);
+    return done;
+}
+
+/* --- Plans -------------------------------------------------------------------------------------
+ */
+
+static bool plan_answer(struct rest_call *call, const struct rest_items *items,
+                        struct sql_error *fault, struct error *err)
+{
+    struct slice features = rest_call_header(call, REST_HEADER_QUERY_FEATURES);
+    struct sql_query *query;
+    struct sql_body body;
+
+    return body_read(call, &body, err) &&
+           sql_parse(body.text, NULL, call->arena, &query, fault, err) &&
+           sql_bind(query, body.parameters, call->arena, fault, err) &&
+           sql_resolve(query, call->arena, fault, err) &&
+           sql_gateway_plan(query, &items->space.definition->key, features, call->arena,
+                            &call->body, fault, err);
+}
+
+bool rest_items_plan(struct rest_call *call, struct error *err)
+{
+    CLEANUP(rest_items_close) struct rest_items items = {0};
+    struct sql_error fault = {0};
+
+    if (!rest_items_open(call, &items, err))
+        return false;
+    call->charge_cru = cost_metadata(COST_METADATA_READ);
+    if (!plan_answer(call, &items, &fault, err)) {
+        rest_query_fault(call, &fault);
+        return false;
+    }
+    call->status = 200;
+    return true;
+}

@@ -1,0 +1,46 @@
+/* Compile: a resolved syntax tree becomes expressions and a plan of query/, which runs it.
+ *
+ * Slot 0 of a row is the item: every alias that stands for the container reads it. An alias of a
+ * path in FROM without IN is replaced by that path, so that whoever looks for indexes sees c.a.b
+ * where the text says a.b. Group keys and aggregates have slots of their own.
+ *
+ * A subquery as the first source of the outermost FROM is evaluated item by item unless it spans
+ * items (DISTINCT, aggregates, GROUP BY). Of those that span them, two shapes are known:
+ *
+ *     SELECT COUNT(1) FROM (SELECT DISTINCT ... FROM c)    aggregates of what is distinct
+ *     SELECT ... FROM (SELECT ... FROM c GROUP BY ...) g   a condition and projection of groups
+ *
+ * and others are refused. */
+#pragma once
+
+#include "front/rest/sql/ast.h"
+#include "front/rest/sql/error.h"
+#include "query/plan.h"
+
+struct sql_compile_options {
+    /* The `computedProperties` of the container, a BSON array known to be good (computed.h);
+     * absent: there are none. c.name then means the query of that name, whatever the item holds. */
+    struct slice computed;
+    bool udf; /* there is a host for user-defined functions; otherwise they are refused by name */
+};
+
+/* Compiles a resolved and bound query; options NULL: the defaults. The plan and all of it are in
+ * the arena, which must not be reset while it is run; its fingerprint is 0. ERROR_NOT_SUPPORTED:
+ * user-defined functions without a host, subqueries in FROM of a shape not known. ERROR_TOO_DEEP,
+ * ERROR_TOO_LARGE: more than the engine takes. ERROR_BAD_REQUEST: what it refuses. */
+NODISCARD bool sql_compile(const struct sql_query *query, const struct sql_compile_options *options,
+                           struct arena *arena, struct query_plan *ret_plan,
+                           struct sql_error *ret_error, struct error *err);
+
+/* A query from its text to its plan. */
+struct sql_prepared {
+    struct sql_query *query;
+    struct query_plan plan;
+};
+
+/* Parses, binds, resolves and compiles. text and parameters (see sql_bind) must live as long as
+ * the arena. The plan has a fingerprint of text, parameters and computed properties. */
+NODISCARD bool sql_prepare(struct slice text, struct slice parameters,
+                           const struct sql_compile_options *options, struct arena *arena,
+                           struct sql_prepared *ret_prepared, struct sql_error *ret_error,
+                           struct error *err);

@@ -1,0 +1,36 @@
+/* The compiler from within: queries in compile.c, expressions in compile_expr.c. */
+#pragma once
+
+#include "front/rest/sql/compile.h"
+
+struct compiler {
+    struct query_build build;
+    const struct sql_report *report;
+    const struct sql_compile_options *options;
+    uint32_t slots; /* of the row, given out so far */
+
+    /* What each alias stands for, by the slot number of its source in the tree. */
+    const struct query_expression **aliases;
+    uint32_t alias_room;
+};
+
+/* One query of those around an expression. */
+struct level {
+    const struct level *outer; /* NULL: the outermost */
+    const struct sql_query *query;
+    bool selecting;    /* SELECT is being compiled: rows are groups, if there are any */
+    uint32_t key_slot; /* of the first group key; the others follow */
+    struct query_aggregate_call *aggregates;
+    size_t aggregate_count, aggregate_room;
+};
+
+/* Refuses a part of the text by name; the build has failed then. */
+const struct query_expression *compile_refuse(struct compiler *compiler, struct sql_span span,
+                                              const char *format, ...) PRINTF_LIKE(3, 4);
+
+const struct query_expression *compile_expr(struct compiler *compiler, struct level *level,
+                                            const struct sql_expr *expr);
+
+/* A query within another; the sources of that one come first. NULL where the build failed. */
+const struct query_subquery *compile_subquery(struct compiler *compiler, const struct level *outer,
+                                              const struct sql_query *query);

@@ -1,0 +1,460 @@
+/* A condition becomes a list of pins: each gives values to some components of the key, and the
+ * condition can hold only where one of the pins fits. AND joins every pin of one side with every
+ * pin of the other and drops pairs that contradict each other; OR puts the lists together. For NOT
+ * the same question is asked of "can it be false". A list that grows too long is given up: any key
+ * then. */
+#include "front/rest/sql/key_ranges.h"
+
+#include "document/bson.h"
+#include "document/order.h"
+#include "front/rest/sql/functions.h"
+#include "front/rest/sql/resolve.h"
+#include "partition/strategy.h"
+
+#include <stdlib.h>
+
+enum {
+    PINS_MAX = 1000,       /* beyond, a query asks everywhere */
+    PAIRS_MAX = 10 * 1000, /* that one AND may compare */
+};
+
+struct pin {
+    struct document_value values[PARTITION_PATHS_MAX];
+    bool known[PARTITION_PATHS_MAX];
+};
+
+/* No pins: it never holds. One pin that knows nothing: it may hold anywhere. A list has one holder,
+ * so it may grow where it is. */
+struct pins {
+    struct pin *items;
+    size_t count, capacity;
+};
+
+struct search {
+    const struct partition_definition *definition;
+    struct arena *arena;
+};
+
+static struct pins pins_of_expr(const struct search *search, const struct sql_expr *expr,
+                                bool truth);
+
+/* --- Lists of pins -----------------------------------------------------------------------------
+ */
+
+static struct pins pins_none(void)
+{
+    return (struct pins){NULL, 0, 0};
+}
+
+static struct pins pins_any(const struct search *search)
+{
+    return (struct pins){ARENA_NEW(search->arena, struct pin), 1, 1};
+}
+
+static bool pins_are_any(struct pins pins)
+{
+    if (pins.count != 1)
+        return false;
+    for (size_t i = 0; i < PARTITION_PATHS_MAX; i++)
+        if (pins.items[0].known[i])
+            return false;
+    return true;
+}
+
+/* Objects and arrays are no keys: items that have them there are found under undefined. */
+static struct pins pins_value(const struct search *search, size_t component,
+                              struct document_value value)
+{
+    struct pins pins = pins_any(search);
+
+    if (value.type == DOCUMENT_OBJECT || value.type == DOCUMENT_ARRAY)
+        value = document_undefined();
+    pins.items[0].values[component] = value;
+    pins.items[0].known[component] = true;
+    return pins;
+}
+
+static struct pins pins_or(const struct search *search, struct pins a, struct pins b)
+{
+    if (pins_are_any(a) || pins_are_any(b) || a.count + b.count > PINS_MAX)
+        return pins_any(search);
+    if (a.count + b.count > a.capacity) {
+        size_t capacity = MAX(a.capacity * 2, a.count + b.count);
+        struct pin *items = ARENA_ARRAY(search->arena, struct pin, capacity);
+
+        if (a.count)
+            memcpy(items, a.items, a.count * sizeof *items);
+        a.items = items;
+        a.capacity = capacity;
+    }
+    if (b.count)
+        memcpy(a.items + a.count, b.items, b.count * sizeof *b.items);
+    a.count += b.count;
+    return a;
+}
+
+static bool pin_join(const struct pin *a, const struct pin *b, struct pin *ret_pin)
+{
+    *ret_pin = *a;
+    for (size_t i = 0; i < PARTITION_PATHS_MAX; i++) {
+        if (!b->known[i])
+            continue;
+        if (a->known[i] && document_compare(DOCUMENT_ORDER_SQL, &a->values[i], &b->values[i]) != 0)
+            return false;
+        ret_pin->values[i] = b->values[i];
+        ret_pin->known[i] = true;
+    }
+    return true;
+}
+
+/* Where there would be too many, either list alone is right as well, only wider. */
+static struct pins pins_and(const struct search *search, struct pins a, struct pins b)
+{
+    struct pins both = {.capacity = MIN(a.count * b.count, (size_t)PINS_MAX)};
+    struct pin joined;
+
+    if (pins_are_any(a))
+        return b;
+    if (pins_are_any(b))
+        return a;
+    if (a.count * b.count > PAIRS_MAX)
+        return a.count < b.count ? a : b;
+    both.items = ARENA_ARRAY(search->arena, struct pin, both.capacity + 1);
+    for (size_t i = 0; i < a.count; i++) {
+        for (size_t j = 0; j < b.count; j++) {
+            if (!pin_join(&a.items[i], &b.items[j], &joined))
+                continue;
+            if (both.count == both.capacity)
+                return a.count < b.count ? a : b;
+            both.items[both.count++] = joined;
+        }
+    }
+    return both;
+}
+
+/* --- Operands ----------------------------------------------------------------------------------
+ */
+
+/* The component of the key that the expression names. */
+static bool component_of(const struct search *search, const struct sql_expr *expr,
+                         size_t *ret_component)
+{
+    struct document_path path;
+
+    if (expr->kind != SQL_EXPR_MEMBER || !sql_path(expr, search->arena, &path))
+        return false;
+    for (size_t i = 0; i < search->definition->path_count; i++) {
+        const struct document_path *key = &search->definition->paths[i];
+        bool equal = path.count == key->count;
+
+        for (size_t at = 0; equal && at < path.count; at++)
+            equal = path.segments[at].kind == DOCUMENT_SEGMENT_PROPERTY &&
+                    slice_equal(path.segments[at].name, key->segments[at].name);
+        if (equal) {
+            *ret_component = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct document_value negated(const struct document_value *value)
+{
+    double number = 0;
+
+    document_to_double(value, &number);
+    return document_double(-number);
+}
+
+/* The value of an expression that has the same one for every item. Of objects and arrays in the
+ * text only the type is told. */
+static bool constant_of(const struct sql_expr *expr, struct document_value *ret_value)
+{
+    switch (expr->kind) {
+    case SQL_EXPR_LITERAL:
+        *ret_value = expr->literal;
+        return true;
+    case SQL_EXPR_PARAMETER:
+        if (expr->parameter.value)
+            *ret_value = *expr->parameter.value;
+        return expr->parameter.value != NULL;
+    case SQL_EXPR_ARRAY:
+        *ret_value = document_value_of_type(DOCUMENT_ARRAY);
+        return true;
+    case SQL_EXPR_OBJECT:
+        *ret_value = document_value_of_type(DOCUMENT_OBJECT);
+        return true;
+    case SQL_EXPR_UNARY:
+        if (expr->unary.op > SQL_UNARY_MINUS || !constant_of(expr->unary.operand, ret_value) ||
+            !document_is_number(ret_value))
+            return false;
+        if (expr->unary.op == SQL_UNARY_MINUS)
+            *ret_value = negated(ret_value);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_call(const struct sql_expr *expr, enum sql_function_id id)
+{
+    return expr->kind == SQL_EXPR_CALL && expr->call.function && expr->call.function->id == id;
+}
+
+/* --- Conditions --------------------------------------------------------------------------------
+ */
+
+/* ABS(component) = value: two keys, one, or none. */
+static struct pins pins_absolute(const struct search *search, size_t component,
+                                 const struct document_value *value)
+{
+    double number;
+
+    if (!document_to_double(value, &number) || number < 0)
+        return pins_none();
+    if (number == 0)
+        return pins_value(search, component, document_double(0));
+    return pins_or(search, pins_value(search, component, document_double(-number)),
+                   pins_value(search, component, document_double(number)));
+}
+
+/* Nothing equals undefined. */
+static struct pins pins_equal_constant(const struct search *search, const struct sql_expr *side,
+                                       const struct document_value *value)
+{
+    size_t component;
+
+    if (component_of(search, side, &component))
+        return value->type == DOCUMENT_UNDEFINED ? pins_none()
+                                                 : pins_value(search, component, *value);
+    if (is_call(side, SQL_FUNCTION_ABS) &&
+        component_of(search, side->call.arguments.items[0], &component))
+        return pins_absolute(search, component, value);
+    return pins_any(search);
+}
+
+static struct pins pins_equal(const struct search *search, const struct sql_expr *left,
+                              const struct sql_expr *right)
+{
+    struct document_value value;
+
+    if (constant_of(right, &value))
+        return pins_equal_constant(search, left, &value);
+    if (constant_of(left, &value))
+        return pins_equal_constant(search, right, &value);
+    return pins_any(search);
+}
+
+static struct pins pins_in(const struct search *search, const struct sql_expr *operand,
+                           const struct sql_exprs *items)
+{
+    struct pins pins = pins_none();
+
+    if (items->count > PINS_MAX)
+        return pins_any(search);
+    for (uint32_t i = 0; i < items->count; i++)
+        pins = pins_or(search, pins, pins_equal(search, operand, items->items[i]));
+    return pins;
+}
+
+/* A parameter's array. */
+static struct pins pins_in_array(const struct search *search, size_t component, struct slice array)
+{
+    struct pins pins = pins_none();
+    struct document_iter iter;
+
+    if (document_count(array) > PINS_MAX)
+        return pins_any(search);
+    document_iter_init(&iter, array);
+    while (document_iter_next(&iter))
+        pins = pins_or(search, pins, pins_value(search, component, iter.value));
+    return pins;
+}
+
+/* ARRAY_CONTAINS(values, component); partial matches are of objects and do not count here. */
+static struct pins pins_contains(const struct search *search, const struct sql_exprs *arguments)
+{
+    const struct sql_expr *array = arguments->items[0];
+    size_t component;
+
+    if (arguments->count != 2 || !component_of(search, arguments->items[1], &component))
+        return pins_any(search);
+    if (array->kind == SQL_EXPR_ARRAY)
+        return pins_in(search, arguments->items[1], &array->items);
+    if (array->kind == SQL_EXPR_PARAMETER && array->parameter.value &&
+        array->parameter.value->type == DOCUMENT_ARRAY)
+        return pins_in_array(search, component, array->parameter.value->document);
+    return pins_any(search);
+}
+
+/* The only text a pattern matches; false when there are many, or it is no pattern. */
+static bool pattern_text(const struct sql_expr *like, struct arena *arena, struct slice *ret_text)
+{
+    struct document_value pattern, escape;
+    struct slice mark = SLICE_NONE;
+    uint8_t *text;
+    size_t length = 0;
+
+    if (!constant_of(like->like.pattern, &pattern) || pattern.type != DOCUMENT_STRING)
+        return false;
+    if (like->like.escape) {
+        if (!constant_of(like->like.escape, &escape) || !escape.text.len)
+            return false;
+        mark = escape.text;
+    }
+    text = arena_alloc(arena, pattern.text.len + 1);
+    for (struct slice rest = pattern.text; rest.len;) {
+        if (mark.len && slice_starts_with(rest, mark)) {
+            rest = slice_skip(rest, mark.len);
+            if (!rest.len)
+                return false;
+        } else if (memchr("%_[]^", rest.data[0], 5)) { /* a wildcard, or part of one */
+            return false;
+        }
+        text[length++] = rest.data[0];
+        rest = slice_skip(rest, 1);
+    }
+    *ret_text = slice_of(text, length);
+    return true;
+}
+
+static struct pins pins_like(const struct search *search, const struct sql_expr *like)
+{
+    struct slice text;
+    size_t component;
+
+    if (!component_of(search, like->like.operand, &component) ||
+        !pattern_text(like, search->arena, &text))
+        return pins_any(search);
+    return pins_value(search, component, document_string(text));
+}
+
+static struct pins pins_call(const struct search *search, const struct sql_expr *call)
+{
+    size_t component;
+
+    if (is_call(call, SQL_FUNCTION_ARRAY_CONTAINS))
+        return pins_contains(search, &call->call.arguments);
+    if (!call->call.arguments.count ||
+        !component_of(search, call->call.arguments.items[0], &component))
+        return pins_any(search);
+    if (is_call(call, SQL_FUNCTION_IS_NULL))
+        return pins_value(search, component, document_null());
+    if (is_call(call, SQL_FUNCTION_IS_BOOL))
+        return pins_or(search, pins_value(search, component, document_bool(false)),
+                       pins_value(search, component, document_bool(true)));
+    return pins_any(search);
+}
+
+/* all: every item must be as asked; otherwise one of them. */
+static struct pins pins_chain(const struct search *search, const struct sql_exprs *items,
+                              bool truth, bool all)
+{
+    struct pins pins = all ? pins_any(search) : pins_none();
+
+    for (uint32_t i = 0; i < items->count; i++) {
+        struct pins item = pins_of_expr(search, items->items[i], truth);
+
+        pins = all ? pins_and(search, pins, item) : pins_or(search, pins, item);
+    }
+    return pins;
+}
+
+/* Where the expression can be true, or, with truth false, false. Undefined is neither. */
+static struct pins pins_of_expr(const struct search *search, const struct sql_expr *expr,
+                                bool truth)
+{
+    struct document_value value;
+    size_t component;
+
+    if (constant_of(expr, &value))
+        return value.type == DOCUMENT_BOOL && value.boolean == truth ? pins_any(search)
+                                                                     : pins_none();
+    if (component_of(search, expr, &component))
+        return pins_value(search, component, document_bool(truth));
+    switch (expr->kind) {
+    case SQL_EXPR_AND:
+        return pins_chain(search, &expr->items, truth, truth);
+    case SQL_EXPR_OR:
+        return pins_chain(search, &expr->items, truth, !truth);
+    case SQL_EXPR_UNARY:
+        return expr->unary.op == SQL_UNARY_NOT ? pins_of_expr(search, expr->unary.operand, !truth)
+                                               : pins_none();
+    case SQL_EXPR_BINARY:
+        if (expr->binary.op == (truth ? SQL_BINARY_EQUAL : SQL_BINARY_NOT_EQUAL))
+            return pins_equal(search, expr->binary.left, expr->binary.right);
+        return pins_any(search);
+    case SQL_EXPR_IN:
+        return expr->in.negated != truth ? pins_in(search, expr->in.operand, &expr->in.items)
+                                         : pins_any(search);
+    case SQL_EXPR_LIKE:
+        return expr->like.negated != truth ? pins_like(search, expr) : pins_any(search);
+    case SQL_EXPR_CALL:
+        return truth ? pins_call(search, expr) : pins_any(search);
+    default:
+        return pins_any(search);
+    }
+}
+
+/* --- Ranges ------------------------------------------------------------------------------------
+ */
+
+static struct sql_key_range range_of_pin(const struct partition_definition *definition,
+                                         const struct pin *pin, struct arena *arena)
+{
+    struct partition_range range;
+    struct partition_key key;
+    size_t known = 0;
+
+    while (known < definition->path_count && pin->known[known])
+        known++;
+    key = partition_key_of(definition, pin->values, known);
+    range = partition_route_range(definition, &key, arena);
+    if (known == definition->path_count)
+        return (struct sql_key_range){range.min, range.min, true};
+    return (struct sql_key_range){range.min, range.max, false};
+}
+
+/* The wider of two that begin alike comes first. */
+static int range_compare(const void *a, const void *b)
+{
+    const struct sql_key_range *x = a, *y = b;
+    int order = slice_compare(x->min, y->min);
+
+    return order ? order : slice_compare(y->max, x->max);
+}
+
+/* One range holds another or has nothing to do with it: their keys are prefixes. */
+static bool range_holds(const struct sql_key_range *range, const struct sql_key_range *other)
+{
+    return range->point ? other->point && slice_equal(range->min, other->min)
+                        : slice_compare(other->min, range->max) < 0;
+}
+
+static size_t ranges_settle(struct sql_key_range *ranges, size_t count)
+{
+    size_t kept = 0;
+
+    qsort(ranges, count, sizeof *ranges, range_compare);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || !range_holds(&ranges[kept - 1], &ranges[i]))
+            ranges[kept++] = ranges[i];
+    return kept;
+}
+
+void sql_key_ranges(const struct sql_query *query, const struct partition_definition *definition,
+                    struct arena *arena, const struct sql_key_range **ret_ranges, size_t *ret_count)
+{
+    CLEANUP(arena_free) struct arena *scratch = arena_new();
+    struct search search = {definition, scratch};
+    struct pins pins = pins_none();
+    struct sql_key_range *ranges;
+
+    if (query->source_count)
+        pins = query->where ? pins_of_expr(&search, query->where, true) : pins_any(&search);
+    ranges = ARENA_ARRAY(arena, struct sql_key_range, pins.count + 1);
+    for (size_t i = 0; i < pins.count; i++)
+        ranges[i] = range_of_pin(definition, &pins.items[i], arena);
+    *ret_ranges = ranges;
+    *ret_count = ranges_settle(ranges, pins.count);
+}

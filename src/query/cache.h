@@ -1,0 +1,21 @@
+/* Cache: unfinished results of queries that had to compute more than one page could hold. The next
+ * page takes its result out; if it is not there any more it is computed anew, with the same
+ * answer. Bounded in bytes; the oldest goes first. For any number of threads. */
+#pragma once
+
+#include "query/spool.h"
+
+struct query_cache; /* opaque, owned */
+
+struct query_cache *query_cache_new(size_t bytes_max);
+void query_cache_free(struct query_cache *cache); /* NULL is fine */
+CLEANUP_FN(struct query_cache *, query_cache_free)
+
+/* Takes the spool over, and gives the number under which it can be asked for: random, never 0. 0:
+ * it is too large, and gone. */
+uint64_t query_cache_put(struct query_cache *cache, uint64_t fingerprint,
+                         struct query_spool *spool);
+
+/* The spool, now the caller's; NULL: it is not there, or another query's. */
+struct query_spool *query_cache_take(struct query_cache *cache, uint64_t fingerprint,
+                                     uint64_t number);

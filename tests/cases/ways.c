@@ -1,0 +1,325 @@
+#include "cases/ways.h"
+
+#include "base/memory.h"
+#include "document/json.h"
+#include "query/value.h"
+#include "support/space.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PAGE_ROWS = 3, PAGES_MAX = 10000, PARTITIONS = 16 };
+
+static const int64_t WALL_MS = 1700000000000; /* in 2023 */
+
+/* A container for each way, holding the documents of one world. */
+struct ways {
+    struct test_space spaces[WAY_COUNT];
+    const struct script_world *worlds[WAY_COUNT]; /* NULL: the space is not open */
+};
+
+struct collection {
+    struct arena *arena;
+    struct sql_rows rows;
+    size_t room;
+};
+
+const char *way_name(enum way way)
+{
+    static const char *const names[] = {
+        [WAY_SUBQUERY] = "a subquery",        [WAY_DOCUMENTS] = "documents at hand",
+        [WAY_INDEXED] = "a container",        [WAY_SCANNED] = "a container without index",
+        [WAY_PARTITIONS] = "many partitions",
+    };
+
+    return names[way];
+}
+
+/* Only single properties can be ordered by without the composite index that a policy brings. */
+bool ways_apply(enum way way, const struct script_case *test)
+{
+    if (way == WAY_SUBQUERY || way == WAY_DOCUMENTS)
+        return !test->containers_only;
+    if (way == WAY_SCANNED && test->containers_only)
+        return false;
+    return !test->documents_only && (way != WAY_SCANNED || !test->world->policy.len);
+}
+
+/* --- Values ------------------------------------------------------------------------------------
+ */
+
+struct document_value ways_json(struct slice text, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf buf;
+    struct document_value value;
+    struct slice copy;
+    struct error err;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    if (!document_json_read_value(text, NULL, &buf, &value, &err)) {
+        fprintf(stderr, "%.*s: %s\n", SLICE_ARG(text), err.message);
+        exit(2);
+    }
+    copy = arena_copy(arena, buf_slice(&buf));
+    if (!document_find(copy, SLICE(""), &value))
+        abort();
+    return value;
+}
+
+static bool is_system(struct slice key)
+{
+    return slice_equal(key, SLICE("_rid")) || slice_equal(key, SLICE("_self")) ||
+           slice_equal(key, SLICE("_etag")) || slice_equal(key, SLICE("_attachments")) ||
+           slice_equal(key, SLICE("_ts"));
+}
+
+/* Items have more properties than the documents they were made of. */
+static void append_bare(struct buf *buf, struct slice key, const struct document_value *value)
+{
+    struct document_iter iter;
+    size_t begin;
+
+    if (value->type != DOCUMENT_OBJECT && value->type != DOCUMENT_ARRAY) {
+        document_append(buf, key, value);
+        return;
+    }
+    begin = value->type == DOCUMENT_OBJECT ? document_append_object_begin(buf, key)
+                                           : document_append_array_begin(buf, key);
+    document_iter_init(&iter, value->document);
+    while (document_iter_next(&iter))
+        if (!is_system(iter.key))
+            append_bare(buf, iter.key, &iter.value);
+    document_end(buf, begin);
+}
+
+static struct document_value value_bare(const struct document_value *value, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf buf;
+    struct document_value bare;
+    size_t begin;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    begin = document_begin(&buf);
+    append_bare(&buf, SLICE("v"), value);
+    document_end(&buf, begin);
+    if (!document_find(arena_copy(arena, buf_slice(&buf)), SLICE("v"), &bare))
+        abort();
+    return bare;
+}
+
+static bool row_keep(void *self, const struct document_value *value, struct error *err UNUSED)
+{
+    struct collection *collection = self;
+    struct sql_rows *rows = &collection->rows;
+
+    if (rows->count == collection->room) {
+        struct document_value *grown;
+
+        collection->room = collection->room ? collection->room * 2 : 64;
+        grown = ARENA_ARRAY(collection->arena, struct document_value, collection->room);
+        if (rows->count)
+            memcpy(grown, rows->values, rows->count * sizeof *grown);
+        rows->values = grown;
+    }
+    rows->values[rows->count++] = value_bare(value, collection->arena);
+    return true;
+}
+
+static struct slice *documents_of(const struct script_world *world, struct arena *arena)
+{
+    struct slice *documents = ARENA_ARRAY(arena, struct slice, world->document_count + 1);
+
+    for (size_t i = 0; i < world->document_count; i++)
+        documents[i] = ways_json(world->documents[i], arena).document;
+    return documents;
+}
+
+/* --- Over documents ----------------------------------------------------------------------------
+ */
+
+/* The plan as a subquery: a source before its own walks the documents into slot 0. */
+static struct query_subquery subquery_over(const struct query_plan *plan,
+                                           const struct script_world *world,
+                                           struct query_build *build)
+{
+    CLEANUP(buf_done) struct buf buf;
+    struct slice *documents = documents_of(world, build->arena);
+    struct query_subquery query = plan->query;
+    struct query_source *sources;
+    size_t begin;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    if (plan->constant)
+        return query;
+    begin = document_begin(&buf);
+    for (size_t i = 0; i < world->document_count; i++) {
+        char key[DOCUMENT_INDEX_SIZE];
+        struct document_value document = document_object(documents[i]);
+
+        document_append(&buf, document_index_key((uint32_t)i, key), &document);
+    }
+    document_end(&buf, begin);
+    sources = ARENA_ARRAY(build->arena, struct query_source, query.source_count + 1);
+    sources[0] = (struct query_source){
+        .kind = QUERY_SOURCE_EACH,
+        .expression = query_constant(build, document_array(buf_slice(&buf))),
+    };
+    if (query.source_count)
+        memcpy(sources + 1, query.sources, query.source_count * sizeof *sources);
+    query.sources = sources;
+    query.source_count++;
+    return query;
+}
+
+static bool run_subquery(const struct script_case *test, const struct query_plan *plan,
+                         struct collection *collection, struct error *err)
+{
+    CLEANUP(query_context_done) struct query_context context;
+    struct query_build build = {.arena = collection->arena};
+    struct query_subquery query = subquery_over(plan, test->world, &build);
+    struct query_slot slots[QUERY_SLOTS_MAX];
+    struct query_rows *rows;
+    struct document_value value;
+    bool more = true;
+
+    query_context_init(&context, collection->arena, NULL, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(slots); i++)
+        slots[i] = (struct query_slot){.value = document_undefined()};
+    context.slots = slots;
+    context.slot_count = plan->slot_count;
+    rows = query_subquery_open(&query, &context, err);
+    if (!rows)
+        return false;
+    while (more) {
+        if (!query_rows_next(rows, &context, &more, &value, err))
+            return false;
+        if (more && !row_keep(collection, &value, err))
+            return false;
+    }
+    return true;
+}
+
+/* --- Over containers ---------------------------------------------------------------------------
+ */
+
+static void space_fill(struct test_space *space, const struct script_world *world)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct slice *documents = documents_of(world, arena);
+    struct transaction_options options = {0};
+    struct transaction_result result;
+    struct document_value id;
+    struct error err;
+
+    for (size_t i = 0; i < world->document_count; i++) {
+        struct partition_key key = partition_key_extract(&space->definition.key, documents[i]);
+
+        if (!document_find(documents[i], SLICE("id"), &id) ||
+            !items_write(&space->space, &key, &id, TRANSACTION_CREATE, documents[i], &options,
+                         arena, &result, NULL, &err)) {
+            fprintf(stderr, "%.*s: cannot be stored\n", SLICE_ARG(world->documents[i]));
+            exit(2);
+        }
+    }
+}
+
+static struct test_space *space_of(struct ways *ways, enum way way,
+                                   const struct script_world *world)
+{
+    struct test_space *space = &ways->spaces[way];
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct test_space_options options = {.partitions = way == WAY_PARTITIONS ? PARTITIONS : 1};
+    struct engine *engine;
+    struct error err;
+
+    if (ways->worlds[way] == world)
+        return space;
+    if (ways->worlds[way])
+        test_space_done(space);
+    if (way == WAY_SCANNED)
+        options.policy = "{\"indexingMode\":\"none\"}";
+    else if (world->policy.len)
+        options.policy = arena_text(arena, world->policy);
+    if (!engine_open(SLICE("memory:"), &(struct engine_options){0}, &engine, &err)) {
+        fprintf(stderr, "%s\n", err.message);
+        exit(2);
+    }
+    test_space_init(space, engine, &options);
+    space->wall_ms = WALL_MS;
+    space_fill(space, world);
+    ways->worlds[way] = world;
+    return space;
+}
+
+struct ways *ways_new(void)
+{
+    return MEMORY_NEW(struct ways);
+}
+
+void ways_free(struct ways *ways)
+{
+    if (!ways)
+        return;
+    for (enum way way = 0; way < WAY_COUNT; way++)
+        if (ways->worlds[way])
+            test_space_done(&ways->spaces[way]);
+    memory_free(ways);
+}
+
+/* --- Page by page ------------------------------------------------------------------------------
+ */
+
+static bool run_pages(struct ways *ways, enum way way, const struct script_case *test,
+                      const struct query_plan *plan, struct collection *collection,
+                      struct error *err)
+{
+    struct arena *arena = collection->arena;
+    struct slice *documents = documents_of(test->world, arena);
+    struct query_request request = {.container = rid_of_container(1, 2),
+                                    .limits = {.rows_max = PAGE_ROWS},
+                                    .arena = arena,
+                                    .row = row_keep,
+                                    .self = collection};
+    struct query_page page;
+
+    if (way != WAY_DOCUMENTS)
+        request.space = &space_of(ways, way, test->world)->space;
+    for (int i = 0; i < PAGES_MAX; i++) {
+        size_t before = collection->rows.count;
+        bool done = way == WAY_DOCUMENTS
+                        ? query_run_documents(plan, documents, test->world->document_count,
+                                              &request, &page, err)
+                        : query_run(plan, &request, &page, err);
+
+        if (!done)
+            return false;
+        if (collection->rows.count - before > PAGE_ROWS)
+            return error_set(err, ERROR_BAD_REQUEST, "a page of %zu rows",
+                             collection->rows.count - before);
+        if (!page.continuation.len)
+            return true;
+        request.continuation = page.continuation;
+    }
+    return error_set(err, ERROR_BAD_REQUEST, "more than %d pages", PAGES_MAX);
+}
+
+bool ways_run(struct ways *ways, enum way way, const struct script_case *test, struct arena *arena,
+              struct sql_rows *ret_rows, struct sql_error *ret_error, struct error *err)
+{
+    struct collection collection = {.arena = arena};
+    struct sql_compile_options options = {0};
+    struct slice parameters = SLICE_NONE;
+    struct sql_prepared prepared;
+
+    if (test->parameters.len)
+        parameters = ways_json(test->parameters, arena).document;
+    if (test->world->computed.len)
+        options.computed = ways_json(test->world->computed, arena).document;
+    if (!sql_prepare(test->query, parameters, &options, arena, &prepared, ret_error, err))
+        return false;
+    if (way == WAY_SUBQUERY ? !run_subquery(test, &prepared.plan, &collection, err)
+                            : !run_pages(ways, way, test, &prepared.plan, &collection, err))
+        return false;
+    *ret_rows = collection.rows;
+    return true;
+}

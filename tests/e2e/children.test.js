@@ -1,0 +1,132 @@
+// Users, permissions, client encryption keys, scripts and conflicts, through the unmodified client.
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { CosmosClient } from '@azure/cosmos';
+import { Server, emulatorKey } from './server.js';
+import { signed } from './rest.js';
+
+async function shop(t) {
+  const server = await Server.start(t, ['--dev']);
+  const client = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => client.dispose());
+  const { database } = await client.databases.create({ id: 'shop' });
+  const { container } = await database.containers.create({ id: 'orders', partitionKey: '/tenant' });
+  return { server, client, database, container };
+}
+
+test('a user is created, read, renamed, upserted, listed and deleted', async (t) => {
+  const { database } = await shop(t);
+  const created = await database.users.create({ id: 'ann' });
+  assert.equal(created.statusCode, 201);
+  assert.equal(created.resource._permissions, 'permissions/');
+  assert.match(created.resource._self, /^dbs\/[^/]+\/users\/[^/]+\/$/);
+  assert.equal((await database.user('ann').read()).resource._rid, created.resource._rid);
+  const renamed = await database.user('ann').replace({ id: 'anna' });
+  assert.equal(renamed.resource._rid, created.resource._rid);
+  await assert.rejects(database.user('ann').read(), { code: 404 });
+  assert.equal((await database.users.upsert({ id: 'anna' })).statusCode, 200);
+  assert.equal((await database.users.upsert({ id: 'bob' })).statusCode, 201);
+  const { resources } = await database.users.readAll().fetchAll();
+  assert.deepEqual(resources.map((user) => user.id), ['anna', 'bob']);
+  assert.equal((await database.user('bob').delete()).statusCode, 204);
+  await assert.rejects(database.users.create({ id: 'anna' }), { code: 409 });
+});
+
+test('a list goes on page by page and skips nothing', async (t) => {
+  const { server, database } = await shop(t);
+  for (let i = 0; i < 7; i++) await database.users.create({ id: `u${i}` });
+  const seen = [];
+  let continuation;
+  do {
+    const page = await signed(server, 'GET', '/dbs/shop/users', {
+      headers: { 'x-ms-max-item-count': '3', ...(continuation ? { 'x-ms-continuation': continuation } : {}) },
+    });
+    assert.equal(page.status, 200);
+    assert.equal(page.json._count, page.json.Users.length);
+    seen.push(...page.json.Users.map((user) => user.id));
+    continuation = page.headers['x-ms-continuation'];
+  } while (continuation);
+  assert.deepEqual(seen, ['u0', 'u1', 'u2', 'u3', 'u4', 'u5', 'u6']);
+  const broken = await signed(server, 'GET', '/dbs/shop/users', { headers: { 'x-ms-continuation': 'what' } });
+  assert.equal(broken.status, 400);
+  const size = await signed(server, 'GET', '/dbs/shop/users', { headers: { 'x-ms-max-item-count': '0' } });
+  assert.equal(size.status, 400);
+});
+
+test('scripts are stored as they are, listed, and refused by name when they should run', async (t) => {
+  const { container } = await shop(t);
+  const body = 'function () { getContext().getResponse().setBody("hello"); }';
+  const { resource: procedure } = await container.scripts.storedProcedures.create({ id: 'p', body });
+  assert.equal(procedure.body, body);
+  assert.match(procedure._self, /^dbs\/[^/]+\/colls\/[^/]+\/sprocs\/[^/]+\/$/);
+  await assert.rejects(container.scripts.storedProcedure('p').execute('x', []), { code: 501 });
+  await container.scripts.triggers.create({ id: 't', body, triggerType: 'Pre', triggerOperation: 'all' });
+  assert.equal((await container.scripts.trigger('t').read()).resource.triggerOperation, 'all');
+  await assert.rejects(
+    container.items.create({ id: 'a', tenant: 'x' }, { preTriggerInclude: ['t'] }),
+    { code: 501 },
+  );
+  await container.scripts.userDefinedFunctions.create({ id: 'f', body: 'not a function' });
+  const replaced = await container.scripts.userDefinedFunction('f').replace({ id: 'f', body: 'x => x' });
+  assert.equal(replaced.resource.body, 'x => x');
+  assert.equal((await container.scripts.storedProcedures.readAll().fetchAll()).resources.length, 1);
+  assert.equal((await container.scripts.triggers.readAll().fetchAll()).resources.length, 1);
+  assert.equal((await container.scripts.userDefinedFunctions.readAll().fetchAll()).resources.length, 1);
+  await container.scripts.storedProcedure('p').delete();
+  await assert.rejects(container.scripts.storedProcedure('p').read(), { code: 404 });
+});
+
+test('everything is found by _rid as well as by name', async (t) => {
+  const { server, database, container } = await shop(t);
+  const { resource: user } = await database.users.create({ id: 'ann' });
+  const { resource: udf } = await container.scripts.userDefinedFunctions.create({ id: 'f', body: 'x' });
+  for (const resource of [user, udf]) {
+    const path = '/' + resource._self.replace(/\/$/, '');
+    const sign = { type: path.split('/').at(-2), link: resource._rid.toLowerCase() };
+    const read = await signed(server, 'GET', path, { sign });
+    assert.equal(read.status, 200, read.text);
+    assert.equal(read.json._rid, resource._rid);
+  }
+});
+
+test('an etag that has moved on is refused, and one that is known is not sent again', async (t) => {
+  const { server, database } = await shop(t);
+  const { resource } = await database.users.create({ id: 'ann' });
+  const known = await signed(server, 'GET', '/dbs/shop/users/ann', { headers: { 'if-none-match': resource._etag } });
+  assert.equal(known.status, 304);
+  await database.user('ann').replace({ id: 'ann' });
+  const stale = await signed(server, 'PUT', '/dbs/shop/users/ann', {
+    headers: { 'if-match': resource._etag }, body: { id: 'ann' },
+  });
+  assert.equal(stale.status, 412);
+});
+
+test('a client encryption key is kept word for word', async (t) => {
+  const { server } = await shop(t);
+  const key = {
+    id: 'k', encryptionAlgorithm: 'AEAD_AES_256_CBC_HMAC_SHA256', wrappedDataEncryptionKey: 'AAEC',
+    keyWrapMetadata: { type: 'AzureKeyVault', name: 'n', value: 'https://vault', algorithm: 'RSA_OAEP' },
+  };
+  const created = await signed(server, 'POST', '/dbs/shop/clientencryptionkeys', { body: key });
+  assert.equal(created.status, 201, created.text);
+  assert.deepEqual(created.json.keyWrapMetadata, key.keyWrapMetadata);
+  const list = await signed(server, 'GET', '/dbs/shop/clientencryptionkeys');
+  assert.equal(list.json.ClientEncryptionKeys[0].wrappedDataEncryptionKey, 'AAEC');
+  const bad = await signed(server, 'POST', '/dbs/shop/clientencryptionkeys', { body: { id: 'x' } });
+  assert.equal(bad.status, 400);
+});
+
+test('conflicts are an empty feed', async (t) => {
+  const { server, container } = await shop(t);
+  const list = await signed(server, 'GET', '/dbs/shop/colls/orders/conflicts');
+  assert.deepEqual(list.json.Conflicts, []);
+  assert.equal((await signed(server, 'GET', '/dbs/shop/colls/orders/conflicts/x')).status, 404);
+  assert.equal((await signed(server, 'DELETE', '/dbs/shop/colls/orders/conflicts/x')).status, 404);
+  const query = await signed(server, 'POST', '/dbs/shop/colls/orders/conflicts', {
+    headers: { 'content-type': 'application/query+json', 'x-ms-documentdb-isquery': 'true' },
+    body: { query: 'SELECT * FROM c' },
+  });
+  assert.equal(query.status, 200);
+  assert.deepEqual(query.json.Conflicts, []);
+  assert.deepEqual((await container.conflicts.readAll().fetchAll()).resources, []);
+});

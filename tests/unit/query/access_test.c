@@ -1,0 +1,271 @@
+#include "support/queries.h"
+
+static const struct query_expression *exists_tag(struct queries *f, const char *tag)
+{
+    struct query_source source = {QUERY_SOURCE_EACH, queries_path(f, "tags"), NULL, 3};
+    struct query_subquery inner = {.sources = &source,
+                                   .source_count = 1,
+                                   .filter = query_compare(&f->build, QUERY_EQUAL,
+                                                           query_variable(&f->build, 3),
+                                                           queries_value(f, tag)),
+                                   .select = queries_value(f, "1"),
+                                   .limit = UINT64_MAX};
+
+    return query_subquery(&f->build, QUERY_EXISTS, query_subquery_new(&f->build, &inner));
+}
+
+static void filters_give_the_same_rows_with_and_without_an_index(void **state)
+{
+    struct queries *f = *state;
+    const struct query_expression *filters[] = {
+        queries_compare(f, "a", QUERY_EQUAL, "3"),
+        queries_compare(f, "b", QUERY_GREATER, "31"),
+        queries_compare(f, "b", QUERY_LESS_EQUAL, "8"),
+        queries_compare(f, "a", QUERY_NOT_EQUAL, "3"),
+        queries_compare(f, "c", QUERY_GREATER_EQUAL, "\"t1\""),
+        query_between(&f->build, queries_path(f, "b"), queries_value(f, "10"),
+                      queries_value(f, "20")),
+        query_in(&f->build, queries_path(f, "a"),
+                 (const struct query_expression *[]){queries_value(f, "1"), queries_value(f, "4"),
+                                                     queries_value(f, "\"x\"")},
+                 3),
+        query_and(&f->build, queries_compare(f, "a", QUERY_EQUAL, "2"),
+                  queries_compare(f, "c", QUERY_EQUAL, "\"t1\"")),
+        query_or(&f->build, queries_compare(f, "a", QUERY_EQUAL, "2"),
+                 queries_compare(f, "a", QUERY_EQUAL, "0")),
+        query_or(&f->build, queries_compare(f, "a", QUERY_EQUAL, "2"),
+                 queries_compare(f, "b", QUERY_EQUAL, "0")),
+        query_call(
+            &f->build, query_function_find(SLICE("ARRAY_CONTAINS")),
+            (const struct query_expression *[]){queries_path(f, "tags"), queries_value(f, "2")}, 2),
+        query_call(
+            &f->build, query_function_find(SLICE("STARTSWITH")),
+            (const struct query_expression *[]){queries_path(f, "id"), queries_value(f, "\"i01\"")},
+            2),
+        query_like(&f->build, queries_path(f, "id"), queries_value(f, "\"i_2%\""), NULL),
+        query_like(&f->build, queries_path(f, "id"), queries_value(f, "\"i0%5\""), NULL),
+        queries_compare(f, "pk", QUERY_EQUAL, "\"p3\""),
+        query_and(&f->build, queries_compare(f, "pk", QUERY_EQUAL, "\"p3\""),
+                  queries_compare(f, "a", QUERY_GREATER, "1")),
+        query_and(&f->build, queries_compare(f, "pk", QUERY_EQUAL, "\"p3\""),
+                  queries_compare(f, "id", QUERY_EQUAL, "\"i003\"")),
+        query_in(&f->build, queries_path(f, "pk"),
+                 (const struct query_expression *[]){queries_value(f, "\"p1\""),
+                                                     queries_value(f, "\"p6\""),
+                                                     queries_value(f, "\"none\"")},
+                 3),
+        queries_compare(f, "missing", QUERY_EQUAL, "1"),
+        query_call(&f->build, query_function_find(SLICE("ARRAY_CONTAINS")),
+                   (const struct query_expression *[]){queries_value(f, "[\"p1\",\"p5\"]"),
+                                                       queries_path(f, "pk")},
+                   2),
+        query_call(&f->build, query_function_find(SLICE("IS_BOOL")),
+                   (const struct query_expression *[]){queries_path(f, "pk")}, 1),
+        exists_tag(f, "2"),
+        query_and(&f->build, exists_tag(f, "2"), exists_tag(f, "3")),
+        queries_value(f, "false"),
+    };
+
+    queries_add_numbered(f, 60);
+    for (size_t i = 0; i < ARRAY_LEN(filters); i++) {
+        struct query_plan plan = queries_plan(queries_path(f, "id"), filters[i]);
+
+        queries_everywhere(f, queries_check_set, &plan);
+    }
+}
+
+static void counting_reads_no_items_where_the_index_says_all(void **state)
+{
+    struct queries *f = *state;
+    struct query_aggregate_call call = {QUERY_COUNT, queries_value(f, "1"), 1};
+    struct query_plan plan = queries_plan(query_variable(&f->build, 1), NULL);
+    struct queries_how how = {0};
+
+    plan.query.aggregates = &call;
+    plan.query.aggregate_count = 1;
+    queries_add_numbered(f, 60);
+    queries_open(f, &(struct test_space_options){.partitions = 4});
+    queries_put(f);
+    queries_are(queries_run(f, &plan, &how), "60");
+    assert_int_equal(how.last.metrics.items_loaded, 0);
+    assert_int_equal(how.last.metrics.index_entries, 0);
+    plan.query.filter = queries_compare(f, "a", QUERY_GREATER_EQUAL, "3");
+    queries_are(queries_run(f, &plan, &how), "24");
+    assert_int_equal(how.last.metrics.items_loaded, 0);
+}
+
+static void id_and_key_together_are_one_lookup(void **state)
+{
+    struct queries *f = *state;
+    struct query_plan plan =
+        queries_plan(queries_path(f, "b"),
+                     query_and(&f->build, queries_compare(f, "id", QUERY_EQUAL, "\"i010\""),
+                               queries_compare(f, "pk", QUERY_EQUAL, "\"p3\"")));
+    struct queries_how how = {.explain_has = "\"kind\":\"point\""};
+
+    queries_add_numbered(f, 21);
+    queries_open(f, &(struct test_space_options){.partitions = 4});
+    queries_put(f);
+    queries_are(queries_run(f, &plan, &how), "10");
+    assert_true(how.charge_cru <= 280);
+}
+
+static void the_same_page_costs_the_same(void **state)
+{
+    struct queries *f = *state;
+    struct query_plan plan =
+        queries_plan(queries_path(f, "id"), queries_compare(f, "a", QUERY_GREATER, "1"));
+    struct queries_how first = {.page = 1000}, again = {.page = 1000}, small = {.page = 3};
+
+    queries_add_numbered(f, 200);
+    queries_open(f, &(struct test_space_options){.partitions = 4});
+    queries_put(f);
+    (void)queries_run(f, &plan, &first);
+    (void)queries_run(f, &plan, &again);
+    (void)queries_run(f, &plan, &small);
+    assert_int_equal(first.charge_cru, again.charge_cru);
+    assert_true(small.charge_cru < 2 * first.charge_cru);
+}
+
+static void many_keys_cost_one_lookup_each(void **state)
+{
+    struct queries *f = *state;
+    const struct query_expression *keys[7];
+    struct query_plan plan;
+    struct queries_how how = {.page = 100};
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        char json[16];
+
+        snprintf(json, sizeof json, "\"p%zu\"", i);
+        keys[i] = queries_value(f, json);
+    }
+    plan = queries_plan(queries_path(f, "id"),
+                        query_in(&f->build, queries_path(f, "pk"), keys, ARRAY_LEN(keys)));
+    queries_add_numbered(f, 40);
+    for (size_t i = 0; i < QUERIES_POLICIES; i++) {
+        queries_open(f, &(struct test_space_options){.policy = queries_policies[i]});
+        queries_put(f);
+        queries_same_set(queries_run(f, &plan, &how), queries_expect(f, &plan));
+        assert_true(how.last.metrics.index_lookups <= ARRAY_LEN(keys));
+        assert_int_equal(how.last.metrics.items_loaded, 40);
+    }
+}
+
+static void counting_one_key_reads_nothing(void **state)
+{
+    struct queries *f = *state;
+    struct query_aggregate_call call = {QUERY_COUNT, queries_value(f, "1"), 1};
+    struct query_plan plan =
+        queries_plan(query_variable(&f->build, 1), queries_compare(f, "pk", QUERY_EQUAL, "\"p3\""));
+    struct queries_how how = {0};
+
+    plan.query.aggregates = &call;
+    plan.query.aggregate_count = 1;
+    queries_add_numbered(f, 40);
+    queries_open(f, &(struct test_space_options){.partitions = 4});
+    queries_put(f);
+    queries_are(queries_run(f, &plan, &how), "6");
+    assert_int_equal(how.last.metrics.items_loaded + how.last.metrics.index_entries, 0);
+}
+
+static void exists_over_an_array_goes_by_its_index(void **state)
+{
+    struct queries *f = *state;
+    struct query_plan plan = queries_plan(queries_path(f, "id"), exists_tag(f, "2"));
+    struct queries_how how = {.explain_has = "\"path\":\"/tags/[]/?\""};
+
+    queries_add_numbered(f, 20);
+    queries_open(f, &(struct test_space_options){0});
+    queries_put(f);
+    queries_same_set(queries_run(f, &plan, &how), queries_expect(f, &plan));
+}
+
+static void two_frequent_values_are_intersected(void **state)
+{
+    struct queries *f = *state;
+    struct query_plan plan = queries_plan(
+        queries_path(f, "id"), query_and(&f->build, queries_compare(f, "x", QUERY_EQUAL, "1"),
+                                         queries_compare(f, "y", QUERY_EQUAL, "1")));
+    struct queries_how how = {.explain_has = "intersectedWith"};
+
+    for (size_t i = 0; i < 1200; i++) {
+        char json[128];
+
+        snprintf(json, sizeof json, "{\"id\":\"%zu\",\"pk\":%zu,\"x\":%d,\"y\":%d}", i, i % 9,
+                 i % 2 == 0, i % 3 == 0);
+        queries_add(f, json);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        queries_open(f, &(struct test_space_options){.partitions = i ? 2 : 1});
+        queries_put(f);
+        queries_same_set(queries_run(f, &plan, &how), queries_expect(f, &plan));
+        assert_int_equal(how.last.metrics.items_loaded <= 3, true);
+    }
+}
+
+static void explanations_name_the_index_that_is_missing(void **state)
+{
+    struct queries *f = *state;
+    struct query_plan plan =
+        queries_plan(queries_path(f, "id"), queries_compare(f, "b", QUERY_EQUAL, "3"));
+    struct queries_how how = {
+        .explain_has = "\"advice\":[{\"kind\":\"single\",\"path\":\"/b/?\",\"itemsSpared\":9,"};
+
+    queries_add_numbered(f, 10);
+    queries_open(f, &(struct test_space_options){.policy = queries_policies[2]});
+    queries_put(f);
+    (void)queries_run(f, &plan, &how);
+}
+
+static void explanations_advise_composite_indexes_and_orders(void **state)
+{
+    struct queries *f = *state;
+    struct query_order order = {queries_path(f, "c"), false};
+    struct query_plan plan = queries_plan(
+        queries_path(f, "id"), query_and(&f->build, queries_compare(f, "b", QUERY_GREATER, "5"),
+                                         queries_compare(f, "a", QUERY_EQUAL, "1")));
+    struct queries_how how = {.page = 100,
+                              .explain_has = "{\"kind\":\"composite\",\"paths\":[\"/a/?\","
+                                             "\"/b/?\"],\"itemsSpared\":1,"};
+
+    queries_add_numbered(f, 20);
+    queries_open(f, &(struct test_space_options){0});
+    queries_put(f);
+    (void)queries_run(f, &plan, &how);
+    plan.query.filter = NULL;
+    plan.query.order = &order;
+    plan.query.order_count = 1;
+    queries_open(f, &(struct test_space_options){.policy = queries_policies[2]});
+    queries_put(f);
+    how.explain_has = "{\"kind\":\"order\",\"path\":\"/c/?\",\"itemsSpared\":0,";
+    (void)queries_run(f, &plan, &how);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(explanations_advise_composite_indexes_and_orders,
+                                        queries_setup, queries_teardown),
+        cmocka_unit_test_setup_teardown(many_keys_cost_one_lookup_each, queries_setup,
+                                        queries_teardown),
+        cmocka_unit_test_setup_teardown(counting_one_key_reads_nothing, queries_setup,
+                                        queries_teardown),
+        cmocka_unit_test_setup_teardown(filters_give_the_same_rows_with_and_without_an_index,
+                                        queries_setup, queries_teardown),
+        cmocka_unit_test_setup_teardown(counting_reads_no_items_where_the_index_says_all,
+                                        queries_setup, queries_teardown),
+        cmocka_unit_test_setup_teardown(id_and_key_together_are_one_lookup, queries_setup,
+                                        queries_teardown),
+        cmocka_unit_test_setup_teardown(the_same_page_costs_the_same, queries_setup,
+                                        queries_teardown),
+        cmocka_unit_test_setup_teardown(exists_over_an_array_goes_by_its_index, queries_setup,
+                                        queries_teardown),
+        cmocka_unit_test_setup_teardown(two_frequent_values_are_intersected, queries_setup,
+                                        queries_teardown),
+        cmocka_unit_test_setup_teardown(explanations_name_the_index_that_is_missing, queries_setup,
+                                        queries_teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
