@@ -165,7 +165,8 @@ static void write_again(struct flight *flight)
 
 static bool lost_race(const struct error *err)
 {
-    return err->code == ERROR_CONFLICT || err->code == ERROR_SNAPSHOT_TOO_OLD;
+    return err->code == ERROR_CONFLICT || err->code == ERROR_SNAPSHOT_TOO_OLD ||
+           item_space_is_overtaken(err); /* the next map is found by items_write */
 }
 
 /* A commit that is over, or was never begun. */

@@ -241,6 +241,13 @@ static bool container_visit(struct caretaker *caretaker, struct container *conta
            container_remake(caretaker, container, &space, visit, done, err);
 }
 
+/* A partition that has just split, merged or moved is cared for in the next round. */
+static bool container_care(struct caretaker *caretaker, struct container *container,
+                           const struct visit *visit, size_t *done, struct error *err)
+{
+    return container_visit(caretaker, container, visit, done, err) || item_space_is_overtaken(err);
+}
+
 /* A container that cannot be cared for now does not keep the others waiting. */
 static bool account_visit(struct caretaker *caretaker, const struct account *account, size_t *done,
                           struct error *err)
@@ -252,7 +259,7 @@ static bool account_visit(struct caretaker *caretaker, const struct account *acc
         struct visit visit = {account_info(account)->id, database_info(database)->id};
 
         for (size_t c = 0; c < database_container_count(database); c++)
-            fine = container_visit(caretaker, database_container(database, c), &visit, done, err) &&
+            fine = container_care(caretaker, database_container(database, c), &visit, done, err) &&
                    fine;
     }
     return fine;

@@ -121,6 +121,8 @@ static struct catalogue *catalogue_new(const struct catalogue_options *options)
     catalogue->root = state_new(STATE_ROOT, SLICE(""), 0);
     for (size_t i = 0; i < STATE_LOCKS; i++)
         mutex_init(&catalogue->state_locks[i].mutex);
+    mutex_init(&catalogue->published_lock);
+    condition_init(&catalogue->published);
     mutex_init(&catalogue->change_lock);
     mutex_init(&catalogue->purging_lock);
     mutex_init(&catalogue->queue_lock);
@@ -155,6 +157,8 @@ void catalogue_close(struct catalogue *catalogue)
     mutex_done(&catalogue->queue_lock);
     mutex_done(&catalogue->purging_lock);
     mutex_done(&catalogue->change_lock);
+    condition_done(&catalogue->published);
+    mutex_done(&catalogue->published_lock);
     for (size_t i = 0; i < STATE_LOCKS; i++)
         mutex_done(&catalogue->state_locks[i].mutex);
     memory_free(catalogue);
@@ -163,6 +167,11 @@ void catalogue_close(struct catalogue *catalogue)
 const struct catalogue_limits *catalogue_limits(const struct catalogue *catalogue)
 {
     return &catalogue->limits;
+}
+
+struct cluster *catalogue_cluster(const struct catalogue *catalogue)
+{
+    return catalogue->cluster;
 }
 
 /* Every request looks, so looking must not make processors wait for each other: each takes the lock
@@ -200,6 +209,8 @@ void catalogue_publish(struct catalogue *catalogue, struct state *root)
     for (size_t i = 0; i < STATE_LOCKS; i++)
         mutex_unlock(&catalogue->state_locks[i].mutex);
     state_unref(old);
+    WITH_LOCK (&catalogue->published_lock)
+        condition_broadcast(&catalogue->published);
 }
 
 /* --- Dropping -------------------------------------------------------------------------------- */

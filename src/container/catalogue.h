@@ -20,6 +20,7 @@
 #include "container/cluster.h"
 #include "container/definition.h"
 #include "container/limits.h"
+#include "container/migration.h"
 #include "container/offer.h"
 #include "container/rid.h"
 #include "partition/map.h"
@@ -48,6 +49,7 @@ void catalogue_close(struct catalogue *catalogue); /* NULL is fine */
 CLEANUP_FN(struct catalogue *, catalogue_close)
 
 const struct catalogue_limits *catalogue_limits(const struct catalogue *catalogue);
+struct cluster *catalogue_cluster(const struct catalogue *catalogue);
 
 /* What every record has. Borrowed from the state it was asked of. */
 struct catalogue_info {
@@ -169,6 +171,7 @@ struct container *database_container(const struct database *database, size_t ind
 const struct catalogue_info *container_info(const struct container *container);
 struct definition *container_definition(const struct container *container);
 struct partition_map *container_map(const struct container *container);
+struct migration *container_migration(const struct container *container); /* NULL: none */
 uint32_t container_account_number(const struct container *container);
 uint32_t container_database_number(const struct container *container);
 struct rid container_rid(const struct container *container);

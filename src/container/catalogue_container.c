@@ -94,7 +94,7 @@ static bool container_prepare(struct change *change, const struct found *found,
     return true;
 }
 
-static struct record_address address_of(const struct container *container)
+struct record_address container_address(const struct container *container)
 {
     return (struct record_address){.kind = RECORD_CONTAINER,
                                    .account = container->account,
@@ -108,10 +108,10 @@ static bool container_commit_state(struct change *change, struct container *cont
 {
     const struct commit_stamp *stamp = &change->part.stamp;
 
-    change_put_record(change, address_of(container),
-                      record_container_write(container, change->arena));
+    change_put_record(change, container_address(container),
+                      record_container_write(container, false, change->arena));
     if (with_offer)
-        change_put_offer(change, address_of(container), &container->offer);
+        change_put_offer(change, container_address(container), &container->offer);
     if (!change_commit(change, err))
         return false;
     state_stamp(&container->state, container_rid(container), stamp->lsn, stamp->wall_ms);
@@ -137,7 +137,7 @@ static bool container_create(struct change *change, const struct found *found,
         return false;
     }
     *ret_container = container_ref(container);
-    change_publish(change, address_of(container), TAKE(state));
+    change_publish(change, container_address(container), TAKE(state));
     return true;
 }
 
@@ -219,7 +219,7 @@ bool catalogue_container_replace(struct catalogue *catalogue, struct slice accou
     if (!container_commit_state(&change, container, false, err))
         return false;
     *ret_container = container_ref(container);
-    change_publish(&change, address_of(container), TAKE(state));
+    change_publish(&change, container_address(container), TAKE(state));
     return true;
 }
 
@@ -243,7 +243,7 @@ bool catalogue_container_remade(struct catalogue *catalogue, struct slice accoun
         definition_unref(container->before[--container->before_count]);
     if (!container_commit_state(&change, container, false, err))
         return false;
-    change_publish(&change, address_of(container), TAKE(state));
+    change_publish(&change, container_address(container), TAKE(state));
     return true;
 }
 
@@ -257,7 +257,7 @@ bool catalogue_container_drop(struct catalogue *catalogue, struct slice account,
     return change_begin(catalogue, &change, err) &&
            find_container(change.root, account, database, id, false, &found, err) &&
            etag_check(found.container->state.info.etag, if_match, err) &&
-           change_drop(&change, address_of(found.container), err);
+           change_drop(&change, container_address(found.container), err);
 }
 
 bool catalogue_container_open(struct catalogue *catalogue, struct slice account,

@@ -57,12 +57,13 @@ struct container {
     struct definition *before[CONTAINER_POLICIES_MAX]; /* references: container_policies */
     uint32_t before_count;
     uint32_t policy_version;
-    struct partition_map *map; /* a reference */
-    bool has_offer;            /* of its own; else offer is the database's */
+    struct partition_map *map;   /* a reference */
+    struct migration *migration; /* a reference; NULL: none is under way */
+    bool has_offer;              /* of its own; else offer is the database's */
     struct offer offer;
     struct catalogue_children
-        *scripts[CHILD_SCRIPT_KINDS];  /* references, from CHILD_PROCEDURE on */
-    const struct catalogue *catalogue; /* for limits and nodes, which do not change */
+        *scripts[CHILD_SCRIPT_KINDS]; /* references, from CHILD_PROCEDURE on */
+    struct catalogue *catalogue;      /* for limits and nodes, which do not change, and to renew */
 };
 
 static inline struct account *state_account(struct state *state)
@@ -175,12 +176,22 @@ NODISCARD bool record_account_read(const struct record *record, struct state **r
 struct slice record_database_write(const struct database *database, struct arena *arena);
 NODISCARD bool record_database_read(const struct record *record, struct state **ret_state,
                                     struct error *err);
-struct slice record_container_write(const struct container *container, struct arena *arena);
-NODISCARD bool record_container_read(const struct record *record, const struct catalogue *catalogue,
+/* keeps_stamp: etag and time stay those of the state, whenever the record is written. */
+struct slice record_container_write(const struct container *container, bool keeps_stamp,
+                                    struct arena *arena);
+NODISCARD bool record_container_read(const struct record *record, struct catalogue *catalogue,
                                      struct state **ret_state, struct error *err);
-/* Its map alone, of a container that is dropped. */
-NODISCARD bool record_container_map(const struct record *record, struct partition_map **ret_map,
-                                    struct error *err);
+
+/* A physical partition that a record owns. */
+struct record_partition {
+    uint32_t id, node;
+};
+
+/* All partitions of a container, dropped or not: those of its map, and what a migration makes or
+ * still has to drop; some twice. In the arena. */
+NODISCARD bool record_container_partitions(const struct record *record, struct arena *arena,
+                                           struct record_partition **ret_partitions,
+                                           size_t *ret_count, struct error *err);
 struct slice record_child_write(const struct catalogue_child *child, struct arena *arena);
 NODISCARD bool record_child_read(const struct record *record, struct catalogue_child **ret_child,
                                  struct error *err);
@@ -215,6 +226,9 @@ struct catalogue {
 
     struct state_lock state_locks[STATE_LOCKS]; /* any of them to look, all of them to publish */
     struct state *root;                         /* the published state */
+
+    struct mutex published_lock; /* under it: waiting for what is published next */
+    struct condition published;
 
     struct mutex change_lock; /* one change at a time; held while it is committed */
     struct head head;         /* under change_lock */
@@ -310,6 +324,15 @@ NODISCARD bool partitions_make(struct catalogue *catalogue, const struct definit
                                uint32_t count, struct partition_map **ret_map, struct error *err);
 /* Drops them again; a failure leaves the catalogue in doubt. */
 void partitions_unmake(struct catalogue *catalogue, const struct partition_map *map);
+/* The same for spans of a map, on the nodes they name. ERROR_CONFIGURATION: one is not here. */
+NODISCARD bool partitions_make_spans(struct catalogue *catalogue,
+                                     const struct partition_span *spans, size_t count,
+                                     struct error *err);
+void partitions_unmake_spans(struct catalogue *catalogue, const struct partition_span *spans,
+                             size_t count);
+/* Ids that are never used again. */
+NODISCARD bool partition_ids_take(struct head *head, uint32_t count, uint32_t *ret_first,
+                                  struct error *err);
 NODISCARD bool partition_remove(const struct cluster_node *node, uint32_t id, struct error *err);
 
 /* --- Purging (purge.c) ----------------------------------------------------------------------- */
@@ -319,6 +342,10 @@ void purge_stop(struct catalogue *catalogue);
 void purge_queue(struct catalogue *catalogue, struct slice scope);
 void purge_queue_clear(struct catalogue *catalogue);
 
+/* --- Containers (catalogue_container.c) ------------------------------------------------------ */
+
+struct record_address container_address(const struct container *container);
+
 /* --- Finding (find.c) ------------------------------------------------------------------------ */
 
 struct found {
@@ -326,6 +353,10 @@ struct found {
     struct database *database;
     struct container *container;
 };
+
+/* A container by its numbers, borrowed from root; NULL: it is not there. */
+struct container *find_container_number(struct state *root, uint32_t account, uint32_t database,
+                                        uint32_t container);
 
 /* Borrowed from root. Names first, then rids. ERROR_NOT_FOUND for the last asked for, the
  * others ERROR_OWNER_NOT_FOUND. */

@@ -1,5 +1,7 @@
 #include "container/container_space.h"
 
+#include "container/catalogue_migration.h"
+
 static struct engine *engine_of(void *nodes, uint32_t node)
 {
     return container_engine(nodes, node);
@@ -8,6 +10,30 @@ static struct engine *engine_of(void *nodes, uint32_t node)
 static struct commit *commit_of(void *nodes, uint32_t node)
 {
     return container_commit(nodes, node);
+}
+
+static bool space_renew(struct item_space *space, struct error *err)
+{
+    struct container *container;
+
+    if (!container_renew(space->nodes, &container, err))
+        return false;
+    space->release(space);
+    *space = container_space(container, space->clock, space->gates);
+    space->renewed = true;
+    return true;
+}
+
+static bool space_is_current(void *container)
+{
+    return container_is_current(container);
+}
+
+static void space_release(struct item_space *space)
+{
+    if (space->renewed)
+        container_unref(space->nodes);
+    space->renewed = false;
 }
 
 struct item_space container_space(struct container *container, const struct clock *clock,
@@ -21,9 +47,14 @@ struct item_space container_space(struct container *container, const struct cloc
         .definition = definition_fields(container_definition(container)),
         .policy_version = container_policy_version(container),
         .policies_before_count = before_count,
-        .logical_bytes_max = (int64_t)limits->logical_partition_bytes_max,
+        /* A physical partition that has grown too large is split; what cannot be split is one
+         * logical partition, so that one must fit. */
+        .logical_bytes_max =
+            (int64_t)MIN(limits->logical_partition_bytes_max, limits->partition_bytes_max),
         .partition_bytes_max =
-            (int64_t)MIN(limits->partition_bytes_max, container_bytes_max(container)),
+            container_is_fixed(container)
+                ? (int64_t)MIN(limits->partition_bytes_max, container_bytes_max(container))
+                : 0,
         .item_bytes_max = limits->item_bytes_max,
         .key_limits = {.bytes_max = limits->key_bytes_max,
                        .bytes_max_v1 =
@@ -34,6 +65,9 @@ struct item_space container_space(struct container *container, const struct cloc
         .nodes = container,
         .engine = engine_of,
         .commit = commit_of,
+        .renew = space_renew,
+        .release = space_release,
+        .is_current = space_is_current,
     };
 
     static_assert((int)CONTAINER_POLICIES_MAX <= (int)CONTAINER_POLICIES_BEFORE_MAX,

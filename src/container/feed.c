@@ -22,7 +22,7 @@ void feed_mark_encode(uint64_t lsn, uint8_t ret_value[FEED_MARK_LEN])
 bool feed_mark_decode(struct slice value, uint64_t *ret_lsn, struct error *err)
 {
     if (value.len != FEED_MARK_LEN || value.data[0] != FORMAT)
-        return error_set(err, ERROR_STORE_CORRUPT, "the mark of trimming has no known format");
+        return error_set(err, ERROR_STORE_CORRUPT, "a mark of the feed has no known format");
     *ret_lsn = bytes_get_be64(value.data + 1);
     return true;
 }

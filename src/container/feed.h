@@ -15,9 +15,12 @@
  * its own; what is no longer the last word on its item goes when the retention is over. A record is
  * the last word if the item's header names its place.
  *
- * Before all records, where lsn, origin and ordinal are 0, stands the mark of trimming, if there
- * was any: format, 1 byte, and the highest lsn of which a record was removed, 8. Who has seen less
- * than that may have missed a change. */
+ * Before all records, where lsn and origin are 0, stand the marks, each format, 1 byte, and an lsn,
+ * 8. Ordinal 0: the highest lsn of which a record was removed by trimming, if there was any; who
+ * has seen less than that may have missed a change. Ordinal 1: up to here the partition was merged
+ * from several, whose records have LSNs of their own: above it time grows with the LSN, below it
+ * may not.
+ */
 #pragma once
 
 #include "base/arena.h"
@@ -44,6 +47,7 @@ struct feed_record {
 };
 
 enum { FEED_MARK_LEN = 9 };
+enum feed_mark { FEED_MARK_TRIMMED = 0, FEED_MARK_MERGED = 1 };
 
 void feed_mark_encode(uint64_t lsn, uint8_t ret_value[FEED_MARK_LEN]);
 

@@ -181,15 +181,16 @@ static bool records_read(struct reading *r, struct engine_iterator *iterator, st
     }
 }
 
-/* The highest LSN of which a record was trimmed away; 0: none. */
+/* 0: there is none. */
 static bool mark_read(const struct item_scope *scope, struct engine_snapshot *snapshot,
-                      struct arena *arena, uint64_t *ret_lsn, struct error *err)
+                      enum feed_mark which, struct arena *arena, uint64_t *ret_lsn,
+                      struct error *err)
 {
     struct engine_value value;
     uint8_t key[FEED_KEY_LEN];
 
     *ret_lsn = 0;
-    feed_key_encode((struct feed_place){0}, key);
+    feed_key_encode((struct feed_place){.ordinal = which}, key);
     if (!engine_get(scope->engine, snapshot, scope->partition, slice_of(key, sizeof key),
                     ENGINE_READ_ANY, arena, &value, err))
         return false;
@@ -211,7 +212,7 @@ static bool versions_are_kept(const struct item_scope *scope, struct engine_snap
                          SLICE_ARG(scope->definition->id));
     if (!feed_lsn_at(scope, clock_read_wall_ms(scope->clock) - retention_ms - 1, &kept_after,
                      err) ||
-        !mark_read(scope, snapshot, arena, &trimmed, err))
+        !mark_read(scope, snapshot, FEED_MARK_TRIMMED, arena, &trimmed, err))
         return false;
     kept_after = MAX(kept_after, trimmed);
     if (after_lsn < kept_after)
@@ -246,20 +247,53 @@ bool feed_read(const struct item_scope *scope, const struct feed_request *reques
     return true;
 }
 
-/* Time never runs backwards in a partition, so it can be searched by halving. The LSNs of records
- * have holes: the record found for a guess may be a later one. */
+/* Up to the mark of merging, record by record: the first that is later ends what may be passed
+ * over. *ret_lsn is that of the last one before it. */
+static bool merged_walk(struct engine_iterator *iterator, uint64_t merged, int64_t wall_ms,
+                        uint64_t *ret_lsn, bool *ret_later, struct error *err)
+{
+    *ret_lsn = 0;
+    *ret_later = false;
+    for (;;) {
+        struct engine_entry entry;
+        struct feed_record record;
+
+        if (!engine_iterator_next(iterator, &entry, err))
+            return false;
+        if (entry.found != ENGINE_FOUND)
+            return true;
+        if (!feed_record_decode(entry.key, entry.value, &record, err))
+            return false;
+        if (record.place.lsn > merged)
+            return true;
+        if (record.wall_ms > wall_ms) {
+            /* Another with the same LSN may have been passed: it must not be passed over. */
+            *ret_lsn = MIN(*ret_lsn, record.place.lsn - 1);
+            *ret_later = true;
+            return true;
+        }
+        *ret_lsn = record.place.lsn;
+    }
+}
+
+/* Time never runs backwards in a partition, so it can be searched by halving, above what it was
+ * merged from. The LSNs of records have holes: the record found for a guess may be a later one. */
 bool feed_lsn_at(const struct item_scope *scope, int64_t wall_ms, uint64_t *ret_lsn,
                  struct error *err)
 {
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    uint64_t low = 0, high;
+    uint64_t low, high, merged, passed = 0;
+    bool later = false;
 
     if (!commit_partition_lsn(scope->commit, scope->partition, &high, err) ||
+        !mark_read(scope, NULL, FEED_MARK_MERGED, arena, &merged, err) ||
         !engine_iterator_new(scope->engine, NULL, scope->partition, records_after(0, arena), false,
-                             ENGINE_READ_ANY, &iterator, err))
+                             ENGINE_READ_ANY, &iterator, err) ||
+        (merged && !merged_walk(iterator, merged, wall_ms, &passed, &later, err)))
         return false;
-    while (low < high) {
+    low = merged;
+    while (!later && low < high) {
         uint64_t middle = low + (high - low) / 2;
         struct engine_entry entry;
         struct feed_record record;
@@ -280,7 +314,7 @@ bool feed_lsn_at(const struct item_scope *scope, int64_t wall_ms, uint64_t *ret_
         else
             high = middle;
     }
-    *ret_lsn = low;
+    *ret_lsn = low > merged ? low : passed;
     return true;
 }
 
@@ -320,7 +354,7 @@ static bool stale_collect(const struct item_scope *scope, struct trim *trim, str
     int64_t horizon = clock_read_wall_ms(scope->clock) - scope->definition->feed_retention_ms;
 
     if (!engine_snapshot_new(scope->engine, &snapshot, err) ||
-        !mark_read(scope, snapshot, scratch, &trim->mark, err) ||
+        !mark_read(scope, snapshot, FEED_MARK_TRIMMED, scratch, &trim->mark, err) ||
         !engine_iterator_new(scope->engine, snapshot, scope->partition, records_after(0, arena),
                              false, ENGINE_READ_ANY, &iterator, err))
         return false;

@@ -110,3 +110,13 @@ bool name_free(const struct state *parent, const char *kind, struct slice id, st
 {
     return !state_find(parent, id) || name_taken(err, kind, id);
 }
+
+struct container *find_container_number(struct state *root, uint32_t account, uint32_t database,
+                                        uint32_t container)
+{
+    struct state *state = root ? state_find_number(root, account) : NULL;
+
+    state = state ? state_find_number(state, database) : NULL;
+    state = state ? state_find_number(state, container) : NULL;
+    return state ? state_container(state) : NULL;
+}

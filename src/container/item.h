@@ -13,7 +13,7 @@
  *     r | number, 8                            -> item key
  *     i | entry | routing key | number, 8      -> pk and id of the item key
  *     f | lsn, 8 | origin, 4 | ordinal, 4      -> feed record (feed.h);
- *                                                 all zeros: the mark of trimming
+ *                                                 lsn 0: marks
  *     t | class, 1 | time, 8 | routing key | number, 8 -> item key
  *                     class 0: time is when an item without own ttl was written, seconds
  *                     class 1: time is when an item with own ttl expires, seconds

@@ -127,6 +127,8 @@ struct item_scope item_space_span_scope(const struct item_space *space,
         .partition_bytes_max = space->partition_bytes_max,
         .item_bytes_max = space->item_bytes_max,
         .clock = space->clock,
+        .is_current = space->is_current,
+        .nodes = space->nodes,
     };
 }
 
@@ -134,6 +136,29 @@ struct item_scope item_space_scope(const struct item_space *space, struct slice 
 {
     /* A stored key lies between the same bounds as its routing key alone. */
     return item_space_span_scope(space, partition_map_find(space->map, logical));
+}
+
+bool item_space_is_overtaken(const struct error *err)
+{
+    return err->code == ERROR_FENCED || err->code == ERROR_PARTITION_UNKNOWN;
+}
+
+bool item_space_renew(struct item_space *space, struct error *err)
+{
+    return space->renew && space->renew(space, err);
+}
+
+void item_space_release(struct item_space *space)
+{
+    if (space->release)
+        space->release(space);
+}
+
+bool item_space_try_again(struct item_space *space, struct error *err)
+{
+    if (item_space_is_overtaken(err))
+        return item_space_renew(space, err);
+    return err->code == ERROR_CONFLICT || err->code == ERROR_SNAPSHOT_TOO_OLD;
 }
 
 /* --- Reading --------------------------------------------------------------------------------- */
@@ -323,12 +348,15 @@ static bool attempts_run(const struct item_space *space, struct slice logical,
                          struct transaction_result *ret_result, struct transaction_work *ret_work,
                          struct error *err)
 {
-    struct item_scope scope = item_space_scope(space, logical);
+    CLEANUP(item_space_release) struct item_space now = *space;
 
+    now.renewed = false;
     for (int i = 0; i < ATTEMPTS_MAX; i++) {
+        struct item_scope scope = item_space_scope(&now, logical);
+
         if (attempt_run(&scope, logical, attempt, arena, ret_result, ret_work, err))
             return true;
-        if (err->code != ERROR_CONFLICT && err->code != ERROR_SNAPSHOT_TOO_OLD)
+        if (!item_space_try_again(&now, err))
             return false;
     }
     return false;
@@ -516,15 +544,17 @@ bool items_move(const struct item_space *space, const struct partition_key *from
     struct slice source = item_logical(&space->definition->key, from, arena);
     struct slice target = item_logical(&space->definition->key, to, arena);
     struct attempt attempt = {.id = id, .document = document, .options = options};
+    CLEANUP(item_space_release) struct item_space now = *space;
 
+    now.renewed = false;
     if (!items_names_check(space, to, id, err))
         return false;
     if (slice_equal(source, target))
         return error_set(err, ERROR_BAD_REQUEST, "the item has that partition key already");
     for (int i = 0; i < ATTEMPTS_MAX; i++) {
-        if (move_run(space, source, target, &attempt, arena, ret_item, err))
+        if (move_run(&now, source, target, &attempt, arena, ret_item, err))
             return true;
-        if (err->code != ERROR_CONFLICT && err->code != ERROR_SNAPSHOT_TOO_OLD)
+        if (!item_space_try_again(&now, err))
             return false;
     }
     return false;

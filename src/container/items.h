@@ -1,7 +1,8 @@
 /* Items: the operations of all APIs on single items, each a transaction of its own.
  *
  * A call finds the physical partition by the container's map, runs, and on ERROR_CONFLICT runs
- * again: clients never see a retry of a plain operation. Calls on one key take turns at a gate, so
+ * again, or with the next map if a migration has overtaken this one: clients never see a retry of a
+ * plain operation. Calls on one key take turns at a gate, so
  * that a hot item costs each of them one commit and not many attempts.
  *
  * Blocking; from any thread. What is handed out lives in the arena. */
@@ -43,7 +44,36 @@ struct item_space {
     void *nodes;
     struct engine *(*engine)(void *nodes, uint32_t node);
     struct commit *(*commit)(void *nodes, uint32_t node);
+
+    /* NULL: the map never changes. Else the space becomes that of the next map: see below. */
+    bool (*renew)(struct item_space *space, struct error *err);
+    void (*release)(struct item_space *space); /* lets go of what renew has made it hold */
+    bool renewed;                              /* it holds something; a copy does not */
+    bool (*is_current)(void *nodes);           /* is the map the last one? NULL: always */
 };
+
+/* Physical partitions split, merge and move while requests run. Whoever writes under an old map is
+ * turned away; plain operations below go on by themselves with the next map. Who runs a transaction
+ * does it so:
+ *
+ *     struct item_space now = *space;
+ *     now.renewed = false;
+ *     while (!(done = transaction_runs(&now, err)) && item_space_try_again(&now, err))
+ *         ;
+ *     item_space_release(&now);
+ *
+ * Readers need none of this: what they hold stays until they let go. */
+bool item_space_is_overtaken(const struct error *err);
+
+/* Waits for the next map, briefly; may block. What the space held before through an earlier renewal
+ * is let go. ERROR_FENCED: there is none to be expected. */
+NODISCARD bool item_space_renew(struct item_space *space, struct error *err);
+void item_space_release(struct item_space *space);
+
+/* After an attempt that failed: is there any sense in another? Another one was first, or the space
+ * is overtaken and has been renewed. */
+NODISCARD bool item_space_try_again(struct item_space *space, struct error *err);
+CLEANUP_VALUE_FN(struct item_space, item_space_release)
 
 /* The scope of the physical partition that holds a logical one. */
 struct item_scope item_space_scope(const struct item_space *space, struct slice logical);
@@ -95,7 +125,8 @@ NODISCARD bool items_write(const struct item_space *space, const struct partitio
  * item is not in memory, another write is at its gate, the container has unique keys); call
  * items_write where blocking is fine. Otherwise done is called once, with a result or an error, on
  * the committer's thread, where it must be quick; what was handed in is borrowed until then.
- * ERROR_CONFLICT may come as well: then too items_write settles it. */
+ * ERROR_CONFLICT may come as well, or that the space is overtaken: then too items_write settles it.
+ */
 typedef void items_write_done(const struct transaction_result *result,
                               const struct transaction_work *work, const struct error *err,
                               void *context);

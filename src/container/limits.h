@@ -17,7 +17,7 @@ struct catalogue_limits {
     uint32_t accounts_max;             /* account.count_max: in the server */
     uint32_t account_resources_max;    /* account.resources_max: databases and containers in one */
     uint32_t shared_containers_max;    /* database.shared_containers_max: sharing its throughput */
-    uint32_t container_partitions_max; /* container.partitions_max: physical, at creation */
+    uint32_t container_partitions_max; /* container.partitions_max: physical */
     uint32_t definition_bytes_max;     /* container.definition_bytes_max: of its BSON */
 
     uint32_t account_children_max; /* account.children_max: all of what is limited below */

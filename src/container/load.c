@@ -72,19 +72,22 @@ static bool is_covered(struct loader *loader, struct slice key)
 
 /* --- Partitions ------------------------------------------------------------------------------ */
 
-static void owned_add(struct loader *loader, const struct partition_map *map)
+static bool owned_add(struct loader *loader, const struct record *record, struct error *err)
 {
+    struct record_partition *partitions;
     size_t count;
-    const struct partition_span *spans = partition_map_spans(map, &count);
 
+    if (!record_container_partitions(record, loader->arena, &partitions, &count, err))
+        return false;
     for (size_t i = 0; i < count; i++) {
         if (loader->owned_count == loader->owned_capacity) {
             loader->owned_capacity = loader->owned_capacity ? loader->owned_capacity * 2 : 64;
             loader->owned = memory_realloc(
                 loader->owned, memory_array_size(loader->owned_capacity, sizeof *loader->owned));
         }
-        loader->owned[loader->owned_count++] = spans[i].id;
+        loader->owned[loader->owned_count++] = partitions[i].id;
     }
+    return true;
 }
 
 static bool nodes_present(const struct catalogue *catalogue, const struct container *container,
@@ -102,6 +105,23 @@ static bool nodes_present(const struct catalogue *catalogue, const struct contai
                              spans[i].node < catalogue->head.node_count
                                  ? catalogue->head.nodes[spans[i].node]
                                  : "of an unknown id");
+    return true;
+}
+
+/* Before anybody can write: what is written from now on must be in the journal. */
+static bool journal_begin(const struct catalogue *catalogue, const struct container *container,
+                          struct error *err)
+{
+    const struct migration_source *sources;
+    size_t count;
+
+    if (!container->migration || migration_state(container->migration) != MIGRATION_MOVING)
+        return true;
+    sources = migration_sources(container->migration, &count);
+    for (size_t i = 0; i < count; i++)
+        if (!commit_partition_tap(cluster_find(catalogue->cluster, sources[i].node)->commit,
+                                  sources[i].id, true, err))
+            return false;
     return true;
 }
 
@@ -147,14 +167,21 @@ static bool orphans_drop(struct loader *loader, struct error *err)
 
 static bool covered_take(struct loader *loader, const struct record *record, struct error *err)
 {
-    CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    return record->address.kind != RECORD_CONTAINER || owned_add(loader, record, err);
+}
 
-    if (record->address.kind != RECORD_CONTAINER)
-        return true;
-    if (!record_container_map(record, &map, err))
-        return false;
-    owned_add(loader, map);
-    return true;
+/* A map that readers may hold stays the same object when everything is read again: whether anybody
+ * holds it is counted by its references. */
+static void map_keep(const struct loader *loader, struct container *container)
+{
+    const struct container *before =
+        find_container_number(loader->catalogue->root, container->account, container->database,
+                              container->state.info.number);
+
+    if (!before || partition_map_version(before->map) != partition_map_version(container->map))
+        return;
+    partition_map_unref(container->map);
+    container->map = partition_map_ref(before->map);
 }
 
 static bool in_last_database(const struct loader *loader, const struct record *record)
@@ -173,8 +200,10 @@ static bool container_take(struct loader *loader, const struct record *record, s
         return false;
     state_child_append(loader->database, state);
     loader->container = state;
-    owned_add(loader, state_container(state)->map);
-    return nodes_present(loader->catalogue, state_container(state), err);
+    map_keep(loader, state_container(state));
+    return owned_add(loader, record, err) &&
+           nodes_present(loader->catalogue, state_container(state), err) &&
+           journal_begin(loader->catalogue, state_container(state), err);
 }
 
 static bool offer_take(struct loader *loader, const struct record *record, struct error *err)

@@ -275,11 +275,13 @@ static bool transaction_attempts(const struct item_space *space, struct slice lo
                                  struct metered_transaction *run, struct arena *arena,
                                  int64_t *ret_writes_cru, struct error *err)
 {
+    CLEANUP(item_space_release) struct item_space now = *space;
     bool done = false, at_gate = false;
 
+    now.renewed = false;
     for (int i = 0; i < ATTEMPTS_MAX && !done; i++) {
-        done = transaction_attempt(space, logical, run, arena, ret_writes_cru, err);
-        if (!done && err->code != ERROR_CONFLICT && err->code != ERROR_SNAPSHOT_TOO_OLD)
+        done = transaction_attempt(&now, logical, run, arena, ret_writes_cru, err);
+        if (!done && !item_space_try_again(&now, err))
             break;
         if (!done && !at_gate) {
             item_gates_enter(space->gates, logical);

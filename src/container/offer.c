@@ -118,17 +118,16 @@ bool offer_new(const struct catalogue_limits *limits, const struct offer_subject
     return true;
 }
 
-/* More than the partitions there are may give needs a split first. */
+/* More than the partitions there are may give makes the migrator split them, up to a limit. */
 static bool physical_check(const struct catalogue_limits *limits,
                            const struct offer_subject *subject, uint64_t ru, struct error *err)
 {
-    uint64_t maximum = subject->partitions * limits->partition_ru_max;
+    uint32_t count = offer_partitions(limits, ru);
 
-    if (subject->partitions && ru > maximum)
-        return error_set(err, ERROR_NOT_SUPPORTED,
-                         "throughput of %llu RU/s needs a split: %u physical partitions give at "
-                         "most %llu RU/s",
-                         (unsigned long long)ru, subject->partitions, (unsigned long long)maximum);
+    if (!subject->fixed && count > limits->container_partitions_max)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "throughput of %llu RU/s needs %u physical partitions; the limit is %u",
+                         (unsigned long long)ru, count, limits->container_partitions_max);
     return true;
 }
 

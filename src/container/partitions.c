@@ -17,23 +17,39 @@ static bool partition_make(struct catalogue *catalogue, const struct partition_s
 {
     const struct cluster_node *node = cluster_find(catalogue->cluster, span->node);
 
+    if (!node)
+        return error_set(err, ERROR_CONFIGURATION, "there is no node %u here", span->node);
     if (!engine_partition_create(node->engine, span->id, span->epoch, err) ||
         !commit_partition_open(node->commit, span->id, span->epoch, err))
         return error_prefix(err, "node \"%s\"", node->name);
     return true;
 }
 
-/* The first count spans; the failure of one does not spare the others. */
-static void spans_unmake(struct catalogue *catalogue, const struct partition_span *spans,
-                         size_t count)
+/* The failure of one does not spare the others. */
+void partitions_unmake_spans(struct catalogue *catalogue, const struct partition_span *spans,
+                             size_t count)
 {
     struct error err;
 
-    for (size_t i = 0; i < count; i++)
-        if (!partition_remove(cluster_find(catalogue->cluster, spans[i].node), spans[i].id, &err)) {
+    for (size_t i = 0; i < count; i++) {
+        const struct cluster_node *node = cluster_find(catalogue->cluster, spans[i].node);
+
+        if (node && !partition_remove(node, spans[i].id, &err)) {
             log_error(catalogue->log, "partition left behind", &err);
             catalogue->in_doubt = true;
         }
+    }
+}
+
+bool partitions_make_spans(struct catalogue *catalogue, const struct partition_span *spans,
+                           size_t count, struct error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!partition_make(catalogue, &spans[i], err)) {
+            partitions_unmake_spans(catalogue, spans, i + 1);
+            return false;
+        }
+    return true;
 }
 
 void partitions_unmake(struct catalogue *catalogue, const struct partition_map *map)
@@ -41,11 +57,11 @@ void partitions_unmake(struct catalogue *catalogue, const struct partition_map *
     size_t count;
     const struct partition_span *spans = partition_map_spans(map, &count);
 
-    spans_unmake(catalogue, spans, count);
+    partitions_unmake_spans(catalogue, spans, count);
 }
 
 /* Ids are used up even if the container does not come to be: they are never used again. */
-static bool ids_take(struct head *head, uint32_t count, uint32_t *ret_first, struct error *err)
+bool partition_ids_take(struct head *head, uint32_t count, uint32_t *ret_first, struct error *err)
 {
     if (count >> PARTITION_NUMBER_SOURCE_BITS ||
         head->next_partition + count > 1u << PARTITION_NUMBER_SOURCE_BITS)
@@ -69,7 +85,7 @@ bool partitions_make(struct catalogue *catalogue, const struct definition *defin
     const struct partition_span *spans;
     size_t span_count;
 
-    if (!ids_take(&catalogue->head, count, &plan.first_id, err))
+    if (!partition_ids_take(&catalogue->head, count, &plan.first_id, err))
         return false;
     /* Containers of one partition go round the nodes too. */
     for (size_t i = 0; i < plan.node_count; i++)
@@ -77,11 +93,8 @@ bool partitions_make(struct catalogue *catalogue, const struct definition *defin
     if (!partition_map_new_even(&plan, &map, err))
         return false;
     spans = partition_map_spans(map, &span_count);
-    for (size_t i = 0; i < span_count; i++)
-        if (!partition_make(catalogue, &spans[i], err)) {
-            spans_unmake(catalogue, spans, i + 1);
-            return false;
-        }
+    if (!partitions_make_spans(catalogue, spans, span_count, err))
+        return false;
     *ret_map = TAKE(map);
     return true;
 }

@@ -79,19 +79,18 @@ static struct slice prefix_end(struct slice prefix, struct arena *arena)
 static bool container_purge(struct catalogue *catalogue, const struct record *record,
                             struct error *err)
 {
-    CLEANUP(partition_map_unref) struct partition_map *map = NULL;
-    const struct partition_span *spans;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct record_partition *partitions;
     size_t count;
 
-    if (!record_container_map(record, &map, err))
+    if (!record_container_partitions(record, arena, &partitions, &count, err))
         return false;
-    spans = partition_map_spans(map, &count);
     for (size_t i = 0; i < count; i++) {
-        const struct cluster_node *node = cluster_find(catalogue->cluster, spans[i].node);
+        const struct cluster_node *node = cluster_find(catalogue->cluster, partitions[i].node);
 
         if (!node)
-            return error_set(err, ERROR_CONFIGURATION, "node %u is not here", spans[i].node);
-        if (!partition_remove(node, spans[i].id, err))
+            return error_set(err, ERROR_CONFIGURATION, "node %u is not here", partitions[i].node);
+        if (!partition_remove(node, partitions[i].id, err))
             return error_prefix(err, "node \"%s\"", node->name);
     }
     return true;

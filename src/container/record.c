@@ -34,7 +34,9 @@
  *     account    {id, properties: {...}, keys: {name: 64 bytes, ...} if it has its own}
  *     database   {id}
  *     container  {definition: {...} as completed, map: {...} as partition_map_append writes it,
- *                 policyVersion, before: [{...}, ...] definitions items may still be indexed by}
+ *                 policyVersion, before: [{...}, ...] definitions items may still be indexed by,
+ *                 migration: {...} as migration_append writes it, if one is under way,
+ *                 lsn, ts: if they are not the header's: the map has changed since, or a migration}
  *     child      {body: {...} without system properties}
  *     offer      {number, kind: 0 manual, 1 autoscale, ru, ruPerMinute, tier, increment,
  *                 ruMaxEver, bytesMaxEver}
@@ -483,9 +485,22 @@ bool record_child_read(const struct record *record, struct catalogue_child **ret
     return true;
 }
 
-struct slice record_container_write(const struct container *container, struct arena *arena)
+static void migration_write(const struct container *container, struct buf *buf)
 {
-    CLEANUP(buf_done) struct buf buf, map;
+    CLEANUP(buf_done) struct buf migration;
+    struct document_value value;
+
+    buf_init(&migration, BUF_DEFAULT_MAX);
+    migration_append(container->migration, &migration);
+    value = document_object(buf_slice(&migration));
+    document_append(buf, SLICE("migration"), &value);
+}
+
+struct slice record_container_write(const struct container *container, bool keeps_stamp,
+                                    struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf buf;
+    CLEANUP(buf_done) struct buf map;
     struct document_value definition =
         document_object(definition_fields(container->definition)->document);
     struct document_value map_value;
@@ -507,17 +522,62 @@ struct slice record_container_write(const struct container *container, struct ar
         document_append(&buf, document_index_key(i, index), &definition);
     }
     document_end(&buf, before);
+    if (container->migration)
+        migration_write(container, &buf);
+    if (keeps_stamp) {
+        document_append_int64(&buf, SLICE("lsn"), (int64_t)container->state.info.lsn);
+        document_append_int64(&buf, SLICE("ts"), container->state.info.ts_ms);
+    }
     return document_finish(&buf, begin, arena);
 }
 
-bool record_container_map(const struct record *record, struct partition_map **ret_map,
-                          struct error *err)
+/* *ret_migration NULL: none is under way. */
+static bool container_map_read(const struct record *record, struct partition_map **ret_map,
+                               struct migration **ret_migration, struct error *err)
 {
-    struct slice map;
+    CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    struct slice document;
 
-    if (!get_document(record->document, SLICE("map"), DOCUMENT_OBJECT, &map))
+    if (!get_document(record->document, SLICE("map"), DOCUMENT_OBJECT, &document))
         return damaged(err, "container");
-    return partition_map_read(map, ret_map, err);
+    *ret_migration = NULL;
+    if (!partition_map_read(document, &map, err) ||
+        (get_document(record->document, SLICE("migration"), DOCUMENT_OBJECT, &document) &&
+         !migration_parse(document, ret_migration, err)))
+        return false;
+    *ret_map = TAKE(map);
+    return true;
+}
+
+bool record_container_partitions(const struct record *record, struct arena *arena,
+                                 struct record_partition **ret_partitions, size_t *ret_count,
+                                 struct error *err)
+{
+    CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    CLEANUP(migration_unref) struct migration *migration = NULL;
+    const struct migration_source *sources = NULL;
+    const struct partition_span *spans, *targets = NULL;
+    size_t span_count, source_count = 0, target_count = 0, count = 0;
+    struct record_partition *partitions;
+
+    if (!container_map_read(record, &map, &migration, err))
+        return false;
+    spans = partition_map_spans(map, &span_count);
+    if (migration) {
+        sources = migration_sources(migration, &source_count);
+        targets = migration_targets(migration, &target_count);
+    }
+    partitions =
+        ARENA_ARRAY(arena, struct record_partition, span_count + source_count + target_count);
+    for (size_t i = 0; i < span_count; i++)
+        partitions[count++] = (struct record_partition){spans[i].id, spans[i].node};
+    for (size_t i = 0; i < source_count; i++)
+        partitions[count++] = (struct record_partition){sources[i].id, sources[i].node};
+    for (size_t i = 0; i < target_count; i++)
+        partitions[count++] = (struct record_partition){targets[i].id, targets[i].node};
+    *ret_partitions = partitions;
+    *ret_count = count;
+    return true;
 }
 
 /* Records from before policies had versions are of version 1. */
@@ -543,18 +603,20 @@ static bool container_policies_read(const struct record *record, struct containe
     return true;
 }
 
-bool record_container_read(const struct record *record, const struct catalogue *catalogue,
+bool record_container_read(const struct record *record, struct catalogue *catalogue,
                            struct state **ret_state, struct error *err)
 {
     CLEANUP(definition_unref) struct definition *definition = NULL;
     CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    CLEANUP(migration_unref) struct migration *migration = NULL;
     CLEANUP(state_unref) struct state *state = NULL;
+    uint64_t lsn = record->lsn, ts = (uint64_t)record->ts_ms;
     struct container *container;
     struct slice document;
 
     if (!get_document(record->document, SLICE("definition"), DOCUMENT_OBJECT, &document))
         return damaged(err, "container");
-    if (!record_container_map(record, &map, err) ||
+    if (!container_map_read(record, &map, &migration, err) ||
         !definition_new(document, NULL, &definition, err))
         return false;
     state =
@@ -564,10 +626,13 @@ bool record_container_read(const struct record *record, const struct catalogue *
     container->database = record->address.database;
     container->definition = TAKE(definition);
     container->map = TAKE(map);
+    container->migration = TAKE(migration);
     container->catalogue = catalogue;
     if (!container_policies_read(record, container, err))
         return false;
-    state_stamp(state, container_rid(container), record->lsn, record->ts_ms);
+    (void)get_number(record->document, SLICE("lsn"), INT64_MAX, &lsn);
+    (void)get_number(record->document, SLICE("ts"), INT64_MAX, &ts);
+    state_stamp(state, container_rid(container), lsn, (int64_t)ts);
     *ret_state = TAKE(state);
     return true;
 }

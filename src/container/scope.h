@@ -25,4 +25,8 @@ struct item_scope {
     int64_t partition_bytes_max; /* of items in the physical partition; 0: no limit */
     size_t item_bytes_max;       /* of the BSON; 0: no limit */
     const struct clock *clock;
+
+    /* Is the map it was routed by still the last one? NULL: maps do not change. */
+    bool (*is_current)(void *nodes);
+    void *nodes;
 };

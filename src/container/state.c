@@ -130,6 +130,7 @@ static void kind_copy(struct state *to, const struct state *from)
         container->before_count = old->before_count;
         container->policy_version = old->policy_version;
         container->map = partition_map_ref(old->map);
+        container->migration = migration_ref(old->migration);
         container->has_offer = old->has_offer;
         container->offer = old->offer;
         container->catalogue = old->catalogue;
@@ -155,6 +156,7 @@ static void kind_done(struct state *state)
         for (size_t i = 0; i < CHILD_SCRIPT_KINDS; i++)
             catalogue_children_unref(container->scripts[i]);
         partition_map_unref(container->map);
+        migration_unref(container->migration);
     }
 }
 
@@ -406,6 +408,11 @@ struct definition *container_definition(const struct container *container)
 struct partition_map *container_map(const struct container *container)
 {
     return container->map;
+}
+
+struct migration *container_migration(const struct container *container)
+{
+    return container->migration;
 }
 
 uint32_t container_account_number(const struct container *container)

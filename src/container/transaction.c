@@ -128,6 +128,12 @@ bool transaction_enter(struct transaction *transaction, const struct item_scope 
     if (scope->commit != transaction->first->scope.commit)
         return error_set(err, ERROR_NOT_SUPPORTED,
                          "a transaction cannot span partitions on different nodes");
+    /* If the map is the last one now, nobody has written by a later one before the snapshot was
+     * taken; else one of the two may be what a migration has left behind. */
+    if (scope->partition != transaction->first->scope.partition && scope->is_current &&
+        !scope->is_current(scope->nodes))
+        return error_set(err, ERROR_FENCED,
+                         "a partition has been split, merged or moved meanwhile");
     transaction->place = place_new(transaction->arena, scope, logical);
     return true;
 }

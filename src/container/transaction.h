@@ -29,7 +29,8 @@ void transaction_free(struct transaction *transaction); /* NULL is fine */
 CLEANUP_FN(struct transaction *, transaction_free)
 
 /* Reads and writes that follow are on another logical partition, perhaps of another physical
- * partition or container. ERROR_NOT_SUPPORTED: it is on another node. */
+ * partition or container. ERROR_NOT_SUPPORTED: it is on another node. ERROR_FENCED: the map has
+ * been overtaken, so that what the snapshot holds of the two may be of different moments. */
 NODISCARD bool transaction_enter(struct transaction *transaction, const struct item_scope *scope,
                                  struct slice logical, struct error *err);
 

@@ -114,6 +114,31 @@ void commit_partition_close(struct commit *commit, uint32_t partition);
 NODISCARD bool commit_partition_lsn(struct commit *commit, uint32_t partition, uint64_t *ret_lsn,
                                     struct error *err);
 
+/* Where the numbering of a partition stands. */
+struct commit_numbering {
+    uint64_t lsn; /* of its last commit */
+    int64_t wall_ms;
+};
+
+/* The same with its time. ERROR_PARTITION_UNKNOWN. */
+NODISCARD bool commit_partition_numbering(struct commit *commit, uint32_t partition,
+                                          struct commit_numbering *ret_numbering,
+                                          struct error *err);
+
+/* Makes the numbering of a partition that nobody reads yet go on from here: the next batch gets
+ * lsn + 1, and with it the numbering is durable. Waits for the group in flight.
+ * ERROR_PARTITION_UNKNOWN. */
+NODISCARD bool commit_partition_renumber(struct commit *commit, uint32_t partition,
+                                         const struct commit_numbering *numbering,
+                                         struct error *err);
+
+/* Keeps a journal of a partition from now on, or no longer: with every group, in the same engine
+ * batch, the keys that it touches (journal.h). Waits for the group in flight, so that on return
+ * every later commit is in the journal. Opening the partition again changes nothing about it; a new
+ * committer keeps none. ERROR_PARTITION_UNKNOWN. */
+NODISCARD bool commit_partition_tap(struct commit *commit, uint32_t partition, bool on,
+                                    struct error *err);
+
 struct commit_statistics {
     uint64_t batches, groups;    /* made durable */
     uint64_t conflicts, too_old; /* refused */

@@ -24,6 +24,7 @@ struct partition {
     struct numbering now; /* including the group being made */
     bool in_group;
     bool closing; /* open or close waits: no more batches */
+    bool tapped;  /* a journal is kept */
     uint8_t meta[COMMIT_META_LEN];
     struct partition *next_in_group;
 };
@@ -57,6 +58,7 @@ struct commit {
     struct condition group_left;   /* the partitions of a group are free again */
     struct partition **partitions; /* under partitions_lock; sorted by id */
     size_t partition_count, partition_capacity;
+    uint64_t groups_left; /* under partitions_lock: how often a group has left */
 
     /* The committer's own; counters also under partitions_lock, for open and close. */
     struct recent *recent;

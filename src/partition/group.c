@@ -13,6 +13,7 @@
  * everything later is refused until the engine knows again, or the node is opened anew. */
 #include "base/bytes.h"
 #include "partition/commit_private.h"
+#include "partition/journal.h"
 #include "partition/layout.h"
 
 /* Item numbers end a little early, because batches of one group are counted only when stamped. */
@@ -237,6 +238,47 @@ static size_t sums_place(struct commit *commit, size_t count)
     return count;
 }
 
+static size_t journal_put(struct commit *commit, const struct partition *partition, uint32_t nth,
+                          struct buf *value, size_t count)
+{
+    uint8_t *key = arena_alloc(commit->arena, JOURNAL_KEY_LEN);
+    struct slice bytes = arena_copy(commit->arena, buf_slice(value));
+
+    journal_key_encode((struct journal_position){.lsn = partition->now.lsn, .nth = nth}, key);
+    op_place(commit, count++, partition->id, UINT32_MAX,
+             put_new(commit, slice_of(key, JOURNAL_KEY_LEN), bytes.data, bytes.len));
+    buf_clear(value);
+    return count;
+}
+
+/* The keys the group touches in a partition of which a journal is kept. */
+static size_t journal_place(struct commit *commit, const struct partition *partition, size_t count)
+{
+    CLEANUP(buf_done) struct buf value;
+    size_t touched = count;
+    uint32_t nth = 0;
+
+    buf_init(&value, JOURNAL_VALUE_USUAL + 4 + ENGINE_KEY_MAX);
+    for (size_t i = 0; i < touched; i++) {
+        struct slice key = commit->placed[i].op->key;
+
+        if (commit->placed[i].partition != partition->id || !journal_notes(key))
+            continue;
+        journal_append(key, &value);
+        if (value.len >= JOURNAL_VALUE_USUAL)
+            count = journal_put(commit, partition, nth++, &value, count);
+    }
+    return value.len ? journal_put(commit, partition, nth, &value, count) : count;
+}
+
+static size_t journals_place(struct commit *commit, size_t count)
+{
+    for (const struct partition *p = commit->in_group; p; p = p->next_in_group)
+        if (p->tapped)
+            count = journal_place(commit, p, count);
+    return count;
+}
+
 /* Sorted, one operation per key (the last one), cut into sections by partition. */
 static size_t sections_make(struct commit *commit, size_t placed_count,
                             struct engine_section **ret_sections)
@@ -274,7 +316,8 @@ static size_t group_assemble(struct commit *commit, struct commit_batch *batches
 {
     size_t count = batches_place(commit, batches);
 
-    return sections_make(commit, sums_place(commit, count), ret_sections);
+    count = journals_place(commit, sums_place(commit, count));
+    return sections_make(commit, count, ret_sections);
 }
 
 /* --- One group ------------------------------------------------------------------------------- */
@@ -458,6 +501,7 @@ void commit_group_run(struct commit *commit, struct commit_batch **queue)
     group_admit(commit, queue, &group, &refused);
     written = group_write(commit, &group, &refused, &err);
     group_leave(commit, written);
+    commit->groups_left++;
     condition_broadcast(&commit->group_left);
     mutex_unlock(&commit->partitions_lock);
 

@@ -4,12 +4,14 @@
  *     'd'  items      d | routing key | pk | id       -> header and BSON
  *     'f'  feed       f | lsn | origin | ordinal      -> change feed
  *     'i'  index      i | path | value | routing key | number
+ *     'j'  journal    j | lsn | nth                 -> keys touched, while a migration needs them
  *     'm'  meta       m                               -> what group commit must remember (commit.c)
+ *     'p'  progress   p | partition               -> how far copying from that one is (mover.c)
  *     'r'  numbers    r | number                      -> the item's key
  *     't'  expiry     t | expiry | routing key | number
  *     'u'  unique     u | ...
  *
- * Group commit owns 'c' and 'm'; container/ owns the others and writes down their layouts. */
+ * Group commit owns 'c', 'j' and 'm'; container/ owns the others and writes down their layouts. */
 #pragma once
 
 #include "base/attrs.h"
@@ -19,7 +21,9 @@ enum partition_family {
     PARTITION_FAMILY_ITEM = 'd',
     PARTITION_FAMILY_FEED = 'f',
     PARTITION_FAMILY_INDEX = 'i',
+    PARTITION_FAMILY_JOURNAL = 'j',
     PARTITION_FAMILY_META = 'm',
+    PARTITION_FAMILY_PROGRESS = 'p',
     PARTITION_FAMILY_NUMBER = 'r',
     PARTITION_FAMILY_EXPIRY = 't',
     PARTITION_FAMILY_UNIQUE = 'u',

@@ -193,6 +193,11 @@ void partition_map_unref(struct partition_map *map)
         arena_free(map->arena); /* the map is in it */
 }
 
+bool partition_map_is_shared(const struct partition_map *map)
+{
+    return atomic_load_explicit(&map->refs, memory_order_acquire) > 1;
+}
+
 uint64_t partition_map_version(const struct partition_map *map)
 {
     return map->version;

@@ -51,6 +51,9 @@ struct partition_map *partition_map_ref(struct partition_map *map);
 void partition_map_unref(struct partition_map *map); /* NULL is fine */
 CLEANUP_FN(struct partition_map *, partition_map_unref)
 
+/* Does anybody hold the map besides the caller, who holds one reference? */
+bool partition_map_is_shared(const struct partition_map *map);
+
 uint64_t partition_map_version(const struct partition_map *map);
 
 /* All spans, in key order. Borrowed while map is held, as is every span below. */

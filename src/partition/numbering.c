@@ -158,6 +158,11 @@ void commit_partition_close(struct commit *commit, uint32_t id)
     }
 }
 
+static bool not_open(struct error *err, uint32_t id)
+{
+    return error_set(err, ERROR_PARTITION_UNKNOWN, "partition %u is not open", id);
+}
+
 bool commit_partition_lsn(struct commit *commit, uint32_t id, uint64_t *ret_lsn, struct error *err)
 {
     struct partition *partition;
@@ -169,9 +174,63 @@ bool commit_partition_lsn(struct commit *commit, uint32_t id, uint64_t *ret_lsn,
             lsn = partition->durable.lsn;
     }
     if (!partition)
-        return error_set(err, ERROR_PARTITION_UNKNOWN, "partition %u is not open", id);
+        return not_open(err, id);
     *ret_lsn = lsn;
     return true;
+}
+
+bool commit_partition_numbering(struct commit *commit, uint32_t id,
+                                struct commit_numbering *ret_numbering, struct error *err)
+{
+    const struct partition *partition;
+    struct commit_numbering numbering = {0};
+
+    WITH_LOCK (&commit->partitions_lock) {
+        partition = commit_partition_find(commit, id);
+        if (partition)
+            numbering = (struct commit_numbering){.lsn = partition->durable.lsn,
+                                                  .wall_ms = partition->durable.wall_ms};
+    }
+    if (!partition)
+        return not_open(err, id);
+    *ret_numbering = numbering;
+    return true;
+}
+
+bool commit_partition_renumber(struct commit *commit, uint32_t id,
+                               const struct commit_numbering *numbering, struct error *err)
+{
+    struct partition *partition;
+
+    WITH_LOCK (&commit->partitions_lock) {
+        partition = partition_quiet(commit, id);
+        if (partition) {
+            partition->closing = false;
+            partition->now.lsn = numbering->lsn;
+            partition->now.wall_ms = numbering->wall_ms;
+            partition->durable = partition->now;
+        }
+    }
+    return partition || not_open(err, id);
+}
+
+/* Turns nobody away: only the group in flight is waited for, the next one is in the journal. */
+bool commit_partition_tap(struct commit *commit, uint32_t id, bool on, struct error *err)
+{
+    struct partition *partition;
+
+    WITH_LOCK (&commit->partitions_lock) {
+        uint64_t left = commit->groups_left;
+
+        partition = commit_partition_find(commit, id);
+        if (partition)
+            partition->tapped = on;
+        while (partition && partition->in_group && commit->groups_left == left) {
+            condition_wait(&commit->group_left, &commit->partitions_lock);
+            partition = commit_partition_find(commit, id);
+        }
+    }
+    return partition || not_open(err, id);
 }
 
 bool commit_partitions_reload(struct commit *commit, struct error *err)

@@ -2,6 +2,7 @@
 
 #include "container/caretaker.h"
 #include "container/container_meters.h"
+#include "container/migrator.h"
 
 struct store {
     uint32_t burst_seconds;
@@ -10,6 +11,8 @@ struct store {
     struct meters *meters;
     struct item_gates *gates;
     struct caretaker *caretaker;
+    struct migrator *migrator;
+    struct log *log;
 };
 
 static struct catalogue_limits limits_of(const struct settings *settings)
@@ -86,6 +89,34 @@ static bool meters_fill(struct store *store, struct error *err)
     return fine;
 }
 
+/* A container has another map: its new partitions get their shares of the throughput. */
+static void on_published(struct container *container, void *context)
+{
+    struct store *store = context;
+    struct error err;
+
+    if (!container_meters_apply(store->meters, container, store->burst_seconds, &err))
+        log_error(store->log, "throughput of new partitions not set", &err);
+}
+
+static void on_dropped(uint32_t partition, void *context)
+{
+    meters_remove(((struct store *)context)->meters, partition);
+}
+
+static struct migrator *migrator_start(struct store *store, const struct settings *settings)
+{
+    return migrator_new(&(struct migrator_options){
+        .catalogue = store->catalogue,
+        .log = store->log,
+        .bytes_per_second = (uint64_t)settings->migration_bytes_per_second,
+        .pause_ms = settings->migration_pause_ms,
+        .published = on_published,
+        .dropped = on_dropped,
+        .context = store,
+    });
+}
+
 static void partition_gone(void *meters, uint32_t partition)
 {
     meters_remove(meters, partition);
@@ -98,6 +129,7 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
     struct catalogue_limits limits = limits_of(settings);
     struct catalogue_options options = {.limits = &limits, .log = log};
 
+    store->log = log;
     store->cluster = cluster_new(&(struct commit_options){.log = log});
     store->meters = meters_new(&clock_system);
     store->gates = item_gates_new();
@@ -110,6 +142,7 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
         return false;
     store->caretaker = caretaker_new(&(struct caretaker_options){
         .catalogue = store->catalogue, .log = log, .pause_ms = settings->caretaker_pause_ms});
+    store->migrator = migrator_start(store, settings);
     *ret_store = TAKE(store);
     return true;
 }
@@ -118,6 +151,7 @@ void store_close(struct store *store)
 {
     if (!store)
         return;
+    migrator_free(store->migrator);
     caretaker_free(store->caretaker);
     catalogue_close(store->catalogue);
     cluster_free(store->cluster);

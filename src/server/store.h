@@ -1,5 +1,5 @@
 /* Store: everything the fronts share: the cluster of nodes, the catalogue, budgets and gates, and
- * the caretaker that works in the background. */
+ * the caretaker and the migrator that work in the background. */
 #pragma once
 
 #include "front/front.h"

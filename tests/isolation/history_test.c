@@ -8,13 +8,18 @@
  *     HISTORY_SEED=7      other choices; the seed is printed */
 #include "base/random.h"
 #include "base/thread.h"
+#include "container/container_space.h"
+#include "container/migrator.h"
 #include "document/bson.h"
 #include "isolation/checker.h"
 #include "support/check.h"
+#include "support/documents.h"
+#include "support/postgres.h"
 #include "support/scratch.h"
 #include "support/space.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -41,11 +46,25 @@ struct client {
     char failure[300]; /* an answer that was not expected */
 };
 
+/* The same on a container of the catalogue whose partitions move about. */
+struct moving {
+    struct engine *engines[2];
+    struct cluster *cluster;
+    struct catalogue *catalogue;
+    struct migrator *migrator;
+    struct item_gates *gates;
+    struct random random;
+    struct thread thread;
+    atomic_bool stopping;
+    atomic_uint begun;
+    unsigned wanted; /* clients go on until so many were done */
+};
+
 struct run {
+    struct moving *moving; /* NULL: partitions stay as they are */
     struct test_space test;
     struct partition_key keys[LOGICALS];
     struct slice logicals[LOGICALS];
-    struct item_scope scopes[LOGICALS];
     size_t operations;
     bool only_updates; /* read one item, write it back */
     struct client clients[CLIENTS];
@@ -123,7 +142,23 @@ static void unexpected(struct client *client, const char *what, const struct err
 
 static bool is_conflict(const struct error *err)
 {
-    return err->code == ERROR_CONFLICT || err->code == ERROR_SNAPSHOT_TOO_OLD;
+    return err->code == ERROR_CONFLICT || err->code == ERROR_SNAPSHOT_TOO_OLD ||
+           item_space_is_overtaken(err);
+}
+
+/* The container as it is when an operation begins. *ret_container is to be let go behind it. */
+static struct item_space space_now(const struct client *client, struct container **ret_container)
+{
+    struct moving *moving = client->run->moving;
+    struct error err;
+
+    *ret_container = NULL;
+    if (!moving)
+        return client->run->test.space;
+    if (!catalogue_container_open(moving->catalogue, SLICE("a"), SLICE("d"), SLICE("c"),
+                                  ret_container, &err))
+        abort(); /* nobody drops it */
+    return container_space(*ret_container, &clock_system, moving->gates);
 }
 
 /* --- Items ----------------------------------------------------------------------------------- */
@@ -251,22 +286,31 @@ static void commit_noted(struct client *client, struct transaction *transaction,
 
 static void transact(struct client *client, bool write, bool both)
 {
+    CLEANUP(container_unref) struct container *container = NULL;
     CLEANUP(transaction_free) struct transaction *transaction = NULL;
     uint32_t logical = pick(client, LOGICALS), other = (logical + 1) % LOGICALS;
     struct run *run = client->run;
+    struct item_space space;
+    struct item_scope scope;
     struct note note;
     struct error err;
 
     note_begin(&note, client, false);
-    if (!transaction_begin(&run->scopes[logical], run->logicals[logical], client->arena,
-                           &transaction, &err)) {
+    space = space_now(client, &container);
+    scope = item_space_scope(&space, run->logicals[logical]);
+    if (!transaction_begin(&scope, run->logicals[logical], client->arena, &transaction, &err)) {
         unexpected(client, "transaction_begin", &err);
         return;
     }
     if (!touch_some(client, transaction, &note, logical, write))
         return;
     if (both) {
-        if (!transaction_enter(transaction, &run->scopes[other], run->logicals[other], &err)) {
+        scope = item_space_scope(&space, run->logicals[other]);
+        if (!transaction_enter(transaction, &scope, run->logicals[other], &err)) {
+            if (run->moving && (is_conflict(&err) || err.code == ERROR_NOT_SUPPORTED)) {
+                note_end(&note, client, HISTORY_ABORTED);
+                return;
+            }
             unexpected(client, "transaction_enter", &err);
             return;
         }
@@ -284,13 +328,14 @@ static void update(struct client *client)
 {
     CLEANUP(transaction_free) struct transaction *transaction = NULL;
     struct run *run = client->run;
+    struct item_scope scope = item_space_scope(&run->test.space, run->logicals[0]);
     uint32_t index = pick(client, 2);
     struct note note;
     struct error err;
     bool there;
 
     note_begin(&note, client, false);
-    if (!transaction_begin(&run->scopes[0], run->logicals[0], client->arena, &transaction, &err)) {
+    if (!transaction_begin(&scope, run->logicals[0], client->arena, &transaction, &err)) {
         unexpected(client, "transaction_begin", &err);
         return;
     }
@@ -305,14 +350,16 @@ static void update(struct client *client)
 
 static void read_plain(struct client *client, uint32_t index)
 {
+    CLEANUP(container_unref) struct container *container = NULL;
     struct document_value id = id_of(index, client->arena);
+    struct item_space space;
     struct item item;
     struct note note;
     struct error err;
 
     note_begin(&note, client, true);
-    if (items_read(&client->run->test.space, &client->run->keys[index / IDS], &id, client->arena,
-                   &item, &err)) {
+    space = space_now(client, &container);
+    if (items_read(&space, &client->run->keys[index / IDS], &id, client->arena, &item, &err)) {
         note_op(&note, HISTORY_READ, index, version_of(&item));
         learn(client, index, &item);
     } else if (err.code == ERROR_ITEM_MISSING) {
@@ -327,8 +374,10 @@ static void read_plain(struct client *client, uint32_t index)
 /* All items of a logical partition at once: one snapshot. */
 static void read_many(struct client *client)
 {
+    CLEANUP(container_unref) struct container *container = NULL;
     uint32_t logical = pick(client, LOGICALS);
     struct items_reference references[IDS];
+    struct item_space space;
     struct item items[IDS];
     struct note note;
     struct error err;
@@ -337,7 +386,8 @@ static void read_many(struct client *client)
         references[i] = (struct items_reference){.key = client->run->keys[logical],
                                                  .id = id_of(i, client->arena)};
     note_begin(&note, client, false);
-    if (!items_read_many(&client->run->test.space, references, IDS, client->arena, items, &err)) {
+    space = space_now(client, &container);
+    if (!items_read_many(&space, references, IDS, client->arena, items, &err)) {
         unexpected(client, "items_read_many", &err);
         return;
     }
@@ -375,6 +425,7 @@ static bool note_refused(struct note *note, uint32_t index, const struct error *
 
 static void write_plain(struct client *client, uint32_t index)
 {
+    CLEANUP(container_unref) struct container *container = NULL;
     enum transaction_verb verb = (enum transaction_verb)pick(client, TRANSACTION_DELETE + 1);
     const struct known *known = &client->known[index];
     bool if_match = known->version && pick(client, 2) &&
@@ -384,6 +435,7 @@ static void write_plain(struct client *client, uint32_t index)
     struct document_value id = id_of(index, client->arena);
     struct transaction_options options = {0};
     struct transaction_result result;
+    struct item_space space;
     char etag[ITEM_ETAG_LEN];
     struct note note;
     struct error err;
@@ -393,7 +445,8 @@ static void write_plain(struct client *client, uint32_t index)
         options.if_match = slice_of(etag, sizeof etag);
     }
     note_begin(&note, client, true);
-    if (items_write(&client->run->test.space, &client->run->keys[index / IDS], &id, verb,
+    space = space_now(client, &container);
+    if (items_write(&space, &client->run->keys[index / IDS], &id, verb,
                     version ? document_with(index, version, client->arena) : SLICE_NONE, &options,
                     client->arena, &result, NULL, &err)) {
         note_seen(&note, index, verb, result.created, if_version);
@@ -437,8 +490,13 @@ static void client_main(void *context)
 {
     struct client *client = context;
 
-    for (size_t i = 0; i < client->run->operations && !client->failure[0]; i++)
+    const struct moving *moving = client->run->moving;
+
+    for (size_t i = 0; !client->failure[0]; i++) {
+        if (i >= client->run->operations && (!moving || moving->begun > moving->wanted))
+            break;
         client_step(client);
+    }
 }
 
 static void run_init(struct run *run, const char *url, const struct commit_options *commit)
@@ -466,7 +524,6 @@ static void run_init(struct run *run, const char *url, const struct commit_optio
         snprintf(json, sizeof json, "[\"p%u\"]", i);
         run->keys[i] = test_space_key(&run->test, json);
         run->logicals[i] = item_logical(&run->test.definition.key, &run->keys[i], run->test.arena);
-        run->scopes[i] = item_space_scope(&run->test.space, run->logicals[i]);
     }
 }
 
@@ -537,6 +594,165 @@ static void run_on(const char *what, const char *url, const struct commit_option
     run_done(&run);
 }
 
+/* --- Moving partitions ----------------------------------------------------------------------- */
+
+static void migration_begin(struct moving *moving)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    static const char *const keys[LOGICALS] = {"[\"p0\"]", "[\"p1\"]", "[\"p2\"]"};
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    const struct partition_span *spans;
+    struct partition_key key;
+    uint32_t ids[2];
+    size_t count, at;
+    struct error err;
+    bool begun;
+
+    if (!catalogue_container_open(moving->catalogue, SLICE("a"), SLICE("d"), SLICE("c"), &container,
+                                  &err))
+        return;
+    if (container_migration(container)) {
+        sched_yield();
+        return;
+    }
+    spans = partition_map_spans(container_map(container), &count);
+    at = random_below(&moving->random, count);
+    ids[0] = spans[at].id;
+    ids[1] = spans[MIN(at + 1, count - 1)].id;
+    switch (count > 5 ? 1 : random_below(&moving->random, 4)) {
+    case 0:
+        begun = migrator_split(moving->migrator, container, ids[0], 2, NULL, &err);
+        break;
+    case 1:
+        begun = migrator_merge(moving->migrator, container, ids, 2, &err);
+        break;
+    case 2:
+        begun = migrator_move(moving->migrator, container, ids[0], 1 - spans[at].node, &err);
+        break;
+    default:
+        begun = partition_key_parse(&definition_fields(container_definition(container))->key,
+                                    slice_of_text(keys[random_below(&moving->random, LOGICALS)]),
+                                    PARTITION_KEY_WHOLE, arena, &key, &err) &&
+                migrator_isolate(moving->migrator, container, &key, 0, &err);
+        break;
+    }
+    moving->begun += begun;
+}
+
+static void moving_main(void *context)
+{
+    struct moving *moving = context;
+
+    while (!atomic_load(&moving->stopping))
+        migration_begin(moving);
+}
+
+static void moving_init(struct moving *moving, struct run *run, const char *const *urls)
+{
+    CLEANUP(account_unref) struct account *account = NULL;
+    CLEANUP(database_unref) struct database *database = NULL;
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct error err;
+
+    *moving =
+        (struct moving){.cluster = cluster_new(NULL), .gates = item_gates_new(), .wanted = 10};
+    random_seed(&moving->random, seed());
+    for (size_t i = 0; i < 2; i++) {
+        assert_ok(engine_open(slice_of_text(urls[i]), &(struct engine_options){0},
+                              &moving->engines[i], &err),
+                  &err);
+        assert_ok(cluster_add(moving->cluster, urls[i], moving->engines[i], &err), &err);
+    }
+    assert_ok(catalogue_open(&(struct catalogue_options){.cluster = moving->cluster},
+                             &moving->catalogue, &err),
+              &err);
+    assert_ok(catalogue_account_create(moving->catalogue, SLICE("a"),
+                                       document_of(run->test.arena, "{}"), &account, &err),
+              &err);
+    assert_ok(
+        catalogue_database_create(moving->catalogue, SLICE("a"), SLICE("d"), NULL, &database, &err),
+        &err);
+    assert_ok(
+        catalogue_container_create(
+            moving->catalogue, SLICE("a"), SLICE("d"),
+            document_of(run->test.arena, "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],"
+                                         "\"version\":2}}"),
+            NULL, &container, &err),
+        &err);
+    moving->migrator = migrator_new(&(struct migrator_options){
+        .catalogue = moving->catalogue, .chunk_bytes = 1000, .pause_ms = 5, .splits_off = true});
+    run->moving = moving;
+}
+
+static void moving_done(struct moving *moving)
+{
+    migrator_free(moving->migrator);
+    catalogue_close(moving->catalogue);
+    cluster_free(moving->cluster);
+    for (size_t i = 0; i < 2; i++)
+        engine_close(moving->engines[i]);
+    item_gates_free(moving->gates);
+}
+
+static void run_moving(const char *what, const char *const *urls, size_t operations)
+{
+    struct checker_report report;
+    struct moving moving;
+    struct migrator_statistics statistics;
+    uint64_t done = 0;
+    struct run run;
+
+    run_init(&run, "memory:", &(struct commit_options){0});
+    moving_init(&moving, &run, urls);
+    run.operations = operations;
+    thread_start(&moving.thread, "moving", moving_main, &moving);
+    run_clients(&run);
+    atomic_store(&moving.stopping, true);
+    thread_join(&moving.thread);
+    run_check(&run, what, &report);
+    statistics = migrator_statistics(moving.migrator);
+    for (size_t i = 0; i < MIGRATION_KINDS; i++)
+        done += statistics.done[i];
+    print_message("# %u migrations begun, %llu done, longest pause %lld ms\n",
+                  atomic_load(&moving.begun), (unsigned long long)done,
+                  (long long)statistics.pause_ms_max);
+    assert_true(done >= moving.wanted);
+    moving_done(&moving);
+    run_done(&run);
+    if (report.violations)
+        fail_msg("seed %llu: %zu violations, the first: %s", (unsigned long long)seed(),
+                 report.violations, report.first);
+}
+
+static void clients_stay_isolated_while_partitions_move_in_memory(void **state UNUSED)
+{
+    static const char *const urls[] = {"memory:", "memory:"};
+
+    run_moving("moving, memory", urls, 4000 * factor());
+}
+
+static void clients_stay_isolated_while_partitions_move_between_disks(void **state UNUSED)
+{
+    CLEANUP(scratch_done) struct scratch scratch;
+    char text[2][200];
+    const char *const urls[] = {text[0], text[1]};
+
+    scratch_init(&scratch);
+    for (size_t i = 0; i < 2; i++)
+        snprintf(text[i], sizeof text[i], "rocksdb:%s%zu", scratch_path(&scratch, "node"), i);
+    run_moving("moving, rocksdb", urls, 800 * factor());
+}
+
+static void clients_stay_isolated_while_partitions_move_to_postgresql(void **state UNUSED)
+{
+    CLEANUP(postgres_free) struct postgres *postgres = postgres_start(false);
+    char text[300];
+    const char *const urls[] = {"memory:", text};
+
+    snprintf(text, sizeof text, "%s", postgres_fresh_url(postgres));
+    run_moving("moving, postgresql", urls, 300 * factor());
+}
+
 static void expect_fine(const struct checker_report *report)
 {
     if (report->violations)
@@ -598,6 +814,9 @@ int main(void)
         cmocka_unit_test(clients_on_a_memory_node_are_snapshot_isolated),
         cmocka_unit_test(clients_on_a_rocksdb_node_are_snapshot_isolated),
         cmocka_unit_test(a_short_memory_of_commits_costs_retries_and_nothing_else),
+        cmocka_unit_test(clients_stay_isolated_while_partitions_move_in_memory),
+        cmocka_unit_test(clients_stay_isolated_while_partitions_move_between_disks),
+        cmocka_unit_test(clients_stay_isolated_while_partitions_move_to_postgresql),
         cmocka_unit_test(without_validation_the_checker_objects),
         cmocka_unit_test(the_same_clients_with_validation_are_fine),
     };

@@ -20,7 +20,8 @@ struct write_under_way {
 
 static bool runs_again(const struct error *err)
 {
-    return err->code == ERROR_CONFLICT || err->code == ERROR_SNAPSHOT_TOO_OLD;
+    return err->code == ERROR_CONFLICT || err->code == ERROR_SNAPSHOT_TOO_OLD ||
+           item_space_is_overtaken(err);
 }
 
 /* On the loop. */

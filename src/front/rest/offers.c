@@ -157,16 +157,30 @@ static struct slice offer_document(struct rest_call *call, const struct offer *o
     return arena_copy(call->arena, buf_slice(&document));
 }
 
-static bool offer_answer(struct rest_call *call, const struct offer *offer, uint64_t bytes,
-                         struct error *err)
+/* Fewer partitions than it needs: the rest comes when they have split. */
+static bool pending_visit(struct container *container, void *context, struct error *err UNUSED)
+{
+    uint32_t needed = offer_partitions(container_limits(container), container_offer(container)->ru);
+    size_t count;
+
+    (void)partition_map_spans(container_map(container), &count);
+    *(bool *)context |= !container_is_fixed(container) && count < needed;
+    return true;
+}
+
+static bool offer_answer(struct rest_call *call, const struct account *account,
+                         const struct offer *offer, uint64_t bytes, struct error *err)
 {
     uint64_t minimum;
+    bool pending = false;
 
     if (!catalogue_offer_minimum(call->services->catalogue, call->account_id,
                                  slice_of_text(offer->rid), bytes, &minimum, err))
         return false;
-    /* A change is in force when it is answered. */
-    rest_answer_header(call, SLICE("x-ms-offer-replace-pending"), SLICE("false"));
+    if (!containers_visit(account, offer, pending_visit, &pending, err))
+        return false;
+    rest_answer_header(call, SLICE("x-ms-offer-replace-pending"),
+                       pending ? SLICE("true") : SLICE("false"));
     rest_answer_header_int(call, SLICE("x-ms-cosmos-min-throughput"), (int64_t)minimum);
     rest_metadata_answer(call, 200, offer_document(call, offer), slice_of_text(offer->etag), 0);
     return true;
@@ -227,7 +241,8 @@ bool rest_offers_read(struct rest_call *call, struct error *err)
     call->charge_cru = cost_metadata(COST_METADATA_READ);
     return catalogue_offer_read(call->services->catalogue, call->account_id, call->route.id, &offer,
                                 err) &&
-           bytes_of(call, &offer, &bytes, err) && offer_answer(call, &offer, bytes, err);
+           bytes_of(call, &offer, &bytes, err) &&
+           offer_answer(call, call->account, &offer, bytes, err);
 }
 
 /* --- Replacing ------------------------------------------------------------------------------- */
@@ -396,5 +411,5 @@ bool rest_offers_replace(struct rest_call *call, struct error *err)
                                    err) &&
            catalogue_account_open(catalogue, call->account_id, &account, err) &&
            containers_visit(account, &offer, apply_visit, call, err) &&
-           offer_answer(call, &offer, change.bytes, err);
+           offer_answer(call, account, &offer, change.bytes, err);
 }

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "partition/journal.h"
 #include "partition/layout.h"
 #include "support/check.h"
 #include "support/fault_engine.h"
@@ -598,6 +599,116 @@ static void without_validation_increments_are_lost(void **state)
 
 #define COMMIT_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* --- The journal ----------------------------------------------------------------------------- */
+
+/* The keys in the journal of a partition behind a position, one per line. */
+static const char *journal_text(struct bench *bench, uint32_t partition)
+{
+    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    CLEANUP(buf_done) struct buf text;
+    struct error err;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    assert_ok(engine_iterator_new(bench->engine, NULL, partition,
+                                  journal_range((struct journal_position){0}, bench->arena), false,
+                                  ENGINE_READ_ANY, &iterator, &err),
+              &err);
+    for (;;) {
+        struct journal_position position;
+        struct engine_entry entry;
+        struct slice key;
+
+        assert_ok(engine_iterator_next(iterator, &entry, &err), &err);
+        if (entry.found != ENGINE_FOUND)
+            break;
+        assert_ok(journal_key_decode(entry.key, &position, &err), &err);
+        buf_printf(&text, "%llu:", (unsigned long long)position.lsn);
+        while (entry.value.len) {
+            assert_ok(journal_next(&entry.value, &key, &err), &err);
+            buf_printf(&text, " %.*s", SLICE_ARG(key));
+        }
+        buf_append_text(&text, "\n");
+    }
+    return arena_text(bench->arena, buf_slice(&text));
+}
+
+static void a_tapped_partition_notes_what_its_commits_touch(void **state)
+{
+    struct bench *bench = *state;
+    struct one_put tx;
+    struct error err;
+
+    assert_ok(commit_run(bench->commit, one_put(&tx, 1, "da", "1", 0), &err), &err);
+    assert_ok(commit_partition_tap(bench->commit, 1, true, &err), &err);
+    assert_ok(commit_run(bench->commit, one_put(&tx, 1, "db", "1", 1), &err), &err);
+    tx.op.kind = ENGINE_DELETE;
+    tx.batch.moment = 2;
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+    assert_ok(commit_run(bench->commit, one_put(&tx, 2, "dz", "1", 3), &err), &err);
+    assert_string_equal(journal_text(bench, 1), "2: db\n3: db\n");
+    assert_string_equal(journal_text(bench, 2), "");
+    assert_ok(commit_partition_tap(bench->commit, 1, false, &err), &err);
+    assert_ok(commit_run(bench->commit, one_put(&tx, 1, "dc", "1", 4), &err), &err);
+    assert_string_equal(journal_text(bench, 1), "2: db\n3: db\n");
+    assert_fails(commit_partition_tap(bench->commit, 9, true, &err), &err, ERROR_PARTITION_UNKNOWN);
+}
+
+static void sums_of_logical_partitions_are_noted_those_of_the_whole_are_not(void **state)
+{
+    struct bench *bench = *state;
+    struct commit_delta deltas[] = {{.key = SLICE("cl1"), .amounts = {5, 1}},
+                                    {.key = SLICE("ct"), .amounts = {5, 1}}};
+    struct one_put tx;
+    struct error err;
+
+    assert_ok(commit_partition_tap(bench->commit, 1, true, &err), &err);
+    one_put(&tx, 1, "da", "1", 0);
+    tx.part.deltas = deltas;
+    tx.part.delta_count = 2;
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+    assert_string_equal(journal_text(bench, 1), "1: da cl1\n");
+}
+
+/* Turning the tap waits for the group that began without it, and turns nobody away. */
+static void a_tap_waits_for_the_group_in_flight(void **state)
+{
+    struct bench *bench = *state;
+    struct one_put tx;
+    struct error err;
+
+    assert_ok(commit_partition_tap(bench->commit, 1, true, &err), &err);
+    for (int i = 0; i < 50; i++) {
+        assert_ok(
+            commit_run(bench->commit, one_put(&tx, 1, "dk", "1", COMMIT_NOTHING_RELIED_ON), &err),
+            &err);
+        assert_ok(commit_partition_tap(bench->commit, 1, i % 2, &err), &err);
+    }
+    /* Tapped for the first, and then for every second of them. */
+    assert_int_equal(strlen(journal_text(bench, 1)) > 0, true);
+    assert_non_null(strstr(journal_text(bench, 1), "1: dk\n"));
+    assert_null(strstr(journal_text(bench, 1), "2: dk\n4: dk"));
+    assert_non_null(strstr(journal_text(bench, 1), "49: dk\n"));
+    assert_null(strstr(journal_text(bench, 1), "50: dk\n"));
+}
+
+static void a_renumbered_partition_goes_on_from_there(void **state)
+{
+    struct bench *bench = *state;
+    struct commit_numbering numbering = {.lsn = 41, .wall_ms = 5000};
+    struct one_put tx;
+    struct error err;
+
+    assert_ok(commit_run(bench->commit, one_put(&tx, 1, "da", "1", 0), &err), &err);
+    assert_ok(commit_partition_renumber(bench->commit, 1, &numbering, &err), &err);
+    assert_ok(commit_run(bench->commit, one_put(&tx, 1, "db", "1", 1), &err), &err);
+    assert_int_equal(tx.part.stamp.lsn, 42);
+    assert_int_equal(tx.part.stamp.wall_ms, 5000);
+    commit_free(bench->commit);
+    bench_start(bench, (struct commit_options){0});
+    assert_ok(commit_partition_numbering(bench->commit, 1, &numbering, &err), &err);
+    assert_int_equal(numbering.lsn, 42);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -623,6 +734,12 @@ int main(void)
         COMMIT_TEST(freeing_finishes_what_is_queued),
         COMMIT_TEST(no_increment_is_lost_between_threads),
         COMMIT_TEST(without_validation_increments_are_lost),
+        cmocka_unit_test_setup_teardown(a_tapped_partition_notes_what_its_commits_touch, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(
+            sums_of_logical_partitions_are_noted_those_of_the_whole_are_not, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_tap_waits_for_the_group_in_flight, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_renumbered_partition_goes_on_from_there, setup, teardown),
     };
     return cmocka_run_group_tests_name("partition/commit", tests, NULL, NULL);
 }

@@ -1,0 +1,77 @@
+/* Migration: which physical partitions of a container become which others. A plan that never
+ * changes; carrying it out is the migrator's.
+ *
+ * Sources are spans of the map that follow one another; targets cover the same keys with other
+ * bounds, ids or nodes. Split, merge, move and isolation are the same thing with other numbers:
+ *
+ *     split     one source, several targets
+ *     merge     several sources, one target
+ *     move      one source, one target on another node
+ *     isolate   one source, a target for a key value alone and one or two for its neighbours
+ *
+ * A plan carries the whole map that is published when it is done. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "partition/map.h"
+
+enum migration_kind { MIGRATION_SPLIT, MIGRATION_MERGE, MIGRATION_MOVE, MIGRATION_ISOLATE };
+enum { MIGRATION_KINDS = 4, MIGRATION_TARGETS_MAX = 64, MIGRATION_SOURCES_MAX = 64 };
+
+/* How it stands on disk. Before its map is published everything may be done again or taken back;
+ * afterwards only the sources are left to be dropped, or, if it was cancelled, the targets. */
+enum migration_state { MIGRATION_MOVING, MIGRATION_DROPPING, MIGRATION_CANCELLED };
+
+struct migration; /* opaque, shared, immutable */
+
+/* What is wanted. Everything is borrowed. */
+struct migration_request {
+    enum migration_kind kind;
+    const uint32_t *sources; /* ids */
+    size_t source_count;
+    size_t target_count;
+    const struct slice *bounds; /* target_count - 1, ascending, within the sources */
+    const uint32_t *nodes;      /* of each target; NULL: where the keys are now */
+    const double *weights;      /* of each target, to divide the share by; NULL: even */
+};
+
+/* Plans what is wanted of a map. The targets get first_id and the ids that follow.
+ * ERROR_PARTITION_UNKNOWN: the map has no such source. ERROR_BAD_REQUEST: sources do not follow one
+ * another, bounds are not within them, nothing would change. */
+NODISCARD bool migration_new(const struct partition_map *map,
+                             const struct migration_request *request, uint32_t first_id,
+                             struct migration **ret_migration, struct error *err);
+
+/* The same in another state. The caller owns one reference. */
+struct migration *migration_with_state(const struct migration *migration,
+                                       enum migration_state state);
+
+struct migration *migration_ref(struct migration *migration); /* NULL is fine */
+void migration_unref(struct migration *migration);            /* NULL is fine */
+CLEANUP_FN(struct migration *, migration_unref)
+
+enum migration_kind migration_kind(const struct migration *migration);
+const char *migration_kind_name(enum migration_kind kind);
+enum migration_state migration_state(const struct migration *migration);
+
+/* The map to publish. Borrowed, as all below. */
+struct partition_map *migration_map(const struct migration *migration);
+
+/* A partition it began with. */
+struct migration_source {
+    uint32_t id, node;
+    uint64_t epoch; /* as it was; the fence is at the next one */
+};
+const struct migration_source *migration_sources(const struct migration *migration,
+                                                 size_t *ret_count);
+
+/* The targets, in key order, for they follow one another. */
+const struct partition_span *migration_targets(const struct migration *migration,
+                                               size_t *ret_count);
+
+/* As the catalogue keeps it: a BSON document (format at the top of migration.c), and back.
+ * ERROR_STORE_VERSION, ERROR_STORE_CORRUPT. */
+void migration_append(const struct migration *migration, struct buf *buf);
+NODISCARD bool migration_parse(struct slice document, struct migration **ret_migration,
+                               struct error *err);

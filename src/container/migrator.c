@@ -1,0 +1,546 @@
+/* Each step looks at the container as it is in the catalogue by then, and does what comes next. So
+ * nothing has to be told when a process was killed, a commit's outcome was not known, or the
+ * container was dropped: the next step finds out. After a failure the mover is made anew and reads
+ * how far the stores are. */
+#include "container/catalogue_migration.h"
+#include "container/container_usage.h"
+#include "container/migrator_private.h"
+
+enum {
+    PAUSE_DEFAULT_MS = 1000,
+    LAG_DEFAULT = 512,
+    ROUNDS_MAX = 1000,        /* of catching up; then the fence comes anyway */
+    FAILURES_FENCED_MAX = 10, /* then the writers who wait are let go on as before */
+    FENCED_RETRY_MS = 100,
+    DROP_POLL_MS = 5, /* while the old map is held */
+};
+
+static const char *const phase_names[] = {
+    [MIGRATOR_PLANNED] = "planned",         [MIGRATOR_COPYING] = "copying",
+    [MIGRATOR_CATCHING_UP] = "catching up", [MIGRATOR_FENCED] = "fenced",
+    [MIGRATOR_DROPPING] = "dropping",
+};
+
+const char *migrator_phase_name(enum migrator_phase phase)
+{
+    return phase_names[phase];
+}
+
+/* --- Runs ------------------------------------------------------------------------------------ */
+
+static uint32_t first_target(const struct container *container)
+{
+    size_t count;
+
+    return migration_targets(container_migration(container), &count)->id;
+}
+
+static struct migrator_run *run_find(const struct migrator *migrator,
+                                     const struct container *container)
+{
+    struct migrator_run *run = migrator->runs;
+    uint32_t target = first_target(container);
+
+    while (run && run->target != target)
+        run = run->next;
+    return run;
+}
+
+/* What is to be copied; not known, it is shown as 0. */
+static uint64_t bytes_in_sources(const struct container *container)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    size_t count;
+    const struct migration_source *sources =
+        migration_sources(container_migration(container), &count);
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct partition_span *span =
+            partition_map_find_id(container_map(container), sources[i].id);
+        struct container_usage usage;
+        struct error err;
+
+        if (span && container_usage_partition(container, span, arena, &usage, &err))
+            bytes += usage.bytes;
+    }
+    return bytes;
+}
+
+static struct migrator_run *run_new(struct migrator *migrator, const struct container *container)
+{
+    struct migrator_run *run = MEMORY_NEW(struct migrator_run);
+
+    run->target = first_target(container);
+    run->progress = (struct migrator_progress){
+        .kind = migration_kind(container_migration(container)),
+        .bytes_total = bytes_in_sources(container),
+        .pause_ms = -1,
+    };
+    WITH_LOCK (&migrator->lock) {
+        run->next = migrator->runs;
+        migrator->runs = run;
+    }
+    return run;
+}
+
+static void run_free(struct migrator_run *run)
+{
+    mover_free(run->mover);
+    partition_map_unref(run->map);
+    memory_free(run);
+}
+
+/* Those whose container, or migration, is no more. */
+static void runs_sweep(struct migrator *migrator)
+{
+    struct migrator_run *gone = NULL;
+
+    WITH_LOCK (&migrator->lock) {
+        struct migrator_run **link = &migrator->runs;
+
+        while (*link) {
+            struct migrator_run *run = *link;
+
+            if (run->seen) {
+                link = &run->next;
+                continue;
+            }
+            *link = run->next;
+            run->next = gone;
+            gone = run;
+        }
+    }
+    while (gone) {
+        struct migrator_run *next = gone->next;
+
+        run_free(gone);
+        gone = next;
+    }
+}
+
+static void phase_set(struct migrator *migrator, struct migrator_run *run,
+                      enum migrator_phase phase)
+{
+    WITH_LOCK (&migrator->lock)
+        run->progress.phase = phase;
+}
+
+/* Adds what the mover has done since before. */
+static uint64_t figures_add(struct migrator *migrator, struct migrator_run *run,
+                            const struct mover_figures *before)
+{
+    struct mover_figures now = mover_figures(run->mover);
+    uint64_t bytes = now.bytes - before->bytes, items = now.items - before->items;
+
+    WITH_LOCK (&migrator->lock) {
+        run->progress.bytes += bytes;
+        run->progress.items += items;
+        run->progress.keys += now.keys - before->keys;
+        migrator->statistics.bytes += bytes;
+        migrator->statistics.items += items;
+    }
+    return bytes;
+}
+
+/* --- Steps ----------------------------------------------------------------------------------- */
+
+static bool mover_make(struct migrator *migrator, struct migrator_run *run,
+                       const struct container *container, struct error *err)
+{
+    struct mover_options options = {
+        .cluster = catalogue_cluster(migrator->catalogue),
+        .migration = container_migration(container),
+        .chunk_bytes = migrator->options.chunk_bytes,
+        .round_keys = migrator->options.round_keys,
+    };
+
+    return run->mover || mover_new(&options, &run->mover, err);
+}
+
+static void pause_note(struct migrator *migrator, struct migrator_run *run, int64_t since_ms)
+{
+    int64_t pause_ms = clock_read_monotonic_ms(migrator->clock) - since_ms;
+
+    WITH_LOCK (&migrator->lock) {
+        run->progress.pause_ms = pause_ms;
+        migrator->statistics.pause_ms_last = pause_ms;
+        migrator->statistics.pause_ms_max = MAX(migrator->statistics.pause_ms_max, pause_ms);
+    }
+}
+
+/* Nothing is left to catch up with once a round finds nothing: nobody can write. */
+static bool rest_catch_up(struct migrator_run *run, struct error *err)
+{
+    size_t keys;
+
+    do
+        if (!mover_catch_up(run->mover, &keys, err))
+            return false;
+    while (keys);
+    return true;
+}
+
+/* In one step: writers wait from the fence to the new map. */
+static bool fence_and_publish(struct migrator *migrator, struct migrator_run *run,
+                              const struct container *container, struct error *err)
+{
+    CLEANUP(container_unref) struct container *now = NULL;
+    int64_t since_ms = clock_read_monotonic_ms(migrator->clock);
+
+    if (!run->map)
+        run->map = partition_map_ref(container_map(container));
+    phase_set(migrator, run, MIGRATOR_FENCED);
+    if (!mover_fence(run->mover, err) || !rest_catch_up(run, err) ||
+        !mover_finish(run->mover, err) ||
+        !catalogue_migration_publish(migrator->catalogue, container, err))
+        return false;
+    pause_note(migrator, run, since_ms);
+    phase_set(migrator, run, MIGRATOR_DROPPING);
+    if (migrator->options.published &&
+        catalogue_container_reopen(migrator->catalogue, container, &now, err))
+        migrator->options.published(now, migrator->options.context);
+    return true;
+}
+
+static bool catch_up(struct migrator *migrator, struct migrator_run *run,
+                     const struct container *container, struct error *err)
+{
+    size_t lag = migrator->options.lag_keys ? migrator->options.lag_keys : LAG_DEFAULT, keys;
+
+    if (!mover_catch_up(run->mover, &keys, err))
+        return false;
+    return (keys > lag && ++run->rounds < ROUNDS_MAX) ||
+           fence_and_publish(migrator, run, container, err);
+}
+
+static bool step_moving(struct migrator *migrator, struct migrator_run *run,
+                        const struct container *container, struct error *err)
+{
+    struct mover_figures before;
+    bool fine, done = false;
+    uint64_t bytes;
+
+    if (!mover_make(migrator, run, container, err))
+        return false;
+    before = mover_figures(run->mover);
+    if (run->progress.phase == MIGRATOR_PLANNED)
+        phase_set(migrator, run, MIGRATOR_COPYING);
+    if (run->progress.phase == MIGRATOR_COPYING) {
+        fine = mover_copy(run->mover, &done, err);
+        if (fine && done)
+            phase_set(migrator, run, MIGRATOR_CATCHING_UP);
+    } else {
+        fine = catch_up(migrator, run, container, err);
+    }
+    bytes = figures_add(migrator, run, &before);
+    if (run->progress.phase != MIGRATOR_FENCED && !mover_is_fenced(run->mover))
+        run->not_before_ms = clock_read_monotonic_ms(migrator->clock) +
+                             migrator_throttle_ms(bytes, migrator->options.bytes_per_second);
+    return fine;
+}
+
+static void sources_forget(struct migrator *migrator, const struct migration *migration)
+{
+    size_t count;
+    const struct migration_source *sources = migration_sources(migration, &count);
+
+    for (size_t i = 0; migrator->options.dropped && i < count; i++)
+        migrator->options.dropped(sources[i].id, migrator->options.context);
+}
+
+static void done_note(struct migrator *migrator, const struct migrator_run *run,
+                      const struct container *container)
+{
+    WITH_LOCK (&migrator->lock)
+        migrator->statistics.done[run->progress.kind]++;
+    log_event(migrator->options.log, LOG_INFO, "migration done",
+              LOG_TEXT("kind", migration_kind_name(run->progress.kind)),
+              LOG_SLICE("container", container_info(container)->id),
+              LOG_INT("bytes", (int64_t)run->progress.bytes),
+              LOG_INT("items", (int64_t)run->progress.items),
+              LOG_INT("pause_ms", run->progress.pause_ms));
+}
+
+/* Readers of the old map finish on the sources. */
+static bool step_dropping(struct migrator *migrator, struct migrator_run *run,
+                          const struct container *container, struct error *err)
+{
+    CLEANUP(migration_unref)
+    struct migration *migration = migration_ref(container_migration(container));
+
+    phase_set(migrator, run, MIGRATOR_DROPPING);
+    if (run->map && partition_map_is_shared(run->map)) {
+        run->not_before_ms = clock_read_monotonic_ms(migrator->clock) + DROP_POLL_MS;
+        return true;
+    }
+    mover_free(TAKE(run->mover));
+    if (!mover_make(migrator, run, container, err) || !mover_clean(run->mover, err) ||
+        !catalogue_migration_end(migrator->catalogue, container, err))
+        return false;
+    sources_forget(migrator, migration);
+    done_note(migrator, run, container);
+    run->seen = false;
+    return true;
+}
+
+static bool step(struct migrator *migrator, struct migrator_run *run,
+                 const struct container *container, struct error *err)
+{
+    switch (migration_state(container_migration(container))) {
+    case MIGRATION_MOVING:
+        return step_moving(migrator, run, container, err);
+    case MIGRATION_DROPPING:
+        return step_dropping(migrator, run, container, err);
+    default:
+        run->seen = false; /* done when this succeeds */
+        return catalogue_migration_end(migrator->catalogue, container, err);
+    }
+}
+
+/* Tries again later, from what the stores hold. Whoever waits at the fence does not wait for ever.
+ */
+static void step_failed(struct migrator *migrator, struct migrator_run *run,
+                        const struct container *container, const struct error *err)
+{
+    bool fenced = run->progress.phase == MIGRATOR_FENCED;
+    struct error ignored;
+
+    log_error(migrator->options.log, "a step of a migration failed and is tried again", err);
+    mover_free(TAKE(run->mover));
+    run->not_before_ms = clock_read_monotonic_ms(migrator->clock) +
+                         (fenced ? FENCED_RETRY_MS : migrator->options.pause_ms);
+    run->failures_fenced += fenced;
+    WITH_LOCK (&migrator->lock) {
+        run->progress.failures++;
+        if (run->progress.phase != MIGRATOR_DROPPING)
+            run->progress.phase = MIGRATOR_PLANNED;
+    }
+    if (run->failures_fenced >= FAILURES_FENCED_MAX &&
+        catalogue_migration_cancel(migrator->catalogue, container, &ignored))
+        log_error(migrator->options.log, "a migration was cancelled behind its fence", err);
+}
+
+/* One step of a container's migration. *busy: the next may come at once. */
+static bool container_step(struct migrator *migrator, const struct container *container, bool *busy,
+                           struct error *err)
+{
+    struct migrator_run *run = run_find(migrator, container);
+    bool fine;
+
+    if (!run)
+        run = run_new(migrator, container);
+    run->seen = true;
+    if (run->not_before_ms > clock_read_monotonic_ms(migrator->clock))
+        return true;
+    run->not_before_ms = 0;
+    fine = step(migrator, run, container, err);
+    run->seen = run->seen || !fine;
+    if (!fine)
+        step_failed(migrator, run, container, err);
+    *busy = *busy || (run->seen && !run->not_before_ms);
+    return fine;
+}
+
+/* --- Rounds ---------------------------------------------------------------------------------- */
+
+/* The containers with a migration, each with a reference. Trees of states are not held meanwhile:
+ * they hold old maps. */
+static struct container **containers_moving(struct migrator *migrator, struct arena *arena,
+                                            size_t *ret_count)
+{
+    size_t account_count, count = 0, capacity = 0;
+    struct account **accounts = catalogue_accounts(migrator->catalogue, arena, &account_count);
+    struct container **containers = NULL;
+
+    for (size_t i = 0; i < account_count; i++) {
+        for (size_t d = 0; d < account_database_count(accounts[i]); d++) {
+            const struct database *database = account_database(accounts[i], d);
+
+            for (size_t c = 0; c < database_container_count(database); c++) {
+                struct container *container = database_container(database, c);
+
+                if (!container_migration(container))
+                    continue;
+                if (count == capacity) {
+                    struct container **more =
+                        ARENA_ARRAY(arena, struct container *, capacity * 2 + 8);
+
+                    if (count)
+                        memcpy(more, containers, count * sizeof *more);
+                    containers = more;
+                    capacity = capacity * 2 + 8;
+                }
+                containers[count++] = container_ref(container);
+            }
+        }
+        account_unref(accounts[i]);
+    }
+    *ret_count = count;
+    return containers;
+}
+
+static bool round_run(struct migrator *migrator, bool *busy, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    size_t count;
+    struct container **containers = containers_moving(migrator, arena, &count);
+    int64_t now_ms = clock_read_monotonic_ms(migrator->clock);
+    bool fine = true, begun = false;
+
+    for (struct migrator_run *run = migrator->runs; run; run = run->next)
+        run->seen = false;
+    for (size_t i = 0; i < count; i++) {
+        fine = container_step(migrator, containers[i], busy, err) && fine;
+        container_unref(containers[i]);
+    }
+    runs_sweep(migrator);
+    if (migrator->options.splits_off || now_ms < migrator->look_at_ms)
+        return fine;
+    migrator->look_at_ms = now_ms + migrator->options.pause_ms;
+    fine = migrator_look(migrator, &begun, err) && fine;
+    *busy = *busy || begun;
+    return fine;
+}
+
+bool migrator_round(struct migrator *migrator, bool *ret_busy, struct error *err)
+{
+    bool fine = false, busy = false;
+
+    WITH_LOCK (&migrator->step_lock)
+        fine = round_run(migrator, &busy, err);
+    *ret_busy = busy;
+    return fine;
+}
+
+/* When the next step is due, at most a pause from now. */
+static int64_t next_ms(const struct migrator *migrator)
+{
+    int64_t next = clock_monotonic_ms() + migrator->options.pause_ms;
+
+    for (const struct migrator_run *run = migrator->runs; run; run = run->next)
+        next = MIN(next, run->not_before_ms);
+    return next;
+}
+
+/* False: stop. */
+static bool migrator_wait(struct migrator *migrator, bool busy)
+{
+    bool go_on = false;
+
+    WITH_LOCK (&migrator->lock) {
+        int64_t until = next_ms(migrator);
+
+        while (!busy && !migrator->stopping && !migrator->woken &&
+               condition_wait_until(&migrator->wake, &migrator->lock, until))
+            ;
+        migrator->woken = false;
+        go_on = !migrator->stopping;
+    }
+    return go_on;
+}
+
+static void migrator_main(void *context)
+{
+    struct migrator *migrator = context;
+    bool busy = false;
+
+    while (migrator_wait(migrator, busy)) {
+        struct error err;
+
+        if (!migrator_round(migrator, &busy, &err))
+            log_error(migrator->options.log, "a round of migrations failed", &err);
+    }
+}
+
+void migrator_wake(struct migrator *migrator)
+{
+    WITH_LOCK (&migrator->lock) {
+        migrator->woken = true;
+        condition_signal(&migrator->wake);
+    }
+}
+
+/* --- The whole ------------------------------------------------------------------------------- */
+
+struct migrator *migrator_new(const struct migrator_options *options)
+{
+    struct migrator *migrator = MEMORY_NEW(struct migrator);
+
+    migrator->options = *options;
+    migrator->catalogue = options->catalogue;
+    migrator->clock = options->clock ? options->clock : &clock_system;
+    if (!migrator->options.pause_ms)
+        migrator->options.pause_ms = PAUSE_DEFAULT_MS;
+    mutex_init(&migrator->step_lock);
+    mutex_init(&migrator->lock);
+    condition_init(&migrator->wake);
+    if (!options->by_hand)
+        thread_start(&migrator->thread, "migrator", migrator_main, migrator);
+    return migrator;
+}
+
+void migrator_free(struct migrator *migrator)
+{
+    if (!migrator)
+        return;
+    WITH_LOCK (&migrator->lock) {
+        migrator->stopping = true;
+        condition_signal(&migrator->wake);
+    }
+    if (!migrator->options.by_hand)
+        thread_join(&migrator->thread);
+    while (migrator->runs) {
+        struct migrator_run *run = migrator->runs;
+
+        migrator->runs = run->next;
+        run_free(run);
+    }
+    condition_done(&migrator->wake);
+    mutex_done(&migrator->lock);
+    mutex_done(&migrator->step_lock);
+    memory_free(migrator);
+}
+
+bool migrator_cancel(struct migrator *migrator, const struct container *container,
+                     struct error *err)
+{
+    bool cancelled = false;
+
+    WITH_LOCK (&migrator->step_lock)
+        cancelled = catalogue_migration_cancel(migrator->catalogue, container, err);
+    WITH_LOCK (&migrator->lock)
+        migrator->statistics.cancelled += cancelled;
+    if (cancelled)
+        migrator_wake(migrator); /* to remove what is left */
+    return cancelled;
+}
+
+bool migrator_progress(struct migrator *migrator, const struct container *container,
+                       struct migrator_progress *ret_progress)
+{
+    CLEANUP(container_unref) struct container *now = NULL;
+    struct error err;
+
+    if (!catalogue_container_reopen(migrator->catalogue, container, &now, &err) ||
+        !container_migration(now))
+        return false;
+    *ret_progress = (struct migrator_progress){.kind = migration_kind(container_migration(now)),
+                                               .pause_ms = -1};
+    WITH_LOCK (&migrator->lock) {
+        const struct migrator_run *run = run_find(migrator, now);
+
+        if (run)
+            *ret_progress = run->progress;
+    }
+    return true;
+}
+
+struct migrator_statistics migrator_statistics(struct migrator *migrator)
+{
+    struct migrator_statistics statistics;
+
+    WITH_LOCK (&migrator->lock)
+        statistics = migrator->statistics;
+    return statistics;
+}

@@ -1,0 +1,129 @@
+/* Migrator: carries out migrations, and begins those that limits ask for. One thread, in small
+ * steps, so that requests hardly notice; whatever it was doing when the process ended it takes up
+ * again.
+ *
+ * A container splits by itself when a physical partition holds more than partition.bytes_max, and
+ * when its throughput is more than its partitions may give. Merging, moving and isolating are done
+ * on request. */
+#pragma once
+
+#include "container/catalogue.h"
+#include "partition/key.h"
+
+struct migrator; /* opaque, owned */
+
+struct migrator_options {
+    struct catalogue *catalogue; /* borrowed; outlives it */
+    const struct clock *clock;   /* borrowed; NULL: the system's */
+    struct log *log;             /* borrowed; NULL: silent */
+    uint64_t bytes_per_second;   /* of copying; 0: as fast as it goes */
+    int64_t pause_ms;            /* between looks at limits and after failures; 0: 1000 */
+    size_t chunk_bytes;          /* of one step; 0: 256 KB */
+    size_t round_keys;           /* of the journal in one step; 0: 4096 */
+    size_t lag_keys;             /* the fence comes when a round is not larger; 0: 512 */
+    bool splits_off;             /* begins nothing by itself */
+    bool by_hand;                /* no thread: the test calls migrator_round */
+
+    /* A container has another map: for whoever hands out throughput. NULL: nobody. */
+    void (*published)(struct container *container, void *context);
+    /* A partition is gone, and nobody uses it any more. NULL: nobody. */
+    void (*dropped)(uint32_t partition, void *context);
+    void *context;
+};
+
+struct migrator *migrator_new(const struct migrator_options *options);
+/* What is under way stays as it is, for the next start. */
+void migrator_free(struct migrator *migrator); /* NULL is fine */
+CLEANUP_FN(struct migrator *, migrator_free)
+
+/* --- On request ------------------------------------------------------------------------------ */
+
+/* Each begins a migration and returns; migrator_progress tells how it goes. Any state of the
+ * container will do. Errors as catalogue_migration_begin says. */
+
+/* Splits a partition into pieces of about as many bytes each; where there are too few logical
+ * partitions for that, evenly. weights: of each piece, for its share of the throughput; NULL: even.
+ * ERROR_BAD_REQUEST: it cannot be cut so often. */
+NODISCARD bool migrator_split(struct migrator *migrator, const struct container *container,
+                              uint32_t partition, size_t pieces, const double *weights,
+                              struct error *err);
+
+/* Merges neighbours; the result is where the first of them in key order was. ERROR_BAD_REQUEST: the
+ * throughput needs as many as there are. */
+NODISCARD bool migrator_merge(struct migrator *migrator, const struct container *container,
+                              const uint32_t *partitions, size_t count, struct error *err);
+
+/* Moves a partition to another node, by the number the catalogue knows it by. */
+NODISCARD bool migrator_move(struct migrator *migrator, const struct container *container,
+                             uint32_t partition, uint32_t node, struct error *err);
+
+/* Gives a partition key value, or all that begin with a partial one, a partition of their own.
+ * heat: its part of what the partition spends now, above 0 and below 1; 0: a half.
+ * ERROR_BAD_REQUEST: it is alone already, or in several partitions. */
+NODISCARD bool migrator_isolate(struct migrator *migrator, const struct container *container,
+                                const struct partition_key *key, double heat, struct error *err);
+
+/* Takes it back. ERROR_BUSY: its map is published. ERROR_BAD_REQUEST: there is none. */
+NODISCARD bool migrator_cancel(struct migrator *migrator, const struct container *container,
+                               struct error *err);
+
+/* --- How it goes ----------------------------------------------------------------------------- */
+
+enum migrator_phase {
+    MIGRATOR_PLANNED,
+    MIGRATOR_COPYING,
+    MIGRATOR_CATCHING_UP,
+    MIGRATOR_FENCED,
+    MIGRATOR_DROPPING, /* the new map is published */
+};
+const char *migrator_phase_name(enum migrator_phase phase);
+
+struct migrator_progress {
+    enum migration_kind kind;
+    enum migrator_phase phase;
+    uint64_t bytes, items; /* copied by this process */
+    uint64_t bytes_total;  /* of items in the sources when it began */
+    uint64_t keys;         /* of the journal, caught up with */
+    int64_t pause_ms;      /* that writers waited; -1: not yet */
+    unsigned failures;     /* steps that failed and are tried again */
+};
+
+/* False: no migration of that container is under way. */
+NODISCARD bool migrator_progress(struct migrator *migrator, const struct container *container,
+                                 struct migrator_progress *ret_progress);
+
+/* What all of them came to, since the process began. */
+struct migrator_statistics {
+    uint64_t done[MIGRATION_KINDS], cancelled;
+    uint64_t bytes, items;
+    int64_t pause_ms_max, pause_ms_last;
+};
+struct migrator_statistics migrator_statistics(struct migrator *migrator);
+
+/* One step of every migration under way, and a look at the limits if it is time. *ret_busy: there
+ * is more to be done at once. For tests; the thread calls nothing else. */
+NODISCARD bool migrator_round(struct migrator *migrator, bool *ret_busy, struct error *err);
+
+/* --- Decisions ------------------------------------------------------------------------------- */
+
+/* What is known of a span. */
+struct migrator_figures {
+    uint64_t bytes; /* of items */
+    double share;   /* of the throughput */
+    bool whole;     /* it was found to be indivisible lately */
+};
+
+struct migrator_choice {
+    bool wanted;
+    bool by_bytes; /* else by throughput */
+    size_t span;   /* index */
+    size_t pieces;
+};
+
+/* Which span, if any, is to be split next: the fullest above bytes_max, else the one with the
+ * largest share while there are fewer than count_wanted; never beyond count_max. */
+struct migrator_choice migrator_decide(const struct migrator_figures *figures, size_t count,
+                                       uint64_t bytes_max, size_t count_wanted, size_t count_max);
+
+/* How long to wait after copying so many bytes. */
+int64_t migrator_throttle_ms(uint64_t bytes, uint64_t bytes_per_second);

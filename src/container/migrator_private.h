@@ -1,0 +1,53 @@
+/* The migrator from within: migrator.c has the steps and the thread, migrator_request.c what is
+ * begun, by hand or by limits, migrator_decide.c the decisions. */
+#pragma once
+
+#include "base/thread.h"
+#include "container/migrator.h"
+#include "container/mover.h"
+
+/* A migration as this process carries it out. What must outlive the process is in the catalogue
+ * and in the targets. */
+struct migrator_run {
+    uint32_t target; /* the id of its first: tells it from every other, before or after it */
+    struct migrator_progress progress; /* under lock */
+    struct mover *mover;               /* NULL: to be made, anew after a failure */
+    struct partition_map *map;         /* a reference: what the sources are in, once fenced */
+    unsigned rounds;                   /* of catching up */
+    unsigned failures_fenced;
+    int64_t not_before_ms; /* throttled, or after a failure */
+    bool seen;             /* in this round */
+    struct migrator_run *next;
+};
+
+/* A partition that could not be split. */
+struct migrator_whole {
+    uint32_t partition;
+    int64_t until_ms;
+};
+
+enum { MIGRATOR_WHOLES = 64 };
+
+struct migrator {
+    struct migrator_options options;
+    struct catalogue *catalogue;
+    const struct clock *clock;
+
+    struct mutex step_lock; /* held for a step: who cancels must not meet one */
+    int64_t look_at_ms;     /* under step_lock, as the next two */
+    struct migrator_whole wholes[MIGRATOR_WHOLES]; /* round and round */
+    size_t whole_next;
+
+    struct mutex lock; /* under it: the rest, for a moment; taken after step_lock */
+    struct condition wake;
+    bool stopping, woken;
+    struct migrator_run *runs; /* changed under both locks */
+    struct migrator_statistics statistics;
+    struct thread thread;
+};
+
+/* Splits what limits ask for. Under step_lock. */
+NODISCARD bool migrator_look(struct migrator *migrator, bool *ret_begun, struct error *err);
+
+/* There is something to do. */
+void migrator_wake(struct migrator *migrator);

@@ -1,0 +1,54 @@
+/* Mover: carries the bytes of a migration from its sources to its targets.
+ *
+ * The order of calls is the migrator's: copy until done, catch up until the lag is small, fence,
+ * catch up until nothing is left, finish; clean when the map is published. Each may fail and be
+ * begun again with another mover, also after a crash: how far it is stands in the targets.
+ *
+ * The journals of the sources are on from the first mover of a migration to its end; after a
+ * restart the catalogue switches them on before anybody can write. One thread at a time. */
+#pragma once
+
+#include "container/cluster.h"
+#include "container/migration.h"
+
+struct mover; /* opaque, owned */
+
+struct mover_options {
+    const struct cluster *cluster; /* borrowed */
+    struct migration *migration;   /* a reference is taken */
+    size_t chunk_bytes;            /* read and written in one go; 0: 256 KB */
+    size_t round_keys;             /* of the journal in one go; 0: 4096 */
+};
+
+/* Switches the journals on and reads how far an earlier mover has come. ERROR_CONFIGURATION: a node
+ * is not here. */
+NODISCARD bool mover_new(const struct mover_options *options, struct mover **ret_mover,
+                         struct error *err);
+void mover_free(struct mover *mover); /* NULL is fine */
+CLEANUP_FN(struct mover *, mover_free)
+
+/* Was a source fenced when the mover was made? Then writers are waiting. */
+bool mover_is_fenced(const struct mover *mover);
+
+/* Copies one chunk. *ret_done: there is nothing left to copy. */
+NODISCARD bool mover_copy(struct mover *mover, bool *ret_done, struct error *err);
+
+/* One round over the journals of all sources: *ret_keys of them were looked at. 0: the targets
+ * are what the sources were when the round began. */
+NODISCARD bool mover_catch_up(struct mover *mover, size_t *ret_keys, struct error *err);
+
+/* From here on no write of a source succeeds. May be called again. */
+NODISCARD bool mover_fence(struct mover *mover, struct error *err);
+
+/* Numbering, sums and marks of the targets, behind a fence and when nothing is left to catch up. */
+NODISCARD bool mover_finish(struct mover *mover, struct error *err);
+
+/* Removes what reminds of copying from the first target. */
+NODISCARD bool mover_clean(struct mover *mover, struct error *err);
+
+/* What this mover has done. */
+struct mover_figures {
+    uint64_t bytes, items; /* copied */
+    uint64_t keys;         /* caught up with */
+};
+struct mover_figures mover_figures(const struct mover *mover);

@@ -1,0 +1,19 @@
+/* Split points: where to cut a span of a container. All functions may block. */
+#pragma once
+
+#include "container/catalogue.h"
+
+/* Bounds that cut a span into up to pieces of about as many bytes each, ascending, between logical
+ * partitions; ret_points has room for pieces - 1, the bytes are in the arena. *ret_count 0: there
+ * is nothing to cut, for all of it is one logical partition or none. Reads the sizes of all logical
+ * partitions of the span. */
+NODISCARD bool split_points_by_bytes(const struct container *container,
+                                     const struct partition_span *span, size_t pieces,
+                                     struct arena *arena, struct slice *ret_points,
+                                     size_t *ret_count, struct error *err);
+
+/* Bounds that cut it into pieces that keys to come will reach about equally often, stored or not.
+ * *ret_count less than pieces - 1: the span is too narrow for more. */
+void split_points_even(const struct container *container, const struct partition_span *span,
+                       size_t pieces, struct arena *arena, struct slice *ret_points,
+                       size_t *ret_count);

@@ -1,0 +1,67 @@
+/* Moving world: a container of the catalogue on two nodes whose partitions split, merge, move and
+ * isolate while items are written, with faults and restarts in between; and a plain table of what
+ * it should hold. */
+#pragma once
+
+#include "base/random.h"
+#include "container/caretaker.h"
+#include "container/catalogue.h"
+#include "container/items.h"
+#include "container/migrator.h"
+
+enum { MOVING_NODES = 2, MOVING_KEYS = 40, MOVING_IDS = 8, MOVING_RANGES_MAX = 512 };
+
+/* Where the nodes come from. */
+struct moving_store {
+    struct engine *(*open)(void *context, size_t node);
+    bool reopens; /* a restart opens the engines anew; else they live on */
+    bool faults;  /* writes can be made to fail */
+    void *context;
+};
+
+struct moving_item {
+    bool stored;
+    uint32_t version, seen; /* the last written, and the last the feed has shown */
+};
+
+/* Where the reader of the feed is, for a range of routing keys. */
+struct moving_position {
+    struct slice min, max; /* owned, on the heap */
+    uint64_t lsn;
+};
+
+struct moving {
+    const struct moving_store *store;
+    struct random random;
+    uint64_t seed;
+    unsigned step;
+    struct arena *arena; /* of the step */
+    struct engine *engines[MOVING_NODES];
+    struct cluster *cluster;
+    struct catalogue *catalogue;
+    struct migrator *migrator;
+    struct caretaker *caretaker;
+    const char *const *bodies; /* of the container, in turn: other index policies */
+    struct item_gates *gates;
+    struct clock clock;
+    int64_t now_ms;
+
+    struct moving_item items[MOVING_KEYS][MOVING_IDS];
+    uint32_t version; /* the last one given */
+    struct moving_position positions[MOVING_RANGES_MAX];
+    size_t position_count;
+
+    unsigned migrations[MIGRATION_KINDS], cancelled, crashes, fenced_crashes, changes_seen;
+    unsigned policies; /* changes of the index policy */
+};
+
+/* bodies: the container as JSON, its id "c", twice: with one index policy and with another. */
+void moving_init(struct moving *moving, const struct moving_store *store, const char *const *bodies,
+                 uint64_t seed);
+void moving_done(struct moving *moving);
+
+/* Something at random. */
+void moving_step(struct moving *moving);
+
+/* Ends what is under way, and looks at everything. */
+void moving_check(struct moving *moving);

@@ -1,0 +1,161 @@
+/* Random writes, splits, merges, moves, isolations, cancellations, faults and restarts, and
+ * everything compared. ORRERY_TEST_SEED repeats a run, ORRERY_TEST_STEPS sets its length. */
+#include "property/moving.h"
+#include "support/check.h"
+#include "support/fault_engine.h"
+#include "support/postgres.h"
+#include "support/scratch.h"
+
+enum { STEPS_MEMORY = 6000, STEPS_ROCKSDB = 1500, STEPS_POSTGRESQL = 600, KIND_MIN = 20 };
+
+struct fixture {
+    uint64_t seed;
+    unsigned steps;
+    unsigned migrations[MIGRATION_KINDS], crashes, fenced_crashes; /* of the runs in memory */
+};
+
+#define POLICY                                                                                     \
+    ",\"indexingPolicy\":{\"includedPaths\":[{\"path\":\"/n/?\"}],"                                \
+    "\"excludedPaths\":[{\"path\":\"/*\"}]}"
+#define PLAIN "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],\"version\":2}"
+#define RICH                                                                                       \
+    "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],\"version\":1},"                          \
+    "\"uniqueKeyPolicy\":{\"uniqueKeys\":[{\"paths\":[\"/email\",\"/v\"]}]},\"defaultTtl\":-1,"    \
+    "\"changeFeedPolicy\":{\"retentionDuration\":60}"
+
+static const char *const plain[] = {PLAIN "}", PLAIN POLICY "}"};
+static const char *const rich[] = {RICH "}", RICH POLICY "}"};
+
+static uint64_t number_from(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    uint64_t number;
+
+    return text && slice_to_uint64(slice_of_text(text), &number) ? number : otherwise;
+}
+
+static void run(struct fixture *fixture, const struct moving_store *store,
+                const char *const *bodies, unsigned steps, bool counts)
+{
+    struct moving moving;
+
+    print_message("# seed %llu\n", (unsigned long long)fixture->seed);
+    moving_init(&moving, store, bodies, fixture->seed);
+    for (steps = fixture->steps ? fixture->steps : steps; moving.step < steps;)
+        moving_step(&moving);
+    moving_check(&moving);
+    print_message("# %u steps, %u splits, %u merges, %u moves, %u isolations, %u cancelled, %u "
+                  "crashes, %u of them behind a fence, %u policies, %u changes seen\n",
+                  moving.step, moving.migrations[MIGRATION_SPLIT],
+                  moving.migrations[MIGRATION_MERGE], moving.migrations[MIGRATION_MOVE],
+                  moving.migrations[MIGRATION_ISOLATE], moving.cancelled, moving.crashes,
+                  moving.fenced_crashes, moving.policies, moving.changes_seen);
+    for (size_t i = 0; counts && i < MIGRATION_KINDS; i++)
+        fixture->migrations[i] += moving.migrations[i];
+    fixture->crashes += counts ? moving.crashes : 0;
+    fixture->fenced_crashes += counts ? moving.fenced_crashes : 0;
+    moving_done(&moving);
+}
+
+/* --- Memory ---------------------------------------------------------------------------------- */
+
+static struct engine *memory_open(void *context UNUSED, size_t node UNUSED)
+{
+    struct engine *engine;
+    struct error err;
+
+    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &engine, &err), &err);
+    return fault_engine_new(engine);
+}
+
+static const struct moving_store memory = {.open = memory_open, .faults = true};
+
+static void a_plain_container_moves_about_in_memory(void **state)
+{
+    run(*state, &memory, plain, STEPS_MEMORY, true);
+}
+
+static void a_container_that_keeps_versions_moves_about_in_memory(void **state)
+{
+    run(*state, &memory, rich, STEPS_MEMORY, true);
+}
+
+static void the_runs_did_everything_often_enough(void **state)
+{
+    const struct fixture *fixture = *state;
+    unsigned sum = 0;
+
+    if (fixture->steps)
+        skip();
+    for (size_t i = 0; i < MIGRATION_KINDS; i++) {
+        assert_true(fixture->migrations[i] >= KIND_MIN);
+        sum += fixture->migrations[i];
+    }
+    assert_true(sum >= 200);
+    assert_true(fixture->crashes >= 100);
+    assert_true(fixture->fenced_crashes >= 1);
+}
+
+/* --- Disks and servers ----------------------------------------------------------------------- */
+
+struct places {
+    struct scratch scratch;
+    char postgresql[256]; /* empty: both nodes are RocksDB's */
+};
+
+static struct engine *place_open(void *context, size_t node)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    const struct places *places = context;
+    struct slice url = arena_printf(arena, "rocksdb:%s/node%zu", places->scratch.path, node);
+    struct engine *engine;
+    struct error err;
+
+    if (node == 1 && places->postgresql[0])
+        url = slice_of_text(places->postgresql);
+    assert_ok(engine_open(url, &(struct engine_options){0}, &engine, &err), &err);
+    return fault_engine_new(engine);
+}
+
+static void a_container_moves_about_on_disks(void **state)
+{
+    struct places places = {0};
+    struct moving_store store = {
+        .open = place_open, .reopens = true, .faults = true, .context = &places};
+
+    scratch_init(&places.scratch);
+    run(*state, &store, rich, STEPS_ROCKSDB, false);
+    scratch_done(&places.scratch);
+}
+
+static void a_container_moves_between_a_disk_and_a_postgresql_server(void **state)
+{
+    CLEANUP(postgres_free) struct postgres *postgres = postgres_start(false);
+    struct places places = {0};
+    struct moving_store store = {
+        .open = place_open, .reopens = true, .faults = true, .context = &places};
+
+    scratch_init(&places.scratch);
+    snprintf(places.postgresql, sizeof places.postgresql, "%s", postgres_fresh_url(postgres));
+    run(*state, &store, plain, STEPS_POSTGRESQL, false);
+    scratch_done(&places.scratch);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plain_container_moves_about_in_memory),
+        cmocka_unit_test(a_container_that_keeps_versions_moves_about_in_memory),
+        cmocka_unit_test(the_runs_did_everything_often_enough),
+        cmocka_unit_test(a_container_moves_about_on_disks),
+        cmocka_unit_test(a_container_moves_between_a_disk_and_a_postgresql_server),
+    };
+    struct fixture fixture = {.steps = (unsigned)number_from("ORRERY_TEST_STEPS", 0)};
+    uint64_t random;
+
+    random_secret(&random, sizeof random);
+    fixture.seed = number_from("ORRERY_TEST_SEED", random % 1000000000);
+    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
+        tests[i].initial_state = &fixture;
+    return cmocka_run_group_tests_name("partitions that move", tests, NULL, NULL);
+}

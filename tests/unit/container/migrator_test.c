@@ -1,0 +1,798 @@
+/* Splits, merges, moves and isolations of real containers, step by step and cut off at every write.
+ */
+#include "container/migrator.h"
+
+#include "container/catalogue_migration.h"
+#include "container/container_space.h"
+#include "container/feed_read.h"
+#include "support/check.h"
+#include "support/documents.h"
+#include "support/fault_engine.h"
+#include "support/verify.h"
+
+struct fixture {
+    struct arena *arena;
+    struct engine *engines[2]; /* faulty ones around memory */
+    struct cluster *cluster;
+    struct catalogue *catalogue;
+    struct migrator *migrator;
+    struct item_gates *gates;
+    struct catalogue_limits limits;
+    unsigned published, dropped;
+    struct clock clock; /* every look at it takes a while */
+    int64_t now_ms;
+};
+
+static int64_t time_passes(void *context)
+{
+    return ((struct fixture *)context)->now_ms += 5;
+}
+
+static void on_published(struct container *container, void *context)
+{
+    assert_non_null(container_migration(container));
+    ((struct fixture *)context)->published++;
+}
+
+static void on_dropped(uint32_t partition UNUSED, void *context)
+{
+    ((struct fixture *)context)->dropped++;
+}
+
+static void start(struct fixture *fixture)
+{
+    struct error err;
+
+    fixture->cluster = cluster_new(NULL);
+    for (size_t i = 0; i < 2; i++)
+        assert_ok(cluster_add(fixture->cluster, i ? "b" : "a", fixture->engines[i], &err), &err);
+    assert_ok(catalogue_open(&(struct catalogue_options){.cluster = fixture->cluster,
+                                                         .limits = &fixture->limits,
+                                                         .purge_by_hand = true},
+                             &fixture->catalogue, &err),
+              &err);
+    fixture->clock = (struct clock){
+        .wall_ms = clock_system.wall_ms, .monotonic_ms = time_passes, .context = fixture};
+    fixture->migrator = migrator_new(&(struct migrator_options){
+        .clock = &fixture->clock,
+        .catalogue = fixture->catalogue,
+        .chunk_bytes = 2000,
+        .round_keys = 16,
+        .lag_keys = 4,
+        .pause_ms = 1,
+        .by_hand = true,
+        .published = on_published,
+        .dropped = on_dropped,
+        .context = fixture,
+    });
+}
+
+static void stop(struct fixture *fixture)
+{
+    migrator_free(TAKE(fixture->migrator));
+    catalogue_close(TAKE(fixture->catalogue));
+    cluster_free(TAKE(fixture->cluster));
+}
+
+static void restart(struct fixture *fixture)
+{
+    stop(fixture);
+    for (size_t i = 0; i < 2; i++)
+        fault_engine_heal(fixture->engines[i]);
+    start(fixture);
+}
+
+static int setup(void **state)
+{
+    struct fixture *fixture = MEMORY_NEW(struct fixture);
+    CLEANUP(account_unref) struct account *account = NULL;
+    CLEANUP(database_unref) struct database *database = NULL;
+    struct error err;
+
+    fixture->arena = arena_new();
+    fixture->limits = CATALOGUE_LIMITS_DEFAULT;
+    fixture->gates = item_gates_new();
+    for (size_t i = 0; i < 2; i++) {
+        struct engine *inner;
+
+        assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &inner, &err), &err);
+        fixture->engines[i] = fault_engine_new(inner);
+    }
+    start(fixture);
+    assert_ok(catalogue_account_create(fixture->catalogue, SLICE("acme"),
+                                       document_of(fixture->arena, "{}"), &account, &err),
+              &err);
+    assert_ok(catalogue_database_create(fixture->catalogue, SLICE("acme"), SLICE("shop"), NULL,
+                                        &database, &err),
+              &err);
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    stop(fixture);
+    for (size_t i = 0; i < 2; i++)
+        engine_close(fixture->engines[i]);
+    item_gates_free(fixture->gates);
+    arena_free(fixture->arena);
+    memory_free(fixture);
+    return 0;
+}
+
+#define BODY                                                                                       \
+    "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],\"version\":2},"                          \
+    "\"uniqueKeyPolicy\":{\"uniqueKeys\":[{\"paths\":[\"/email\"]}]},\"defaultTtl\":-1}"
+
+static void container_make(struct fixture *fixture, const char *body, int64_t ru)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct offer_request request = {.given = true, .ru = ru};
+    struct error err;
+
+    assert_ok(catalogue_container_create(fixture->catalogue, SLICE("acme"), SLICE("shop"),
+                                         document_of(fixture->arena, body), &request, &container,
+                                         &err),
+              &err);
+}
+
+static struct container *opened(struct fixture *fixture)
+{
+    struct container *container;
+    struct error err;
+
+    assert_ok(catalogue_container_open(fixture->catalogue, SLICE("acme"), SLICE("shop"), SLICE("c"),
+                                       &container, &err),
+              &err);
+    return container;
+}
+
+/* Writes item number i of a logical partition of ten. */
+static bool item_put(struct fixture *fixture, const struct container *container, int i,
+                     const char *word, struct transaction_result *ret_result, struct error *err)
+{
+    struct item_space space =
+        container_space((struct container *)container, &clock_system, fixture->gates);
+    struct slice text = arena_printf(
+        fixture->arena,
+        "{\"id\":\"%d\",\"pk\":\"k%d\",\"x\":%d,\"w\":\"%s\",\"email\":\"%s%d\",\"ttl\":100000}", i,
+        i / 10, i, word, word, i);
+    struct slice document = document_of(fixture->arena, arena_text(fixture->arena, text));
+    struct partition_key key = partition_key_extract(&space.definition->key, document);
+    struct document_value id = document_string(arena_printf(fixture->arena, "%d", i));
+
+    return items_write(&space, &key, &id, TRANSACTION_UPSERT, document, NULL, fixture->arena,
+                       ret_result, NULL, err);
+}
+
+static void items_put(struct fixture *fixture, int from, int to, const char *word)
+{
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+    struct transaction_result result;
+    struct error err;
+
+    for (int i = from; i < to; i++)
+        assert_ok(item_put(fixture, container, i, word, &result, &err), &err);
+}
+
+static void item_delete(struct fixture *fixture, int i)
+{
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+    struct item_space space = container_space(container, &clock_system, fixture->gates);
+    struct slice document = document_of(
+        fixture->arena,
+        arena_text(fixture->arena, arena_printf(fixture->arena, "{\"pk\":\"k%d\"}", i / 10)));
+    struct partition_key key = partition_key_extract(&space.definition->key, document);
+    struct document_value id = document_string(arena_printf(fixture->arena, "%d", i));
+    struct transaction_result result;
+    struct error err;
+
+    assert_ok(items_write(&space, &key, &id, TRANSACTION_DELETE, SLICE_NONE, NULL, fixture->arena,
+                          &result, NULL, &err),
+              &err);
+}
+
+static void item_expect(struct fixture *fixture, int i, const char *word)
+{
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+    struct item_space space = container_space(container, &clock_system, fixture->gates);
+    struct slice document = document_of(
+        fixture->arena,
+        arena_text(fixture->arena, arena_printf(fixture->arena, "{\"pk\":\"k%d\"}", i / 10)));
+    struct partition_key key = partition_key_extract(&space.definition->key, document);
+    struct document_value id = document_string(arena_printf(fixture->arena, "%d", i)), value;
+    struct item item;
+    struct error err;
+
+    if (!word) {
+        assert_fails(items_read(&space, &key, &id, fixture->arena, &item, &err), &err,
+                     ERROR_ITEM_MISSING);
+        return;
+    }
+    assert_ok(items_read(&space, &key, &id, fixture->arena, &item, &err), &err);
+    assert_true(document_find(item.document, SLICE("w"), &value));
+    assert_true(slice_equal(value.text, slice_of_text(word)));
+}
+
+static bool is_moving(struct fixture *fixture)
+{
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+
+    return container_migration(container) != NULL;
+}
+
+static void settle(struct fixture *fixture)
+{
+    struct error err;
+    bool busy;
+
+    for (int i = 0; i < 10000 && is_moving(fixture); i++)
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    assert_false(is_moving(fixture));
+}
+
+static size_t span_count(struct fixture *fixture)
+{
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+    size_t count;
+
+    (void)partition_map_spans(container_map(container), &count);
+    return count;
+}
+
+static uint32_t span_id(struct fixture *fixture, size_t index)
+{
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+    size_t count;
+
+    return partition_map_spans(container_map(container), &count)[index].id;
+}
+
+static void verify(struct fixture *fixture, size_t items)
+{
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+
+    assert_int_equal(verify_container(container), items);
+    verify_no_others(fixture->cluster, &container, 1);
+}
+
+static void split(struct fixture *fixture, size_t index, size_t pieces)
+{
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+    struct error err;
+
+    assert_ok(
+        migrator_split(fixture->migrator, container, span_id(fixture, index), pieces, NULL, &err),
+        &err);
+}
+
+static void merge(struct fixture *fixture, size_t index, size_t count)
+{
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+    uint32_t ids[8];
+    struct error err;
+
+    for (size_t i = 0; i < count; i++)
+        ids[i] = span_id(fixture, index + i);
+    assert_ok(migrator_merge(fixture->migrator, container, ids, count, &err), &err);
+}
+
+static void move(struct fixture *fixture, size_t index)
+{
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+    size_t count;
+    const struct partition_span *span =
+        &partition_map_spans(container_map(container), &count)[index];
+    struct error err;
+
+    assert_ok(migrator_move(fixture->migrator, container, span->id, 1 - span->node, &err), &err);
+}
+
+static struct partition_key key_named(struct fixture *fixture, const char *json)
+{
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+    struct partition_key key;
+    struct error err;
+
+    assert_ok(partition_key_parse(&definition_fields(container_definition(container))->key,
+                                  slice_of_text(json), PARTITION_KEY_WHOLE, fixture->arena, &key,
+                                  &err),
+              &err);
+    return key;
+}
+
+/* --- What it does ---------------------------------------------------------------------------- */
+
+static void a_split_keeps_every_item_and_everything_about_it(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(container_unref) struct container *before = NULL;
+    size_t count;
+    const struct partition_span *spans;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 200, "a");
+    before = opened(fixture);
+    split(fixture, 0, 3);
+    container_unref(TAKE(before));
+    settle(fixture);
+    verify(fixture, 200);
+    before = opened(fixture);
+    spans = partition_map_spans(container_map(before), &count);
+    assert_int_equal(count, 3);
+    for (size_t i = 0; i < count; i++) {
+        struct commit *commit = container_commit(before, spans[i].node);
+        struct error err;
+        uint64_t lsn;
+
+        assert_int_equal(spans[i].parent_count, 1);
+        assert_true(spans[i].share > 0.33 && spans[i].share < 0.34);
+        assert_ok(commit_partition_lsn(commit, spans[i].id, &lsn, &err), &err);
+        assert_true(lsn >= 200 && lsn <= 201); /* the first target was cleaned up */
+    }
+    assert_int_equal(fixture->published, 1);
+    assert_int_equal(fixture->dropped, 1);
+    items_put(fixture, 100, 250, "b");
+    verify(fixture, 250);
+    item_expect(fixture, 50, "a");
+    item_expect(fixture, 150, "b");
+}
+
+static void writes_during_the_copy_arrive_too(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err;
+    bool busy;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 100, "a");
+    split(fixture, 0, 2);
+    for (int i = 0; i < 30 && is_moving(fixture); i++) {
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+        items_put(fixture, i * 3, i * 3 + 1, "b");
+        item_delete(fixture, i * 3 + 1);
+        items_put(fixture, 1000 + i, 1001 + i, "c");
+    }
+    settle(fixture);
+    for (int i = 0; i < 30; i++) {
+        item_expect(fixture, i * 3, "b");
+        item_expect(fixture, i * 3 + 1, NULL);
+        item_expect(fixture, i * 3 + 2, "a");
+    }
+    verify(fixture, 100);
+}
+
+static void a_merge_brings_neighbours_together(void **state)
+{
+    struct fixture *fixture = *state;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 150, "a");
+    split(fixture, 0, 3);
+    settle(fixture);
+    assert_int_equal(span_count(fixture), 3);
+    merge(fixture, 0, 3);
+    settle(fixture);
+    assert_int_equal(span_count(fixture), 1);
+    verify(fixture, 150);
+    items_put(fixture, 0, 160, "b");
+    verify(fixture, 160);
+}
+
+static void a_merge_leaves_what_the_throughput_needs(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(container_unref) struct container *container = NULL;
+    uint32_t ids[2];
+    struct error err;
+
+    container_make(fixture, BODY, 30000);
+    container = opened(fixture);
+    ids[0] = span_id(fixture, 0);
+    ids[1] = span_id(fixture, 1);
+    assert_fails(migrator_merge(fixture->migrator, container, ids, 2, &err), &err,
+                 ERROR_BAD_REQUEST);
+    assert_contains(err.message, "needs 3");
+}
+
+static void a_move_goes_to_the_other_node_and_back(void **state)
+{
+    struct fixture *fixture = *state;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 80, "a");
+    for (int i = 0; i < 2; i++) {
+        move(fixture, 0);
+        items_put(fixture, 0, 10, i ? "c" : "b");
+        settle(fixture);
+        verify(fixture, 80);
+    }
+    item_expect(fixture, 3, "c");
+}
+
+static void a_key_gets_a_partition_of_its_own(void **state)
+{
+    struct fixture *fixture = *state;
+    struct partition_key key;
+    CLEANUP(container_unref) struct container *container = NULL;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    const struct partition_span *span;
+    struct partition_range range;
+    struct error err;
+    size_t count;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 200, "a");
+    key = key_named(fixture, "[\"k7\"]");
+    container = opened(fixture);
+    assert_ok(migrator_isolate(fixture->migrator, container, &key, 0.8, &err), &err);
+    container_unref(TAKE(container));
+    settle(fixture);
+    verify(fixture, 200);
+    container = opened(fixture);
+    range = partition_route_range(&definition_fields(container_definition(container))->key, &key,
+                                  arena);
+    span = partition_map_overlap(container_map(container), range, &count);
+    assert_int_equal(count, 1);
+    assert_true(slice_equal(span->min, range.min) && slice_equal(span->max, range.max));
+    assert_true(span->share > 0.79 && span->share < 0.81);
+    assert_fails(migrator_isolate(fixture->migrator, container, &key, 0, &err), &err,
+                 ERROR_BAD_REQUEST);
+}
+
+static void readers_of_the_old_map_finish_on_it(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(container_unref) struct container *before = NULL;
+    struct item_space space;
+    struct partition_key key;
+    struct document_value id = document_string(SLICE("5"));
+    struct migrator_progress progress;
+    struct item item;
+    struct error err;
+    bool busy;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 50, "a");
+    before = opened(fixture);
+    space = container_space(before, &clock_system, fixture->gates);
+    key = key_named(fixture, "[\"k0\"]");
+    split(fixture, 0, 2);
+    for (int i = 0; i < 100; i++)
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    assert_true(migrator_progress(fixture->migrator, before, &progress));
+    assert_int_equal(progress.phase, MIGRATOR_DROPPING);
+    assert_true(progress.pause_ms >= 0);
+    assert_ok(items_read(&space, &key, &id, fixture->arena, &item, &err), &err);
+    /* A writer among them goes on with the new map. */
+    {
+        struct transaction_result result;
+
+        assert_ok(item_put(fixture, before, 5, "b", &result, &err), &err);
+        assert_true(result.item.header.origin != span_id(fixture, 0) ||
+                    result.item.header.origin != span_id(fixture, 1));
+    }
+    item_expect(fixture, 5, "b");
+    container_unref(TAKE(before));
+    settle(fixture);
+    verify(fixture, 50);
+}
+
+/* What a snapshot holds of a partition that has moved is what it was at the fence; of another it
+ * may be later. So a transaction must not read both. */
+static void a_transaction_does_not_enter_a_second_partition_by_an_old_map(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(container_unref) struct container *before = NULL;
+    CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct slice logicals[40];
+    struct item_space space;
+    struct item_scope scopes[2];
+    size_t other = 0;
+    struct error err;
+    bool busy;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 100, "a");
+    split(fixture, 0, 2);
+    settle(fixture);
+    before = opened(fixture);
+    space = container_space(before, &clock_system, fixture->gates);
+    for (int i = 0; i < 10; i++) {
+        struct partition_key key = key_named(
+            fixture, arena_text(fixture->arena, arena_printf(fixture->arena, "[\"k%d\"]", i)));
+
+        logicals[i] = item_logical(&space.definition->key, &key, fixture->arena);
+        if (item_space_scope(&space, logicals[i]).partition !=
+            item_space_scope(&space, logicals[0]).partition)
+            other = (size_t)i;
+    }
+    assert_true(other > 0);
+    scopes[0] = item_space_scope(&space, logicals[0]);
+    scopes[1] = item_space_scope(&space, logicals[other]);
+    assert_ok(transaction_begin(&scopes[0], logicals[0], fixture->arena, &transaction, &err), &err);
+    assert_ok(transaction_enter(transaction, &scopes[1], logicals[other], &err), &err);
+    transaction_free(TAKE(transaction));
+    split(fixture, 0, 2);
+    for (int i = 0; i < 100; i++)
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    assert_ok(transaction_begin(&scopes[0], logicals[0], fixture->arena, &transaction, &err), &err);
+    assert_fails(transaction_enter(transaction, &scopes[1], logicals[other], &err), &err,
+                 ERROR_FENCED);
+    assert_true(item_space_is_overtaken(&err));
+}
+
+static void a_cancelled_migration_leaves_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct error err;
+    bool busy;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 50, "a");
+    split(fixture, 0, 2);
+    container = opened(fixture);
+    assert_fails(migrator_move(fixture->migrator, container, span_id(fixture, 0), 1, &err), &err,
+                 ERROR_BUSY);
+    for (int i = 0; i < 3; i++)
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    items_put(fixture, 0, 20, "b");
+    assert_ok(migrator_cancel(fixture->migrator, container, &err), &err);
+    assert_fails(migrator_cancel(fixture->migrator, container, &err), &err, ERROR_BAD_REQUEST);
+    container_unref(TAKE(container));
+    assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    verify(fixture, 50);
+    split(fixture, 0, 2);
+    settle(fixture);
+    verify(fixture, 50);
+}
+
+static void a_container_dropped_on_the_way_leaves_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err;
+    bool busy;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 50, "a");
+    split(fixture, 0, 2);
+    for (int i = 0; i < 3; i++)
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    assert_ok(catalogue_container_drop(fixture->catalogue, SLICE("acme"), SLICE("shop"), SLICE("c"),
+                                       SLICE_NONE, &err),
+              &err);
+    assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    restart(fixture);
+    assert_ok(catalogue_purge(fixture->catalogue, &err), &err);
+    assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    verify_no_others(fixture->cluster, NULL, 0);
+}
+
+static void copying_is_no_faster_than_it_may_be(void **state)
+{
+    struct fixture *fixture = *state;
+    struct migrator_progress progress;
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct error err;
+    int64_t begun_ms, taken_ms;
+    bool busy;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 100, "a");
+    migrator_free(fixture->migrator);
+    fixture->migrator = migrator_new(&(struct migrator_options){.catalogue = fixture->catalogue,
+                                                                .clock = &fixture->clock,
+                                                                .bytes_per_second = 10000,
+                                                                .chunk_bytes = 2000,
+                                                                .by_hand = true});
+    split(fixture, 0, 2);
+    begun_ms = fixture->now_ms;
+    container = opened(fixture);
+    do {
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+        assert_true(migrator_progress(fixture->migrator, container, &progress));
+    } while (progress.phase != MIGRATOR_DROPPING);
+    taken_ms = fixture->now_ms - begun_ms;
+    assert_true(progress.bytes > 20000);
+    assert_int_equal(progress.items, 100);
+    assert_true(progress.bytes * 1000 / (uint64_t)taken_ms <= 10500);
+}
+
+/* --- Limits ---------------------------------------------------------------------------------- */
+
+static void limits_settle(struct fixture *fixture)
+{
+    struct error err;
+    bool busy = true;
+
+    for (int i = 0; i < 20000 && (busy || is_moving(fixture)); i++)
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+}
+
+static void a_partition_over_its_bytes_is_split(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->limits.partition_bytes_max = 8000;
+    restart(fixture);
+    container_make(fixture, BODY, 400);
+    for (int round = 0; round < 6; round++) {
+        items_put(fixture, round * 50, round * 50 + 50, "a");
+        for (int i = 0; i < 4; i++)
+            limits_settle(fixture);
+    }
+    assert_true(span_count(fixture) >= 4);
+    verify(fixture, 300);
+}
+
+static void more_throughput_than_partitions_may_give_splits_them(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct offer_change change = {.request = {.given = true, .ru = 45000}};
+    struct offer offer;
+    struct error err;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 50, "a");
+    container = opened(fixture);
+    assert_ok(catalogue_offer_replace(fixture->catalogue, SLICE("acme"),
+                                      slice_of_text(container_offer(container)->rid), &change,
+                                      &offer, &err),
+              &err);
+    container_unref(TAKE(container));
+    limits_settle(fixture);
+    limits_settle(fixture);
+    assert_int_equal(span_count(fixture), 5);
+    verify(fixture, 50);
+}
+
+static void decisions_follow_bytes_first_then_throughput(void **state UNUSED)
+{
+    struct migrator_figures figures[3] = {
+        {.bytes = 50, .share = 0.2}, {.bytes = 120, .share = 0.5}, {.bytes = 300, .share = 0.3}};
+    struct migrator_choice choice = migrator_decide(figures, 3, 100, 1, 10);
+
+    assert_true(choice.wanted && choice.by_bytes);
+    assert_int_equal(choice.span, 2);
+    assert_int_equal(choice.pieces, 4);
+    figures[2].whole = true;
+    choice = migrator_decide(figures, 3, 100, 1, 10);
+    assert_int_equal(choice.span, 1);
+    assert_int_equal(choice.pieces, 2);
+    assert_false(migrator_decide(figures, 3, 1000, 3, 10).wanted);
+    choice = migrator_decide(figures, 3, 1000, 6, 10);
+    assert_true(choice.wanted && !choice.by_bytes);
+    assert_int_equal(choice.span, 1);
+    assert_int_equal(choice.pieces, 3);
+    choice = migrator_decide(figures, 3, 1000, 6, 4);
+    assert_int_equal(choice.pieces, 2);
+    assert_false(migrator_decide(figures, 3, 100, 6, 3).wanted);
+    assert_int_equal(migrator_throttle_ms(1000000, 500000), 2000);
+    assert_int_equal(migrator_throttle_ms(1000000, 0), 0);
+}
+
+/* --- Cut off --------------------------------------------------------------------------------- */
+
+/* A story with a fault at its nth write of a node, then a restart, then to its end. False: it has
+ * no nth write. */
+static bool cut_off_once(struct fixture *fixture, size_t node, unsigned nth,
+                         enum fault_outcome outcome, void (*begin)(struct fixture *fixture))
+{
+    struct error err;
+    unsigned before = fault_engine_count(fixture->engines[node], FAULT_WRITES);
+    bool busy;
+
+    items_put(fixture, 0, 30, "a");
+    begin(fixture);
+    items_put(fixture, 10, 20, "b");
+    before = fault_engine_count(fixture->engines[node], FAULT_WRITES);
+    fault_engine_fail_nth(fixture->engines[node], FAULT_WRITES, nth, ERROR_STORE_IO, outcome);
+    for (int i = 0; i < 1000 && is_moving(fixture); i++)
+        if (!migrator_round(fixture->migrator, &busy, &err))
+            break;
+    if (fault_engine_count(fixture->engines[node], FAULT_WRITES) - before < nth) {
+        fault_engine_fail_nth(fixture->engines[node], FAULT_WRITES, 0, ERROR_NONE, outcome);
+        settle(fixture);
+        verify(fixture, 30);
+        return false;
+    }
+    restart(fixture);
+    settle(fixture);
+    verify(fixture, 30);
+    item_expect(fixture, 15, "b");
+    item_expect(fixture, 25, "a");
+    return true;
+}
+
+static void cut_off_everywhere(struct fixture *fixture, void (*begin)(struct fixture *fixture))
+{
+    for (size_t node = 0; node < 2; node++)
+        for (int outcome = FAULT_NOT_WRITTEN; outcome <= FAULT_WRITTEN; outcome++)
+            for (unsigned nth = 1;; nth++) {
+                arena_reset(fixture->arena);
+                if (!cut_off_once(fixture, node, nth, (enum fault_outcome)outcome, begin))
+                    break;
+            }
+}
+
+static void begin_split_or_merge(struct fixture *fixture)
+{
+    if (span_count(fixture) == 1)
+        split(fixture, 0, 2);
+    else
+        merge(fixture, 0, 2);
+}
+
+static void a_split_or_merge_cut_off_at_any_write_is_taken_up_again(void **state)
+{
+    container_make(*state, BODY, 400);
+    cut_off_everywhere(*state, begin_split_or_merge);
+}
+
+static void begin_move(struct fixture *fixture)
+{
+    move(fixture, 0);
+}
+
+static void a_move_cut_off_at_any_write_is_taken_up_again(void **state)
+{
+    container_make(*state, BODY, 400);
+    cut_off_everywhere(*state, begin_move);
+}
+
+static void a_migration_behind_its_fence_can_be_cancelled(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct error err;
+    bool busy;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 30, "a");
+    move(fixture, 0);
+    container = opened(fixture);
+    assert_ok(engine_partition_fence(container_engine(container, 0), span_id(fixture, 0), 2, &err),
+              &err);
+    restart(fixture);
+    assert_ok(migrator_cancel(fixture->migrator, container, &err), &err);
+    container_unref(TAKE(container));
+    items_put(fixture, 0, 31, "b");
+    assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    verify(fixture, 31);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_split_keeps_every_item_and_everything_about_it, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(writes_during_the_copy_arrive_too, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_merge_brings_neighbours_together, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_merge_leaves_what_the_throughput_needs, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_move_goes_to_the_other_node_and_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_key_gets_a_partition_of_its_own, setup, teardown),
+        cmocka_unit_test_setup_teardown(readers_of_the_old_map_finish_on_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_transaction_does_not_enter_a_second_partition_by_an_old_map, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_cancelled_migration_leaves_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_container_dropped_on_the_way_leaves_nothing, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(copying_is_no_faster_than_it_may_be, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_partition_over_its_bytes_is_split, setup, teardown),
+        cmocka_unit_test_setup_teardown(more_throughput_than_partitions_may_give_splits_them, setup,
+                                        teardown),
+        cmocka_unit_test(decisions_follow_bytes_first_then_throughput),
+        cmocka_unit_test_setup_teardown(a_split_or_merge_cut_off_at_any_write_is_taken_up_again,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_move_cut_off_at_any_write_is_taken_up_again, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_migration_behind_its_fence_can_be_cancelled, setup,
+                                        teardown),
+    };
+
+    return cmocka_run_group_tests_name("container/migrator", tests, NULL, NULL);
+}
