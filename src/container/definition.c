@@ -470,6 +470,33 @@ static bool kept_read(struct slice body, const struct definition *before, struct
     return true;
 }
 
+/* Kept by a replace that leaves it out, as libraries do that do not know it. */
+static bool orrery_read(struct definition *definition, struct slice body,
+                        const struct definition *before, struct buf *out, struct error *err)
+{
+    static const struct slice name = SLICE("orrery");
+    CLEANUP(buf_done) struct buf completed;
+    struct document_value value;
+    struct slice object;
+    size_t begin;
+
+    buf_init(&completed, BUF_DEFAULT_MAX);
+    if (!property_object(body, name, &object, err))
+        return false;
+    if (!object.data)
+        object = before_object(before, name);
+    begin = document_begin(&completed);
+    if (!definition_orrery_read(&definition->fields, object, before ? &before->fields : NULL,
+                                definition->arena, &completed, err))
+        return false;
+    document_end(&completed, begin);
+    if (object.data) {
+        value = document_object(buf_slice(&completed));
+        document_append(out, name, &value);
+    }
+    return true;
+}
+
 static bool refused_check(struct slice body, struct error *err)
 {
     struct document_value value;
@@ -498,7 +525,7 @@ static bool parts_read(struct definition *definition, struct slice body,
            computed_read(body, out, err) && feed_policy_read(definition, body, out, err) &&
            definition_policies_check(body, before ? &before->fields : NULL, definition->arena,
                                      err) &&
-           kept_read(body, before, out, err);
+           kept_read(body, before, out, err) && orrery_read(definition, body, before, out, err);
 }
 
 bool definition_new(struct slice body, struct definition *before,

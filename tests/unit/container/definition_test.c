@@ -1,5 +1,6 @@
 #include "container/definition.h"
 
+#include "document/bson.h"
 #include "document/json.h"
 #include "support/check.h"
 #include "support/documents.h"
@@ -221,6 +222,30 @@ static void a_replace_changes_only_what_may_change(void **state)
     assert_int_equal(definition_fields(after)->unique_key_count, 2);
 }
 
+static void what_is_said_beyond_the_service_is_kept_by_those_who_do_not_know_it(void **state)
+{
+    struct arena *arena = *state;
+    CLEANUP(definition_unref) struct definition *after = NULL;
+    CLEANUP(definition_unref)
+    struct definition *before =
+        define(arena, "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]},"
+                      "\"orrery\":{\"strategy\":\"hash\"}}");
+    struct document_value value;
+    struct error err;
+
+    assert_ok(replace(arena, before, "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]}}",
+                      &after, &err),
+              &err);
+    assert_true(document_find(definition_fields(after)->document, SLICE("orrery"), &value));
+    assert_refused(arena,
+                   "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]},\"orrery\":{\"x\":1}}",
+                   ERROR_BAD_REQUEST, "no member \"x\"");
+    assert_refused(arena,
+                   "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]},"
+                   "\"orrery\":{\"strategy\":\"modulo\"}}",
+                   ERROR_BAD_REQUEST, "orrery.strategy");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +256,7 @@ int main(void)
         cmocka_unit_test(what_the_service_refuses_is_refused),
         cmocka_unit_test(unique_keys_and_their_paths_are_counted),
         cmocka_unit_test(a_replace_changes_only_what_may_change),
+        cmocka_unit_test(what_is_said_beyond_the_service_is_kept_by_those_who_do_not_know_it),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
