@@ -17,21 +17,22 @@ struct slice metering_pk(const struct partition_key *key, struct arena *arena)
     return arena_copy(arena, buf_slice(&bytes));
 }
 
-static void statistics_add(struct metering *metering, int64_t cru, bool throttled)
+static void statistics_add(struct metering *metering, int64_t cru, bool throttled, int64_t time_us)
 {
     struct statistics_event event = {.key = metering->pk,
                                      .cru = cru,
                                      .throttled = throttled,
                                      .bytes_in = metering->bytes_in,
-                                     .bytes_out = metering->bytes_out};
+                                     .bytes_out = metering->bytes_out,
+                                     .time_us = (uint64_t)MAX(time_us, (int64_t)0)};
 
     statistics_record(meter_statistics(metering->meter), &event,
                       clock_read_wall_ms(meters_clock(metering->meters)));
 }
 
-static int64_t now_ms(const struct metering *metering)
+static int64_t now_us(const struct metering *metering)
 {
-    return clock_read_monotonic_ms(meters_clock(metering->meters));
+    return clock_read_monotonic_us(meters_clock(metering->meters));
 }
 
 bool metering_begin(struct metering *metering, struct meters *meters,
@@ -50,28 +51,32 @@ bool metering_begin(struct metering *metering, struct meters *meters,
     if (!metering->meter)
         return true;
     metering->budget = meter_budget(metering->meter);
-    if (!metering->budget || budget_admit(metering->budget, &wanted, now_ms(metering),
+    metering->begun_us = now_us(metering);
+    if (!metering->budget || budget_admit(metering->budget, &wanted, metering->begun_us / 1000,
                                           &metering->grant, &call->wait_ms, err))
         return true;
-    statistics_add(metering, 0, true);
+    statistics_add(metering, 0, true, 0);
     return false;
 }
 
 void metering_end(struct metering *metering, int64_t charge_cru)
 {
+    int64_t ended_us;
+
     metering->call->charge_cru = charge_cru;
     if (!metering->meter)
         return;
+    ended_us = now_us(metering);
     metering->call->minute_used = metering->grant.minute_used;
     if (metering->budget)
-        budget_settle(metering->budget, &metering->grant, charge_cru, now_ms(metering));
-    statistics_add(metering, charge_cru, false);
+        budget_settle(metering->budget, &metering->grant, charge_cru, ended_us / 1000);
+    statistics_add(metering, charge_cru, false, ended_us - metering->begun_us);
 }
 
 void metering_drop(struct metering *metering)
 {
     if (metering->meter && metering->budget)
-        budget_settle(metering->budget, &metering->grant, 0, now_ms(metering));
+        budget_settle(metering->budget, &metering->grant, 0, now_us(metering) / 1000);
 }
 
 int64_t metering_refused_cru(const struct error *err)

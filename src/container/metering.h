@@ -30,6 +30,7 @@ struct metering {
     struct budget_grant grant;
     struct slice pk;
     struct metered_call *call;
+    int64_t begun_us;
     uint64_t bytes_in, bytes_out; /* for the statistics, to be set before the end */
 };
 

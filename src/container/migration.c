@@ -99,6 +99,9 @@ static bool weights_check(const struct migration_request *request, double *ret_s
 {
     double sum = 0;
 
+    if (!(request->share >= 0 && request->share < 1))
+        return refused(err, "the share is not a part of the whole");
+
     for (size_t i = 0; i < request->target_count; i++) {
         double weight = request->weights ? request->weights[i] : 1;
 
@@ -170,15 +173,20 @@ static bool map_make(const struct planning *p, uint32_t first_id, double weights
     const struct partition_span *spans = partition_map_spans(p->map, &before);
     struct partition_span *after =
         ARENA_ARRAY(p->arena, struct partition_span, before + request->target_count);
+    double had = share_of_sources(p), others = before > request->source_count ? 1 - had : 0;
+    double share = request->share > 0 && others > 0 ? request->share : had;
 
     for (size_t i = 0; i < before; i++)
-        if (&spans[i] < p->sources || &spans[i] >= p->sources + request->source_count)
-            after[count++] = spans[i];
+        if (&spans[i] < p->sources || &spans[i] >= p->sources + request->source_count) {
+            after[count] = spans[i];
+            if (others > 0 && share != had)
+                after[count].share *= (1 - share) / others;
+            count++;
+        }
     for (size_t i = 0; i < request->target_count; i++) {
         double weight = request->weights ? request->weights[i] : 1;
 
-        after[count++] =
-            target_of(p, i, first_id + (uint32_t)i, share_of_sources(p) * weight / weights);
+        after[count++] = target_of(p, i, first_id + (uint32_t)i, share * weight / weights);
     }
     return partition_map_new(after, count, partition_map_version(p->map) + 1, ret_map, err);
 }

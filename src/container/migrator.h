@@ -8,12 +8,14 @@
 #pragma once
 
 #include "container/catalogue.h"
+#include "container/meters.h"
 #include "partition/key.h"
 
 struct migrator; /* opaque, owned */
 
 struct migrator_options {
     struct catalogue *catalogue; /* borrowed; outlives it */
+    struct meters *meters;       /* borrowed; for the heat of spans; NULL: it is not known */
     const struct clock *clock;   /* borrowed; NULL: the system's */
     struct log *log;             /* borrowed; NULL: silent */
     uint64_t bytes_per_second;   /* of copying; 0: as fast as it goes */
@@ -42,11 +44,17 @@ CLEANUP_FN(struct migrator *, migrator_free)
  * container will do. Errors as catalogue_migration_begin says. */
 
 /* Splits a partition into pieces of about as many bytes each; where there are too few logical
- * partitions for that, evenly. weights: of each piece, for its share of the throughput; NULL: even.
- * ERROR_BAD_REQUEST: it cannot be cut so often. */
+ * partitions for that, evenly. weights: of each piece, for its share of the throughput; NULL: by
+ * its heat (heat_shares.h), or even where that is not known. ERROR_BAD_REQUEST: it cannot be cut so
+ * often. */
 NODISCARD bool migrator_split(struct migrator *migrator, const struct container *container,
                               uint32_t partition, size_t pieces, const double *weights,
                               struct error *err);
+
+/* Splits a partition in two of about as much heat each, by the last minutes. ERROR_BAD_REQUEST: its
+ * heat is not known, or cannot be divided. */
+NODISCARD bool migrator_split_heat(struct migrator *migrator, const struct container *container,
+                                   uint32_t partition, struct error *err);
 
 /* Merges neighbours; the result is where the first of them in key order was. ERROR_BAD_REQUEST: the
  * throughput needs as many as there are. */
@@ -58,7 +66,8 @@ NODISCARD bool migrator_move(struct migrator *migrator, const struct container *
                              uint32_t partition, uint32_t node, struct error *err);
 
 /* Gives a partition key value, or all that begin with a partial one, a partition of their own.
- * heat: its part of what the partition spends now, above 0 and below 1; 0: a half.
+ * heat: its part of what the partition spends now, above 0 and below 1; 0: as measured, with more
+ * from partitions that have it to spare; a half where that is not known.
  * ERROR_BAD_REQUEST: it is alone already, or in several partitions. */
 NODISCARD bool migrator_isolate(struct migrator *migrator, const struct container *container,
                                 const struct partition_key *key, double heat, struct error *err);

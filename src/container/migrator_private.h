@@ -1,5 +1,6 @@
 /* The migrator from within: migrator.c has the steps and the thread, migrator_request.c what is
- * begun, by hand or by limits, migrator_decide.c the decisions. */
+ * begun, by hand or by limits, migrator_heat.c what heat has to say, migrator_decide.c the
+ * decisions. */
 #pragma once
 
 #include "base/thread.h"
@@ -48,6 +49,17 @@ struct migrator {
 
 /* Splits what limits ask for. Under step_lock. */
 NODISCARD bool migrator_look(struct migrator *migrator, bool *ret_begun, struct error *err);
+
+/* Commits what is wanted, and carries on. */
+NODISCARD bool migrator_begin(struct migrator *migrator, const struct container *container,
+                              const struct migration_request *request, struct error *err);
+
+/* What the pieces between bounds get of the throughput, by the heat of the span they are cut from:
+ * weights of the request, which has room for them in ret_weights, and its share. Nothing is changed
+ * where heat is not known. */
+NODISCARD bool migrator_weigh(const struct migrator *migrator, const struct container *container,
+                              const struct partition_span *span, struct migration_request *request,
+                              double *ret_weights, struct error *err);
 
 /* There is something to do. */
 void migrator_wake(struct migrator *migrator);

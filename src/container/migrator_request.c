@@ -8,8 +8,8 @@ enum { WHOLE_MS = 60000 };
 
 /* --- By hand --------------------------------------------------------------------------------- */
 
-static bool begin(struct migrator *migrator, const struct container *container,
-                  const struct migration_request *request, struct error *err)
+bool migrator_begin(struct migrator *migrator, const struct container *container,
+                    const struct migration_request *request, struct error *err)
 {
     CLEANUP(container_unref) struct container *now = NULL;
 
@@ -39,6 +39,13 @@ bool migrator_split(struct migrator *migrator, const struct container *container
     CLEANUP(container_unref) struct container *now = NULL;
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct slice points[MIGRATION_TARGETS_MAX];
+    struct migration_request request = {.kind = MIGRATION_SPLIT,
+                                        .sources = &partition,
+                                        .source_count = 1,
+                                        .target_count = pieces,
+                                        .bounds = points,
+                                        .weights = weights};
+    double measured[MIGRATION_TARGETS_MAX];
     const struct partition_span *span;
     size_t count;
 
@@ -54,14 +61,8 @@ bool migrator_split(struct migrator *migrator, const struct container *container
     if (count + 1 < pieces)
         return error_set(err, ERROR_BAD_REQUEST, "partition %u cannot be split into %zu", partition,
                          pieces);
-    return begin(migrator, now,
-                 &(struct migration_request){.kind = MIGRATION_SPLIT,
-                                             .sources = &partition,
-                                             .source_count = 1,
-                                             .target_count = pieces,
-                                             .bounds = points,
-                                             .weights = weights},
-                 err);
+    return (weights || migrator_weigh(migrator, now, span, &request, measured, err)) &&
+           migrator_begin(migrator, now, &request, err);
 }
 
 bool migrator_merge(struct migrator *migrator, const struct container *container,
@@ -81,24 +82,24 @@ bool migrator_merge(struct migrator *migrator, const struct container *container
         return error_set(err, ERROR_BAD_REQUEST,
                          "throughput of %llu RU/s needs %u physical partitions",
                          (unsigned long long)container_offer(now)->ru, needed);
-    return begin(migrator, now,
-                 &(struct migration_request){.kind = MIGRATION_MERGE,
-                                             .sources = partitions,
-                                             .source_count = count,
-                                             .target_count = 1},
-                 err);
+    return migrator_begin(migrator, now,
+                          &(struct migration_request){.kind = MIGRATION_MERGE,
+                                                      .sources = partitions,
+                                                      .source_count = count,
+                                                      .target_count = 1},
+                          err);
 }
 
 bool migrator_move(struct migrator *migrator, const struct container *container, uint32_t partition,
                    uint32_t node, struct error *err)
 {
-    return begin(migrator, container,
-                 &(struct migration_request){.kind = MIGRATION_MOVE,
-                                             .sources = &partition,
-                                             .source_count = 1,
-                                             .target_count = 1,
-                                             .nodes = &node},
-                 err);
+    return migrator_begin(migrator, container,
+                          &(struct migration_request){.kind = MIGRATION_MOVE,
+                                                      .sources = &partition,
+                                                      .source_count = 1,
+                                                      .target_count = 1,
+                                                      .nodes = &node},
+                          err);
 }
 
 bool migrator_isolate(struct migrator *migrator, const struct container *container,
@@ -109,8 +110,11 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
     const struct partition_span *span;
     struct partition_range range;
     struct slice bounds[2];
-    double weights[3];
+    double weights[3], measured[3];
+    struct migration_request request = {
+        .kind = MIGRATION_ISOLATE, .source_count = 1, .bounds = bounds, .weights = weights};
     size_t spans, count = 0;
+    bool given = heat > 0 && heat < 1;
 
     if (!catalogue_container_reopen(migrator->catalogue, container, &now, err))
         return false;
@@ -118,7 +122,7 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
     span = partition_map_overlap(container_map(now), range, &spans);
     if (spans != 1)
         return error_set(err, ERROR_BAD_REQUEST, "the key is in %zu partitions", spans);
-    heat = heat > 0 && heat < 1 ? heat : 0.5;
+    heat = given ? heat : 0.5;
     if (slice_compare(range.min, span->min) > 0) {
         weights[count] = 1 - heat;
         bounds[count++] = range.min;
@@ -132,14 +136,10 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
         return error_set(err, ERROR_BAD_REQUEST, "the key has partition %u for itself", span->id);
     if (count == 2) /* both neighbours share what is left */
         weights[0] = weights[2] = (1 - heat) / 2;
-    return begin(migrator, now,
-                 &(struct migration_request){.kind = MIGRATION_ISOLATE,
-                                             .sources = &span->id,
-                                             .source_count = 1,
-                                             .target_count = count + 1,
-                                             .bounds = bounds,
-                                             .weights = weights},
-                 err);
+    request.sources = &span->id;
+    request.target_count = count + 1;
+    return (given || migrator_weigh(migrator, now, span, &request, measured, err)) &&
+           migrator_begin(migrator, now, &request, err);
 }
 
 /* --- By limits ------------------------------------------------------------------------------- */
@@ -178,6 +178,9 @@ static bool container_split(struct migrator *migrator, const struct container *c
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct slice points[MIGRATION_TARGETS_MAX];
+    struct migration_request request = {
+        .kind = MIGRATION_SPLIT, .source_count = 1, .bounds = points};
+    double measured[MIGRATION_TARGETS_MAX];
     size_t spans, count;
     const struct partition_span *span =
         &partition_map_spans(container_map(container), &spans)[choice->span];
@@ -188,14 +191,12 @@ static bool container_split(struct migrator *migrator, const struct container *c
         whole_note(migrator, container, span->id);
         return true;
     }
+    request.sources = &span->id;
+    request.target_count = count + 1;
+    if (choice->by_bytes && !migrator_weigh(migrator, container, span, &request, measured, err))
+        return false;
     *begun = true;
-    return begin(migrator, container,
-                 &(struct migration_request){.kind = MIGRATION_SPLIT,
-                                             .sources = &span->id,
-                                             .source_count = 1,
-                                             .target_count = count + 1,
-                                             .bounds = points},
-                 err);
+    return migrator_begin(migrator, container, &request, err);
 }
 
 static bool container_look(struct migrator *migrator, const struct container *container,

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "container/caretaker.h"
 #include "container/catalogue.h"
+#include "container/heat.h"
 #include "container/items.h"
 #include "container/metering.h"
 #include "net/workers.h"
@@ -14,6 +15,7 @@ struct front_services {
     struct meters *meters;
     struct item_gates *gates;
     struct caretaker *caretaker;
+    struct heat *heat; /* NULL: none is kept */
     const struct clock *clock;
     struct net_workers *workers;
     struct log *log;

@@ -203,6 +203,18 @@ static void nodes_print(const struct nodes *nodes, struct buf *out)
                      families[i].offset);
 }
 
+static void heat_print(struct heat *heat, struct buf *out)
+{
+    size_t counts[HEAT_TROUBLES];
+
+    heat_count(heat, counts);
+    family(out, "orrery_logical_partitions_in_trouble", "gauge",
+           "Logical partitions too hot or too large for their physical one.");
+    for (int i = 0; i < HEAT_TROUBLES; i++)
+        buf_printf(out, "orrery_logical_partitions_in_trouble{trouble=\"%s\"} %zu\n",
+                   heat_trouble_name((enum heat_trouble)i), counts[i]);
+}
+
 void metrics_print(const struct metrics_sources *sources, struct buf *out)
 {
     const struct net_listener *rest = atomic_load(&sources->rest);
@@ -214,4 +226,6 @@ void metrics_print(const struct metrics_sources *sources, struct buf *out)
     workers_print(sources->workers, out);
     queries_print(sources->front, out);
     nodes_print(sources->nodes, out);
+    if (sources->heat)
+        heat_print(sources->heat, out);
 }

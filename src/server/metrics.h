@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "container/heat.h"
 #include "front/rest/rest.h"
 #include "net/http.h"
 #include "net/listener.h"
@@ -19,6 +20,7 @@ struct metrics_sources {
     struct net_workers *workers;
     const struct nodes *nodes;
     const struct rest *front; /* the REST front */
+    struct heat *heat;        /* NULL: none is kept */
     const struct log *log;
     int64_t started_ms; /* wall clock */
 };

@@ -2,6 +2,7 @@
 
 #include "container/caretaker.h"
 #include "container/container_meters.h"
+#include "container/heat.h"
 #include "container/migrator.h"
 
 struct store {
@@ -12,6 +13,7 @@ struct store {
     struct item_gates *gates;
     struct caretaker *caretaker;
     struct migrator *migrator;
+    struct heat *heat;
     struct log *log;
 };
 
@@ -97,6 +99,7 @@ static void on_published(struct container *container, void *context)
 
     if (!container_meters_apply(store->meters, container, store->burst_seconds, &err))
         log_error(store->log, "throughput of new partitions not set", &err);
+    heat_published(store->heat, container);
 }
 
 static void on_dropped(uint32_t partition, void *context)
@@ -108,12 +111,33 @@ static struct migrator *migrator_start(struct store *store, const struct setting
 {
     return migrator_new(&(struct migrator_options){
         .catalogue = store->catalogue,
+        .meters = store->meters,
         .log = store->log,
         .bytes_per_second = (uint64_t)settings->migration_bytes_per_second,
         .pause_ms = settings->migration_pause_ms,
         .published = on_published,
         .dropped = on_dropped,
         .context = store,
+    });
+}
+
+static struct heat *heat_start(struct store *store, const struct settings *settings)
+{
+    struct heat_limits limits = HEAT_LIMITS_DEFAULT;
+
+    limits.split_minutes = (uint32_t)settings->migration_heat_minutes;
+    limits.split_percent = (double)settings->migration_heat_percent;
+    limits.rate_percent = (double)settings->migration_heat_rate_percent;
+    limits.merge_ms = settings->migration_merge_after_ms;
+    limits.merge_percent = (double)settings->migration_merge_percent;
+    return heat_new(&(struct heat_options){
+        .catalogue = store->catalogue,
+        .meters = store->meters,
+        .log = store->log,
+        .pause_ms = settings->heat_pause_ms,
+        .limits = limits,
+        .hot_percent = (uint32_t)settings->heat_hot_percent,
+        .large_percent = (uint32_t)settings->heat_large_percent,
     });
 }
 
@@ -142,7 +166,9 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
         return false;
     store->caretaker = caretaker_new(&(struct caretaker_options){
         .catalogue = store->catalogue, .log = log, .pause_ms = settings->caretaker_pause_ms});
+    store->heat = heat_start(store, settings);
     store->migrator = migrator_start(store, settings);
+    heat_set_migrator(store->heat, store->migrator);
     *ret_store = TAKE(store);
     return true;
 }
@@ -151,7 +177,10 @@ void store_close(struct store *store)
 {
     if (!store)
         return;
+    if (store->heat)
+        heat_stop(store->heat); /* it asks the migrator, which tells it what it publishes */
     migrator_free(store->migrator);
+    heat_free(store->heat);
     caretaker_free(store->caretaker);
     catalogue_close(store->catalogue);
     cluster_free(store->cluster);
@@ -163,6 +192,11 @@ void store_close(struct store *store)
 struct catalogue *store_catalogue(struct store *store)
 {
     return store->catalogue;
+}
+
+struct heat *store_heat(struct store *store)
+{
+    return store->heat;
 }
 
 const struct cluster *store_cluster(const struct store *store)
@@ -178,6 +212,7 @@ struct front_services store_services(struct store *store, struct net_workers *wo
         .meters = store->meters,
         .gates = store->gates,
         .caretaker = store->caretaker,
+        .heat = store->heat,
         .clock = &clock_system,
         .workers = workers,
         .log = log,

@@ -21,6 +21,9 @@ static const struct resource {
     {REST_READ, "databases", admin_databases_list},
     {REST_READ, "containers/*/*", admin_containers_show},
     {REST_READ, "containers/*/*/keys", admin_containers_keys},
+    {REST_READ, "containers/*/*/heat", admin_heat_show},
+    {REST_READ, "containers/*/*/hot", admin_hot_container},
+    {REST_READ, "hot", admin_hot_all},
     {REST_READ, "settings", settings_show},
     {REST_READ, "nodes", nodes_list},
 };

@@ -32,7 +32,16 @@ struct slice admin_parameter(const struct rest_call *call, struct slice name);
 /* Appends "name":value and, before it unless it is the first member, a comma. */
 void admin_text(struct buf *out, const char *name, struct slice text);
 void admin_number_append(struct buf *out, const char *name, uint64_t number);
-void admin_ru(struct buf *out, const char *name, int64_t cru); /* hundredths as a decimal */
+void admin_ru(struct buf *out, const char *name, int64_t cru);         /* hundredths as a decimal */
+void admin_hex(struct buf *out, const char *name, struct slice bytes); /* never the first member */
+
+/* "partitionKey":[...], as clients write it in the header, of its encoded bytes; of bytes that are
+ * no whole key null, and "partitionKeyBytes" in hex. */
+void admin_key(struct rest_call *call, const struct container *container, struct slice bytes);
+
+/* The container that the first two names are of. */
+NODISCARD bool admin_container_open(struct admin_request *request, struct container **ret_container,
+                                    struct error *err);
 
 /* The resources, one function each; admin.c has the table. */
 bool admin_accounts_list(struct admin_request *request, struct error *err);
@@ -44,3 +53,6 @@ bool admin_keys_rotate(struct admin_request *request, struct error *err);
 bool admin_databases_list(struct admin_request *request, struct error *err);
 bool admin_containers_show(struct admin_request *request, struct error *err);
 bool admin_containers_keys(struct admin_request *request, struct error *err);
+bool admin_heat_show(struct admin_request *request, struct error *err);
+bool admin_hot_container(struct admin_request *request, struct error *err);
+bool admin_hot_all(struct admin_request *request, struct error *err);

@@ -7,7 +7,7 @@
 
 enum { KEYS_DEFAULT = 20, KEYS_MAX = STATISTICS_KEYS_MAX, MINUTES_DEFAULT = 5 };
 
-static void hex_append(struct buf *out, const char *name, struct slice bytes)
+void admin_hex(struct buf *out, const char *name, struct slice bytes)
 {
     static const char digits[] = "0123456789ABCDEF";
 
@@ -77,8 +77,8 @@ bool admin_databases_list(struct admin_request *request, struct error *err UNUSE
 
 /* --- One container --------------------------------------------------------------------------- */
 
-static bool container_open(struct admin_request *request, struct container **ret_container,
-                           struct error *err)
+bool admin_container_open(struct admin_request *request, struct container **ret_container,
+                          struct error *err)
 {
     struct rest_call *call = request->call;
 
@@ -158,8 +158,8 @@ static bool span_append(struct rest_call *call, const struct container *containe
     sum->bytes += usage.bytes;
     sum->items += usage.items;
     buf_printf(out, "{\"id\":\"%u\"", span->id);
-    hex_append(out, "minInclusive", span->min);
-    hex_append(out, "maxExclusive", span->max);
+    admin_hex(out, "minInclusive", span->min);
+    admin_hex(out, "maxExclusive", span->max);
     node_append(call, span->node);
     admin_number_append(out, "epoch", span->epoch);
     buf_printf(out, ",\"share\":%.6f", span->share);
@@ -195,7 +195,7 @@ bool admin_containers_show(struct admin_request *request, struct error *err)
     const struct partition_span *spans;
     size_t count;
 
-    if (!container_open(request, &container, err))
+    if (!admin_container_open(request, &container, err))
         return false;
     spans = partition_map_spans(container_map(container), &count);
     BUF_APPEND(&call->body, "{");
@@ -234,9 +234,7 @@ static int hotter_first(const void *a, const void *b)
     return (x->recent_cru < y->recent_cru) - (x->recent_cru > y->recent_cru);
 }
 
-/* As clients write it in the header; one too long to be kept whole is shown in hex. */
-static void key_append(struct rest_call *call, const struct container *container,
-                       struct slice bytes)
+void admin_key(struct rest_call *call, const struct container *container, struct slice bytes)
 {
     const struct partition_definition *definition =
         &definition_fields(container_definition(container))->key;
@@ -246,7 +244,7 @@ static void key_append(struct rest_call *call, const struct container *container
 
     if (!partition_key_read(definition, &rest, call->arena, &key, &ignored)) {
         BUF_APPEND(&call->body, "\"partitionKey\":null");
-        hex_append(&call->body, "partitionKeyBytes", bytes);
+        admin_hex(&call->body, "partitionKeyBytes", bytes);
         return;
     }
     BUF_APPEND(&call->body, "\"partitionKey\":");
@@ -259,7 +257,7 @@ static void hot_key_append(struct rest_call *call, const struct container *conta
     struct buf *out = &call->body;
 
     BUF_APPEND(out, "{");
-    key_append(call, container, hot->key);
+    admin_key(call, container, hot->key);
     buf_printf(out, ",\"partition\":\"%u\"", hot->partition);
     admin_ru(out, "ru", hot->recent_cru);
     buf_printf(out, ",\"shareOfPartition\":%.4f", hot->share_bp / 10000.0);
@@ -319,7 +317,7 @@ bool admin_containers_keys(struct admin_request *request, struct error *err)
     if (!admin_number(call, SLICE("minutes"), 1, STATISTICS_MINUTES, MINUTES_DEFAULT, &minutes,
                       err) ||
         !admin_number(call, SLICE("max"), 1, KEYS_MAX, KEYS_DEFAULT, &max, err) ||
-        !container_open(request, &container, err))
+        !admin_container_open(request, &container, err))
         return false;
     hot = hot_keys_gather(call, container, (uint32_t)minutes, max, &count);
     BUF_APPEND(&call->body, "{");
