@@ -63,8 +63,8 @@ void heat_subjects_done(struct heat_subject *subjects, size_t count)
 
 bool heat_span_is_isolated(const struct partition_span *span)
 {
-    return span->max.len == span->min.len + 1 && slice_starts_with(span->max, span->min) &&
-           span->max.data[span->max.len - 1] == 0xFF;
+    return span->min.len > 0 && span->max.len == span->min.len + 1 &&
+           slice_starts_with(span->max, span->min) && span->max.data[span->max.len - 1] == 0xFF;
 }
 
 /* --- Decisions ------------------------------------------------------------------------------- */
@@ -73,7 +73,8 @@ bool heat_span_is_isolated(const struct partition_span *span)
 static uint32_t hot_minutes(const struct heat *heat, struct statistics *statistics, double rate,
                             int64_t now_ms)
 {
-    int64_t minute = now_ms / HEAT_MINUTE_MS - 1, since = statistics_since(statistics, now_ms);
+    int64_t minute = now_ms / HEAT_MINUTE_MS - 1,
+            since = statistics_since_ms(statistics, now_ms) / HEAT_MINUTE_MS;
     uint32_t count = 0;
 
     for (; minute >= since && count < STATISTICS_MINUTES - 1; minute--, count++) {

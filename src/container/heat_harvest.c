@@ -176,8 +176,24 @@ bool heat_harvest(struct heat *heat, const struct heat_subject *subjects, size_t
 
 /* --- Events ---------------------------------------------------------------------------------- */
 
+/* A source that was never written down, for it came and went between two looks: alone it covered
+ * what the targets cover. */
+static struct heat_place source_place(const struct migration *migration, uint32_t partition,
+                                      int64_t minute)
+{
+    size_t count;
+    const struct partition_span *targets = migration_targets(migration, &count);
+
+    return (struct heat_place){.partition = partition,
+                               .node = targets[0].node,
+                               .since = minute,
+                               .min = targets[0].min,
+                               .max = targets[count - 1].max};
+}
+
 static bool sources_close(struct heat_batch *batch, uint32_t container,
-                          const struct heat_event *event, struct error *err)
+                          const struct migration *migration, const struct heat_event *event,
+                          struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
 
@@ -188,8 +204,12 @@ static bool sources_close(struct heat_batch *batch, uint32_t container,
         if (!heat_store_place(batch->catalogue, container, event->sources[i], arena, &place, &found,
                               err))
             return false;
+        if (!found && event->source_count > 1)
+            continue;
+        if (!found)
+            place = source_place(migration, event->sources[i], event->at_ms / HEAT_MINUTE_MS);
         place.until = event->at_ms / HEAT_MINUTE_MS;
-        if (found && !heat_store_put_place(batch, container, &place, err))
+        if (!heat_store_put_place(batch, container, &place, err))
             return false;
     }
     return true;
@@ -228,7 +248,7 @@ static bool event_write(struct heat *heat, const struct container *container, in
         target_ids[i] = targets[i].id;
     heat_batch_init(&batch, heat->options.catalogue);
     return heat_store_put_event(&batch, number, &event, err) &&
-           sources_close(&batch, number, &event, err) &&
+           sources_close(&batch, number, migration, &event, err) &&
            targets_open(heat, &batch, number, migration, now_ms / HEAT_MINUTE_MS, err) &&
            heat_batch_write(&batch, err);
 }

@@ -8,8 +8,7 @@
 enum {
     LOOKS_BEFORE = 2,
     COOL_MS = 120000,
-    KEYS_LOOKED_AT = 8,       /* of a partition: no more can each want most of it */
-    ELAPSED_LEAST_MS = 10000, /* of a minute, to judge by */
+    KEYS_LOOKED_AT = 8, /* of a partition: no more can each want most of it */
     LARGEST_MAX = 16,
     ITEMS_PER_MS = 1, /* sizes of a partition of a million items are looked at every 1,000 s */
 };
@@ -219,9 +218,9 @@ struct span_look {
     const struct heat_subject *subject;
     const struct partition_span *span;
     size_t span_count;
-    int64_t minute;
-    double seconds; /* of it */
     int64_t now_ms;
+    int64_t minute; /* to judge by */
+    double seconds; /* of it */
 };
 
 static enum heat_advice hot_advice(const struct span_look *look, double rate)
@@ -271,7 +270,17 @@ static void key_judge(struct heat *heat, const struct span_look *look,
     case_note(heat, look->subject->container, &report, LOOKS_BEFORE, look->now_ms);
 }
 
-static void span_look_hot(struct heat *heat, const struct span_look *look, struct meter *meter)
+/* The present minute, as soon as enough of it is over; else the one before. */
+static bool span_look_time(struct span_look *look, struct statistics *statistics)
+{
+    look->minute = look->now_ms / HEAT_MINUTE_MS;
+    look->seconds = heat_seconds_in(statistics, look->minute, look->now_ms);
+    if (look->seconds <= 0)
+        look->seconds = heat_seconds_in(statistics, --look->minute, look->now_ms);
+    return look->seconds > 0;
+}
+
+static void span_look_hot(struct heat *heat, struct span_look *look, struct meter *meter)
 {
     CLEANUP(arena_free) struct arena *arena = NULL;
     struct statistics *statistics = meter_statistics(meter);
@@ -282,7 +291,7 @@ static void span_look_hot(struct heat *heat, const struct span_look *look, struc
     size_t count;
     double rate;
 
-    if (!meter_budget(meter) ||
+    if (!meter_budget(meter) || !span_look_time(look, statistics) ||
         !statistics_minute(statistics, look->minute, look->now_ms, &numbers, &times) ||
         numbers.requests == 0)
         return;
@@ -435,12 +444,8 @@ static void large_keep(struct heat *heat)
 static bool container_look(struct heat *heat, const struct heat_subject *subject, int64_t now_ms,
                            struct error *err)
 {
-    int64_t elapsed_ms = now_ms % HEAT_MINUTE_MS;
-    bool present = elapsed_ms >= ELAPSED_LEAST_MS, fine = true;
-    struct span_look look = {.subject = subject,
-                             .minute = now_ms / HEAT_MINUTE_MS - !present,
-                             .seconds = present ? (double)elapsed_ms / 1000 : 60.0,
-                             .now_ms = now_ms};
+    struct span_look look = {.subject = subject, .now_ms = now_ms};
+    bool fine = true;
     const struct partition_span *spans =
         partition_map_spans(container_map(subject->container), &look.span_count);
 

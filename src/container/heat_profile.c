@@ -3,7 +3,7 @@
 #include "container/split_points.h"
 #include "partition/strategy.h"
 
-enum { MINUTE_MS = 60000, ELAPSED_LEAST_MS = 10000, REFUSED_TIMES_MAX = 8 };
+enum { MINUTE_MS = 60000, COUNTED_LEAST_MS = 9000, REFUSED_TIMES_MAX = 8 };
 
 /* One side of a cut has at least this much. */
 #define SIDE_LEAST 0.1
@@ -21,20 +21,28 @@ struct heat_use heat_use_in(const struct statistics_numbers *numbers, double sec
     return (struct heat_use){.used = used, .wanted = used * times};
 }
 
+double heat_seconds_in(struct statistics *statistics, int64_t minute, int64_t now_ms)
+{
+    int64_t from_ms = MAX(minute * MINUTE_MS, statistics_since_ms(statistics, now_ms));
+    int64_t counted_ms = MIN(now_ms, (minute + 1) * MINUTE_MS) - from_ms;
+
+    return counted_ms >= COUNTED_LEAST_MS ? (double)counted_ms / 1000 : 0;
+}
+
 struct heat_use heat_use_of(struct statistics *statistics, int64_t now_ms)
 {
-    int64_t minute = MAX(now_ms, (int64_t)0) / MINUTE_MS, elapsed_ms = now_ms % MINUTE_MS;
+    int64_t minute = MAX(now_ms, (int64_t)0) / MINUTE_MS;
     struct heat_use most = {0};
 
     for (int64_t m = minute; m > minute - HEAT_PROFILE_MINUTES; m--) {
         struct statistics_numbers numbers;
         struct statistics_times times;
+        double seconds = heat_seconds_in(statistics, m, now_ms);
         struct heat_use use;
 
-        if ((m == minute && elapsed_ms < ELAPSED_LEAST_MS) ||
-            !statistics_minute(statistics, m, now_ms, &numbers, &times))
+        if (seconds <= 0 || !statistics_minute(statistics, m, now_ms, &numbers, &times))
             continue;
-        use = heat_use_in(&numbers, m == minute ? (double)elapsed_ms / 1000 : 60.0);
+        use = heat_use_in(&numbers, seconds);
         most.used = MAX(most.used, use.used);
         most.wanted = MAX(most.wanted, use.wanted);
     }

@@ -27,6 +27,10 @@ struct heat_profile {
  * a limit. */
 struct heat_use heat_use_in(const struct statistics_numbers *numbers, double seconds);
 
+/* How many seconds of a minute were counted by now, of a partition that may be younger; 0: too few
+ * to judge by. */
+double heat_seconds_in(struct statistics *statistics, int64_t minute, int64_t now_ms);
+
 /* What a partition spends: the highest rate of its last minutes, the present one counted as soon as
  * ten seconds of it are over. */
 struct heat_use heat_use_of(struct statistics *statistics, int64_t now_ms);

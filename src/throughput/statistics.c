@@ -46,7 +46,7 @@ struct followed {
 struct statistics {
     struct mutex lock; /* guards everything below */
     struct ring totals;
-    int64_t since;                                           /* minute; -1: not yet */
+    int64_t since_ms;                                        /* -1: not yet */
     struct statistics_times times[STATISTICS_TIMES_MINUTES]; /* minute modulo their number */
     uint32_t keys_max, count;
     struct followed *followed;
@@ -68,7 +68,7 @@ struct statistics *statistics_new(uint32_t keys_max)
     while (places < 2 * keys_max)
         places *= 2;
     mutex_init(&statistics->lock);
-    statistics->since = -1;
+    statistics->since_ms = -1;
     statistics->keys_max = keys_max;
     statistics->mask = places - 1;
     statistics->followed = memory_alloc_zero(keys_max * sizeof *statistics->followed);
@@ -200,8 +200,8 @@ static int64_t minute_advance(struct statistics *statistics, int64_t now_ms)
         times_advance(statistics, before, minute);
         ring_advance(&statistics->totals, minute);
     }
-    if (statistics->since < 0)
-        statistics->since = minute;
+    if (statistics->since_ms < 0)
+        statistics->since_ms = MAX(now_ms, 0);
     return statistics->totals.minute;
 }
 
@@ -505,8 +505,10 @@ static struct statistics_numbers followed_between(const struct followed *followe
 
     if (followed->minute >= first && followed->minute <= last)
         sum = followed->now;
-    for (int64_t m = past ? MAX(first, past->minute - STATISTICS_MINUTES + 1) : last + 1;
-         m >= 0 && m <= MIN(last, past->minute); m++)
+    if (!past)
+        return sum;
+    first = MAX(MAX(first, past->minute - STATISTICS_MINUTES + 1), (int64_t)0);
+    for (int64_t m = first; m <= MIN(last, past->minute); m++)
         statistics_numbers_add(&sum, &past->minutes[m % STATISTICS_MINUTES]);
     return sum;
 }
@@ -547,13 +549,13 @@ size_t statistics_hottest_between(struct statistics *statistics, int64_t first, 
     return MIN(count, max);
 }
 
-int64_t statistics_since(struct statistics *statistics, int64_t now_ms)
+int64_t statistics_since_ms(struct statistics *statistics, int64_t now_ms)
 {
-    int64_t since = 0;
+    int64_t since_ms = 0;
 
     WITH_LOCK (&statistics->lock) {
         (void)minute_advance(statistics, now_ms);
-        since = statistics->since;
+        since_ms = statistics->since_ms;
     }
-    return since;
+    return since_ms;
 }

@@ -99,8 +99,8 @@ size_t statistics_hottest_between(struct statistics *statistics, int64_t first, 
                                   size_t max, int64_t now_ms, struct arena *arena,
                                   struct statistics_key_minutes **ret_keys);
 
-/* Since when the partition is counted: the minute of the first record or look. */
-int64_t statistics_since(struct statistics *statistics, int64_t now_ms);
+/* Since when the partition is counted: the time of the first record or look. */
+int64_t statistics_since_ms(struct statistics *statistics, int64_t now_ms);
 
 /* Sums of counts; the longest time is the longer one. */
 void statistics_numbers_add(struct statistics_numbers *to, const struct statistics_numbers *from);
