@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include "base/nearest.h"
+#include "cli/heat.h"
 
 const struct cli_command cli_commands[] = {
     {"serve", "start the server", cli_serve, cli_serve_help},
@@ -11,6 +12,10 @@ const struct cli_command cli_commands[] = {
     {"account", "list, create and drop accounts, show and rotate keys", cli_account,
      cli_account_help},
     {"stats", "what databases and containers hold and who uses them", cli_stats, cli_stats_help},
+    {"heat", "draw what was asked of a container over time", cli_partition_heat,
+     cli_partition_heat_help},
+    {"hot", "list partition keys that are too hot or too large", cli_partition_hot,
+     cli_partition_hot_help},
     {"certificate", "show or export the certificate authority clients have to trust",
      cli_certificate, cli_certificate_help},
     {"version", "print the version", cli_version, cli_version_help},
