@@ -133,11 +133,11 @@ static void the_same_data_give_the_same_picture(void **state UNUSED)
 static void an_empty_record_is_a_picture_too(void **state UNUSED)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct heat_picture picture = picture_of(
-        arena,
-        "{\"database\":\"d\",\"container\":\"c\",\"from\":\"2026-11-16T05:00:00.000Z\","
-        "\"to\":\"2026-11-16T06:00:00.000Z\",\"minutes\":1,\"by\":\"span\"}",
-        HEAT_SHOW_RU);
+    struct heat_picture picture =
+        picture_of(arena,
+                   "{\"database\":\"d\",\"container\":\"c\",\"from\":\"2026-11-16T05:00:00.000Z\","
+                   "\"to\":\"2026-11-16T06:00:00.000Z\",\"minutes\":1,\"by\":\"span\"}",
+                   HEAT_SHOW_RU);
 
     assert_int_equal(picture.cell_count, 0);
     assert_contains(svg_of(arena, &picture), "</svg>");
@@ -162,11 +162,11 @@ static void what_is_no_heat_is_refused(void **state UNUSED)
     assert_fails(heat_picture_read(document_of(arena, "{\"from\":\"x\"}"), HEAT_SHOW_RU, arena,
                                    &picture, &err),
                  &err, ERROR_BAD_REQUEST);
-    assert_fails(heat_picture_read(
-                     document_of(arena, "{\"from\":\"2026-11-16T05:00:00.000Z\","
-                                        "\"to\":\"2026-11-16T05:00:00.000Z\",\"minutes\":1}"),
-                     HEAT_SHOW_RU, arena, &picture, &err),
-                 &err, ERROR_BAD_REQUEST);
+    assert_fails(
+        heat_picture_read(document_of(arena, "{\"from\":\"2026-11-16T05:00:00.000Z\","
+                                             "\"to\":\"2026-11-16T05:00:00.000Z\",\"minutes\":1}"),
+                          HEAT_SHOW_RU, arena, &picture, &err),
+        &err, ERROR_BAD_REQUEST);
 }
 
 static void colours_go_from_pale_to_dark(void **state UNUSED)
