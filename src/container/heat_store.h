@@ -3,7 +3,7 @@
  * and when partitions were split, merged, moved or isolated.
  *
  * Of a container there are at most 1,440 records of a minute and 1,009 of ten, each with at
- * most 2.8 KB for its hottest keys and, for each partition that was asked in that time, some 50
+ * most 3.3 KB for its hottest keys and, for each partition that was asked in that time, some 50
  * bytes (at most 400); usually a container of one partition takes under 2 MB. Nothing is written of
  * a time in which nobody asked. All functions block. */
 #pragma once
