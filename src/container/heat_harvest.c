@@ -43,13 +43,19 @@ static void container_gather(struct heat *heat, const struct container *containe
 
     for (size_t i = 0; i < count; i++)
         heat_gather(heat, spans[i].id, minute, now_ms, record);
-    if (container_migration(container)) { /* those it is moving away from are used for a while */
-        const struct migration_source *sources =
-            migration_sources(container_migration(container), &count);
+}
 
-        for (size_t i = 0; i < count; i++)
-            heat_gather(heat, sources[i].id, minute, now_ms, record);
-    }
+/* Those that a published migration leaves behind. Only the migrator, who drops them, may look at
+ * their meters: nobody else holds a map they are in. */
+static void sources_gather(struct heat *heat, const struct container *container, int64_t minute,
+                           int64_t now_ms, struct heat_record *record)
+{
+    size_t count;
+    const struct migration_source *sources =
+        migration_sources(container_migration(container), &count);
+
+    for (size_t i = 0; i < count; i++)
+        heat_gather(heat, sources[i].id, minute, now_ms, record);
 }
 
 /* --- Places ---------------------------------------------------------------------------------- */
@@ -131,14 +137,17 @@ static bool places_write(struct heat *heat, struct heat_batch *batch,
 /* --- Writing down ---------------------------------------------------------------------------- */
 
 static bool minute_write(struct heat *heat, struct heat_batch *batch,
-                         const struct container *container, int64_t minute, int64_t now_ms,
+                         const struct heat_subject *subject, int64_t minute, int64_t now_ms,
                          struct error *err)
 {
+    const struct container *container = subject->container;
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct heat_record record;
 
     heat_record_init(&record, arena);
     container_gather(heat, container, minute, now_ms, &record);
+    if (subject->with_sources)
+        sources_gather(heat, container, minute, now_ms, &record);
     return record.span_count == 0 ||
            (places_write(heat, batch, container, &record, minute, err) &&
             heat_store_save(batch, container_info(container)->number, minute, &record, err));
@@ -152,7 +161,7 @@ static bool minutes_write(struct heat *heat, const struct heat_subject *subjects
     heat_batch_init(&batch, heat->options.catalogue);
     for (int64_t minute = first; minute <= last; minute++)
         for (size_t i = 0; i < count; i++)
-            if (!minute_write(heat, &batch, subjects[i].container, minute, now_ms, err))
+            if (!minute_write(heat, &batch, &subjects[i], minute, now_ms, err))
                 return false;
     return heat_batch_write(&batch, err);
 }
@@ -256,7 +265,8 @@ static bool event_write(struct heat *heat, const struct container *container, in
 void heat_published(struct heat *heat, const struct container *container)
 {
     int64_t now_ms = clock_read_wall_ms(heat->clock);
-    struct heat_subject subject = {.container = (struct container *)container};
+    struct heat_subject subject = {.container = (struct container *)container,
+                                   .with_sources = true};
     struct error err;
     bool written = true;
 

@@ -11,6 +11,7 @@ enum { HEAT_MINUTE_MS = 60000 };
 struct heat_subject {
     struct container *container;
     struct slice account, database; /* in the arena of the look */
+    bool with_sources;              /* of the migration in its state, which is being published */
 };
 
 /* Two neighbours that have been calm. */
