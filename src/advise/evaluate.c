@@ -250,6 +250,7 @@ struct walk {
     struct heads heads;
     struct advise_figures *figures;
     double windows_top, windows_all; /* cru */
+    double weight;                   /* of all operations */
     double key_top;                  /* cru of one key in one window */
 };
 
@@ -311,6 +312,7 @@ static void operation_add(struct walk *walk, const struct advise_operation *oper
     double *window = load->cru + load_window(load, operation->time_ms) * load->partitions;
     double *ideal = load->ideal + load_window(load, operation->time_ms) * load->partitions;
     int64_t work = work_cru(operation, &walk->options);
+    double weight = operation->weight;
     uint64_t place = visit.key;
 
     if (walk->key->kind == ADVISE_HIERARCHICAL && visit.partitions == 1) {
@@ -325,22 +327,23 @@ static void operation_add(struct walk *walk, const struct advise_operation *oper
             place = first + visit.key % spread;
         }
     }
-    ideal[random_below(random, load->partitions)] += (double)work;
-    *all_cru += (double)visit.cru;
-    *fan_out_cru += (double)(visit.cru - work);
+    ideal[random_below(random, load->partitions)] += weight * (double)work;
+    *all_cru += weight * (double)visit.cru;
+    *fan_out_cru += weight * (double)(visit.cru - work);
+    walk->weight += weight;
     if (visit.partitions == 1) {
         struct tally_slot *slot = tally_find(&walk->by_key, visit.key);
 
-        slot->amount += (double)visit.cru;
+        slot->amount += weight * (double)visit.cru;
         slot->first = walk->key->path_count ? operation->values[walk->key->paths[0]] : 0;
-        tally_find(&walk->by_window, visit.key)->amount += (double)visit.cru;
-        window[place % load->partitions] += (double)visit.cru;
-        walk->figures->one_physical++;
-        walk->figures->one_logical += visit.known == ADVISE_KNOWN_WHOLE;
+        tally_find(&walk->by_window, visit.key)->amount += weight * (double)visit.cru;
+        window[place % load->partitions] += weight * (double)visit.cru;
+        walk->figures->one_physical += weight;
+        walk->figures->one_logical += visit.known == ADVISE_KNOWN_WHOLE ? weight : 0;
         return;
     }
     for (uint32_t i = 0; i < visit.partitions; i++)
-        window[(place + i) % load->partitions] += (double)visit.cru / visit.partitions;
+        window[(place + i) % load->partitions] += weight * (double)visit.cru / visit.partitions;
 }
 
 static void operations_walk(struct walk *walk)
@@ -364,8 +367,8 @@ static void operations_walk(struct walk *walk)
     window_close(walk);
     if (!count)
         return;
-    walk->figures->one_physical /= (double)count;
-    walk->figures->one_logical /= (double)count;
+    walk->figures->one_physical /= walk->weight;
+    walk->figures->one_logical /= walk->weight;
     walk->figures->fan_out = all > 0 ? fan_out / all : 0;
 }
 
@@ -521,7 +524,7 @@ void advise_evaluate(const struct advise_workload *workload, const struct advise
             ret_figures->window_top > 0.1 && ret_figures->window_top > 3 * ret_figures->ru_top;
     }
     scale = walk.options.load *
-            (count ? (double)advise_workload_operations_seen(workload) / (double)count : 1);
+            (walk.weight > 0 ? (double)advise_workload_operations_seen(workload) / walk.weight : 1);
     ret_figures->ru_per_second = scale * load_needed(&walk.load, walk.load.cru);
     ret_figures->ru_per_second_ideal = scale * load_needed(&walk.load, walk.load.ideal);
     ret_figures->key_ru_per_second =

@@ -35,7 +35,7 @@ struct advise_workload {
     size_t item_count;
     struct advise_operation *operations;
     size_t operation_count;
-    uint64_t items_seen, bytes_seen, operations_seen;
+    uint64_t items_seen, bytes_seen, operations_seen, operations_given;
     struct buf scratch;
 };
 
@@ -344,14 +344,18 @@ void advise_workload_operation(struct advise_workload *workload,
                                const struct advise_operation_parts *parts)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct advise_operation operation = {
-        .kind = parts->kind, .time_ms = parts->time_ms, .cru = parts->cru, .bytes = parts->bytes};
+    struct advise_operation operation = {.kind = parts->kind,
+                                         .time_ms = parts->time_ms,
+                                         .cru = parts->cru,
+                                         .bytes = parts->bytes,
+                                         .weight = parts->weight ? parts->weight : 1};
     advise_value *values;
     bool fresh;
     size_t at;
 
-    workload->operations_seen++;
-    at = reservoir_place(workload, workload->operations_seen, &workload->operation_count,
+    workload->operations_seen += parts->weight ? parts->weight : 1;
+    workload->operations_given++;
+    at = reservoir_place(workload, workload->operations_given, &workload->operation_count,
                          ADVISE_OPERATIONS_MAX);
     if (at == ADVISE_OPERATIONS_MAX)
         return;
@@ -428,6 +432,13 @@ const struct advise_operation *advise_workload_operations(const struct advise_wo
 {
     *ret_count = workload->operation_count;
     return workload->operations;
+}
+
+double advise_workload_weight(const struct advise_workload *workload)
+{
+    return workload->operations_given
+               ? (double)workload->operations_seen / (double)workload->operations_given
+               : 1;
 }
 
 uint64_t advise_workload_items_seen(const struct advise_workload *workload)

@@ -55,6 +55,7 @@ struct advise_operation {
     int64_t time_ms;
     int64_t cru;                /* what it cost under the key it ran with */
     uint32_t bytes;             /* of what was written or answered */
+    uint32_t weight;            /* how many like it there were, of which it is a sample */
     uint32_t transaction;       /* operations with the same number belong together; 0: alone */
     const advise_value *values; /* of the item it was about, or that its filter names */
     uint64_t given;             /* paths whose values the client named: a bit each */
@@ -78,6 +79,7 @@ struct advise_operation_parts {
     enum advise_operation_kind kind;
     int64_t time_ms, cru;
     uint32_t bytes;
+    uint32_t weight;          /* 0: 1 */
     struct slice transaction; /* a name operations of one transaction share; empty: alone */
     struct slice item;        /* what was written or found */
     struct slice before;      /* what was replaced: properties that differ have changed */
@@ -95,6 +97,10 @@ NODISCARD bool advise_workload_read_items(struct advise_workload *workload, stru
 NODISCARD bool advise_workload_read_operations(struct advise_workload *workload, struct slice lines,
                                                struct error *err);
 
+/* One such operation as a BSON document. */
+NODISCARD bool advise_workload_operation_read(struct advise_workload *workload,
+                                              struct slice document, struct error *err);
+
 /* Sorts by time and closes it: to be called once, before anything below. */
 void advise_workload_finish(struct advise_workload *workload);
 
@@ -110,6 +116,9 @@ const struct advise_item *advise_workload_items(const struct advise_workload *wo
                                                 size_t *ret_count);
 const struct advise_operation *advise_workload_operations(const struct advise_workload *workload,
                                                           size_t *ret_count);
+
+/* The mean weight of its operations. */
+double advise_workload_weight(const struct advise_workload *workload);
 
 /* What there was in all, of which the above is an even sample. */
 uint64_t advise_workload_items_seen(const struct advise_workload *workload);

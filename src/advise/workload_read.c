@@ -140,15 +140,16 @@ static bool part_read(struct slice document, struct slice name, enum document_ty
     return true;
 }
 
-static bool operation_read(struct advise_workload *workload, struct slice document,
-                           struct error *err)
+bool advise_workload_operation_read(struct advise_workload *workload, struct slice document,
+                                    struct error *err)
 {
     struct advise_operation_parts parts = {0};
-    double ru, bytes;
+    double ru, bytes, weight;
 
     if (!kind_read(document, &parts.kind, err) || !time_read(document, &parts.time_ms, err) ||
         !number_read(document, SLICE("ru"), 1, 1e9, &ru, err) ||
         !number_read(document, SLICE("bytes"), 1024, UINT32_MAX, &bytes, err) ||
+        !number_read(document, SLICE("weight"), 1, 1e6, &weight, err) ||
         !part_read(document, SLICE("item"), DOCUMENT_OBJECT, &parts.item, err) ||
         !part_read(document, SLICE("before"), DOCUMENT_OBJECT, &parts.before, err) ||
         !part_read(document, SLICE("where"), DOCUMENT_OBJECT, &parts.where, err) ||
@@ -160,6 +161,7 @@ static bool operation_read(struct advise_workload *workload, struct slice docume
         return error_set(err, ERROR_BAD_REQUEST, "neither \"item\" nor \"where\" is there");
     parts.cru = (int64_t)llround(ru * 100);
     parts.bytes = (uint32_t)bytes;
+    parts.weight = (uint32_t)weight;
     advise_workload_operation(workload, &parts);
     return true;
 }
@@ -178,7 +180,7 @@ bool advise_workload_read_operations(struct advise_workload *workload, struct sl
             continue;
         buf_clear(&bson);
         if (!document_json_read(line, NULL, &bson, err) ||
-            !operation_read(workload, buf_slice(&bson), err))
+            !advise_workload_operation_read(workload, buf_slice(&bson), err))
             return error_prefix(err, "line %zu of the operations", number);
     }
     return true;
