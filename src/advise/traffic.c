@@ -268,6 +268,7 @@ static void record_write(const struct traffic *traffic, uint32_t weight,
                          const struct advise_operation_parts *parts, struct buf *out)
 {
     size_t begin = document_begin(out);
+    char identity[17];
 
     document_append_int64(out, SLICE("t"), parts->time_ms);
     document_append_string(out, SLICE("op"),
@@ -276,6 +277,10 @@ static void record_write(const struct traffic *traffic, uint32_t weight,
     document_append_int64(out, SLICE("bytes"), parts->bytes);
     if (weight > 1)
         document_append_int64(out, SLICE("weight"), weight);
+    if (parts->identity) {
+        (void)snprintf(identity, sizeof identity, "%016llx", (unsigned long long)parts->identity);
+        document_append_string(out, SLICE("identity"), slice_of_text(identity));
+    }
     document_part(traffic, SLICE("item"), parts->item, out);
     document_part(traffic, SLICE("before"), parts->before, out);
     document_part(traffic, SLICE("where"), parts->where, out);

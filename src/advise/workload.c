@@ -386,6 +386,8 @@ void advise_workload_operation(struct advise_workload *workload,
         operation.transaction =
             intern_number(&workload->transactions,
                           XXH3_64bits(parts->transaction.data, parts->transaction.len), &fresh);
+    operation.identity = parts->identity;
+    operation.whole = parts->item.data != NULL;
     operation.values = values;
     workload->operations[at] = operation;
 }
@@ -404,11 +406,39 @@ static int operation_compare(const void *a, const void *b)
     return (x->time_ms > y->time_ms) - (x->time_ms < y->time_ms);
 }
 
+static int by_identity(const void *a, const void *b)
+{
+    const struct advise_operation *x = *(const struct advise_operation *const *)a;
+    const struct advise_operation *y = *(const struct advise_operation *const *)b;
+
+    if (x->identity != y->identity)
+        return x->identity < y->identity ? -1 : 1;
+    return operation_compare(x, y);
+}
+
+/* The same item seen twice: what differs has changed in between. A create begins another life. */
+static void changes_find(struct advise_workload *workload)
+{
+    CLEANUP(memory_free)
+    const struct advise_operation **seen =
+        memory_alloc(memory_array_size(workload->operation_count + 1, sizeof *seen));
+    size_t count = 0;
+
+    for (size_t i = 0; i < workload->operation_count; i++)
+        if (workload->operations[i].identity && workload->operations[i].whole)
+            seen[count++] = &workload->operations[i];
+    qsort(seen, count, sizeof *seen, by_identity);
+    for (size_t i = 1; i < count; i++)
+        if (seen[i]->identity == seen[i - 1]->identity && seen[i]->kind != ADVISE_CREATE)
+            changes_note(workload, seen[i - 1]->values, seen[i]->values);
+}
+
 void advise_workload_finish(struct advise_workload *workload)
 {
     qsort(workload->items, workload->item_count, sizeof *workload->items, item_compare);
     qsort(workload->operations, workload->operation_count, sizeof *workload->operations,
           operation_compare);
+    changes_find(workload);
 }
 
 /* --- Looking --------------------------------------------------------------------------------- */

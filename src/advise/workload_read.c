@@ -3,8 +3,8 @@
  *     {"t": 1700000000000, "op": "query", "ru": 2.8, "bytes": 1024, "where": {"/tenant": "a"}}
  *
  * t is in milliseconds or an ISO 8601 text, op one of create, read, replace, upsert, patch, delete,
- * query; item, before, where, ranges, changed and transaction may be there (workload.h). Other
- * properties are ignored, so that a log may carry more. */
+ * query; item, before, where, ranges, changed, identity and transaction may be there (workload.h).
+ * Other properties are ignored, so that a log may carry more. */
 #include "advise/workload.h"
 
 #include "document/bson.h"
@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
+#include <xxhash.h>
 
 static bool line_next(struct slice *rest, struct slice *ret_line)
 {
@@ -140,6 +141,17 @@ static bool part_read(struct slice document, struct slice name, enum document_ty
     return true;
 }
 
+/* Hexadecimal digits, or any other text that names the item. */
+static uint64_t identity_read(struct slice document)
+{
+    struct document_value value;
+
+    if (!document_find(document, SLICE("identity"), &value) || value.type != DOCUMENT_STRING ||
+        !value.text.len)
+        return 0;
+    return XXH3_64bits(value.text.data, value.text.len);
+}
+
 bool advise_workload_operation_read(struct advise_workload *workload, struct slice document,
                                     struct error *err)
 {
@@ -159,6 +171,7 @@ bool advise_workload_operation_read(struct advise_workload *workload, struct sli
         return false;
     if (parts.kind != ADVISE_QUERY && !parts.item.data && !parts.where.data)
         return error_set(err, ERROR_BAD_REQUEST, "neither \"item\" nor \"where\" is there");
+    parts.identity = identity_read(document);
     parts.cru = (int64_t)llround(ru * 100);
     parts.bytes = (uint32_t)bytes;
     parts.weight = (uint32_t)weight;

@@ -73,6 +73,26 @@ static void an_operation_says_what_was_named_and_what_changed(void **state UNUSE
     assert_int_equal(advise_workload_paths(workload, &count)[status].changed, 1);
 }
 
+static void a_property_that_differs_between_two_looks_has_changed(void **state UNUSED)
+{
+    CLEANUP(advise_workload_free) struct advise_workload *workload = advise_workload_new();
+    struct error err;
+    size_t count;
+
+    assert_ok(
+        advise_workload_read_operations(
+            workload,
+            SLICE("{\"t\":1,\"op\":\"create\",\"identity\":\"x\",\"item\":{\"a\":1,\"b\":1}}\n"
+                  "{\"t\":2,\"op\":\"read\",\"identity\":\"x\",\"item\":{\"a\":1,\"b\":2}}\n"
+                  "{\"t\":3,\"op\":\"create\",\"identity\":\"x\",\"item\":{\"a\":2,\"b\":2}}\n"
+                  "{\"t\":4,\"op\":\"read\",\"identity\":\"y\",\"item\":{\"a\":3,\"b\":2}}"),
+            &err),
+        &err);
+    advise_workload_finish(workload);
+    assert_int_equal(advise_workload_paths(workload, &count)[0].changed, 0);
+    assert_int_equal(advise_workload_paths(workload, &count)[1].changed, 1);
+}
+
 static void a_bad_line_is_named(void **state UNUSED)
 {
     static const char *const lines[] = {
@@ -119,6 +139,7 @@ int main(void)
         cmocka_unit_test(lines_of_documents_become_items),
         cmocka_unit_test(equal_numbers_of_other_types_are_one_value),
         cmocka_unit_test(an_operation_says_what_was_named_and_what_changed),
+        cmocka_unit_test(a_property_that_differs_between_two_looks_has_changed),
         cmocka_unit_test(a_bad_line_is_named),
         cmocka_unit_test(many_properties_and_items_stay_within_bounds),
     };
