@@ -9,9 +9,11 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <xxhash.h>
 
 enum {
     WINDOWS = 32,
+    DEALS = 8, /* each with another hash: what is common to them is the key's doing */
     PARTITIONS_MAX = 1024,
     DAY_MS = 24 * 60 * 60 * 1000,
     OPERATIONS_PER_WINDOW_MIN = 256, /* fewer say nothing of a spread */
@@ -162,7 +164,7 @@ struct advise_visit advise_visit_of(const struct advise_key *key,
 /* --- Load ------------------------------------------------------------------------------------ */
 
 struct load {
-    double *cru; /* window x partition */
+    double *cru; /* window x deal x partition */
     double *ideal;
     size_t windows;
     uint32_t partitions;
@@ -179,8 +181,8 @@ static void load_init(struct load *load, const struct advise_workload *workload,
     *load = (struct load){.partitions = partitions, .begin_ms = count ? operations[0].time_ms : 0};
     load->windows = MAX(MIN(count / OPERATIONS_PER_WINDOW_MIN, (size_t)WINDOWS), (size_t)1);
     load->window_ms = (length + (int64_t)load->windows - 1) / (int64_t)load->windows;
-    load->cru = memory_alloc_zero(load->windows * partitions * sizeof *load->cru);
-    load->ideal = memory_alloc_zero(load->windows * partitions * sizeof *load->ideal);
+    load->cru = memory_alloc_zero(load->windows * DEALS * partitions * sizeof *load->cru);
+    load->ideal = memory_alloc_zero(load->windows * DEALS * partitions * sizeof *load->ideal);
 }
 
 static void load_done(struct load *load)
@@ -211,13 +213,36 @@ static size_t load_window_most(const struct load *load, const struct advise_work
     return most;
 }
 
+/* Puts what one operation costs where its key is, the same to each of its partitions. */
+static void load_deal(struct load *load, int64_t time_ms, uint64_t place, uint64_t beside,
+                      uint32_t partitions, double cru)
+{
+    double *window = load->cru + load_window(load, time_ms) * DEALS * load->partitions;
+
+    for (uint64_t deal = 0; deal < DEALS; deal++, window += load->partitions) {
+        uint64_t first = XXH3_64bits_withSeed(&place, sizeof place, deal) % load->partitions;
+
+        for (uint32_t i = 0; i < partitions; i++)
+            window[(first + beside + i) % load->partitions] += cru / partitions;
+    }
+}
+
+/* Puts it anywhere. */
+static void load_scatter(struct load *load, int64_t time_ms, double cru, struct random *random)
+{
+    double *window = load->ideal + load_window(load, time_ms) * DEALS * load->partitions;
+
+    for (size_t deal = 0; deal < DEALS; deal++, window += load->partitions)
+        window[random_below(random, load->partitions)] += cru;
+}
+
 /* RU/s needed by the fullest partition at the busiest time, for all of them. A window's imbalance
  * counts by its RU: one quiet window decides nothing. */
 static double load_needed(const struct load *load, const double *cru)
 {
     double busiest = 0, all = 0, uneven = 0;
 
-    for (size_t w = 0; w < load->windows; w++) {
+    for (size_t w = 0; w < load->windows * DEALS; w++) {
         double sum = 0, top = 0;
 
         for (uint32_t p = 0; p < load->partitions; p++) {
@@ -309,11 +334,9 @@ static void operation_add(struct walk *walk, const struct advise_operation *oper
     struct advise_visit visit =
         advise_visit_of(walk->key, operation, &walk->options, random_next(random));
     struct load *load = &walk->load;
-    double *window = load->cru + load_window(load, operation->time_ms) * load->partitions;
-    double *ideal = load->ideal + load_window(load, operation->time_ms) * load->partitions;
     int64_t work = work_cru(operation, &walk->options);
     double weight = operation->weight;
-    uint64_t place = visit.key;
+    uint64_t place = visit.key, beside = 0;
 
     if (walk->key->kind == ADVISE_HIERARCHICAL && visit.partitions == 1) {
         uint64_t first;
@@ -324,10 +347,13 @@ static void operation_add(struct walk *walk, const struct advise_operation *oper
             visit.cru += (int64_t)(spread - 1) * (cost_model.query_partition / 10000);
             place = first;
         } else {
-            place = first + visit.key % spread;
+            place = first;
+            beside = visit.key % spread;
         }
     }
-    ideal[random_below(random, load->partitions)] += weight * (double)work;
+    load_scatter(load, operation->time_ms, weight * (double)work, random);
+    load_deal(load, operation->time_ms, place, beside, visit.partitions,
+              weight * (double)visit.cru);
     *all_cru += weight * (double)visit.cru;
     *fan_out_cru += weight * (double)(visit.cru - work);
     walk->weight += weight;
@@ -337,13 +363,9 @@ static void operation_add(struct walk *walk, const struct advise_operation *oper
         slot->amount += weight * (double)visit.cru;
         slot->first = walk->key->path_count ? operation->values[walk->key->paths[0]] : 0;
         tally_find(&walk->by_window, visit.key)->amount += weight * (double)visit.cru;
-        window[place % load->partitions] += weight * (double)visit.cru;
         walk->figures->one_physical += weight;
         walk->figures->one_logical += visit.known == ADVISE_KNOWN_WHOLE ? weight : 0;
-        return;
     }
-    for (uint32_t i = 0; i < visit.partitions; i++)
-        window[(place + i) % load->partitions] += weight * (double)visit.cru / visit.partitions;
 }
 
 static void operations_walk(struct walk *walk)

@@ -12,10 +12,12 @@ enum { FILE_BYTES_MAX = 1024 * 1024 * 1024 };
 void cli_advise_help(void)
 {
     printf(
-        "Usage: orrery advise --documents FILE [--operations FILE]\n"
+        "Usage: orrery advise DATABASE CONTAINER\n"
+        "       orrery advise --documents FILE [--operations FILE]\n"
         "\n"
-        "Proposes partition keys for documents and the operations on them, the best first, with\n"
-        "the reasons: single properties, hierarchical keys and synthetic ones.\n"
+        "Proposes partition keys, the best first, with the reasons: single properties,\n"
+        "hierarchical keys and synthetic ones. Of a container, by a sample of its items and what\n"
+        "was asked of it lately; or by files.\n"
         "\n"
         "FILE holds a line of JSON each; - is standard input. An operation is like\n"
         "  "
@@ -29,8 +31,8 @@ void cli_advise_help(void)
         "  --current PATH       the key they have now; up to three, with commas between\n"
         "  --partitions N       physical partitions to judge at (16)\n"
         "  --load X             X times the recorded load (1)\n"
-        "  --logical-gb N       what one key value may hold, in GB (20)\n"
-        "  --json               the report for programs\n");
+        "  --logical-gb N       with files: what one key value may hold, in GB (20)\n");
+    cli_client_help();
 }
 
 /* --- Files ----------------------------------------------------------------------------------- */
@@ -109,9 +111,9 @@ bool cli_number_take(const char *option, const char *value, double min, double m
 
 struct advise_command {
     struct cli_workload_options files;
+    struct cli_client_options client;
     struct advise_options options;
     const char *current;
-    bool json;
 };
 
 static bool option_take(void *context, int option, const char *value)
@@ -135,15 +137,13 @@ static bool option_take(void *context, int option, const char *value)
     case OPTION_CURRENT:
         command->current = value;
         return true;
-    case 'j':
-        command->json = true;
-        return true;
     default:
-        return cli_workload_take(&command->files, option, value);
+        return cli_workload_take(&command->files, option, value) ||
+               cli_client_take(&command->client, option, value);
     }
 }
 
-static bool run(struct advise_command *command, struct error *err)
+static bool run_files(struct advise_command *command, struct error *err)
 {
     CLEANUP(advise_workload_free) struct advise_workload *workload = NULL;
     CLEANUP(arena_free) struct arena *arena = arena_new();
@@ -162,7 +162,7 @@ static bool run(struct advise_command *command, struct error *err)
     }
     if (!advise_report_make(workload, &command->options, arena, &report, err))
         return false;
-    if (command->json) {
+    if (command->client.json) {
         advise_report_json(workload, &report, &out);
         buf_append_byte(&out, '\n');
     } else {
@@ -172,31 +172,58 @@ static bool run(struct advise_command *command, struct error *err)
     return true;
 }
 
+/* The server has the items and the record; it is asked for the report. */
+static bool run_container(struct advise_command *command, const char *const *names,
+                          struct error *err)
+{
+    CLEANUP(cli_client_free) struct cli_client *client = NULL;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct cli_answer answer;
+    struct slice path = arena_printf(arena, "containers/%s/%s/advice", names[0], names[1]);
+    struct slice query = arena_printf(
+        arena, "format=%s&partitions=%u&load=%.0f", command->client.json ? "json" : "text",
+        command->options.partitions ? command->options.partitions : 16,
+        command->options.load >= 1 ? command->options.load : 1);
+
+    if (!cli_client_new(&command->client, &client, err) ||
+        !cli_client_ask(client, "GET", path, query, SLICE_NONE, arena, &answer, err))
+        return false;
+    if (command->client.json)
+        printf("%.*s\n", SLICE_ARG(answer.text));
+    else
+        printf("%.*s", SLICE_ARG(cli_answer_text(answer.document, "text")));
+    return true;
+}
+
 int cli_advise(int argc, char **argv)
 {
     static const struct option options[] = {
+        CLI_CLIENT_OPTION_ROWS,
         CLI_WORKLOAD_OPTION_ROWS,
         {"current", required_argument, NULL, OPTION_CURRENT},
         {"partitions", required_argument, NULL, OPTION_PARTITIONS},
         {"load", required_argument, NULL, OPTION_LOAD},
         {"logical-gb", required_argument, NULL, OPTION_LIMIT},
-        {"json", no_argument, NULL, 'j'},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
     struct advise_command command = {0};
-    const char *words[1];
-    struct cli_words reader = {words, 0, option_take, &command};
+    const char *words[2];
+    struct cli_words reader = {words, 2, option_take, &command};
     struct error err;
     bool help;
+    int count = cli_words_read(argc, argv, options, &reader, &help);
 
-    if (cli_words_read(argc, argv, options, &reader, &help) < 0)
+    if (count < 0)
         return CLI_USAGE;
     if (help) {
         cli_advise_help();
         return CLI_OK;
     }
-    if (!command.files.documents)
-        return cli_fail(CLI_USAGE, "advise needs --documents FILE: see \"orrery advise --help\"");
-    return run(&command, &err) ? CLI_OK : cli_fail(CLI_FAILED, "%s", err.message);
+    if (count != 2 && !(count == 0 && command.files.documents))
+        return cli_fail(CLI_USAGE, "advise needs a database and a container, or --documents FILE: "
+                                   "see \"orrery advise --help\"");
+    if (!(count ? run_container(&command, words, &err) : run_files(&command, &err)))
+        return cli_fail(CLI_FAILED, "%s", err.message);
+    return CLI_OK;
 }

@@ -3,6 +3,7 @@
 #include "advise/what_if_plot.h"
 #include "cli/advise.h"
 #include "cli/cli.h"
+#include "document/bson.h"
 
 #include <stdlib.h>
 
@@ -24,36 +25,39 @@ enum {
 void cli_what_if_help(void)
 {
     printf(
-        "Usage: orrery what-if --documents FILE --operations FILE --key PATH --throughput RU\n"
+        "Usage: orrery what-if DATABASE CONTAINER --key PATH [--throughput RU]\n"
+        "       orrery what-if --documents FILE --operations FILE --key PATH [--throughput RU]\n"
         "\n"
         "Runs recorded operations again, in simulated time, as if the container had another\n"
         "partition key, number of physical partitions or throughput, and says how many would be\n"
         "refused (429), what it would cost and how long clients would wait.\n"
         "\n"
         "Options:\n"
-        "  --documents FILE             documents as they are stored\n"
+        "  --documents FILE             instead of a container: documents as they are stored\n"
         "  --operations FILE            what is asked of them (docs/advise.md)\n"
         "  --key PATH                   the key to try; up to three, with commas between\n"
         "  --random-suffix N            with a random number 1..N behind it\n"
         "  --computed-suffix PATH:N     with a number 1..N of the hash of another property\n"
-        "  --partitions N               physical partitions (4)\n"
-        "  --throughput RU              per second, of the container (400 for each partition)\n"
+        "  --partitions N               physical partitions (as the container has; of files 4)\n"
+        "  --throughput RU              per second, of the container (as it has; of files 400 for\n"
+        "                               each partition)\n"
         "  --strategy hash|range        how keys are placed (hash)\n"
         "  --retries N                  times a client comes again (9)\n"
-        "  --speed X                    time runs X times as fast (1)\n"
-        "  --current PATH               the key it has now, to be shown beside\n"
+        "  --speed X                    with files: time runs X times as fast (1)\n"
+        "  --current PATH               with files: the key it has now, to be shown beside\n"
         "  --current-partitions N       and its partitions (as --partitions)\n"
         "  --current-throughput RU      and its throughput (as --throughput)\n"
-        "  --out FILE                   a plot, as SVG\n"
-        "  --json                       the results for programs\n");
+        "  --out FILE                   a plot, as SVG\n");
+    cli_client_help();
 }
 
 struct what_if_command {
     struct cli_workload_options files;
+    struct cli_client_options client;
     const char *key, *computed, *current, *out;
     uint32_t random;
     double partitions, throughput, current_partitions, current_throughput, retries, speed;
-    bool range, json;
+    bool range;
 };
 
 static bool strategy_take(struct what_if_command *command, const char *value)
@@ -102,11 +106,9 @@ static bool option_take(void *context, int option, const char *value)
     case OPTION_OUT:
         command->out = value;
         return true;
-    case 'j':
-        command->json = true;
-        return true;
     default:
-        return cli_workload_take(&command->files, option, value);
+        return cli_workload_take(&command->files, option, value) ||
+               cli_client_take(&command->client, option, value);
     }
 }
 
@@ -160,16 +162,11 @@ static void result_print(const char *what, struct slice name, const struct what_
            result->busiest * 100, result->wait_ms_mean, result->wait_ms_p99);
 }
 
-static bool plot_write(const char *path, const struct what_if_panel *panels, size_t count,
-                       struct error *err)
+static bool plot_write(const char *path, struct slice svg, struct error *err)
 {
-    CLEANUP(buf_done) struct buf svg;
-    FILE *file;
+    FILE *file = fopen(path, "we");
     bool fine;
 
-    buf_init(&svg, BUF_DEFAULT_MAX);
-    what_if_plot(panels, count, &svg);
-    file = fopen(path, "we");
     if (!file)
         return error_set_errno(err, ERROR_SYSTEM, "\"%s\" cannot be written", path);
     fine = fwrite(svg.data, 1, svg.len, file) == svg.len;
@@ -209,14 +206,20 @@ static void json_print(const struct what_if_panel *panels, size_t count)
 static bool results_show(const struct what_if_command *command, const struct what_if_panel *panels,
                          size_t count, struct error *err)
 {
-    if (command->json)
+    CLEANUP(buf_done) struct buf svg;
+
+    buf_init(&svg, BUF_DEFAULT_MAX);
+    if (command->client.json)
         json_print(panels, count);
-    for (size_t i = 0; i < count && !command->json; i++)
+    for (size_t i = 0; i < count && !command->client.json; i++)
         result_print(i + 1 < count ? "today  " : "what if", panels[i].title, panels[i].result);
-    return !command->out || plot_write(command->out, panels, count, err);
+    if (!command->out)
+        return true;
+    what_if_plot(panels, count, &svg);
+    return plot_write(command->out, buf_slice(&svg), err);
 }
 
-static bool run(struct what_if_command *command, struct error *err)
+static bool run_files(struct what_if_command *command, struct error *err)
 {
     CLEANUP(advise_workload_free) struct advise_workload *workload = NULL;
     CLEANUP(arena_free) struct arena *arena = arena_new();
@@ -256,9 +259,68 @@ static bool run(struct what_if_command *command, struct error *err)
     return results_show(command, panels, count, err);
 }
 
+/* --- Of a container -------------------------------------------------------------------------- */
+
+static void answer_print(const char *what, struct slice name, struct slice result)
+{
+    printf("%s  %.*s on %.0f partitions\n"
+           "    429s     %.2f %% of %.0f attempts, %.0f requests given up\n"
+           "    RU       %.0f, of which the busiest partition has %.1f %%\n"
+           "    waiting  %.1f ms on average, %.0f ms at the 99th percentile\n",
+           what, SLICE_ARG(name), cli_answer_number(result, "partitions"),
+           cli_answer_number(result, "throttledShare") * 100, cli_answer_number(result, "attempts"),
+           cli_answer_number(result, "givenUp"), cli_answer_number(result, "ru"),
+           cli_answer_number(result, "busiestShare") * 100, cli_answer_number(result, "waitMsMean"),
+           cli_answer_number(result, "waitMsP99"));
+}
+
+static void number_append(struct buf *query, const char *name, double number)
+{
+    if (number > 0)
+        buf_printf(query, "&%s=%.0f", name, number);
+}
+
+static bool run_container(struct what_if_command *command, const char *const *names,
+                          struct error *err)
+{
+    CLEANUP(cli_client_free) struct cli_client *client = NULL;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    CLEANUP(buf_done) struct buf query;
+    struct cli_answer answer;
+    struct slice today;
+
+    buf_init(&query, BUF_DEFAULT_MAX);
+    buf_printf(&query, "key=%s&retries=%.0f", command->key, command->retries);
+    number_append(&query, "partitions", command->partitions);
+    number_append(&query, "throughput", command->throughput);
+    number_append(&query, "random", command->random);
+    if (command->computed)
+        buf_printf(&query, "&computed=%s", command->computed);
+    if (command->range)
+        BUF_APPEND(&query, "&strategy=range");
+    if (command->out)
+        BUF_APPEND(&query, "&plot=true");
+    if (!cli_client_new(&command->client, &client, err) ||
+        !cli_client_ask(client, "GET",
+                        arena_printf(arena, "containers/%s/%s/what-if", names[0], names[1]),
+                        buf_slice(&query), SLICE_NONE, arena, &answer, err))
+        return false;
+    today = cli_answer_inside(answer.document, "today");
+    if (command->client.json) {
+        printf("%.*s\n", SLICE_ARG(answer.text));
+    } else {
+        if (document_count(today))
+            answer_print("today  ", SLICE("the key it has"), today);
+        answer_print("what if", cli_answer_text(answer.document, "key"),
+                     cli_answer_inside(answer.document, "whatIf"));
+    }
+    return !command->out || plot_write(command->out, cli_answer_text(answer.document, "svg"), err);
+}
+
 int cli_what_if(int argc, char **argv)
 {
     static const struct option options[] = {
+        CLI_CLIENT_OPTION_ROWS,
         CLI_WORKLOAD_OPTION_ROWS,
         {"key", required_argument, NULL, OPTION_KEY},
         {"random-suffix", required_argument, NULL, OPTION_RANDOM},
@@ -272,26 +334,31 @@ int cli_what_if(int argc, char **argv)
         {"current-partitions", required_argument, NULL, OPTION_CURRENT_PARTITIONS},
         {"current-throughput", required_argument, NULL, OPTION_CURRENT_THROUGHPUT},
         {"out", required_argument, NULL, OPTION_OUT},
-        {"json", no_argument, NULL, 'j'},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
-    struct what_if_command command = {.partitions = 4, .retries = 9, .speed = 1};
-    const char *words[1];
-    struct cli_words reader = {words, 0, option_take, &command};
+    struct what_if_command command = {.retries = 9, .speed = 1};
+    const char *words[2];
+    struct cli_words reader = {words, 2, option_take, &command};
     struct error err;
     bool help;
+    int count = cli_words_read(argc, argv, options, &reader, &help);
 
-    if (cli_words_read(argc, argv, options, &reader, &help) < 0)
+    if (count < 0)
         return CLI_USAGE;
     if (help) {
         cli_what_if_help();
         return CLI_OK;
     }
-    if (!command.files.documents || !command.files.operations || !command.key)
-        return cli_fail(CLI_USAGE, "what-if needs --documents, --operations and --key: see "
-                                   "\"orrery what-if --help\"");
-    if (!(command.throughput > 0))
+    if (!command.key ||
+        (count != 2 && !(count == 0 && command.files.documents && command.files.operations)))
+        return cli_fail(CLI_USAGE, "what-if needs --key, and a database and a container or "
+                                   "--documents and --operations: see \"orrery what-if --help\"");
+    if (count == 0 && !(command.partitions > 0))
+        command.partitions = 4;
+    if (count == 0 && !(command.throughput > 0))
         command.throughput = 400 * command.partitions;
-    return run(&command, &err) ? CLI_OK : cli_fail(CLI_FAILED, "%s", err.message);
+    if (!(count ? run_container(&command, words, &err) : run_files(&command, &err)))
+        return cli_fail(CLI_FAILED, "%s", err.message);
+    return CLI_OK;
 }
