@@ -1,7 +1,9 @@
-/* A container has a place in a small table, found by its number; places are given to others when
- * the table is full, the one longest unused first. A place has a ring of records, each one BSON
- * document on the heap, and a lock that is held while one is put in or they are copied out. Whether
- * to record is decided without it, from a counter of the present second. */
+/* A container has one of a few places in a small table, by its number; where all of them are taken,
+ * the one longest unused is given away, but none that was asked for within the last seconds: with
+ * more containers in use than places, some are recorded and the others cost next to nothing. A
+ * place has a ring of records, each one BSON document on the heap, and a lock that is held while
+ * one is put in or they are copied out. Whether to record is decided without it, from a counter of
+ * the present second. */
 #include "advise/traffic.h"
 
 #include "base/random.h"
@@ -21,6 +23,8 @@ enum {
     SCALARS_MAX = 48,    /* kept of one document */
     TEXT_MAX = 128,
     DEPTH_MAX = 3,
+    LOOKS = 8,       /* places a container may have */
+    IDLE_MS = 10000, /* after which another may have it */
 };
 
 struct place {
@@ -95,12 +99,12 @@ void traffic_free(struct traffic *traffic)
 
 /* --- Places ---------------------------------------------------------------------------------- */
 
-/* Most servers have few containers in use, and the first looks are the likely ones. */
+/* The first looks are the likely ones. */
 static struct place *place_find(struct traffic *traffic, uint64_t container)
 {
     size_t count = traffic->options.containers_max, at = (size_t)(container % count);
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < MIN(count, (size_t)LOOKS); i++) {
         struct place *place = &traffic->places[(at + i) % count];
 
         if (atomic_load_explicit(&place->container, memory_order_acquire) == container)
@@ -109,37 +113,58 @@ static struct place *place_find(struct traffic *traffic, uint64_t container)
     return NULL;
 }
 
-static struct place *place_take(struct traffic *traffic, uint64_t container, int64_t now_ms)
+static bool place_is_idle(const struct place *place, int64_t now_ms)
+{
+    return !atomic_load(&place->container) || now_ms - atomic_load(&place->used) >= IDLE_MS;
+}
+
+/* NULL: all it could have are in use. */
+static struct place *place_choose(struct traffic *traffic, uint64_t container, int64_t now_ms)
 {
     size_t count = traffic->options.containers_max, at = (size_t)(container % count);
-    struct place *oldest = NULL, *found;
+    struct place *oldest = NULL;
 
-    mutex_lock(&traffic->lock);
-    found = place_find(traffic, container);
-    for (size_t i = 0; i < count && !found; i++) {
+    for (size_t i = 0; i < MIN(count, (size_t)LOOKS); i++) {
         struct place *place = &traffic->places[(at + i) % count];
 
-        if (!atomic_load(&place->container)) {
-            oldest = place;
-            break;
-        }
+        if (!place_is_idle(place, now_ms))
+            continue;
+        if (!atomic_load(&place->container))
+            return place;
         if (!oldest || atomic_load(&place->used) < atomic_load(&oldest->used))
             oldest = place;
     }
-    if (!found) {
-        mutex_lock(&oldest->lock);
-        place_clear(oldest);
-        if (!oldest->records)
-            oldest->records = memory_alloc(RECORDS_MAX * sizeof *oldest->records);
-        atomic_store(&oldest->shift, 0);
-        atomic_store(&oldest->count, 0);
-        atomic_store(&oldest->used, now_ms);
-        atomic_store_explicit(&oldest->container, container, memory_order_release);
-        mutex_unlock(&oldest->lock);
-        found = oldest;
+    return oldest;
+}
+
+static void place_give(struct place *place, uint64_t container, int64_t now_ms)
+{
+    mutex_lock(&place->lock);
+    place_clear(place);
+    if (!place->records)
+        place->records = memory_alloc(RECORDS_MAX * sizeof *place->records);
+    atomic_store(&place->shift, 0);
+    atomic_store(&place->count, 0);
+    atomic_store(&place->used, now_ms);
+    atomic_store_explicit(&place->container, container, memory_order_release);
+    mutex_unlock(&place->lock);
+}
+
+static struct place *place_take(struct traffic *traffic, uint64_t container, int64_t now_ms)
+{
+    struct place *place;
+
+    if (!place_choose(traffic, container, now_ms)) /* without the lock: most often there is none */
+        return NULL;
+    mutex_lock(&traffic->lock);
+    place = place_find(traffic, container);
+    if (!place) {
+        place = place_choose(traffic, container, now_ms);
+        if (place)
+            place_give(place, container, now_ms);
     }
     mutex_unlock(&traffic->lock);
-    return found;
+    return place;
 }
 
 /* A second is over: by what it brought, how many of the next one's are recorded. */
@@ -158,8 +183,8 @@ uint32_t traffic_wants(struct traffic *traffic, uint64_t container, int64_t now_
     struct place *place = place_find(traffic, container);
     uint32_t shift, count;
 
-    if (!place)
-        place = place_take(traffic, container, now_ms);
+    if (!place && !(place = place_take(traffic, container, now_ms)))
+        return 0;
     if (atomic_load_explicit(&place->second, memory_order_relaxed) != now_ms / 1000) {
         second_begin(traffic, place, now_ms / 1000);
         atomic_store_explicit(&place->used, now_ms, memory_order_relaxed);

@@ -12,7 +12,7 @@
 
 struct traffic_options {
     size_t bytes_max;        /* of one container; 0: 8 MB */
-    size_t containers_max;   /* followed: those asked last; 0: 64 */
+    size_t containers_max;   /* followed at a time; 0: 64 */
     uint32_t per_second_max; /* operations recorded, of one container; 0: 100 */
     bool hashed;             /* values as hashes */
 };

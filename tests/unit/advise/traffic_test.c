@@ -130,7 +130,8 @@ static void the_container_longest_unused_makes_way(void **state)
     assert_true(ask(traffic, *state, 1, 1000, "{\"id\":\"a\"}"));
     assert_true(ask(traffic, *state, 2, 2000, "{\"id\":\"a\"}"));
     assert_true(ask(traffic, *state, 1, 3000, "{\"id\":\"a\"}"));
-    assert_true(ask(traffic, *state, 3, 4000, "{\"id\":\"a\"}"));
+    assert_false(ask(traffic, *state, 3, 4000, "{\"id\":\"a\"}")); /* both are in use */
+    assert_true(ask(traffic, *state, 3, 12500, "{\"id\":\"a\"}"));
     assert_int_equal(lines_of(traffic, 2, &lines), 0);
     assert_int_equal(lines_of(traffic, 1, &lines), 2);
     traffic_forget(traffic, 1);
