@@ -49,6 +49,12 @@ void protocol_put_text(struct buf *buf, struct slice text)
     buf_append_slice(buf, text);
 }
 
+void protocol_set_length(struct buf *buf, size_t begin)
+{
+    if (!buf_overflowed(buf))
+        bytes_put_le32(buf->data + begin, (uint32_t)(buf->len - begin - 4));
+}
+
 /* The next len bytes, or NULL, and then the frame is broken for good. */
 static const uint8_t *take(struct protocol_reader *reader, size_t len)
 {

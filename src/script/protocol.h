@@ -11,7 +11,7 @@
  *
  *     READY    once, when its sandbox is closed
  *     OPERATIONS  during a run: the server answers each in order
- *     DONE     the end of a run            ROWS     the end of calls
+ *     DONE     the end of a run or of calls
  *
  * The server takes a worker for hostile: whatever does not read as one of these ends it. The reader
  * never leaves its frame; after the first fault every further read gives nothing, so that callers
@@ -29,7 +29,6 @@ enum protocol_type {
     PROTOCOL_READY = 16,
     PROTOCOL_OPERATIONS = 17,
     PROTOCOL_DONE = 18,
-    PROTOCOL_ROWS = 19,
 };
 
 enum {
@@ -38,7 +37,10 @@ enum {
     PROTOCOL_FROM_WORKER_MAX = 24 * 1024 * 1024, /* so is what a worker may make us keep */
     PROTOCOL_BATCH_BYTES = 512 * 1024, /* a batch that has grown to this is sent off */
     PROTOCOL_BODY_MAX = 4 * 1024 * 1024, /* of one operation */
+    PROTOCOL_TEXT_MAX = 64 * 1024,       /* of a link, an etag, a continuation or options */
+    PROTOCOL_OPERATIONS_MAX = 128,       /* in one frame */
     PROTOCOL_VALUES_MAX = 256,           /* named values of a request or response */
+    PROTOCOL_MESSAGE_MAX = 16 * 1024,    /* of an error and of its stack; the rest is cut */
 };
 
 /* How a run or call has ended. */
@@ -61,6 +63,27 @@ enum { /* flags of an operation */
     PROTOCOL_SCAN_ENABLED = 2,
 };
 
+enum { /* flags of DONE */
+    PROTOCOL_LOG_CUT = 1,
+    PROTOCOL_RETIRE = 2, /* the worker has grown large and is not to be used again */
+};
+
+/* The fields of each type, in their order; b: byte, n: number, l: long, t: text.
+ *
+ *     RUN         b kind, b flags, n time_ms, n accept_ms, n output_max, n log_max, t key, t name,
+ *                 t source, t arguments, t self_link, t alt_link, t operation, t request_body,
+ *                 t response_body, t request_values, t response_values (objects)
+ *     CALLS       n time_ms, n output_max, t key, t name, t source, t rows: an array with
+ *                 [mask of undefined arguments, argument...] for each row
+ *     ANSWERS     b accepting, n count; each: n status, n substatus, l charge, t message, t body,
+ *                 t etag, t continuation
+ *     READY       n version, n hidden: the bits of worker/sandbox.h
+ *     OPERATIONS  n count; each: b verb, b flags, n page_size, t link, t body, t etag,
+ *                 t continuation, t options
+ *     DONE        b outcome, b flags, n number, t message, t stack, t body, t request_body,
+ *                 t request_values, t response_values, t log. Of calls, body is an array with
+ *                 [value] or [] for each row */
+
 /* --- Writing --------------------------------------------------------------------------------- */
 
 /* A frame is opened and closed around its fields; overflow shows in the buf. */
@@ -71,6 +94,9 @@ void protocol_put_byte(struct buf *buf, uint8_t value);
 void protocol_put_number(struct buf *buf, uint32_t value);
 void protocol_put_long(struct buf *buf, uint64_t value);
 void protocol_put_text(struct buf *buf, struct slice text); /* data NULL: absent */
+
+/* A text that was put as the number 0 at `begin`, and then its bytes: now it has its length. */
+void protocol_set_length(struct buf *buf, size_t begin);
 
 /* --- Reading --------------------------------------------------------------------------------- */
 

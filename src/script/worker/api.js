@@ -8,7 +8,7 @@
 
   const { stringify } = JSON;
   const { apply } = Reflect;
-  const { freeze, defineProperty, keys: keysOf } = Object;
+  const { freeze, defineProperty } = Object;
   const { isArray } = Array;
   const sort = Array.prototype.sort;
   const then = Promise.prototype.then;
@@ -16,6 +16,11 @@
   const ErrorOf = Error;
   const textOf = String;
   const numberOf = Number;
+  const SyntaxErrorOf = SyntaxError;
+  const TypeErrorOf = TypeError;
+  const FunctionOf = Function;
+  const execute = RegExp.prototype.exec;
+  const { parse } = JSON;
   const truncate = Math.trunc;
 
   const PROCEDURE = 0, PRE_TRIGGER = 1, POST_TRIGGER = 2;
@@ -177,7 +182,7 @@
   function needDocument(body) {
     if (typeof body === 'string') {
       try {
-        body = JSON.parse(body);
+        body = parse(body);
       } catch (error) {
         throw fault(400, 'the document is not valid JSON');
       }
@@ -509,6 +514,23 @@
     // Delivers the answers that are there.
     step(count) {
       for (let i = 0; i < count; i++) deliver();
+    },
+
+    // The function of a script's text, which C has evaluated in brackets. Text that is no expression
+    // is tried as a program: then it is the first function that it declares.
+    program(source, value, thrown) {
+      if (typeof value === 'function') return value;
+      const found = apply(execute, /\bfunction\s*\*?\s*([\p{ID_Start}$_][\p{ID_Continue}$]*)/u, [source]);
+      if (found !== null && (thrown === undefined || thrown instanceof SyntaxErrorOf)) {
+        try {
+          const first = new FunctionOf(`${source}\nreturn ${found[1]};`)();
+          if (typeof first === 'function') return first;
+        } catch (error) {
+          if (!(error instanceof SyntaxErrorOf)) throw error;
+        }
+      }
+      if (thrown !== undefined) throw thrown;
+      throw new TypeErrorOf('the script is not a function');
     },
 
     // After all callbacks and promises: what the run leaves, as texts.
