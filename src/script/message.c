@@ -47,8 +47,7 @@ bool message_put_run(struct buf *buf, const struct script_request *request,
     size_t begin = protocol_begin(buf, PROTOCOL_RUN);
 
     protocol_put_byte(buf, (uint8_t)request->kind);
-    protocol_put_byte(buf, (uint8_t)((request->logging ? PROTOCOL_LOGGING : 0) |
-                                     (request->may_write ? PROTOCOL_MAY_WRITE : 0)));
+    protocol_put_byte(buf, request->logging ? PROTOCOL_LOGGING : 0);
     protocol_put_number(buf, limits->time_ms);
     protocol_put_number(buf, limits->accept_ms);
     protocol_put_number(buf, limits->output_max);

@@ -43,8 +43,11 @@
     return error;
   }
 
+  // What the API puts into the global object stays as it is: an assignment is ignored, or throws in
+  // strict code, as with undefined and NaN.
   function hidden(object, name, value) {
-    defineProperty(object, name, { value, writable: true, configurable: true, enumerable: false });
+    delete object[name];
+    defineProperty(object, name, { value, writable: false, configurable: false, enumerable: false });
   }
 
   // --- The run that is under way ---------------------------------------------------------------
