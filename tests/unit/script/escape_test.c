@@ -277,7 +277,8 @@ static void what_a_run_leaves_in_the_global_object_is_gone_in_the_next(void **st
         "function () { __.response.setBody(typeof [].left); Array.prototype.left = 1 }",
         "function () { __.response.setBody(typeof ({}).left); Object.prototype.left = 1 }",
         "function () { __.response.setBody(typeof left); (0, eval)('var left = 1') }",
-        "function () { __.response.setBody(typeof left); getContext = null; __ = null; console = 0 }",
+        "function () { __.response.setBody(typeof left); getContext = null; __ = null; console = 0 "
+        "}",
     };
 
     script_bench_init(&bench, NULL);
