@@ -220,6 +220,7 @@ bool message_get_done(struct slice frame, struct message_done *ret_done)
         .outcome = outcome,
         .log_cut = flags & PROTOCOL_LOG_CUT,
         .retire = flags & PROTOCOL_RETIRE,
+        .uncompiled = flags & PROTOCOL_UNCOMPILED,
         .number = (int32_t)protocol_get_number(&reader),
         .message = get_text(&reader, PROTOCOL_MESSAGE_MAX),
         .stack = get_text(&reader, PROTOCOL_MESSAGE_MAX),

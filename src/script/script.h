@@ -163,6 +163,7 @@ struct script_result {
     bool log_cut;     /* more was logged than is kept */
 
     /* ERROR_SCRIPT_FAILED: what was thrown. */
+    bool compile_failed;  /* the text does not parse, or is no function: nothing was run */
     int32_t error_number; /* the error's own `number`, 0: it has none */
     struct slice error_message;
     struct slice error_stack; /* may be empty */

@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NOBODY = 65534 };
+enum { NOBODY = 65534, NICENESS = 10 };
 
 static bool limit(int resource, rlim_t value)
 {
@@ -97,6 +97,9 @@ bool sandbox_enter(unsigned *hidden)
         return false;
     if (namespaces_leave())
         *hidden |= SANDBOX_NAMESPACES;
+    /* Where scripts and the server want the same processor the server goes first. */
+    if (setpriority(PRIO_PROCESS, 0, NICENESS) != 0)
+        return false;
     return limit(RLIMIT_CORE, 0) && limit(RLIMIT_FSIZE, 0) && limit(RLIMIT_NOFILE, 16) &&
            limit(RLIMIT_MEMLOCK, 0) && limit(RLIMIT_MSGQUEUE, 0);
 }
