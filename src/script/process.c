@@ -127,6 +127,15 @@ void process_free(struct process *process)
     memory_free(process);
 }
 
+bool process_alive(const struct process *process)
+{
+    uint8_t byte;
+
+    /* An idle worker has said nothing and has not hung up. */
+    return recv(process->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+           (errno == EAGAIN || errno == EINTR);
+}
+
 /* The worker has closed its end: how did it end? */
 static bool gone(struct process *process, struct error *err)
 {

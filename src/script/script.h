@@ -45,6 +45,9 @@ struct script_statistics {
     uint64_t runs, failures, timeouts, crashes; /* of procedures, triggers and function batches */
     uint64_t workers_started, workers_killed;
     uint32_t workers, workers_busy; /* now */
+    /* What the kernel gave the worker started last, besides the system call filter, which each has:
+     * a network and such of its own, an empty root directory, another user. */
+    bool namespaces, empty_root, other_user;
 };
 void script_pool_statistics(struct script_pool *pool, struct script_statistics *ret_statistics);
 

@@ -40,11 +40,9 @@ static bool descriptors_close(void)
     if (fcntl(SANDBOX_SOCKET, F_GETFD) < 0 || close_range(SANDBOX_SOCKET + 1, ~0u, 0) != 0)
         return false;
     memory = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (memory >= 0 && memory != SANDBOX_MEMORY) {
+    if (memory >= 0 && memory != SANDBOX_MEMORY)
         errno = EBADF; /* one of 0, 1 and 2 was not open */
-        return false;
-    }
-    return true; /* without /proc memory is bounded by the address space alone */
+    return memory == SANDBOX_MEMORY;
 }
 
 static bool namespaces_leave(void)
@@ -225,7 +223,7 @@ bool sandbox_close(uint64_t memory_bytes)
 
     /* The address space is the harder limit of the two, and gets a half more: pieces that are
      * reserved and never touched count here as well. */
-    if (now && !limit(RLIMIT_AS, now + memory_bytes + memory_bytes / 2))
+    if (!now || !limit(RLIMIT_AS, now + memory_bytes + memory_bytes / 2))
         return false;
     return calls_close();
 }
