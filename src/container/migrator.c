@@ -28,20 +28,18 @@ const char *migrator_phase_name(enum migrator_phase phase)
 
 /* --- Runs ------------------------------------------------------------------------------------ */
 
-static uint32_t first_target(const struct container *container)
+static uint32_t run_id(const struct container *container)
 {
-    size_t count;
-
-    return migration_targets(container_migration(container), &count)->id;
+    return migration_id(container_migration(container));
 }
 
 static struct migrator_run *run_find(const struct migrator *migrator,
                                      const struct container *container)
 {
     struct migrator_run *run = migrator->runs;
-    uint32_t target = first_target(container);
+    uint32_t id = run_id(container);
 
-    while (run && run->target != target)
+    while (run && run->id != id)
         run = run->next;
     return run;
 }
@@ -71,7 +69,7 @@ static struct migrator_run *run_new(struct migrator *migrator, const struct cont
 {
     struct migrator_run *run = MEMORY_NEW(struct migrator_run);
 
-    run->target = first_target(container);
+    run->id = run_id(container);
     run->progress = (struct migrator_progress){
         .kind = migration_kind(container_migration(container)),
         .bytes_total = bytes_in_sources(container),
@@ -151,6 +149,7 @@ static bool mover_make(struct migrator *migrator, struct migrator_run *run,
     struct mover_options options = {
         .cluster = catalogue_cluster(migrator->catalogue),
         .migration = container_migration(container),
+        .definition = container_definition(container),
         .chunk_bytes = migrator->options.chunk_bytes,
         .round_keys = migrator->options.round_keys,
     };
@@ -191,9 +190,11 @@ static bool fence_and_publish(struct migrator *migrator, struct migrator_run *ru
     if (!run->map)
         run->map = partition_map_ref(container_map(container));
     phase_set(migrator, run, MIGRATOR_FENCED);
-    if (!mover_fence(run->mover, err) || !rest_catch_up(run, err) ||
-        !mover_finish(run->mover, err) ||
-        !catalogue_migration_publish(migrator->catalogue, container, err))
+    if (!mover_fence(run->mover, err) || !rest_catch_up(run, err))
+        return false;
+    if (!mover_finish(run->mover, err))
+        return migrator_supersede(migrator, container, err);
+    if (!catalogue_migration_publish(migrator->catalogue, container, err))
         return false;
     pause_note(migrator, run, since_ms);
     phase_set(migrator, run, MIGRATOR_DROPPING);
@@ -240,11 +241,21 @@ static bool step_moving(struct migrator *migrator, struct migrator_run *run,
     return fine;
 }
 
+static bool run_keeps(const struct migration *migration)
+{
+    size_t targets;
+
+    (void)migration_targets(migration, &targets);
+    return targets == 0;
+}
+
 static void sources_forget(struct migrator *migrator, const struct migration *migration)
 {
     size_t count;
     const struct migration_source *sources = migration_sources(migration, &count);
 
+    if (run_keeps(migration))
+        return;
     for (size_t i = 0; migrator->options.dropped && i < count; i++)
         migrator->options.dropped(sources[i].id, migrator->options.context);
 }

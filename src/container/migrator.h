@@ -8,6 +8,7 @@
 #pragma once
 
 #include "container/catalogue.h"
+#include "container/definition_strategy.h"
 #include "partition/key.h"
 
 struct migrator; /* opaque, owned */
@@ -62,6 +63,15 @@ NODISCARD bool migrator_move(struct migrator *migrator, const struct container *
  * ERROR_BAD_REQUEST: it is alone already, or in several partitions. */
 NODISCARD bool migrator_isolate(struct migrator *migrator, const struct container *container,
                                 const struct partition_key *key, double heat, struct error *err);
+
+/* Changes lines of the directory of a container whose strategy is lookup. The items of keys that
+ * belong elsewhere then are carried there, and the directory is published with the map. Nothing is
+ * carried if no such key was ever used; if every key stays where it is, the directory is changed
+ * when the call returns. ERROR_BAD_REQUEST: it has no directory, an edit cannot be, or is not
+ * within limits. */
+NODISCARD bool migrator_reroute(struct migrator *migrator, const struct container *container,
+                                const struct directory_edit *edits, size_t count,
+                                struct error *err);
 
 /* Takes it back. ERROR_BUSY: its map is published. ERROR_BAD_REQUEST: there is none. */
 NODISCARD bool migrator_cancel(struct migrator *migrator, const struct container *container,

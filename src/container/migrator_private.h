@@ -1,5 +1,6 @@
 /* The migrator from within: migrator.c has the steps and the thread, migrator_request.c what is
- * begun, by hand or by limits, migrator_decide.c the decisions. */
+ * begun, by hand or by limits, migrator_directory.c edits of directories, migrator_decide.c the
+ * decisions. */
 #pragma once
 
 #include "base/thread.h"
@@ -9,7 +10,7 @@
 /* A migration as this process carries it out. What must outlive the process is in the catalogue
  * and in the targets. */
 struct migrator_run {
-    uint32_t target; /* the id of its first: tells it from every other, before or after it */
+    uint32_t id; /* migration_id: tells it from every other, before or after it */
     struct migrator_progress progress; /* under lock */
     struct mover *mover;               /* NULL: to be made, anew after a failure */
     struct partition_map *map;         /* a reference: what the sources are in, once fenced */
@@ -48,6 +49,15 @@ struct migrator {
 
 /* Splits what limits ask for. Under step_lock. */
 NODISCARD bool migrator_look(struct migrator *migrator, bool *ret_begun, struct error *err);
+
+/* A reroute without targets found that it needs them: begins one with targets in its place. False
+ * with the error as it is: it is not that. Under step_lock. */
+NODISCARD bool migrator_supersede(struct migrator *migrator, const struct container *container,
+                                  struct error *err);
+
+/* Begins what a request says, and wakes the thread. */
+NODISCARD bool migrator_begin(struct migrator *migrator, const struct container *container,
+                              const struct migration_request *request, struct error *err);
 
 /* There is something to do. */
 void migrator_wake(struct migrator *migrator);

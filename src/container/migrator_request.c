@@ -8,8 +8,8 @@ enum { WHOLE_MS = 60000 };
 
 /* --- By hand --------------------------------------------------------------------------------- */
 
-static bool begin(struct migrator *migrator, const struct container *container,
-                  const struct migration_request *request, struct error *err)
+bool migrator_begin(struct migrator *migrator, const struct container *container,
+                    const struct migration_request *request, struct error *err)
 {
     CLEANUP(container_unref) struct container *now = NULL;
 
@@ -54,7 +54,7 @@ bool migrator_split(struct migrator *migrator, const struct container *container
     if (count + 1 < pieces)
         return error_set(err, ERROR_BAD_REQUEST, "partition %u cannot be split into %zu", partition,
                          pieces);
-    return begin(migrator, now,
+    return migrator_begin(migrator, now,
                  &(struct migration_request){.kind = MIGRATION_SPLIT,
                                              .sources = &partition,
                                              .source_count = 1,
@@ -81,7 +81,7 @@ bool migrator_merge(struct migrator *migrator, const struct container *container
         return error_set(err, ERROR_BAD_REQUEST,
                          "throughput of %llu RU/s needs %u physical partitions",
                          (unsigned long long)container_offer(now)->ru, needed);
-    return begin(migrator, now,
+    return migrator_begin(migrator, now,
                  &(struct migration_request){.kind = MIGRATION_MERGE,
                                              .sources = partitions,
                                              .source_count = count,
@@ -92,7 +92,7 @@ bool migrator_merge(struct migrator *migrator, const struct container *container
 bool migrator_move(struct migrator *migrator, const struct container *container, uint32_t partition,
                    uint32_t node, struct error *err)
 {
-    return begin(migrator, container,
+    return migrator_begin(migrator, container,
                  &(struct migration_request){.kind = MIGRATION_MOVE,
                                              .sources = &partition,
                                              .source_count = 1,
@@ -132,7 +132,7 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
         return error_set(err, ERROR_BAD_REQUEST, "the key has partition %u for itself", span->id);
     if (count == 2) /* both neighbours share what is left */
         weights[0] = weights[2] = (1 - heat) / 2;
-    return begin(migrator, now,
+    return migrator_begin(migrator, now,
                  &(struct migration_request){.kind = MIGRATION_ISOLATE,
                                              .sources = &span->id,
                                              .source_count = 1,
@@ -153,10 +153,12 @@ static bool is_whole(const struct migrator *migrator, uint32_t partition, int64_
 }
 
 static void whole_note(struct migrator *migrator, const struct container *container,
-                       uint32_t partition)
+                       uint32_t partition, bool by_bytes)
 {
     migrator->wholes[migrator->whole_next++ % MIGRATOR_WHOLES] =
         (struct migrator_whole){partition, clock_read_monotonic_ms(migrator->clock) + WHOLE_MS};
+    if (!by_bytes)
+        return; /* for throughput alone: it has too few keys yet */
     log_event(migrator->options.log, LOG_WARNING, "partition too large cannot be split",
               LOG_SLICE("container", container_info(container)->id),
               LOG_INT("partition", partition));
@@ -166,11 +168,12 @@ static bool points_choose(const struct container *container, const struct migrat
                           const struct partition_span *span, struct arena *arena,
                           struct slice *points, size_t *ret_count, struct error *err)
 {
-    if (choice->by_bytes)
-        return split_points_by_bytes(container, span, choice->pieces, arena, points, ret_count,
-                                     err);
-    split_points_even(container, span, choice->pieces, arena, points, ret_count);
-    return true;
+    *ret_count = 0;
+    if (!choice->by_bytes)
+        split_points_even(container, span, choice->pieces, arena, points, ret_count);
+    /* Where nothing is known of keys to come, those that are stored tell. */
+    return *ret_count ||
+           split_points_by_bytes(container, span, choice->pieces, arena, points, ret_count, err);
 }
 
 static bool container_split(struct migrator *migrator, const struct container *container,
@@ -185,11 +188,11 @@ static bool container_split(struct migrator *migrator, const struct container *c
     if (!points_choose(container, choice, span, arena, points, &count, err))
         return false;
     if (count == 0) {
-        whole_note(migrator, container, span->id);
+        whole_note(migrator, container, span->id, choice->by_bytes);
         return true;
     }
     *begun = true;
-    return begin(migrator, container,
+    return migrator_begin(migrator, container,
                  &(struct migration_request){.kind = MIGRATION_SPLIT,
                                              .sources = &span->id,
                                              .source_count = 1,

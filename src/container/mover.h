@@ -4,6 +4,10 @@
  * catch up until nothing is left, finish; clean when the map is published. Each may fail and be
  * begun again with another mover, also after a crash: how far it is stands in the targets.
  *
+ * Where the migration comes with another definition, entries are rewritten on the way
+ * (mover_reroute.c); one without targets carries nothing and only sees to it that nothing had to be
+ * carried.
+ *
  * The journals of the sources are on from the first mover of a migration to its end; after a
  * restart the catalogue switches them on before anybody can write. One thread at a time. */
 #pragma once
@@ -16,6 +20,7 @@ struct mover; /* opaque, owned */
 struct mover_options {
     const struct cluster *cluster; /* borrowed */
     struct migration *migration;   /* a reference is taken */
+    struct definition *definition; /* of the container now; a reference is taken */
     size_t chunk_bytes;            /* read and written in one go; 0: 256 KB */
     size_t round_keys;             /* of the journal in one go; 0: 4096 */
 };
@@ -40,7 +45,8 @@ NODISCARD bool mover_catch_up(struct mover *mover, size_t *ret_keys, struct erro
 /* From here on no write of a source succeeds. May be called again. */
 NODISCARD bool mover_fence(struct mover *mover, struct error *err);
 
-/* Numbering, sums and marks of the targets, behind a fence and when nothing is left to catch up. */
+/* Numbering, sums and marks of the targets, behind a fence and when nothing is left to catch up.
+ * ERROR_RANGES_BROKEN: there are no targets, and yet something would have to be carried. */
 NODISCARD bool mover_finish(struct mover *mover, struct error *err);
 
 /* Removes what reminds of copying from the first target. */

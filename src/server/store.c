@@ -28,6 +28,7 @@ static struct catalogue_limits limits_of(const struct settings *settings)
     limits.account_resources_max = (uint32_t)settings->account_resources_max;
     limits.shared_containers_max = (uint32_t)settings->database_shared_containers_max;
     limits.container_partitions_max = (uint32_t)settings->container_partitions_max;
+    limits.directory_lines_max = (uint32_t)settings->container_directory_lines_max;
     limits.account_children_max = (uint32_t)settings->account_children_max;
     limits.users_max = (uint32_t)settings->database_users_max;
     limits.encryption_keys_max = (uint32_t)settings->database_encryption_keys_max;
