@@ -201,7 +201,7 @@ static bool bounds_check(const struct container *container, const struct migrati
 {
     const struct partition_definition *key = &definition_fields(container->definition)->key;
 
-    for (size_t i = 0; i + 1 < request->target_count; i++) {
+    for (size_t i = 0; request->bounds && i + 1 < request->target_count; i++) {
         struct slice rest = request->bounds[i];
         struct error ignored;
 
