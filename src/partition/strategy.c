@@ -77,6 +77,27 @@ int strategy_compare_bytes(const struct partition_definition *definition UNUSED,
     return slice_compare(a, b);
 }
 
+/* A routing key or the beginning of one, up to a whole component; FF may follow. */
+bool partition_route_is_bound(const struct partition_definition *definition, struct slice bytes)
+{
+    struct error ignored;
+
+    if (definition->strategy == PARTITION_STRATEGY_HASH)
+        return true;
+    if (bytes.len && bytes.data[bytes.len - 1] == 0xFF)
+        bytes.len--;
+    if (bytes.len && definition->strategy == PARTITION_STRATEGY_LOOKUP) {
+        if (bytes.len < PARTITION_SHARD_SIZE ||
+            bytes_get_be16(bytes.data) >= definition->lookup->shards)
+            return false;
+        bytes = slice_skip(bytes, PARTITION_SHARD_SIZE);
+    }
+    for (size_t i = 0; bytes.len && i < definition->path_count; i++)
+        if (!component_skip(&bytes, &ignored))
+            return false;
+    return bytes.len == 0;
+}
+
 bool partition_route_is_ordered(const struct partition_definition *definition)
 {
     return strategy_of(definition)->ordered;

@@ -58,6 +58,10 @@ size_t partition_route_split_points(const struct partition_definition *definitio
 int partition_route_compare(const struct partition_definition *definition, struct slice a,
                             struct slice b);
 
+/* Could these bytes be a bound of a span? Of hashing anything could. Clients that compute bounds do
+ * so by hashing: with another strategy theirs mean nothing, and are told apart here. */
+bool partition_route_is_bound(const struct partition_definition *definition, struct slice bytes);
+
 /* Is the order of routing keys that of the values? Then partition_route_between narrows. */
 bool partition_route_is_ordered(const struct partition_definition *definition);
 
