@@ -87,8 +87,8 @@ static struct pins pins_between(const struct search *search, size_t component,
                         ranges.count + 1};
 
     for (size_t i = 0; i < ranges.count; i++)
-        pins.items[i].between[component] =
-            (struct partition_range){ranges.list[i].min, ranges.list[i].max};
+        pins.items[i] = (struct pin){
+            .between[component] = {ranges.list[i].min, ranges.list[i].max}};
     return pins;
 }
 
