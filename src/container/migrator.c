@@ -72,7 +72,9 @@ static struct migrator_run *run_new(struct migrator *migrator, const struct cont
     struct migrator_run *run = MEMORY_NEW(struct migrator_run);
 
     run->target = first_target(container);
+    run->begun_ms = clock_read_monotonic_ms(migrator->clock);
     run->progress = (struct migrator_progress){
+        .id = run->target,
         .kind = migration_kind(container_migration(container)),
         .bytes_total = bytes_in_sources(container),
         .pause_ms = -1,
@@ -223,6 +225,10 @@ static bool step_moving(struct migrator *migrator, struct migrator_run *run,
 
     if (!mover_make(migrator, run, container, err))
         return false;
+    if (migrator_is_paused(migrator) && !run->map && !mover_is_fenced(run->mover)) {
+        run->not_before_ms = clock_read_monotonic_ms(migrator->clock) + migrator->options.pause_ms;
+        return true;
+    }
     before = mover_figures(run->mover);
     if (run->progress.phase == MIGRATOR_PLANNED)
         phase_set(migrator, run, MIGRATOR_COPYING);
@@ -249,11 +255,22 @@ static void sources_forget(struct migrator *migrator, const struct migration *mi
         migrator->options.dropped(sources[i].id, migrator->options.context);
 }
 
+/* A cancelled one: some may have got a budget already. */
+static void targets_forget(struct migrator *migrator, const struct migration *migration)
+{
+    size_t count;
+    const struct partition_span *targets = migration_targets(migration, &count);
+
+    for (size_t i = 0; migrator->options.dropped && i < count; i++)
+        migrator->options.dropped(targets[i].id, migrator->options.context);
+}
+
 static void done_note(struct migrator *migrator, const struct migrator_run *run,
                       const struct container *container)
 {
     WITH_LOCK (&migrator->lock)
         migrator->statistics.done[run->progress.kind]++;
+    migrator_outcome_note(migrator, run, container, false);
     log_event(migrator->options.log, LOG_INFO, "migration done",
               LOG_TEXT("kind", migration_kind_name(run->progress.kind)),
               LOG_SLICE("container", container_info(container)->id),
@@ -293,8 +310,12 @@ static bool step(struct migrator *migrator, struct migrator_run *run,
     case MIGRATION_DROPPING:
         return step_dropping(migrator, run, container, err);
     default:
-        run->seen = false; /* done when this succeeds */
-        return catalogue_migration_end(migrator->catalogue, container, err);
+        if (!catalogue_migration_end(migrator->catalogue, container, err))
+            return false;
+        targets_forget(migrator, container_migration(container));
+        migrator_outcome_note(migrator, run, container, true);
+        run->seen = false;
+        return true;
     }
 }
 
@@ -313,6 +334,7 @@ static void step_failed(struct migrator *migrator, struct migrator_run *run,
     run->failures_fenced += fenced;
     WITH_LOCK (&migrator->lock) {
         run->progress.failures++;
+        (void)snprintf(run->progress.error, sizeof run->progress.error, "%s", err->message);
         if (run->progress.phase != MIGRATOR_DROPPING)
             run->progress.phase = MIGRATOR_PLANNED;
     }
@@ -395,7 +417,8 @@ static bool round_run(struct migrator *migrator, bool *busy, struct error *err)
         container_unref(containers[i]);
     }
     runs_sweep(migrator);
-    if (migrator->options.splits_off || now_ms < migrator->look_at_ms)
+    if (migrator->options.splits_off || now_ms < migrator->look_at_ms ||
+        migrator_is_paused(migrator))
         return fine;
     migrator->look_at_ms = now_ms + migrator->options.pause_ms;
     fine = migrator_look(migrator, &begun, err) && fine;
@@ -496,6 +519,7 @@ void migrator_free(struct migrator *migrator)
         migrator->runs = run->next;
         run_free(run);
     }
+    migrator_outcomes_free(migrator);
     condition_done(&migrator->wake);
     mutex_done(&migrator->lock);
     mutex_done(&migrator->step_lock);
@@ -525,15 +549,39 @@ bool migrator_progress(struct migrator *migrator, const struct container *contai
     if (!catalogue_container_reopen(migrator->catalogue, container, &now, &err) ||
         !container_migration(now))
         return false;
-    *ret_progress = (struct migrator_progress){.kind = migration_kind(container_migration(now)),
-                                               .pause_ms = -1};
+    *ret_progress = (struct migrator_progress){
+        .id = first_target(now), .kind = migration_kind(container_migration(now)), .pause_ms = -1};
     WITH_LOCK (&migrator->lock) {
         const struct migrator_run *run = run_find(migrator, now);
 
-        if (run)
+        if (run) {
             *ret_progress = run->progress;
+            ret_progress->elapsed_ms = clock_read_monotonic_ms(migrator->clock) - run->begun_ms;
+        }
     }
     return true;
+}
+
+/* step_lock: whoever sees it paused meets no step that began before. */
+void migrator_pause(struct migrator *migrator, bool paused)
+{
+    WITH_LOCK (&migrator->step_lock) {
+        WITH_LOCK (&migrator->lock)
+            migrator->paused = paused;
+        for (struct migrator_run *run = migrator->runs; !paused && run; run = run->next)
+            run->not_before_ms = 0;
+    }
+    if (!paused)
+        migrator_wake(migrator);
+}
+
+bool migrator_is_paused(struct migrator *migrator)
+{
+    bool paused = false;
+
+    WITH_LOCK (&migrator->lock)
+        paused = migrator->paused;
+    return paused;
 }
 
 struct migrator_statistics migrator_statistics(struct migrator *migrator)

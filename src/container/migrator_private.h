@@ -15,6 +15,7 @@ struct migrator_run {
     struct partition_map *map;         /* a reference: what the sources are in, once fenced */
     unsigned rounds;                   /* of catching up */
     unsigned failures_fenced;
+    int64_t begun_ms;      /* monotonic */
     int64_t not_before_ms; /* throttled, or after a failure */
     bool seen;             /* in this round */
     struct migrator_run *next;
@@ -28,6 +29,12 @@ struct migrator_whole {
 
 enum { MIGRATOR_WHOLES = 64 };
 
+/* One that is over, as it is remembered. */
+struct migrator_ended {
+    struct arena *arena; /* owns the ids; NULL: an empty place */
+    struct migrator_outcome outcome;
+};
+
 struct migrator {
     struct migrator_options options;
     struct catalogue *catalogue;
@@ -40,11 +47,18 @@ struct migrator {
 
     struct mutex lock; /* under it: the rest, for a moment; taken after step_lock */
     struct condition wake;
-    bool stopping, woken;
+    bool stopping, woken, paused;
     struct migrator_run *runs; /* changed under both locks */
     struct migrator_statistics statistics;
+    struct migrator_ended ended[MIGRATOR_OUTCOMES]; /* round and round */
+    size_t ended_count;
     struct thread thread;
 };
+
+/* What is remembered of a migration: migrator_outcome.c. */
+void migrator_outcome_note(struct migrator *migrator, const struct migrator_run *run,
+                           const struct container *container, bool cancelled);
+void migrator_outcomes_free(struct migrator *migrator);
 
 /* Splits what limits ask for. Under step_lock. */
 NODISCARD bool migrator_look(struct migrator *migrator, bool *ret_begun, struct error *err);

@@ -178,6 +178,7 @@ struct front_services store_services(struct store *store, struct net_workers *wo
         .meters = store->meters,
         .gates = store->gates,
         .caretaker = store->caretaker,
+        .migrator = store->migrator,
         .clock = &clock_system,
         .workers = workers,
         .log = log,
