@@ -32,16 +32,17 @@ static void member_copy(struct buf *out, struct slice document, const char *name
     document_json_write_value(&value, out);
 }
 
-/* As the container's definition says it. */
+/* As the container's definition says it: "range", or {"kind": "range", ...}. */
 static struct slice strategy_of(struct slice document)
 {
-    struct document_value orrery, strategy;
+    struct document_value orrery, strategy, kind;
 
-    if (document_find(document, SLICE("orrery"), &orrery) && orrery.type == DOCUMENT_OBJECT &&
-        document_find(orrery.document, SLICE("strategy"), &strategy) &&
-        strategy.type == DOCUMENT_STRING)
-        return strategy.text;
-    return SLICE("hash");
+    if (!document_find(document, SLICE("orrery"), &orrery) || orrery.type != DOCUMENT_OBJECT ||
+        !document_find(orrery.document, SLICE("strategy"), &strategy))
+        return SLICE("hash");
+    if (strategy.type == DOCUMENT_OBJECT && document_find(strategy.document, SLICE("kind"), &kind))
+        strategy = kind;
+    return strategy.type == DOCUMENT_STRING ? strategy.text : SLICE("hash");
 }
 
 static void list_append(struct rest_call *call, const struct container *container, struct slice rid)
