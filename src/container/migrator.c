@@ -9,8 +9,11 @@
 enum {
     PAUSE_DEFAULT_MS = 1000,
     LAG_DEFAULT = 512,
-    ROUNDS_MAX = 1000,        /* of catching up; then the fence comes anyway */
-    FAILURES_FENCED_MAX = 10, /* then the writers who wait are let go on as before */
+    ROUNDS_COMPARED = 16,      /* of catching up, in which the lag has to shrink */
+    PRESSURE_MAX = 6,          /* on writers, where it does not */
+    ROUNDS_PRESSED_MAX = 1000, /* at the highest; then the fence comes anyway */
+    HOLD_MS = 500,             /* writers at most, in one round */
+    FAILURES_FENCED_MAX = 10,  /* then the writers who wait are let go on as before */
     FENCED_RETRY_MS = 100,
     DROP_POLL_MS = 5, /* while the old map is held */
 };
@@ -205,15 +208,57 @@ static bool fence_and_publish(struct migrator *migrator, struct migrator_run *ru
     return true;
 }
 
+/* Whether rounds get ahead of writers is seen by the lag: where it has not shrunk by a quarter in
+ * some rounds writers get half the time they had, where it has shrunk to a half they get more. */
+static bool pressure_adjust(struct migrator *migrator, struct migrator_run *run, struct error *err)
+{
+    uint64_t lag;
+
+    if (++run->rounds % ROUNDS_COMPARED)
+        return true;
+    if (!mover_lag(run->mover, &lag, err))
+        return false;
+    if (run->lag && lag > run->lag - run->lag / 4)
+        run->pressure = MIN(run->pressure + 1, (unsigned)PRESSURE_MAX);
+    else if (run->pressure && lag < run->lag / 2)
+        run->pressure--;
+    run->lag = lag;
+    WITH_LOCK (&migrator->lock)
+        run->progress.pressure = run->pressure;
+    return true;
+}
+
+/* Under pressure writers are held while a round runs, and have a part of that time behind it. */
+static bool catch_up_round(struct migrator *migrator, struct migrator_run *run, size_t *ret_keys,
+                           struct error *err)
+{
+    int64_t begun_ms = clock_read_monotonic_ms(migrator->clock), ended_ms;
+    bool fine;
+
+    if (!run->pressure)
+        return mover_catch_up(run->mover, ret_keys, err);
+    if (!mover_hold(run->mover, HOLD_MS, err))
+        return false;
+    fine = mover_catch_up(run->mover, ret_keys, err);
+    if (!mover_hold(run->mover, 0, err) || !fine)
+        return false;
+    ended_ms = clock_read_monotonic_ms(migrator->clock);
+    run->not_before_ms = ended_ms + MAX((ended_ms - begun_ms) >> run->pressure, INT64_C(1));
+    run->rounds_pressed += run->pressure == PRESSURE_MAX;
+    return true;
+}
+
 static bool catch_up(struct migrator *migrator, struct migrator_run *run,
                      const struct container *container, struct error *err)
 {
-    size_t lag = migrator->options.lag_keys ? migrator->options.lag_keys : LAG_DEFAULT, keys;
+    size_t lag = migrator->options.lag_keys ? migrator->options.lag_keys : LAG_DEFAULT, keys = 0;
 
-    if (!mover_catch_up(run->mover, &keys, err))
+    if (!catch_up_round(migrator, run, &keys, err) || !pressure_adjust(migrator, run, err))
         return false;
-    return (keys > lag && ++run->rounds < ROUNDS_MAX) ||
-           fence_and_publish(migrator, run, container, err);
+    if (keys > lag && run->rounds_pressed < ROUNDS_PRESSED_MAX)
+        return true;
+    run->not_before_ms = 0;
+    return fence_and_publish(migrator, run, container, err);
 }
 
 static bool step_moving(struct migrator *migrator, struct migrator_run *run,
@@ -240,7 +285,7 @@ static bool step_moving(struct migrator *migrator, struct migrator_run *run,
         fine = catch_up(migrator, run, container, err);
     }
     bytes = figures_add(migrator, run, &before);
-    if (run->progress.phase != MIGRATOR_FENCED && !mover_is_fenced(run->mover))
+    if (run->progress.phase == MIGRATOR_COPYING && !mover_is_fenced(run->mover))
         run->not_before_ms = clock_read_monotonic_ms(migrator->clock) +
                              migrator_throttle_ms(bytes, migrator->options.bytes_per_second);
     return fine;

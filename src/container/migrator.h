@@ -84,12 +84,13 @@ struct migrator_progress {
     uint32_t id; /* of its first target: no other migration ever has it */
     enum migration_kind kind;
     enum migrator_phase phase;
-    uint64_t bytes, items;          /* copied by this process */
-    uint64_t bytes_total;           /* of items in the sources when it began */
-    uint64_t keys;                  /* of the journal, caught up with */
-    int64_t pause_ms;               /* that writers waited; -1: not yet */
-    int64_t elapsed_ms;             /* since this process took it up */
-    unsigned failures;              /* steps that failed and are tried again */
+    uint64_t bytes, items; /* copied by this process */
+    uint64_t bytes_total;  /* of items in the sources when it began */
+    uint64_t keys;         /* of the journal, caught up with */
+    unsigned pressure;     /* writers have a 2^pressure-th of the time while it catches up */
+    int64_t pause_ms;      /* that writers waited; -1: not yet */
+    int64_t elapsed_ms;    /* since this process took it up */
+    unsigned failures;     /* steps that failed and are tried again */
     char error[MIGRATOR_ERROR_MAX]; /* what the last of them said; empty: none has */
 };
 

@@ -14,6 +14,10 @@ struct migrator_run {
     struct mover *mover;               /* NULL: to be made, anew after a failure */
     struct partition_map *map;         /* a reference: what the sources are in, once fenced */
     unsigned rounds;                   /* of catching up */
+    unsigned pressure; /* on writers meanwhile: they have a 2^pressure-th of the time; 0: all of it
+                        */
+    unsigned rounds_pressed; /* at the highest */
+    uint64_t lag;            /* in transactions, when it was last compared */
     unsigned failures_fenced;
     int64_t begun_ms;      /* monotonic */
     int64_t not_before_ms; /* throttled, or after a failure */

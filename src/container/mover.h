@@ -37,6 +37,12 @@ NODISCARD bool mover_copy(struct mover *mover, bool *ret_done, struct error *err
  * are what the sources were when the round began. */
 NODISCARD bool mover_catch_up(struct mover *mover, size_t *ret_keys, struct error *err);
 
+/* Transactions of the sources that are not caught up with yet. */
+NODISCARD bool mover_lag(const struct mover *mover, uint64_t *ret_transactions, struct error *err);
+
+/* Lets writers of the sources wait for so long, a second at most; 0: no longer. */
+NODISCARD bool mover_hold(struct mover *mover, int64_t ms, struct error *err);
+
 /* From here on no write of a source succeeds. May be called again. */
 NODISCARD bool mover_fence(struct mover *mover, struct error *err);
 

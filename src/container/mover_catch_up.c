@@ -226,6 +226,35 @@ static bool source_catch_up(struct mover *mover, struct mover_source *source, si
     return mover_targets_write(mover, err);
 }
 
+/* The journal has the LSN of the last transaction of each group, so it reaches that of the source.
+ * Before anything was noted there is no position: then all is in the copy but what it has passed,
+ * which the first round tells. */
+bool mover_lag(const struct mover *mover, uint64_t *ret_transactions, struct error *err)
+{
+    uint64_t lag = 0;
+
+    for (size_t i = 0; i < mover->source_count; i++) {
+        const struct mover_source *source = &mover->sources[i];
+        uint64_t lsn;
+
+        if (!commit_partition_lsn(source->node->commit, source->plan.id, &lsn, err))
+            return false;
+        if (source->journal.lsn && lsn > source->journal.lsn)
+            lag += lsn - source->journal.lsn;
+    }
+    *ret_transactions = lag;
+    return true;
+}
+
+bool mover_hold(struct mover *mover, int64_t ms, struct error *err)
+{
+    for (size_t i = 0; i < mover->source_count; i++)
+        if (!commit_partition_hold(mover->sources[i].node->commit, mover->sources[i].plan.id, ms,
+                                   err))
+            return false;
+    return true;
+}
+
 bool mover_catch_up(struct mover *mover, size_t *ret_keys, struct error *err)
 {
     size_t keys = 0;

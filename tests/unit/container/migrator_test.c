@@ -2,6 +2,7 @@
  */
 #include "container/migrator.h"
 
+#include "base/thread.h"
 #include "container/catalogue_migration.h"
 #include "container/container_space.h"
 #include "container/feed_read.h"
@@ -9,6 +10,8 @@
 #include "support/documents.h"
 #include "support/fault_engine.h"
 #include "support/verify.h"
+
+#include <stdatomic.h>
 
 struct fixture {
     struct arena *arena;
@@ -601,6 +604,70 @@ static void copying_is_no_faster_than_it_may_be(void **state)
     assert_true(progress.bytes * 1000 / (uint64_t)taken_ms <= 10500);
 }
 
+/* --- Under writers --------------------------------------------------------------------------- */
+
+enum { WRITERS = 3 };
+
+struct writer {
+    struct fixture *fixture;
+    struct thread thread;
+    int item;
+    atomic_bool *stopping;
+};
+
+/* As fast as it goes, on the map of the day. */
+static void writer_main(void *context)
+{
+    struct writer *writer = context;
+    struct fixture own = *writer->fixture; /* for an arena of its own */
+
+    own.arena = arena_new();
+    while (!atomic_load(writer->stopping)) {
+        CLEANUP(container_unref) struct container *container = opened(&own);
+        struct transaction_result result;
+        struct error err;
+
+        assert_ok(item_put(&own, container, writer->item, "b", &result, &err), &err);
+        arena_reset(own.arena);
+    }
+    arena_free(own.arena);
+}
+
+/* Rounds of 16 keys are no match for them, so the lag would grow for ever. */
+static void writers_faster_than_catching_up_are_slowed_until_it_ends(void **state)
+{
+    struct fixture *fixture = *state;
+    struct writer writers[WRITERS];
+    atomic_bool stopping = false;
+    struct migrator_progress progress;
+    unsigned pressure = 0;
+    struct error err;
+    bool busy;
+    int round = 0;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 100, "a");
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){.fixture = fixture, .item = i, .stopping = &stopping};
+        thread_start(&writers[i].thread, "writer", writer_main, &writers[i]);
+    }
+    split(fixture, 0, 2);
+    for (; round < 200000 && span_count(fixture) == 1; round++) {
+        CLEANUP(container_unref) struct container *container = opened(fixture);
+
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+        if (migrator_progress(fixture->migrator, container, &progress))
+            pressure = MAX(pressure, progress.pressure);
+    }
+    atomic_store(&stopping, true);
+    for (int i = 0; i < WRITERS; i++)
+        thread_join(&writers[i].thread);
+    assert_int_equal(span_count(fixture), 2);
+    assert_true(pressure > 0);
+    settle(fixture);
+    verify(fixture, 100);
+}
+
 /* --- Limits ---------------------------------------------------------------------------------- */
 
 static void limits_settle(struct fixture *fixture)
@@ -782,6 +849,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_container_dropped_on_the_way_leaves_nothing, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(copying_is_no_faster_than_it_may_be, setup, teardown),
+        cmocka_unit_test_setup_teardown(writers_faster_than_catching_up_are_slowed_until_it_ends,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_partition_over_its_bytes_is_split, setup, teardown),
         cmocka_unit_test_setup_teardown(more_throughput_than_partitions_may_give_splits_them, setup,
                                         teardown),
