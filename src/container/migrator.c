@@ -9,8 +9,8 @@
 enum {
     PAUSE_DEFAULT_MS = 1000,
     LAG_DEFAULT = 512,
-    ROUNDS_COMPARED = 16,      /* of catching up, in which the lag has to shrink */
-    PRESSURE_MAX = 6,          /* on writers, where it does not */
+    ROUNDS_COMPARED = 16,      /* of catching up, after which they are compared with writers */
+    PRESSURE_MAX = 6,          /* on writers that are faster */
     ROUNDS_PRESSED_MAX = 1000, /* at the highest; then the fence comes anyway */
     HOLD_MS = 500,             /* writers at most, in one round */
     FAILURES_FENCED_MAX = 10,  /* then the writers who wait are let go on as before */
@@ -191,38 +191,44 @@ static bool fence_and_publish(struct migrator *migrator, struct migrator_run *ru
                               const struct container *container, struct error *err)
 {
     CLEANUP(container_unref) struct container *now = NULL;
+    struct migrator_options *options = &migrator->options;
     int64_t since_ms = clock_read_monotonic_ms(migrator->clock);
 
     if (!run->map)
         run->map = partition_map_ref(container_map(container));
     phase_set(migrator, run, MIGRATOR_FENCED);
-    if (!mover_fence(run->mover, err) || !rest_catch_up(run, err) ||
-        !mover_finish(run->mover, err) ||
-        !catalogue_migration_publish(migrator->catalogue, container, err))
+    if (!mover_fence(run->mover, err) || !rest_catch_up(run, err) || !mover_finish(run->mover, err))
+        return false;
+    if (options->publishing)
+        options->publishing(container, options->context);
+    if (!catalogue_migration_publish(migrator->catalogue, container, err))
         return false;
     pause_note(migrator, run, since_ms);
     phase_set(migrator, run, MIGRATOR_DROPPING);
-    if (migrator->options.published &&
-        catalogue_container_reopen(migrator->catalogue, container, &now, err))
-        migrator->options.published(now, migrator->options.context);
+    if (options->published && catalogue_container_reopen(migrator->catalogue, container, &now, err))
+        options->published(now, options->context);
     return true;
 }
 
-/* Whether rounds get ahead of writers is seen by the lag: where it has not shrunk by a quarter in
- * some rounds writers get half the time they had, where it has shrunk to a half they get more. */
+/* Writers that come to more than three quarters of what some rounds have caught up with get half
+ * the time they had; those that come to less than a quarter get more. So a lag of any size shrinks.
+ */
 static bool pressure_adjust(struct migrator *migrator, struct migrator_run *run, struct error *err)
 {
-    uint64_t lag;
+    struct mover_race race;
+    uint64_t written, caught_up;
 
-    if (++run->rounds % ROUNDS_COMPARED)
+    if (run->rounds++ % ROUNDS_COMPARED)
         return true;
-    if (!mover_lag(run->mover, &lag, err))
+    if (!mover_race(run->mover, &race, err))
         return false;
-    if (run->lag && lag > run->lag - run->lag / 4)
+    written = race.written - run->race.written;
+    caught_up = race.caught_up - run->race.caught_up;
+    if (run->race.caught_up && written > caught_up - caught_up / 4)
         run->pressure = MIN(run->pressure + 1, (unsigned)PRESSURE_MAX);
-    else if (run->pressure && lag < run->lag / 2)
+    else if (run->race.caught_up && run->pressure && written < caught_up / 4)
         run->pressure--;
-    run->lag = lag;
+    run->race = race;
     WITH_LOCK (&migrator->lock)
         run->progress.pressure = run->pressure;
     return true;
@@ -377,6 +383,7 @@ static void step_failed(struct migrator *migrator, struct migrator_run *run,
     run->not_before_ms = clock_read_monotonic_ms(migrator->clock) +
                          (fenced ? FENCED_RETRY_MS : migrator->options.pause_ms);
     run->failures_fenced += fenced;
+    run->race = (struct mover_race){0}; /* the next mover may stand before this one */
     WITH_LOCK (&migrator->lock) {
         run->progress.failures++;
         (void)snprintf(run->progress.error, sizeof run->progress.error, "%s", err->message);
@@ -565,6 +572,7 @@ void migrator_free(struct migrator *migrator)
         run_free(run);
     }
     migrator_outcomes_free(migrator);
+    migrator_sizes_free(&migrator->sizes);
     condition_done(&migrator->wake);
     mutex_done(&migrator->lock);
     mutex_done(&migrator->step_lock);

@@ -24,6 +24,9 @@ struct migrator_options {
     bool splits_off;             /* begins nothing by itself */
     bool by_hand;                /* no thread: the test calls migrator_round */
 
+    /* The targets of a container's migration are complete, and will be used in a moment. NULL:
+     * nobody. */
+    void (*publishing)(const struct container *container, void *context);
     /* A container has another map: for whoever hands out throughput. NULL: nobody. */
     void (*published)(struct container *container, void *context);
     /* A partition is gone, and nobody uses it any more. NULL: nobody. */

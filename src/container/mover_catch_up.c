@@ -226,12 +226,9 @@ static bool source_catch_up(struct mover *mover, struct mover_source *source, si
     return mover_targets_write(mover, err);
 }
 
-/* The journal has the LSN of the last transaction of each group, so it reaches that of the source.
- * Before anything was noted there is no position: then all is in the copy but what it has passed,
- * which the first round tells. */
-bool mover_lag(const struct mover *mover, uint64_t *ret_transactions, struct error *err)
+bool mover_race(const struct mover *mover, struct mover_race *ret_race, struct error *err)
 {
-    uint64_t lag = 0;
+    struct mover_race race = {0};
 
     for (size_t i = 0; i < mover->source_count; i++) {
         const struct mover_source *source = &mover->sources[i];
@@ -239,10 +236,10 @@ bool mover_lag(const struct mover *mover, uint64_t *ret_transactions, struct err
 
         if (!commit_partition_lsn(source->node->commit, source->plan.id, &lsn, err))
             return false;
-        if (source->journal.lsn && lsn > source->journal.lsn)
-            lag += lsn - source->journal.lsn;
+        race.written += lsn;
+        race.caught_up += source->journal.lsn;
     }
-    *ret_transactions = lag;
+    *ret_race = race;
     return true;
 }
 
