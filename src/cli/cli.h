@@ -28,6 +28,8 @@ int cli_account(int argc, char **argv);
 void cli_account_help(void);
 int cli_stats(int argc, char **argv);
 void cli_stats_help(void);
+int cli_partition(int argc, char **argv);
+void cli_partition_help(void);
 int cli_shell(int argc, char **argv);
 void cli_shell_help(void);
 int cli_import(int argc, char **argv);

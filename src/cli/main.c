@@ -11,6 +11,8 @@ const struct cli_command cli_commands[] = {
     {"account", "list, create and drop accounts, show and rotate keys", cli_account,
      cli_account_help},
     {"stats", "what databases and containers hold and who uses them", cli_stats, cli_stats_help},
+    {"partition", "list, split, merge, move and isolate physical partitions", cli_partition,
+     cli_partition_help},
     {"certificate", "show or export the certificate authority clients have to trust",
      cli_certificate, cli_certificate_help},
     {"version", "print the version", cli_version, cli_version_help},

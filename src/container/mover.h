@@ -42,6 +42,17 @@ NODISCARD bool mover_copy(struct mover *mover, bool *ret_done, struct error *err
  * are what the sources were when the round began. */
 NODISCARD bool mover_catch_up(struct mover *mover, size_t *ret_keys, struct error *err);
 
+/* How many transactions the sources have had so far, and up to which of them the targets have
+ * caught up; sums of LSNs, so that only their growth tells something. */
+struct mover_race {
+    uint64_t written, caught_up;
+};
+NODISCARD bool mover_race(const struct mover *mover, struct mover_race *ret_race,
+                          struct error *err);
+
+/* Lets writers of the sources wait for so long, a second at most; 0: no longer. */
+NODISCARD bool mover_hold(struct mover *mover, int64_t ms, struct error *err);
+
 /* From here on no write of a source succeeds. May be called again. */
 NODISCARD bool mover_fence(struct mover *mover, struct error *err);
 

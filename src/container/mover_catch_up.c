@@ -237,6 +237,32 @@ static bool source_catch_up(struct mover *mover, struct mover_source *source, si
     return mover_targets_write(mover, err);
 }
 
+bool mover_race(const struct mover *mover, struct mover_race *ret_race, struct error *err)
+{
+    struct mover_race race = {0};
+
+    for (size_t i = 0; i < mover->source_count; i++) {
+        const struct mover_source *source = &mover->sources[i];
+        uint64_t lsn;
+
+        if (!commit_partition_lsn(source->node->commit, source->plan.id, &lsn, err))
+            return false;
+        race.written += lsn;
+        race.caught_up += source->journal.lsn;
+    }
+    *ret_race = race;
+    return true;
+}
+
+bool mover_hold(struct mover *mover, int64_t ms, struct error *err)
+{
+    for (size_t i = 0; i < mover->source_count; i++)
+        if (!commit_partition_hold(mover->sources[i].node->commit, mover->sources[i].plan.id, ms,
+                                   err))
+            return false;
+    return true;
+}
+
 bool mover_catch_up(struct mover *mover, size_t *ret_keys, struct error *err)
 {
     size_t keys = 0;

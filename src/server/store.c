@@ -90,6 +90,16 @@ static bool meters_fill(struct store *store, struct error *err)
     return fine;
 }
 
+/* Its new partitions get their shares of the throughput before the first request reaches them. */
+static void on_publishing(const struct container *container, void *context)
+{
+    struct store *store = context;
+    struct error err;
+
+    if (!container_meters_prepare(store->meters, container, store->burst_seconds, &err))
+        log_error(store->log, "throughput of new partitions not set", &err);
+}
+
 /* A container has another map: its new partitions get their shares of the throughput. */
 static void on_published(struct container *container, void *context)
 {
@@ -112,6 +122,7 @@ static struct migrator *migrator_start(struct store *store, const struct setting
         .log = store->log,
         .bytes_per_second = (uint64_t)settings->migration_bytes_per_second,
         .pause_ms = settings->migration_pause_ms,
+        .publishing = on_publishing,
         .published = on_published,
         .dropped = on_dropped,
         .context = store,
@@ -179,6 +190,7 @@ struct front_services store_services(struct store *store, struct net_workers *wo
         .meters = store->meters,
         .gates = store->gates,
         .caretaker = store->caretaker,
+        .migrator = store->migrator,
         .clock = &clock_system,
         .workers = workers,
         .log = log,

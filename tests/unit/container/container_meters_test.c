@@ -1,5 +1,6 @@
 #include "container/container_meters.h"
 
+#include "container/catalogue_migration.h"
 #include "support/catalogue_bench.h"
 #include "support/check.h"
 #include "support/documents.h"
@@ -114,12 +115,107 @@ static void a_shared_autoscale_offer_follows_the_use_of_all(void **state)
     assert_in_range(container_meters_now(meters, &offer, NULL), 401, 4000);
 }
 
+/* --- Migrations ------------------------------------------------------------------------------ */
+
+static struct container *split_begin(struct bench *bench, const struct container *container,
+                                     const double *weights)
+{
+    size_t count;
+    const struct partition_span *span = partition_map_spans(container_map(container), &count);
+    struct slice bound;
+    struct container *now;
+    struct error err;
+
+    partition_route_split_points(&definition_fields(container_definition(container))->key, 2,
+                                 bench->arena, &bound);
+    assert_ok(catalogue_migration_begin(bench->catalogue, container,
+                                        &(struct migration_request){.kind = MIGRATION_SPLIT,
+                                                                    .sources = &span->id,
+                                                                    .source_count = 1,
+                                                                    .target_count = 2,
+                                                                    .bounds = &bound,
+                                                                    .weights = weights},
+                                        &now, &err),
+              &err);
+    return now;
+}
+
+static void a_split_divides_what_is_owed_and_saved_and_gives_nothing_twice(void **state)
+{
+    struct bench *bench = *state;
+    int64_t now_ms = 1000000;
+    struct clock clock = clock_of(&now_ms);
+    CLEANUP(meters_free) struct meters *meters = meters_new(&clock);
+    CLEANUP(container_unref) struct container *container = NULL;
+    CLEANUP(container_unref) struct container *moving = NULL;
+    struct budget_state before, first, second;
+    const struct partition_span *targets;
+    struct error err;
+    size_t count;
+
+    database_make(bench, NULL);
+    container = container_make(bench, "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/k\"]}}",
+                               &(struct offer_request){.given = true, .ru = 400});
+    assert_ok(container_meters_apply(meters, container, 300, &err), &err);
+    spend(meters, container, 100, now_ms);
+    now_ms += 60000; /* saves for a minute, and overspends all of it */
+    spend(meters, container, 400 * 100 * 70, now_ms);
+    assert_true(
+        meters_state(meters, partition_map_spans(container_map(container), &count)->id, &before));
+    assert_true(before.owed_ms > 0);
+    moving = split_begin(bench, container, (const double[]){3, 1});
+    assert_ok(container_meters_prepare(meters, moving, 300, &err), &err);
+    assert_ok(container_meters_prepare(meters, moving, 300, &err), &err); /* not once more */
+    targets = migration_targets(container_migration(moving), &count);
+    assert_int_equal(count, 2);
+    assert_true(meters_state(meters, targets[0].id, &first));
+    assert_true(meters_state(meters, targets[1].id, &second));
+    assert_int_equal(first.rate_cru, 300 * 100);
+    assert_int_equal(second.rate_cru, 100 * 100);
+    /* The same debt in time, since rates were divided as it was. */
+    assert_in_range(first.owed_ms, before.owed_ms - 5, before.owed_ms + 5);
+    assert_in_range(second.owed_ms, before.owed_ms - 5, before.owed_ms + 5);
+}
+
+static void a_split_hands_on_what_was_saved(void **state)
+{
+    struct bench *bench = *state;
+    int64_t now_ms = 1000000;
+    struct clock clock = clock_of(&now_ms);
+    CLEANUP(meters_free) struct meters *meters = meters_new(&clock);
+    CLEANUP(container_unref) struct container *container = NULL;
+    CLEANUP(container_unref) struct container *moving = NULL;
+    struct budget_state before, first, second;
+    const struct partition_span *targets;
+    struct error err;
+    size_t count;
+
+    database_make(bench, NULL);
+    container = container_make(bench, "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/k\"]}}",
+                               &(struct offer_request){.given = true, .ru = 400});
+    assert_ok(container_meters_apply(meters, container, 300, &err), &err);
+    spend(meters, container, 100, now_ms);
+    now_ms += 60000;
+    assert_true(
+        meters_state(meters, partition_map_spans(container_map(container), &count)->id, &before));
+    assert_true(before.credit_cru > 400 * 100 * 50);
+    moving = split_begin(bench, container, NULL);
+    assert_ok(container_meters_prepare(meters, moving, 300, &err), &err);
+    targets = migration_targets(container_migration(moving), &count);
+    assert_true(meters_state(meters, targets[0].id, &first));
+    assert_true(meters_state(meters, targets[1].id, &second));
+    assert_in_range(first.credit_cru + second.credit_cru, before.credit_cru - 2, before.credit_cru);
+    assert_int_equal(first.credit_cru, second.credit_cru);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON(memory, manual_throughput_is_what_was_bought),
         ON(memory, autoscale_follows_use_from_a_tenth),
         ON(memory, a_shared_autoscale_offer_follows_the_use_of_all),
+        ON(memory, a_split_divides_what_is_owed_and_saved_and_gives_nothing_twice),
+        ON(memory, a_split_hands_on_what_was_saved),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "migrator_fixture.h"
 
 #include "container/feed_read.h"
+#include "container/migrator_private.h"
 
 /* --- What it does ---------------------------------------------------------------------------- */
 
@@ -302,6 +303,36 @@ static void copying_is_no_faster_than_it_may_be(void **state)
     assert_true(progress.bytes * 1000 / (uint64_t)taken_ms <= 10500);
 }
 
+/* --- Under writers --------------------------------------------------------------------------- */
+
+/* Rounds of 16 keys are no match for four items written meanwhile, so the lag would grow for ever.
+ * Under pressure writers come to less, as time does. */
+static void writers_faster_than_catching_up_are_slowed_until_it_ends(void **state)
+{
+    struct fixture *fixture = *state;
+    struct migrator_progress progress = {0};
+    unsigned pressure = 0;
+    struct error err;
+    bool busy;
+    int round = 0;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 100, "a");
+    split(fixture, 0, 2);
+    for (; round < 2000 && span_count(fixture) == 1; round++) {
+        CLEANUP(container_unref) struct container *container = opened(fixture);
+
+        items_put(fixture, 0, 4 >> progress.pressure, round % 2 ? "b" : "c");
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+        if (migrator_progress(fixture->migrator, container, &progress))
+            pressure = MAX(pressure, progress.pressure);
+    }
+    assert_int_equal(span_count(fixture), 2);
+    assert_in_range(pressure, 1, 3);
+    settle(fixture);
+    verify(fixture, 100);
+}
+
 /* --- Limits ---------------------------------------------------------------------------------- */
 
 static void limits_settle(struct fixture *fixture)
@@ -327,6 +358,46 @@ static void a_partition_over_its_bytes_is_split(void **state)
     }
     assert_true(span_count(fixture) >= 4);
     verify(fixture, 300);
+}
+
+static void looks_read_only_what_was_written_since(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err;
+    uint64_t before;
+    bool busy;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 100, "a");
+    split(fixture, 0, 4);
+    settle(fixture);
+    for (int i = 0; i < 5; i++)
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    before = fixture->migrator->sizes_read;
+    for (int i = 0; i < 50; i++)
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    assert_int_equal(fixture->migrator->sizes_read, before);
+    items_put(fixture, 7, 8, "b");
+    for (int i = 0; i < 50; i++)
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    assert_int_equal(fixture->migrator->sizes_read, before + 1);
+}
+
+static void sizes_of_partitions_that_are_gone_are_forgotten(void **state UNUSED)
+{
+    struct migrator_sizes sizes = {0};
+
+    for (uint32_t i = 1; i <= 1000; i++)
+        *migrator_size_of(&sizes, i) = (struct migrator_size){i, i % 2, i, 10 * i};
+    for (uint32_t i = 1; i <= 1000; i++)
+        assert_int_equal(migrator_size_of(&sizes, i)->bytes, 10 * i);
+    migrator_sizes_sweep(&sizes);
+    assert_int_equal(sizes.count, 500);
+    assert_int_equal(migrator_size_of(&sizes, 3)->bytes, 30);
+    assert_int_equal(migrator_size_of(&sizes, 4)->bytes, 0);
+    migrator_sizes_sweep(&sizes);
+    assert_int_equal(sizes.count, 0);
+    migrator_sizes_free(&sizes);
 }
 
 static void more_throughput_than_partitions_may_give_splits_them(void **state)
@@ -441,7 +512,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_container_dropped_on_the_way_leaves_nothing, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(copying_is_no_faster_than_it_may_be, setup, teardown),
+        cmocka_unit_test_setup_teardown(writers_faster_than_catching_up_are_slowed_until_it_ends,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_partition_over_its_bytes_is_split, setup, teardown),
+        cmocka_unit_test_setup_teardown(looks_read_only_what_was_written_since, setup, teardown),
+        cmocka_unit_test(sizes_of_partitions_that_are_gone_are_forgotten),
         cmocka_unit_test_setup_teardown(more_throughput_than_partitions_may_give_splits_them, setup,
                                         teardown),
         cmocka_unit_test(decisions_follow_bytes_first_then_throughput),
