@@ -30,6 +30,8 @@ int cli_stats(int argc, char **argv);
 void cli_stats_help(void);
 int cli_partition(int argc, char **argv);
 void cli_partition_help(void);
+int cli_directory(int argc, char **argv);
+void cli_directory_help(void);
 int cli_shell(int argc, char **argv);
 void cli_shell_help(void);
 int cli_import(int argc, char **argv);

@@ -13,6 +13,8 @@ const struct cli_command cli_commands[] = {
     {"stats", "what databases and containers hold and who uses them", cli_stats, cli_stats_help},
     {"partition", "list, split, merge, move and isolate physical partitions", cli_partition,
      cli_partition_help},
+    {"directory", "which shard keys belong to, of containers placed by lookup", cli_directory,
+     cli_directory_help},
     {"certificate", "show or export the certificate authority clients have to trust",
      cli_certificate, cli_certificate_help},
     {"version", "print the version", cli_version, cli_version_help},

@@ -211,6 +211,13 @@ static bool bounds_check(const struct container *container, const struct migrati
     return true;
 }
 
+static bool busy(const struct container *container, struct error *err)
+{
+    return error_set(err, ERROR_BUSY, "another migration of container \"%.*s\" is under way: a %s",
+                     SLICE_ARG(container->state.info.id),
+                     migration_kind_name(migration_kind(container->migration)));
+}
+
 /* It found that there is something to carry, and another takes its place. */
 static bool is_superseded(const struct container *container,
                           const struct migration_request *request)
@@ -227,10 +234,7 @@ static bool request_check(const struct container *container,
 
     (void)partition_map_spans(container->map, &spans);
     if (container->migration && !is_superseded(container, request))
-        return error_set(err, ERROR_BUSY,
-                         "another migration of container \"%.*s\" is under way: a %s",
-                         SLICE_ARG(container->state.info.id),
-                         migration_kind_name(migration_kind(container->migration)));
+        return busy(container, err);
     if (container_is_fixed(container) && request->target_count > 1)
         return error_set(err, ERROR_NOT_SUPPORTED,
                          "container \"%.*s\" has no partition key and cannot be split",
@@ -252,7 +256,8 @@ static bool era_next(const struct catalogue *catalogue, const struct partition_m
     *ret_era = 0;
     for (size_t i = 0; request->definition && i < request->source_count; i++) {
         const struct partition_span *span = partition_map_find_id(map, request->sources[i]);
-        const struct cluster_node *node = span ? cluster_find(catalogue->cluster, span->node) : NULL;
+        const struct cluster_node *node =
+            span ? cluster_find(catalogue->cluster, span->node) : NULL;
         uint64_t lsn;
 
         if (!node)
@@ -354,18 +359,25 @@ bool catalogue_migration_publish(struct catalogue *catalogue, const struct conta
     return migration_change_commit(&c, err);
 }
 
+/* With a version of its own: who knows the map by its version knows the definition too. */
 bool catalogue_directory_note(struct catalogue *catalogue, const struct container *container,
                               const struct definition *definition, struct error *err)
 {
     CLEANUP(migration_change_end) struct migration_change c;
+    const struct partition_span *spans;
+    struct partition_map *map;
+    size_t count;
 
     if (!migration_change_begin(catalogue, container, &c, err))
         return false;
-    if (c.before->migration && migration_definition(c.before->migration))
-        return error_set(err, ERROR_BUSY,
-                         "keys of container \"%.*s\" are being placed elsewhere",
-                         SLICE_ARG(container->state.info.id));
-    return definition_publish(&c, definition, err) && migration_change_commit(&c, err);
+    if (c.before->migration)
+        return busy(c.before, err);
+    spans = partition_map_spans(c.before->map, &count);
+    if (!definition_publish(&c, definition, err) ||
+        !partition_map_new(spans, count, partition_map_version(c.before->map) + 1, &map, err))
+        return false;
+    container_set(c.after, map, NULL);
+    return migration_change_commit(&c, err);
 }
 
 /* --- Cancelling ------------------------------------------------------------------------------ */

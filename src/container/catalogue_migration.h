@@ -11,8 +11,9 @@
 
 /* Makes the targets and commits the plan. *ret_container: the state with it, a reference. A reroute
  * with targets may take the place of one without, which found that it needs them; the era of its
- * LSNs is filled in. ERROR_BUSY: another is under way. ERROR_LIMIT_REACHED: container.partitions_max. ERROR_NOT_SUPPORTED:
- * a container without a partition key is split. Else as migration_new. */
+ * LSNs is filled in. ERROR_BUSY: another is under way. ERROR_LIMIT_REACHED:
+ * container.partitions_max. ERROR_NOT_SUPPORTED: a container without a partition key is split. Else
+ * as migration_new. */
 NODISCARD bool catalogue_migration_begin(struct catalogue *catalogue,
                                          const struct container *container,
                                          const struct migration_request *request,
@@ -47,7 +48,7 @@ NODISCARD bool container_renew(const struct container *container, struct contain
                                struct error *err);
 
 /* Commits another definition that places every key where the one before does; nothing moves.
- * ERROR_BUSY: a reroute is under way. */
+ * ERROR_BUSY: a migration is under way. */
 NODISCARD bool catalogue_directory_note(struct catalogue *catalogue,
                                         const struct container *container,
                                         const struct definition *definition, struct error *err);

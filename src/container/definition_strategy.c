@@ -67,8 +67,8 @@ static bool components_read(const struct document_value *value, size_t max, size
         }
     }
     if (count == 0 || count > max)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "a key of orrery.strategy has 1 to %zu components", max);
+        return error_set(err, ERROR_BAD_REQUEST, "a key of orrery.strategy has 1 to %zu components",
+                         max);
     for (size_t i = 0; i < count; i++) {
         if (ret_values[i].type == DOCUMENT_OBJECT && document_count(ret_values[i].document) == 0)
             ret_values[i] = document_undefined();
@@ -143,8 +143,8 @@ static bool range_read(struct strategy_reading *r, struct error *err)
         return false;
     if (r->object.data && array.data) {
         if (document_count(array) > BOUNDS_MAX)
-            return error_set(err, ERROR_BAD_REQUEST,
-                             "orrery.strategy.bounds are more than %d", BOUNDS_MAX);
+            return error_set(err, ERROR_BAD_REQUEST, "orrery.strategy.bounds are more than %d",
+                             BOUNDS_MAX);
         bounds = ARENA_ARRAY(r->arena, struct slice, document_count(array) + 1);
         r->key->bounds = bounds;
         begin = document_append_array_begin(r->out, SLICE("bounds"));
@@ -166,8 +166,8 @@ static bool shards_read(struct strategy_reading *r, struct partition_lookup *loo
     struct document_value value;
     int64_t number;
 
-    if (!document_find(r->object, SLICE("shards"), &value) ||
-        !document_to_int64(&value, &number) || number < 1 || number > PARTITION_SHARDS_MAX)
+    if (!document_find(r->object, SLICE("shards"), &value) || !document_to_int64(&value, &number) ||
+        number < 1 || number > PARTITION_SHARDS_MAX)
         return error_set(err, ERROR_BAD_REQUEST,
                          "orrery.strategy.shards must be a number between 1 and %d",
                          PARTITION_SHARDS_MAX);
@@ -228,8 +228,7 @@ static void lines_write(const struct line_read *lines, size_t count, struct buf 
     char index[DOCUMENT_INDEX_SIZE];
 
     for (size_t i = 0; i < count; i++) {
-        size_t object =
-            document_append_object_begin(out, document_index_key((uint32_t)i, index));
+        size_t object = document_append_object_begin(out, document_index_key((uint32_t)i, index));
         size_t key = document_append_array_begin(out, SLICE("key"));
 
         component_write(out, SLICE("0"), &lines[i].value);
@@ -273,8 +272,7 @@ static bool lookup_read(struct strategy_reading *r, struct slice kept, struct er
 
     r->key->strategy = PARTITION_STRATEGY_LOOKUP;
     document_append_string(r->out, SLICE("kind"), SLICE("lookup"));
-    if (!members_check(r->object, names, ARRAY_LEN(names), err) ||
-        !shards_read(r, lookup, err) ||
+    if (!members_check(r->object, names, ARRAY_LEN(names), err) || !shards_read(r, lookup, err) ||
         !array_read(r->object, SLICE("directory"), &array, err) ||
         !directory_read(r, array.data ? array : kept, lookup, err))
         return false;
@@ -318,8 +316,7 @@ static bool kind_read(struct strategy_reading *r, const struct document_value *v
         if (document_find(r->object, SLICE("kind"), &given) && given.type == DOCUMENT_STRING)
             kind = given.text;
     }
-    if (slice_equal(kind, SLICE("hash")) &&
-        (!r->object.data || document_count(r->object) == 1)) {
+    if (slice_equal(kind, SLICE("hash")) && (!r->object.data || document_count(r->object) == 1)) {
         document_append_string(r->out, SLICE("strategy"), kind);
         return true;
     }
@@ -531,7 +528,8 @@ bool definition_placed_as(const struct definition *definition, const struct defi
     struct document_value strategy;
 
     if (!strategy_of(definition_fields(placing), &strategy))
-        return error_set(err, ERROR_NOT_SUPPORTED, "a definition without a strategy places nothing");
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "a definition without a strategy places nothing");
     return definition_rewrite(definition, &(struct rewriting){.strategy = &strategy},
                               ret_definition, err);
 }

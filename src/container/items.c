@@ -519,8 +519,8 @@ bool items_patch(const struct item_space *space, const struct partition_key *key
 /* --- Moving ---------------------------------------------------------------------------------- */
 
 static bool move_run(const struct item_space *space, const struct partition_key *from_key,
-                     const struct partition_key *to_key, const struct attempt *attempt, struct arena *arena, struct item *ret_item,
-                     struct error *err)
+                     const struct partition_key *to_key, const struct attempt *attempt,
+                     struct arena *arena, struct item *ret_item, struct error *err)
 {
     CLEANUP(transaction_free) struct transaction *transaction = NULL;
     struct slice from = item_logical(&space->definition->key, from_key, arena);

@@ -272,8 +272,8 @@ static bool transaction_attempt(const struct item_space *space, struct slice log
 /* The first attempt does not wait for anybody. Those that follow take turns with other transactions
  * of the logical partition that lost as well, and so lose only to writes of single items. */
 static bool transaction_attempts(const struct item_space *space, const struct partition_key *key,
-                                 struct slice logical, struct metered_transaction *run, struct arena *arena,
-                                 int64_t *ret_writes_cru, struct error *err)
+                                 struct slice logical, struct metered_transaction *run,
+                                 struct arena *arena, int64_t *ret_writes_cru, struct error *err)
 {
     CLEANUP(item_space_release) struct item_space now = *space;
     bool done = false, at_gate = false;
@@ -281,7 +281,8 @@ static bool transaction_attempts(const struct item_space *space, const struct pa
     now.renewed = false;
     for (int i = 0; i < ATTEMPTS_MAX && !done; i++) {
         /* Routed anew: with another map another definition may have come. */
-        done = transaction_attempt(&now, item_logical(&now.definition->key, key, arena), run, arena, ret_writes_cru, err);
+        done = transaction_attempt(&now, item_logical(&now.definition->key, key, arena), run, arena,
+                                   ret_writes_cru, err);
         if (!done && !item_space_try_again(&now, err))
             break;
         if (!done && !at_gate) {

@@ -22,7 +22,7 @@ struct migration {
     atomic_uint refs;
     enum migration_kind kind;
     enum migration_state state;
-    struct partition_map *map; /* a reference */
+    struct partition_map *map;     /* a reference */
     struct definition *definition; /* a reference, or NULL */
     uint64_t era;
     uint32_t first_id;
@@ -325,11 +325,8 @@ enum migration_kind migration_kind(const struct migration *migration)
 const char *migration_kind_name(enum migration_kind kind)
 {
     static const char *const names[MIGRATION_KINDS] = {
-        [MIGRATION_SPLIT] = "split",
-        [MIGRATION_MERGE] = "merge",
-        [MIGRATION_MOVE] = "move",
-        [MIGRATION_ISOLATE] = "isolate",
-        [MIGRATION_REROUTE] = "reroute",
+        [MIGRATION_SPLIT] = "split",     [MIGRATION_MERGE] = "merge",     [MIGRATION_MOVE] = "move",
+        [MIGRATION_ISOLATE] = "isolate", [MIGRATION_REROUTE] = "reroute",
     };
 
     return names[kind];
@@ -386,8 +383,7 @@ void migration_append(const struct migration *migration, struct buf *buf)
     partition_map_append(migration->map, &map);
     value = document_object(buf_slice(&map));
     document = document_begin(buf);
-    document_append_int32(buf, SLICE("format"),
-                          migration->definition ? FORMAT_DEFINITION : FORMAT);
+    document_append_int32(buf, SLICE("format"), migration->definition ? FORMAT_DEFINITION : FORMAT);
     document_append_int32(buf, SLICE("kind"), (int32_t)migration->kind);
     document_append_int32(buf, SLICE("state"), (int32_t)migration->state);
     document_append(buf, SLICE("map"), &value);
@@ -452,8 +448,7 @@ static bool definition_read(struct slice document, struct migration *migration, 
 
     if (!document_find(document, SLICE("definition"), &definition))
         return migration->target_count > 0 || damaged(err);
-    if (definition.type != DOCUMENT_OBJECT ||
-        !number_of(document, SLICE("era"), INT64_MAX, &era))
+    if (definition.type != DOCUMENT_OBJECT || !number_of(document, SLICE("era"), INT64_MAX, &era))
         return damaged(err);
     migration->era = (uint64_t)era;
     return definition_new(definition.document, NULL, &migration->definition, err);

@@ -1,8 +1,8 @@
-/* Edits of a directory. An edit concerns the physical partitions that its keys are in and those they
- * are to be in, and these alone are copied: bytes of whole partitions rather than of the keys, for
- * so the pause is as short as that of a split, whatever a key holds, and readers need no eye for
- * entries that are half here and half there. Several edits at once cost one copy. The usual edit
- * places a key that nobody has used yet: then nothing is copied at all. */
+/* Edits of a directory. An edit concerns the physical partitions that its keys are in and those
+ * they are to be in, and these alone are copied: bytes of whole partitions rather than of the keys,
+ * for so the pause is as short as that of a split, whatever a key holds, and readers need no eye
+ * for entries that are half here and half there. Several edits at once cost one copy. The usual
+ * edit places a key that nobody has used yet: then nothing is copied at all. */
 #include "base/bytes.h"
 #include "container/catalogue_migration.h"
 #include "container/migrator_private.h"
@@ -29,8 +29,7 @@ static struct slice place_of(struct difference *d, uint32_t shard, struct slice 
     return slice_of(bytes, PARTITION_SHARD_SIZE + component.len + 1);
 }
 
-static struct partition_range range_of(struct difference *d, uint32_t shard,
-                                       struct slice component)
+static struct partition_range range_of(struct difference *d, uint32_t shard, struct slice component)
 {
     struct slice max = place_of(d, shard, component);
 
@@ -136,8 +135,7 @@ static bool reroute_begin(struct migrator *migrator, const struct container *con
                           &(struct migration_request){.kind = MIGRATION_REROUTE,
                                                       .sources = d.sources,
                                                       .source_count = d.source_count,
-                                                      .target_count =
-                                                          carries ? d.source_count : 0,
+                                                      .target_count = carries ? d.source_count : 0,
                                                       .definition = definition},
                           err);
 }

@@ -55,13 +55,13 @@ bool migrator_split(struct migrator *migrator, const struct container *container
         return error_set(err, ERROR_BAD_REQUEST, "partition %u cannot be split into %zu", partition,
                          pieces);
     return migrator_begin(migrator, now,
-                 &(struct migration_request){.kind = MIGRATION_SPLIT,
-                                             .sources = &partition,
-                                             .source_count = 1,
-                                             .target_count = pieces,
-                                             .bounds = points,
-                                             .weights = weights},
-                 err);
+                          &(struct migration_request){.kind = MIGRATION_SPLIT,
+                                                      .sources = &partition,
+                                                      .source_count = 1,
+                                                      .target_count = pieces,
+                                                      .bounds = points,
+                                                      .weights = weights},
+                          err);
 }
 
 bool migrator_merge(struct migrator *migrator, const struct container *container,
@@ -82,23 +82,23 @@ bool migrator_merge(struct migrator *migrator, const struct container *container
                          "throughput of %llu RU/s needs %u physical partitions",
                          (unsigned long long)container_offer(now)->ru, needed);
     return migrator_begin(migrator, now,
-                 &(struct migration_request){.kind = MIGRATION_MERGE,
-                                             .sources = partitions,
-                                             .source_count = count,
-                                             .target_count = 1},
-                 err);
+                          &(struct migration_request){.kind = MIGRATION_MERGE,
+                                                      .sources = partitions,
+                                                      .source_count = count,
+                                                      .target_count = 1},
+                          err);
 }
 
 bool migrator_move(struct migrator *migrator, const struct container *container, uint32_t partition,
                    uint32_t node, struct error *err)
 {
     return migrator_begin(migrator, container,
-                 &(struct migration_request){.kind = MIGRATION_MOVE,
-                                             .sources = &partition,
-                                             .source_count = 1,
-                                             .target_count = 1,
-                                             .nodes = &node},
-                 err);
+                          &(struct migration_request){.kind = MIGRATION_MOVE,
+                                                      .sources = &partition,
+                                                      .source_count = 1,
+                                                      .target_count = 1,
+                                                      .nodes = &node},
+                          err);
 }
 
 bool migrator_isolate(struct migrator *migrator, const struct container *container,
@@ -133,13 +133,13 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
     if (count == 2) /* both neighbours share what is left */
         weights[0] = weights[2] = (1 - heat) / 2;
     return migrator_begin(migrator, now,
-                 &(struct migration_request){.kind = MIGRATION_ISOLATE,
-                                             .sources = &span->id,
-                                             .source_count = 1,
-                                             .target_count = count + 1,
-                                             .bounds = bounds,
-                                             .weights = weights},
-                 err);
+                          &(struct migration_request){.kind = MIGRATION_ISOLATE,
+                                                      .sources = &span->id,
+                                                      .source_count = 1,
+                                                      .target_count = count + 1,
+                                                      .bounds = bounds,
+                                                      .weights = weights},
+                          err);
 }
 
 /* --- By limits ------------------------------------------------------------------------------- */
@@ -193,12 +193,12 @@ static bool container_split(struct migrator *migrator, const struct container *c
     }
     *begun = true;
     return migrator_begin(migrator, container,
-                 &(struct migration_request){.kind = MIGRATION_SPLIT,
-                                             .sources = &span->id,
-                                             .source_count = 1,
-                                             .target_count = count + 1,
-                                             .bounds = points},
-                 err);
+                          &(struct migration_request){.kind = MIGRATION_SPLIT,
+                                                      .sources = &span->id,
+                                                      .source_count = 1,
+                                                      .target_count = count + 1,
+                                                      .bounds = points},
+                          err);
 }
 
 /* The counter is read only if something was committed to the partition since the last time. The LSN

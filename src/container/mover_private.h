@@ -21,7 +21,7 @@ struct mover_target {
     struct engine_op *ops; /* in the mover's arena */
     size_t op_count, op_capacity;
     int64_t sums[COUNTER_NUMBERS]; /* of all its logical partitions, once summed */
-    bool receives; /* keys that were placed elsewhere before */
+    bool receives;                 /* keys that were placed elsewhere before */
 };
 
 struct mover {

@@ -125,10 +125,10 @@ static bool feed_gone(struct mover *mover, struct mover_entry *entry, struct err
 
     if (key.len != FEED_KEY_LEN)
         return broken(err);
-    entry->other = feed_key(
-        mover, (struct feed_place){.lsn = lsn_of(mover, bytes_get_be64(key.data + 1)),
-                                   .origin = bytes_get_be32(key.data + 9),
-                                   .ordinal = bytes_get_be32(key.data + 13)});
+    entry->other =
+        feed_key(mover, (struct feed_place){.lsn = lsn_of(mover, bytes_get_be64(key.data + 1)),
+                                            .origin = bytes_get_be32(key.data + 9),
+                                            .ordinal = bytes_get_be32(key.data + 13)});
     return true;
 }
 
@@ -229,9 +229,8 @@ static struct slice place_bytes(struct mover *mover, struct slice front, uint32_
 static bool receiver_note(struct mover *mover, struct slice component, uint32_t before UNUSED,
                           uint32_t after, struct error *err UNUSED)
 {
-    struct partition_range range = {
-        place_bytes(mover, SLICE_NONE, after, component, false),
-        place_bytes(mover, SLICE_NONE, after, component, true)};
+    struct partition_range range = {place_bytes(mover, SLICE_NONE, after, component, false),
+                                    place_bytes(mover, SLICE_NONE, after, component, true)};
     size_t count;
     const struct partition_span *spans =
         partition_map_overlap(migration_map(mover->migration), range, &count);

@@ -27,7 +27,7 @@ struct partition_line {
 
 struct partition_lookup {
     uint32_t shards;
-    bool hashes;    /* keys without a line are spread; else they are in preset */
+    bool hashes; /* keys without a line are spread; else they are in preset */
     uint32_t preset;
     const struct partition_line *lines; /* sorted by component */
     size_t line_count;
@@ -38,8 +38,8 @@ struct slice partition_component(const struct document_value *value, struct aren
 
 /* Sorts lines, which are as many as line_count says. ERROR_BAD_REQUEST: two are of one key, or one
  * names a shard that there is not. */
-NODISCARD bool partition_lookup_settle(struct partition_lookup *lookup, struct partition_line *lines,
-                                       struct error *err);
+NODISCARD bool partition_lookup_settle(struct partition_lookup *lookup,
+                                       struct partition_line *lines, struct error *err);
 
 /* The line of a component, or NULL. */
 const struct partition_line *partition_lookup_find(const struct partition_lookup *lookup,

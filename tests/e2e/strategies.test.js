@@ -3,7 +3,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { ChangeFeedStartFrom } from '@azure/cosmos';
-import { sanitized } from './server.js';
+import { emulatorKey, orrery, sanitized } from './server.js';
 import { shop } from './items.js';
 
 const tenants = ['anna', 'bert', 'cara', 'dora', 'emil', 'fred', 'gina', 'hugo', 'ines', 'jost'];
@@ -216,7 +216,7 @@ test('range: a query between two keys meets only the partitions between them', a
       body: { query },
     });
     assert.equal(answer.status, 200, answer.text);
-    return JSON.parse(decodeURIComponent(answer.headers['x-orrery-explain'])).partitions;
+    return answer.json._explain.partitions;
   };
   assert.deepEqual(await explained('SELECT * FROM c'), { read: 4, all: 4 });
   assert.deepEqual(await explained("SELECT * FROM c WHERE c.tenant >= 'd' AND c.tenant < 'f'"), { read: 1, all: 4 });
@@ -253,4 +253,94 @@ test('range: hierarchical keys are found by prefix and in between', async (t) =>
   assert.deepEqual(await query("SELECT VALUE c.n FROM c WHERE c.tenant >= 'c' AND c.user > 'm'"), [5, 8]);
   // The library would have to hash the prefix by itself: refused rather than answered with nothing.
   await assert.rejects(changes(at.container, { changeFeedStartFrom: ChangeFeedStartFrom.Beginning(['c']) }), /no bounds of this container/);
+});
+
+test('lookup: lines of the directory are edited while clients work', async (t) => {
+  const at = await placed(t, 'lookup');
+  await at.fill();
+  const path = '/_orrery/containers/shop/orders/directory';
+  const shown = await at.send('GET', path);
+  assert.equal(shown.json.shards, 16);
+  assert.deepEqual(shown.json.directory, [
+    { key: ['anna'], shard: 0 }, { key: ['bert'], shard: 15 }, { key: ['cara'], shard: 7 }]);
+  const find = async (key) => (await at.send('GET', `${path}?key=${encodeURIComponent(JSON.stringify([key]))}`)).json;
+  const edit = async (edits) => {
+    const answer = await at.send('POST', path, { body: { edits } });
+    assert.equal(answer.status, 202, answer.text);
+    await until(async () => (await at.send('GET', '/_orrery/containers/shop/orders/migration')).status === 404);
+  };
+  const before = new Map();
+  for (const item of at.items) before.set(item.id, (await at.container.item(item.id, item.tenant).read()).resource);
+  const feed = at.container.items.getChangeFeedIterator({ maxItemCount: 9, changeFeedStartFrom: ChangeFeedStartFrom.Beginning() });
+  const seen = new Map();
+  const follow = async () => {
+    for (let idle = 0; idle < 8;) {
+      const page = await feed.readNext();
+      if (page.statusCode === 304) idle++;
+      else for (const item of page.result) seen.set(item.id, item.n);
+    }
+  };
+  await follow();
+  assert.equal(seen.size, at.items.length);
+  let working = true;
+  let writes = 0;
+  const writers = Array.from({ length: 4 }, async (_, writer) => {
+    for (; working; writes++) {
+      const item = at.items[8 + writer]; // bert's
+      const { resource } = await at.container.item(item.id, item.tenant).patch([{ op: 'incr', path: '/n', value: 1 }]);
+      item.n = resource.n;
+      const read = await at.container.item(item.id, item.tenant).read();
+      assert.equal(read.resource.n, item.n);
+      const { resources } = await at.container.items
+        .query('SELECT VALUE c.id FROM c', { partitionKey: item.tenant }).fetchAll();
+      assert.equal(resources.length, 8);
+    }
+  });
+  assert.equal((await find('anna')).shard, 0);
+  await edit([{ key: ['anna'], shard: 12 }, { key: ['bert'], shard: 1 }]);
+  assert.deepEqual([(await find('anna')).shard, (await find('anna')).listed], [12, true]);
+  await edit([{ key: ['bert'], shard: null }, { key: ['new'], shard: 3 }, { key: ['emil'], shard: 5 }]);
+  assert.equal((await find('bert')).listed, false);
+  assert.equal((await find('new')).shard, 3);
+  for (const shard of [2, 9, 14]) await edit([{ key: ['bert'], shard }]);
+  working = false;
+  await Promise.all(writers);
+  assert.ok(writes > 0);
+  for (const item of at.items) {
+    const { resource } = await at.container.item(item.id, item.tenant).read();
+    if (item.tenant === 'bert') assert.equal(resource.n, item.n);
+    else assert.deepEqual(resource, before.get(item.id)); // etag, time and rid as they were
+  }
+  await follow();
+  for (const item of at.items) assert.equal(seen.get(item.id), item.n, item.id);
+  const all = await at.container.items.query('SELECT VALUE c.id FROM c ORDER BY c.id').fetchAll();
+  assert.deepEqual(all.resources, ids(at.items));
+  for (const [body, words] of [
+    [{}, /the body is/], [{ edits: [] }, /1 to 1000/], [{ edits: [{ key: ['a', 'b'], shard: 1 }] }, /first component/],
+    [{ edits: [{ key: 'a', shard: 16 }] }, /shard 16/], [{ edits: [{ key: 'a', shard: 1 }, { key: ['a'], shard: 2 }] }, /twice/],
+  ]) {
+    const answer = await at.send('POST', path, { body });
+    assert.equal(answer.status, 400);
+    assert.match(answer.json.message, words);
+  }
+});
+
+test('lookup: the command line shows and edits the directory', async (t) => {
+  const at = await placed(t, 'lookup');
+  await at.fill(1);
+  const run = async (...args) => {
+    const [verb, ...rest] = args;
+    const answer = await orrery(['directory', verb, 'shop', 'orders', ...rest, '--endpoint', at.server.url], { env: { ORRERY_KEY: emulatorKey } });
+    return answer;
+  };
+  const list = await run('list');
+  assert.equal(list.code, 0, list.err);
+  assert.match(list.out, /\["bert"\] +15/);
+  const set = await run('set', 'bert', '2', '["new"]', '4');
+  assert.equal(set.code, 0, set.err + set.out);
+  assert.match((await run('find', 'bert')).out, /^shard 2\n/);
+  assert.equal((await run('remove', 'new')).code, 0);
+  assert.match((await run('find', 'new')).out, /by the rule/);
+  assert.equal((await run('set', 'bert')).code, 2);
+  assert.equal((await run('set', 'bert', '99')).code, 1);
 });

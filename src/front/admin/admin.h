@@ -64,4 +64,6 @@ bool admin_migration_cancel(struct admin_request *request, struct error *err);
 bool admin_migrations_list(struct admin_request *request, struct error *err);
 bool admin_migrations_pause(struct admin_request *request, struct error *err);
 bool admin_migrations_resume(struct admin_request *request, struct error *err);
+bool admin_directory_show(struct admin_request *request, struct error *err);
+bool admin_directory_edit(struct admin_request *request, struct error *err);
 bool admin_shards_show(struct admin_request *request, struct error *err);

@@ -3,6 +3,8 @@
 #include "front/admin/admin.h"
 
 #include "container/container_usage.h"
+#include "container/definition_strategy.h"
+#include "document/bson.h"
 #include "document/json.h"
 
 enum { KEYS_DEFAULT = 20, KEYS_MAX = STATISTICS_KEYS_MAX, MINUTES_DEFAULT = 5 };
@@ -138,6 +140,30 @@ static bool span_append(struct rest_call *call, const struct container *containe
     return true;
 }
 
+/* As the container shows it: a directory has an address of its own. */
+static void strategy_append(struct buf *out, const struct definition_fields *fields)
+{
+    CLEANUP(buf_done) struct buf shown;
+    struct document_value orrery, strategy = document_string(SLICE("hash"));
+    size_t begin;
+
+    buf_init(&shown, BUF_DEFAULT_MAX);
+    begin = document_begin(&shown);
+    if (document_find(fields->document, SLICE("orrery"), &orrery))
+        definition_orrery_show(orrery.document, &shown);
+    document_end(&shown, begin);
+    if (document_find(buf_slice(&shown), SLICE("orrery"), &orrery))
+        (void)document_find(orrery.document, SLICE("strategy"), &strategy);
+    BUF_APPEND(out, ",\"strategy\":");
+    if (strategy.type == DOCUMENT_STRING) {
+        BUF_APPEND(out, "{");
+        admin_text(out, "kind", strategy.text);
+        BUF_APPEND(out, "}");
+    } else {
+        document_json_write_value(&strategy, out);
+    }
+}
+
 static void container_head(struct rest_call *call, const struct container *container,
                            struct slice database)
 {
@@ -151,6 +177,7 @@ static void container_head(struct rest_call *call, const struct container *conta
         BUF_APPEND(&call->body, ",\"partitionKey\":");
         document_json_write_value(&key, &call->body);
     }
+    strategy_append(&call->body, fields);
     offer_append(&call->body, container_offer(container));
 }
 

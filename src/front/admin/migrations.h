@@ -10,3 +10,11 @@ void admin_migration_append(struct rest_call *call, const struct container *cont
 
 /* Turns what the migrator refused into the words of administration. Returns false. */
 bool admin_migration_refused(struct error *err);
+
+/* Answers with the migration that has begun; not fine: with the error, as administration says it.
+ */
+NODISCARD bool admin_migration_begun(struct rest_call *call, const struct container *container,
+                                     bool fine, struct error *err);
+
+/* ERROR_NOT_SUPPORTED: the server has no migrator. */
+NODISCARD bool admin_migrator_need(const struct rest_call *call, struct error *err);

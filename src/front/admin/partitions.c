@@ -136,7 +136,7 @@ static bool partition_value(const struct document_value *value, uint32_t *ret_id
     return true;
 }
 
-static bool migrator_need(const struct rest_call *call, struct error *err)
+bool admin_migrator_need(const struct rest_call *call, struct error *err)
 {
     return call->services->migrator ||
            error_set(err, ERROR_NOT_SUPPORTED, "this server leaves partitions as they are");
@@ -145,12 +145,12 @@ static bool migrator_need(const struct rest_call *call, struct error *err)
 static bool begin(struct admin_request *request, struct container **ret_container,
                   struct error *err)
 {
-    return migrator_need(request->call, err) && admin_container_open(request, ret_container, err);
+    return admin_migrator_need(request->call, err) &&
+           admin_container_open(request, ret_container, err);
 }
 
-/* The migration that has begun, or the error as administration says it. */
-static bool begun(struct rest_call *call, const struct container *container, bool fine,
-                  struct error *err)
+bool admin_migration_begun(struct rest_call *call, const struct container *container, bool fine,
+                           struct error *err)
 {
     CLEANUP(container_unref) struct container *now = NULL;
 
@@ -182,9 +182,9 @@ bool admin_partitions_split(struct admin_request *request, struct error *err)
         (!document_to_int64(&pieces, &count) || count < 2 || count > MIGRATION_TARGETS_MAX))
         return error_set(err, ERROR_BAD_REQUEST, "pieces must be a whole number from 2 to %d",
                          MIGRATION_TARGETS_MAX);
-    return begun(call, container,
-                 migrator_split(call->services->migrator, container, id, (size_t)count, NULL, err),
-                 err);
+    return admin_migration_begun(
+        call, container,
+        migrator_split(call->services->migrator, container, id, (size_t)count, NULL, err), err);
 }
 
 static bool ids_read(const struct document_value *value, uint32_t *ids, size_t *ret_count,
@@ -220,8 +220,8 @@ bool admin_partitions_merge(struct admin_request *request, struct error *err)
         !body_read(call, "partitions", true, &value, &given, err) ||
         !ids_read(&value, ids, &count, err))
         return false;
-    return begun(call, container,
-                 migrator_merge(call->services->migrator, container, ids, count, err), err);
+    return admin_migration_begun(
+        call, container, migrator_merge(call->services->migrator, container, ids, count, err), err);
 }
 
 static bool node_find(const struct rest_call *call, const struct document_value *value,
@@ -255,8 +255,8 @@ bool admin_partitions_move(struct admin_request *request, struct error *err)
         !partition_id(request->names[2], &id, err) ||
         !body_read(call, "node", true, &value, &given, err) || !node_find(call, &value, &node, err))
         return false;
-    return begun(call, container, migrator_move(call->services->migrator, container, id, node, err),
-                 err);
+    return admin_migration_begun(
+        call, container, migrator_move(call->services->migrator, container, id, node, err), err);
 }
 
 bool admin_partitions_isolate(struct admin_request *request, struct error *err)
@@ -280,6 +280,6 @@ bool admin_partitions_isolate(struct admin_request *request, struct error *err)
         return false;
     if (key.count == 0)
         return error_set(err, ERROR_BAD_REQUEST, "partitionKey needs a value");
-    return begun(call, container,
-                 migrator_isolate(call->services->migrator, container, &key, 0, err), err);
+    return admin_migration_begun(
+        call, container, migrator_isolate(call->services->migrator, container, &key, 0, err), err);
 }

@@ -49,9 +49,10 @@ static bool bounds_apply(struct rest_call *call, const struct rest_items *items,
         !bound_read(call, REST_HEADER_END_EPK, &max, err))
         return false;
     if (!partition_route_is_bound(key, min) || !partition_route_is_bound(key, max))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "x-ms-start-epk and x-ms-end-epk are no bounds of this container: its keys "
-                         "are not hashed, so a library cannot compute them");
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "x-ms-start-epk and x-ms-end-epk are no bounds of this container: its keys "
+            "are not hashed, so a library cannot compute them");
     if (partition_route_compare(key, min, max) >= 0)
         return error_set(err, ERROR_BAD_REQUEST, "x-ms-start-epk is not below x-ms-end-epk");
     if (partition_route_compare(key, min, target->range.min) > 0)

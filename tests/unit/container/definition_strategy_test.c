@@ -52,8 +52,7 @@ static void assert_strategy(struct definition *definition, const char *json)
     struct document_value orrery, strategy;
 
     buf_init(&text, BUF_DEFAULT_MAX);
-    assert_true(
-        document_find(definition_fields(definition)->document, SLICE("orrery"), &orrery));
+    assert_true(document_find(definition_fields(definition)->document, SLICE("orrery"), &orrery));
     assert_true(document_find(orrery.document, SLICE("strategy"), &strategy));
     document_json_write_value(&strategy, &text);
     assert_slice_equal(buf_slice(&text), slice_of_text(json));
@@ -93,19 +92,29 @@ static void a_directory_is_kept_in_order(void **state)
 static void what_cannot_be_a_strategy_is_refused(void **state)
 {
     static const char *const wrong[] = {
-        "1", "null", "\"lookup\"", "{}", "{\"kind\":\"hash\",\"bounds\":[]}",
-        "{\"kind\":\"range\",\"bounds\":[\"b\",\"a\"]}", "{\"kind\":\"range\",\"bounds\":[[]]}",
-        "{\"kind\":\"range\",\"bounds\":[[1,2]]}", "{\"kind\":\"range\",\"bounds\":[{\"a\":1}]}",
-        "{\"kind\":\"range\",\"shards\":3}", "{\"kind\":\"range\",\"bounds\":7}",
-        "{\"kind\":\"lookup\"}", "{\"kind\":\"lookup\",\"shards\":0}",
-        "{\"kind\":\"lookup\",\"shards\":32769}", "{\"kind\":\"lookup\",\"shards\":2.5}",
+        "1",
+        "null",
+        "\"lookup\"",
+        "{}",
+        "{\"kind\":\"hash\",\"bounds\":[]}",
+        "{\"kind\":\"range\",\"bounds\":[\"b\",\"a\"]}",
+        "{\"kind\":\"range\",\"bounds\":[[]]}",
+        "{\"kind\":\"range\",\"bounds\":[[1,2]]}",
+        "{\"kind\":\"range\",\"bounds\":[{\"a\":1}]}",
+        "{\"kind\":\"range\",\"shards\":3}",
+        "{\"kind\":\"range\",\"bounds\":7}",
+        "{\"kind\":\"lookup\"}",
+        "{\"kind\":\"lookup\",\"shards\":0}",
+        "{\"kind\":\"lookup\",\"shards\":32769}",
+        "{\"kind\":\"lookup\",\"shards\":2.5}",
         "{\"kind\":\"lookup\",\"shards\":4,\"default\":4}",
         "{\"kind\":\"lookup\",\"shards\":4,\"default\":\"modulo\"}",
         "{\"kind\":\"lookup\",\"shards\":4,\"directory\":[{\"key\":[\"a\"],\"shard\":4}]}",
         "{\"kind\":\"lookup\",\"shards\":4,\"directory\":[{\"key\":[\"a\"],\"shard\":-1}]}",
         "{\"kind\":\"lookup\",\"shards\":4,\"directory\":[{\"key\":[\"a\",1],\"shard\":1}]}",
         "{\"kind\":\"lookup\",\"shards\":4,\"directory\":[{\"key\":[\"a\"]}]}",
-        "{\"kind\":\"lookup\",\"shards\":4,\"directory\":[{\"key\":1,\"shard\":1},{\"key\":1.0,\"shard\":2}]}",
+        "{\"kind\":\"lookup\",\"shards\":4,\"directory\":[{\"key\":1,\"shard\":1},{\"key\":1.0,"
+        "\"shard\":2}]}",
     };
     struct definition *definition;
     struct error err;
@@ -121,13 +130,13 @@ static void what_cannot_be_a_strategy_is_refused(void **state)
 
 static void a_replace_leaves_the_strategy_alone(void **state)
 {
-    static const char *const same[] = {
-        NULL, "{\"kind\":\"lookup\",\"shards\":16,\"default\":\"hash\"}",
-        "{\"kind\":\"lookup\",\"shards\":16.0}", LOOKUP};
-    static const char *const other[] = {
-        "\"hash\"", "\"range\"", "{\"kind\":\"lookup\",\"shards\":17}",
-        "{\"kind\":\"lookup\",\"shards\":16,\"default\":1}",
-        "{\"kind\":\"lookup\",\"shards\":16,\"directory\":[]}"};
+    static const char *const same[] = {NULL,
+                                       "{\"kind\":\"lookup\",\"shards\":16,\"default\":\"hash\"}",
+                                       "{\"kind\":\"lookup\",\"shards\":16.0}", LOOKUP};
+    static const char *const other[] = {"\"hash\"", "\"range\"",
+                                        "{\"kind\":\"lookup\",\"shards\":17}",
+                                        "{\"kind\":\"lookup\",\"shards\":16,\"default\":1}",
+                                        "{\"kind\":\"lookup\",\"shards\":16,\"directory\":[]}"};
     struct arena *arena = *state;
     CLEANUP(definition_unref) struct definition *before = defined(arena, ONE, LOOKUP);
     struct error err;
@@ -182,8 +191,7 @@ static void the_directory_is_not_shown_with_the_container(void **state)
 
     buf_init(&shown, BUF_DEFAULT_MAX);
     buf_init(&text, BUF_DEFAULT_MAX);
-    assert_true(
-        document_find(definition_fields(definition)->document, SLICE("orrery"), &orrery));
+    assert_true(document_find(definition_fields(definition)->document, SLICE("orrery"), &orrery));
     begin = document_begin(&shown);
     definition_orrery_show(orrery.document, &shown);
     document_end(&shown, begin);

@@ -13,8 +13,7 @@
 #define LOOKUP                                                                                     \
     SCHEMA "\"orrery\":{\"strategy\":{\"kind\":\"lookup\",\"shards\":8,\"default\":1,"             \
            "\"directory\":[{\"key\":[\"k0\"],\"shard\":0},{\"key\":[\"k2\"],\"shard\":6}]}}}"
-#define RANGE                                                                                      \
-    SCHEMA "\"orrery\":{\"strategy\":{\"kind\":\"range\",\"bounds\":[\"k1\",\"k2\"]}}}"
+#define RANGE SCHEMA "\"orrery\":{\"strategy\":{\"kind\":\"range\",\"bounds\":[\"k1\",\"k2\"]}}}"
 
 static void edits_make(struct fixture *fixture, const struct directory_edit *edits, size_t count)
 {
@@ -194,12 +193,11 @@ static void only_what_can_be_edited_is(void **state)
     beyond.shard = 8;
     assert_fails(migrator_reroute(fixture->migrator, container, &beyond, 1, &err), &err,
                  ERROR_BAD_REQUEST);
-    assert_fails(
-        migrator_reroute(
-            fixture->migrator, container,
-            (struct directory_edit[]){{.value = document_double(1)}, {.value = document_double(2)}},
-            2, &err),
-        &err, ERROR_LIMIT_REACHED);
+    assert_fails(migrator_reroute(fixture->migrator, container,
+                                  (struct directory_edit[]){{.value = document_double(1)},
+                                                            {.value = document_double(2)}},
+                                  2, &err),
+                 &err, ERROR_LIMIT_REACHED);
     edit(fixture, "k0", 7);
     assert_fails(migrator_reroute(fixture->migrator, container, &line, 1, &err), &err, ERROR_BUSY);
     container_unref(TAKE(container));

@@ -151,7 +151,8 @@ static inline struct container *opened(struct fixture *fixture)
 
 /* Writes item number i of a logical partition of ten. */
 static inline bool item_put(struct fixture *fixture, const struct container *container, int i,
-                     const char *word, struct transaction_result *ret_result, struct error *err)
+                            const char *word, struct transaction_result *ret_result,
+                            struct error *err)
 {
     struct item_space space =
         container_space((struct container *)container, &clock_system, fixture->gates);
@@ -306,7 +307,7 @@ static inline struct partition_key key_named(struct fixture *fixture, const char
 /* A story with a fault at its nth write of a node, then a restart, then to its end. False: it has
  * no nth write. */
 static inline bool cut_off_once(struct fixture *fixture, size_t node, unsigned nth,
-                         enum fault_outcome outcome, void (*begin)(struct fixture *fixture))
+                                enum fault_outcome outcome, void (*begin)(struct fixture *fixture))
 {
     struct error err;
     unsigned before = fault_engine_count(fixture->engines[node], FAULT_WRITES);
@@ -334,7 +335,8 @@ static inline bool cut_off_once(struct fixture *fixture, size_t node, unsigned n
     return true;
 }
 
-static inline void cut_off_everywhere(struct fixture *fixture, void (*begin)(struct fixture *fixture))
+static inline void cut_off_everywhere(struct fixture *fixture,
+                                      void (*begin)(struct fixture *fixture))
 {
     for (size_t node = 0; node < 2; node++)
         for (int outcome = FAULT_NOT_WRITTEN; outcome <= FAULT_WRITTEN; outcome++)

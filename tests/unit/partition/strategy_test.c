@@ -15,8 +15,8 @@ static struct slice route(struct arena *arena, const struct partition_definition
     return arena_copy(arena, buf_slice(&buf));
 }
 
-/* The definition with one of the strategies, the directory with a few of the values that random keys
- * have. */
+/* The definition with one of the strategies, the directory with a few of the values that random
+ * keys have. */
 static void strategy_set(struct arena *arena, enum partition_strategy_kind strategy,
                          struct partition_definition *definition)
 {
@@ -193,8 +193,8 @@ static void the_range_of_a_prefix_is_that_of_the_service(void **state UNUSED)
 /* Text around the cut, of characters of every length, so that many agree for long. */
 static struct document_value text_random(struct random *random, struct arena *arena)
 {
-    static const char *const characters[] = {"a", "b", "\xC3\xA9", "\xE2\x82\xAC",
-                                             "\xF0\x9F\x98\x80", "\xEF\xBF\xBD", "\x01"};
+    static const char *const characters[] = {
+        "a", "b", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xEF\xBF\xBD", "\x01"};
     size_t count = random_below(random, 4) ? random_below(random, 6) : random_below(random, 200);
     CLEANUP(buf_done) struct buf buf;
 
@@ -248,8 +248,8 @@ static void range_keeps_the_order_of_values(void **state UNUSED)
                              key_b = partition_key_of(&definition, &b, 1);
         struct slice at_a = route(scratch, &definition, &key_a),
                      at_b = route(scratch, &definition, &key_b);
-        int order = document_compare(DOCUMENT_ORDER_SQL, &key_a.components[0],
-                                     &key_b.components[0]);
+        int order =
+            document_compare(DOCUMENT_ORDER_SQL, &key_a.components[0], &key_b.components[0]);
         bool agree = at_a.len > CUT && at_b.len > CUT && !memcmp(at_a.data, at_b.data, CUT);
 
         assert_true(at_a.len <= CUT + 16);

@@ -1,8 +1,8 @@
 /* A condition becomes a list of pins: each gives values, or bounds, to some components of the key,
- * and the condition can hold only where one of the pins fits. AND joins every pin of one side with every
- * pin of the other and drops pairs that contradict each other; OR puts the lists together. For NOT
- * the same question is asked of "can it be false". A list that grows too long is given up: any key
- * then. */
+ * and the condition can hold only where one of the pins fits. AND joins every pin of one side with
+ * every pin of the other and drops pairs that contradict each other; OR puts the lists together.
+ * For NOT the same question is asked of "can it be false". A list that grows too long is given up:
+ * any key then. */
 #include "front/rest/sql/key_ranges.h"
 
 #include "document/bson.h"
@@ -86,9 +86,11 @@ static struct pins pins_between(const struct search *search, size_t component,
     struct pins pins = {ARENA_ARRAY(search->arena, struct pin, ranges.count + 1), ranges.count,
                         ranges.count + 1};
 
-    for (size_t i = 0; i < ranges.count; i++)
-        pins.items[i] = (struct pin){
-            .between[component] = {ranges.list[i].min, ranges.list[i].max}};
+    for (size_t i = 0; i < ranges.count; i++) {
+        pins.items[i] = (struct pin){0};
+        pins.items[i].between[component] =
+            (struct partition_range){ranges.list[i].min, ranges.list[i].max};
+    }
     return pins;
 }
 
@@ -284,8 +286,8 @@ static struct pins pins_equal(const struct search *search, const struct sql_expr
 
 /* The ranges of what stands in an order to a value; of undefined there is none. Values of another
  * type than the value's compare as undefined. */
-static struct query_ranges ranges_compared(enum sql_binary op,
-                                           const struct document_value *value, struct arena *arena)
+static struct query_ranges ranges_compared(enum sql_binary op, const struct document_value *value,
+                                           struct arena *arena)
 {
     bool exact;
 
@@ -305,7 +307,7 @@ static struct query_ranges ranges_compared(enum sql_binary op,
 static enum sql_binary op_turned(enum sql_binary op, bool exchanged, bool negated)
 {
     static const enum sql_binary order[] = {SQL_BINARY_LESS, SQL_BINARY_LESS_EQUAL,
-                                               SQL_BINARY_GREATER, SQL_BINARY_GREATER_EQUAL};
+                                            SQL_BINARY_GREATER, SQL_BINARY_GREATER_EQUAL};
     size_t at = 0;
 
     while (order[at] != op)
@@ -344,9 +346,8 @@ static struct pins pins_compared(const struct search *search, enum sql_binary op
         return pins_any(search);
     if (!is_comparable(&value))
         return pins_none();
-    return pins_between(
-        search, component,
-        ranges_compared(op_turned(op, exchanged, !truth), &value, search->arena));
+    return pins_between(search, component,
+                        ranges_compared(op_turned(op, exchanged, !truth), &value, search->arena));
 }
 
 static struct pins pins_binary(const struct search *search, const struct sql_expr *expr, bool truth)
@@ -402,8 +403,8 @@ static struct pins pins_contains(const struct search *search, const struct sql_e
     return pins_any(search);
 }
 
-/* The only text a pattern matches; false when there are many, or it is no pattern: *ret_text is what
- * all of them begin with. */
+/* The only text a pattern matches; false when there are many, or it is no pattern: *ret_text is
+ * what all of them begin with. */
 static bool pattern_text(const struct sql_expr *like, struct arena *arena, struct slice *ret_text)
 {
     struct document_value pattern, escape;
