@@ -76,10 +76,18 @@ struct ending {
     uint64_t trimmed, merged;
 };
 
+/* Not before either, neither by era nor by what is counted within one: records of a key stay in
+ * order when they come to another era. */
+static uint64_t lsn_behind(uint64_t a, uint64_t b)
+{
+    return partition_lsn_in(MAX(partition_lsn_era(a), partition_lsn_era(b)),
+                            MAX(partition_lsn_low(a), partition_lsn_low(b)));
+}
+
 static bool ending_add(struct mover *mover, const struct mover_source *source,
                        struct ending *ending, struct error *err)
 {
-    ending->numbering.lsn = MAX(ending->numbering.lsn, source->numbering.lsn);
+    ending->numbering.lsn = lsn_behind(ending->numbering.lsn, source->numbering.lsn);
     ending->numbering.wall_ms = MAX(ending->numbering.wall_ms, source->numbering.wall_ms);
     return mark_read(mover, source, FEED_MARK_TRIMMED, &ending->trimmed, err) &&
            mark_read(mover, source, FEED_MARK_MERGED, &ending->merged, err);

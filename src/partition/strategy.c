@@ -127,6 +127,16 @@ struct partition_range partition_route_between(const struct partition_definition
     return range;
 }
 
+struct slice partition_route_first(struct slice bound)
+{
+    struct slice rest = bound;
+    struct error ignored;
+
+    if (!bound.len || !component_skip(&rest, &ignored))
+        return SLICE_NONE;
+    return slice_first(bound, MIN(bound.len - rest.len, (size_t)COMPONENT_BYTES_MAX));
+}
+
 /* --- Another definition ---------------------------------------------------------------------- */
 
 /* A line of the directory tells the shard from the component alone, which the routing key has. */

@@ -73,6 +73,10 @@ struct partition_range partition_route_between(const struct partition_definition
                                                const struct partition_key *prefix, struct slice min,
                                                struct slice max, struct arena *arena);
 
+/* Of an ordered strategy: as many bytes of the value of its first component as a routing key or
+ * bound has at its start; none: it is an end of the key space. Borrowed. */
+struct slice partition_route_first(struct slice bound);
+
 /* Appends the routing key that the key at the start of *bytes has under another definition, and
  * moves *bytes behind it: what a migration to that definition stores it under. The two have the
  * same paths. ERROR_NOT_SUPPORTED: they differ in more than the directory. ERROR_STORE_CORRUPT. */

@@ -21,6 +21,7 @@ struct query_stream {
     struct cursor *second;
     uint64_t counted; /* entries that are in the cost */
     bool point_given;
+    bool waiting; /* not open yet: place is before that of every hit it may have */
     bool has; /* place and key below are those of the next hit */
     struct query_place place;
     struct item item;
