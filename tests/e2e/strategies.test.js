@@ -221,6 +221,9 @@ test('range: a query between two keys meets only the partitions between them', a
   assert.deepEqual(await explained('SELECT * FROM c'), { read: 4, all: 4 });
   assert.deepEqual(await explained("SELECT * FROM c WHERE c.tenant >= 'd' AND c.tenant < 'f'"), { read: 1, all: 4 });
   assert.deepEqual(await explained("SELECT * FROM c WHERE c.tenant > 'd' AND c.tenant < 'h' ORDER BY c.tenant"), { read: 2, all: 4 });
+  assert.deepEqual(await explained('SELECT TOP 3 * FROM c ORDER BY c.tenant'), { read: 1, all: 4 });
+  assert.deepEqual(await explained('SELECT TOP 10 * FROM c ORDER BY c.tenant DESC'), { read: 1, all: 4 });
+  assert.deepEqual(await explained('SELECT TOP 20 * FROM c ORDER BY c.tenant'), { read: 2, all: 4 });
   assert.deepEqual(await explained("SELECT * FROM c WHERE STARTSWITH(c.tenant, 'a')"), { read: 1, all: 4 });
   assert.deepEqual(await explained('SELECT * FROM c WHERE c.tenant < 5'), { read: 1, all: 4 });
   const plan = await at.send('POST', at.docs, {
