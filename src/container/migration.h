@@ -90,7 +90,7 @@ struct migration_source {
 const struct migration_source *migration_sources(const struct migration *migration,
                                                  size_t *ret_count);
 
-/* The targets, in key order; but of a reroute they follow one another. */
+/* The targets as they are in the map, in key order; they follow one another, but for a reroute. */
 const struct partition_span *migration_targets(const struct migration *migration,
                                                size_t *ret_count);
 

@@ -202,9 +202,9 @@ static void stream_wait(struct query_feed *feed, size_t span, const struct query
     buf_init(&stream->bytes, BUF_DEFAULT_MAX);
     range_end(feed, range, false, &stream->bytes);
     /* Before all that have the same value. */
-    stream->place = (struct query_place){
-        .key = buf_slice(&stream->bytes),
-        .routing = feed->how.ties_backwards ? SLICE("\xFF\xFF") : SLICE_NONE};
+    stream->place =
+        (struct query_place){.key = buf_slice(&stream->bytes),
+                             .routing = feed->how.ties_backwards ? SLICE("\xFF\xFF") : SLICE_NONE};
 }
 
 /* Was the span read from by a page before? */

@@ -1,6 +1,6 @@
 /* Moving world: a container of the catalogue on two nodes whose partitions split, merge, move and
- * isolate, and keys change their shard, while items are written, with faults and restarts in between; and a plain table of what
- * it should hold. */
+ * isolate, and keys change their shard, while items are written, with faults and restarts in
+ * between; and a plain table of what it should hold. */
 #pragma once
 
 #include "base/random.h"

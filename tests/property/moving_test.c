@@ -1,5 +1,6 @@
 /* Random writes, splits, merges, moves, isolations, edits of directories, cancellations, faults and
- * restarts, in containers of every strategy, and everything compared. ORRERY_TEST_SEED repeats a run, ORRERY_TEST_STEPS sets its length. */
+ * restarts, in containers of every strategy, and everything compared. ORRERY_TEST_SEED repeats a
+ * run, ORRERY_TEST_STEPS sets its length. */
 #include "property/moving.h"
 #include "support/check.h"
 #include "support/fault_engine.h"

@@ -164,7 +164,7 @@ bool admin_directory_edit(struct admin_request *request, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
     struct rest_call *call = request->call;
-    struct directory_edit *edits;
+    struct directory_edit *edits = NULL;
     size_t count = 0;
 
     if (!admin_migrator_need(call, err) || !admin_container_open(request, &container, err) ||

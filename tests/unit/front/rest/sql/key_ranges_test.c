@@ -9,8 +9,7 @@
 #define HASH_V1 "{\"paths\":[\"/key\"]}"
 #define HASH_V2 "{\"paths\":[\"/key\"],\"version\":2}"
 #define RANGE "range {\"paths\":[\"/key\"],\"version\":2}"
-#define RANGE_MULTI                                                                                \
-    "range {\"paths\":[\"/a\",\"/b\",\"/c\"],\"kind\":\"MultiHash\",\"version\":2}"
+#define RANGE_MULTI "range {\"paths\":[\"/a\",\"/b\",\"/c\"],\"kind\":\"MultiHash\",\"version\":2}"
 #define NESTED "{\"paths\":[\"/a/\\\"b c\\\"\"],\"version\":2}"
 #define MULTI "{\"paths\":[\"/a\",\"/b\",\"/c\"],\"kind\":\"MultiHash\",\"version\":2}"
 
@@ -117,8 +116,8 @@ static void a_filter_bounds_the_keys_of_a_range_container(void **state UNUSED)
     CLEANUP(arena_free) struct arena *arena = arena_new();
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-        const char *text = arena_text(
-            arena, arena_printf(arena, "SELECT * FROM c WHERE %s", known[i].filter));
+        const char *text =
+            arena_text(arena, arena_printf(arena, "SELECT * FROM c WHERE %s", known[i].filter));
         const char *found = ranges_of(arena, RANGE, text, NULL);
 
         if (strcmp(found, known[i].ranges) != 0)
