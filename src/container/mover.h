@@ -63,6 +63,11 @@ NODISCARD bool mover_finish(struct mover *mover, struct error *err);
 /* Removes what reminds of copying from the first target. */
 NODISCARD bool mover_clean(struct mover *mover, struct error *err);
 
+/* Was a key of this range of routing keys ever used in a partition? */
+NODISCARD bool mover_range_used(struct engine *engine, uint32_t partition,
+                                struct partition_range range, struct arena *arena, bool *ret_used,
+                                struct error *err);
+
 /* What this mover has done. */
 struct mover_figures {
     uint64_t bytes, items; /* copied */
