@@ -212,8 +212,9 @@ void mover_reroute_receivers(struct mover *mover)
 {
     struct error unused;
 
-    (void)partition_lookup_differences(mover->from->lookup, mover->to->lookup, receiver_note, mover,
-                                       &unused);
+    if (!partition_lookup_differences(mover->from->lookup, mover->to->lookup, receiver_note, mover,
+                                      &unused))
+        assert(!"noting cannot fail");
     arena_reset(mover->arena);
 }
 
