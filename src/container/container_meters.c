@@ -79,7 +79,9 @@ bool container_meters_prepare(struct meters *meters, const struct container *con
         if (meters_find(meters, targets[i].id))
             continue;
         if (shared) {
-            meters_set_shared(meters, targets[i].id, shared, (uint32_t)(&targets[i] - spans));
+            meters_set_shared(
+                meters, targets[i].id, shared,
+                (uint32_t)(partition_map_find_id(migration_map(migration), targets[i].id) - spans));
             continue;
         }
         options.rate_cru = (int64_t)((double)whole_cru * targets[i].share + 0.5);

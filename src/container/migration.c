@@ -277,6 +277,11 @@ struct partition_map *migration_map(const struct migration *migration)
     return migration->map;
 }
 
+uint32_t migration_id(const struct migration *migration)
+{
+    return migration->targets->id;
+}
+
 const struct migration_source *migration_sources(const struct migration *migration,
                                                  size_t *ret_count)
 {

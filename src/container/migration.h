@@ -55,6 +55,9 @@ enum migration_kind migration_kind(const struct migration *migration);
 const char *migration_kind_name(enum migration_kind kind);
 enum migration_state migration_state(const struct migration *migration);
 
+/* The id that tells it from every other migration: of its first target, if it has any. */
+uint32_t migration_id(const struct migration *migration);
+
 /* The map to publish. Borrowed, as all below. */
 struct partition_map *migration_map(const struct migration *migration);
 

@@ -31,20 +31,18 @@ const char *migrator_phase_name(enum migrator_phase phase)
 
 /* --- Runs ------------------------------------------------------------------------------------ */
 
-static uint32_t first_target(const struct container *container)
+static uint32_t run_id(const struct container *container)
 {
-    size_t count;
-
-    return migration_targets(container_migration(container), &count)->id;
+    return migration_id(container_migration(container));
 }
 
 static struct migrator_run *run_find(const struct migrator *migrator,
                                      const struct container *container)
 {
     struct migrator_run *run = migrator->runs;
-    uint32_t target = first_target(container);
+    uint32_t id = run_id(container);
 
-    while (run && run->target != target)
+    while (run && run->id != id)
         run = run->next;
     return run;
 }
@@ -74,10 +72,10 @@ static struct migrator_run *run_new(struct migrator *migrator, const struct cont
 {
     struct migrator_run *run = MEMORY_NEW(struct migrator_run);
 
-    run->target = first_target(container);
+    run->id = run_id(container);
     run->begun_ms = clock_read_monotonic_ms(migrator->clock);
     run->progress = (struct migrator_progress){
-        .id = run->target,
+        .id = run->id,
         .kind = migration_kind(container_migration(container)),
         .bytes_total = bytes_in_sources(container),
         .pause_ms = -1,
@@ -603,7 +601,7 @@ bool migrator_progress(struct migrator *migrator, const struct container *contai
         !container_migration(now))
         return false;
     *ret_progress = (struct migrator_progress){
-        .id = first_target(now), .kind = migration_kind(container_migration(now)), .pause_ms = -1};
+        .id = run_id(now), .kind = migration_kind(container_migration(now)), .pause_ms = -1};
     WITH_LOCK (&migrator->lock) {
         const struct migrator_run *run = run_find(migrator, now);
 

@@ -9,7 +9,7 @@
 /* A migration as this process carries it out. What must outlive the process is in the catalogue
  * and in the targets. */
 struct migrator_run {
-    uint32_t target; /* the id of its first: tells it from every other, before or after it */
+    uint32_t id; /* migration_id: tells it from every other, before or after it */
     struct migrator_progress progress; /* under lock */
     struct mover *mover;               /* NULL: to be made, anew after a failure */
     struct partition_map *map;         /* a reference: what the sources are in, once fenced */

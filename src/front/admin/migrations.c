@@ -46,17 +46,15 @@ static void migration_members(struct rest_call *call, const struct container *co
     const struct migration *migration = container_migration(container);
     struct migrator *migrator = call->services->migrator;
     struct migrator_progress progress = {.pause_ms = -1};
-    size_t count;
     struct slice phase = SLICE("planned");
 
     /* Another may have begun by now: then this one is over. */
     if (migrator && migrator_progress(migrator, container, &progress) &&
-        progress.id == migration_targets(migration, &count)->id)
+        progress.id == migration_id(migration))
         phase = slice_of_text(migrator_phase_name(progress.phase));
     if (migration_state(migration) == MIGRATION_CANCELLED)
         phase = SLICE("cancelled");
-    admin_text(&call->body, "id",
-               arena_printf(call->arena, "%u", migration_targets(migration, &count)->id));
+    admin_text(&call->body, "id", arena_printf(call->arena, "%u", migration_id(migration)));
     admin_text(&call->body, "kind", slice_of_text(migration_kind_name(migration_kind(migration))));
     admin_text(&call->body, "phase", phase);
     if (migrator && migrator_is_paused(migrator))
