@@ -47,7 +47,7 @@ static void a_key_is_in_the_shard_the_server_would_put_it_in(void **state UNUSED
     for (int i = 0; i < 300; i++) {
         CLEANUP(buf_done) struct buf routing;
         CLEANUP(buf_done) struct buf hex;
-        char text[32], key[32], got[64];
+        char text[32], key[64], got[64];
         struct document_value value;
         struct partition_key parsed;
         const struct orrery_shard *shard;
