@@ -12,7 +12,7 @@ enum {
     ROUNDS_COMPARED = 16,      /* of catching up, after which they are compared with writers */
     PRESSURE_MAX = 6,          /* on writers that are faster */
     ROUNDS_PRESSED_MAX = 1000, /* at the highest; then the fence comes anyway */
-    HOLD_MS = 500,             /* writers at most, in one round */
+    HOLD_MS = 250,             /* writers at most, in one round */
     FAILURES_FENCED_MAX = 10,  /* then the writers who wait are let go on as before */
     FENCED_RETRY_MS = 100,
     DROP_POLL_MS = 5, /* while the old map is held */
