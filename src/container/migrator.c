@@ -154,6 +154,7 @@ static bool mover_make(struct migrator *migrator, struct migrator_run *run,
     struct mover_options options = {
         .cluster = catalogue_cluster(migrator->catalogue),
         .migration = container_migration(container),
+        .map = container_map(container),
         .chunk_bytes = migrator->options.chunk_bytes,
         .round_keys = migrator->options.round_keys,
     };
@@ -336,11 +337,11 @@ static bool step_dropping(struct migrator *migrator, struct migrator_run *run,
     struct migration *migration = migration_ref(container_migration(container));
 
     phase_set(migrator, run, MIGRATOR_DROPPING);
+    mover_free(TAKE(run->mover)); /* it holds the old map, too */
     if (run->map && partition_map_is_shared(run->map)) {
         run->not_before_ms = clock_read_monotonic_ms(migrator->clock) + DROP_POLL_MS;
         return true;
     }
-    mover_free(TAKE(run->mover));
     if (!mover_make(migrator, run, container, err) || !mover_clean(run->mover, err) ||
         !catalogue_migration_end(migrator->catalogue, container, err))
         return false;

@@ -73,7 +73,7 @@ static void sums_put(struct mover *mover, struct mover_target *target)
 /* What all sources together say. */
 struct ending {
     struct commit_numbering numbering;
-    uint64_t trimmed, merged;
+    uint64_t merged;
 };
 
 static bool ending_read(struct mover *mover, struct ending *ending, struct error *err)
@@ -84,8 +84,7 @@ static bool ending_read(struct mover *mover, struct ending *ending, struct error
 
         ending->numbering.lsn = MAX(ending->numbering.lsn, source->numbering.lsn);
         ending->numbering.wall_ms = MAX(ending->numbering.wall_ms, source->numbering.wall_ms);
-        if (!mark_read(mover, source, FEED_MARK_TRIMMED, &ending->trimmed, err) ||
-            !mark_read(mover, source, FEED_MARK_MERGED, &ending->merged, err))
+        if (!mark_read(mover, source, FEED_MARK_MERGED, &ending->merged, err))
             return false;
     }
     if (mover->source_count > 1)
@@ -108,9 +107,9 @@ bool mover_finish(struct mover *mover, struct error *err)
                                           .wall_ms = ending.numbering.wall_ms};
 
         sums_put(mover, target);
-        mark_add(mover, target, FEED_MARK_TRIMMED, ending.trimmed);
         mark_add(mover, target, FEED_MARK_MERGED, ending.merged);
-        if (!commit_partition_renumber(target->node->commit, target->span->id, &before, err))
+        if (!mover_trimmed_add(mover, target, err) ||
+            !commit_partition_renumber(target->node->commit, target->span->id, &before, err))
             return false;
     }
     return mover_targets_write(mover, err);
