@@ -59,8 +59,8 @@ const struct orrery_shard *orrery_route_all(const struct orrery_shards *shards, 
                                             size_t len, size_t *ret_count,
                                             struct orrery_problem *problem);
 
-/* Writes the routing key of a key as upper-case hex and a NUL. Returns its length without the NUL, as
- * snprintf does, so that one of size or more was cut; 0: the text is no such key. */
+/* Writes the routing key of a key as upper-case hex and a NUL. Returns its length without the NUL,
+ * as snprintf does, so that one of size or more was cut; 0: the text is no such key. */
 size_t orrery_route_key(const struct orrery_shards *shards, const char *key, size_t len, char *hex,
                         size_t size, struct orrery_problem *problem);
 

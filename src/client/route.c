@@ -1,6 +1,6 @@
 /* The list becomes a shard map, as the server has one, and the texts of its shards beside it in the
  * same order. */
-#include "orrery/route.h"
+#include <orrery/route.h>
 
 #include "document/bson.h"
 #include "document/json.h"
