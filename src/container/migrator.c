@@ -12,7 +12,7 @@ enum {
     ROUNDS_COMPARED = 16,      /* of catching up, after which they are compared with writers */
     PRESSURE_MAX = 6,          /* on writers that are faster */
     ROUNDS_PRESSED_MAX = 1000, /* at the highest; then the fence comes anyway */
-    HOLD_MS = 500,             /* writers at most, in one round */
+    HOLD_MS = 250,             /* writers at most, in one round */
     FAILURES_FENCED_MAX = 10,  /* then the writers who wait are let go on as before */
     FENCED_RETRY_MS = 100,
     DROP_POLL_MS = 5, /* while the old map is held */
@@ -155,6 +155,7 @@ static bool mover_make(struct migrator *migrator, struct migrator_run *run,
         .cluster = catalogue_cluster(migrator->catalogue),
         .migration = container_migration(container),
         .definition = container_definition(container),
+        .map = container_map(container),
         .chunk_bytes = migrator->options.chunk_bytes,
         .round_keys = migrator->options.round_keys,
     };
@@ -349,11 +350,11 @@ static bool step_dropping(struct migrator *migrator, struct migrator_run *run,
     struct migration *migration = migration_ref(container_migration(container));
 
     phase_set(migrator, run, MIGRATOR_DROPPING);
+    mover_free(TAKE(run->mover)); /* it holds the old map, too */
     if (run->map && partition_map_is_shared(run->map)) {
         run->not_before_ms = clock_read_monotonic_ms(migrator->clock) + DROP_POLL_MS;
         return true;
     }
-    mover_free(TAKE(run->mover));
     if (!mover_make(migrator, run, container, err) || !mover_clean(run->mover, err) ||
         !catalogue_migration_end(migrator->catalogue, container, err))
         return false;

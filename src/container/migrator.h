@@ -94,7 +94,7 @@ const char *migrator_phase_name(enum migrator_phase phase);
 enum { MIGRATOR_ERROR_MAX = 240 };
 
 struct migrator_progress {
-    uint32_t id; /* of its first target: no other migration ever has it */
+    uint32_t id; /* migration_id */
     enum migration_kind kind;
     enum migrator_phase phase;
     uint64_t bytes, items; /* copied by this process */

@@ -21,6 +21,7 @@ struct mover_options {
     const struct cluster *cluster; /* borrowed */
     struct migration *migration;   /* a reference is taken */
     struct definition *definition; /* of the container now; a reference is taken */
+    struct partition_map *map;     /* that the sources are in; a reference is taken */
     size_t chunk_bytes;            /* read and written in one go; 0: 256 KB */
     size_t round_keys;             /* of the journal in one go; 0: 4096 */
 };

@@ -201,7 +201,7 @@ async function verify(container, journal, still) {
 
 async function living(t, body) {
   const server = await Server.start(t, ['--dev', '--node', 'near=memory:', '--node', 'far=memory:',
-    '--set', 'partition.bytes_max=1M', '--set', 'migration.pause_ms=20ms', '--set', 'partition.ru_max=1000000']);
+    '--set', `partition.bytes_max=${sanitized ? '256K' : '1M'}`, '--set', 'migration.pause_ms=20ms', '--set', 'partition.ru_max=1000000']);
   const client = new CosmosClient({ endpoint: server.url, key: emulatorKey });
   t.after(() => client.dispose());
   const { database } = await client.databases.create({ id: 'd' });
