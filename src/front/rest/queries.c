@@ -134,14 +134,19 @@ static bool request_read(struct querying *q, struct error *err)
            scope_check(q, err);
 }
 
-/* A page goes on under the same key. Ranges may differ: they split and merge between pages. */
+/* A page goes on under the same key. Ranges may differ: they split and merge between pages, and a
+ * key may be placed elsewhere. */
 static void fingerprint_scope(struct querying *q)
 {
     struct slice key = rest_call_header(q->call, REST_HEADER_PARTITION_KEY);
+    CLEANUP(buf_done) struct buf bytes;
 
-    if (key.data)
-        q->prepared.plan.fingerprint = XXH3_64bits_withSeed(
-            q->target.range.min.data, q->target.range.min.len, q->prepared.plan.fingerprint);
+    buf_init(&bytes, BUF_DEFAULT_MAX);
+    if (!key.data)
+        return;
+    partition_key_append(&q->target.key, &bytes);
+    q->prepared.plan.fingerprint =
+        XXH3_64bits_withSeed(bytes.data, bytes.len, q->prepared.plan.fingerprint);
 }
 
 static bool continuation_open(struct querying *q, struct slice *ret_bytes, struct error *err)
