@@ -24,13 +24,16 @@ enum partition_strategy_kind {
     PARTITION_STRATEGY_HASH,
 };
 
+struct partition_synthetic; /* synthetic.h */
+
 struct partition_definition {
     enum partition_kind kind;
     enum partition_strategy_kind strategy;
     bool system_key; /* a fixed container made without a key: /_partitionKey, filled by nobody */
     uint8_t path_count;
     struct document_path paths[PARTITION_PATHS_MAX];
-    struct slice texts[PARTITION_PATHS_MAX]; /* the paths as they were given */
+    struct slice texts[PARTITION_PATHS_MAX];     /* the paths as they were given */
+    const struct partition_synthetic *synthetic; /* how one of them is made; NULL: none is */
 };
 
 /* What a creator said. */

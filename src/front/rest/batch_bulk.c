@@ -89,7 +89,9 @@ static uint32_t partition_shown(const struct rest_call *call, const struct rest_
 
     for (size_t i = 0; i < count; i++)
         if (bulk[i].ended && bulk[i].err.code == ERROR_NONE)
-            return rest_items_partition(items, &bulk[i].key, call->arena);
+            return rest_items_partition(
+                items, bulk[i].metered.key_found ? &bulk[i].metered.key : &bulk[i].key,
+                call->arena);
     return partition_map_spans(items->space.map, &spans)->id;
 }
 
