@@ -11,6 +11,7 @@ const struct cli_command cli_commands[] = {
     {"account", "list, create and drop accounts, show and rotate keys", cli_account,
      cli_account_help},
     {"stats", "what databases and containers hold and who uses them", cli_stats, cli_stats_help},
+    {"key", "which partition key a document gets, and which partition", cli_key, cli_key_help},
     {"certificate", "show or export the certificate authority clients have to trust",
      cli_certificate, cli_certificate_help},
     {"version", "print the version", cli_version, cli_version_help},

@@ -148,3 +148,25 @@ NODISCARD bool partition_synthetic_keys(const struct partition_definition *defin
                                         const struct partition_key *open, struct arena *arena,
                                         struct partition_key **ret_keys, size_t *ret_count,
                                         struct error *err);
+
+/* --- For people and programs ----------------------------------------------------------------- */
+
+/* Appends, as members of a JSON object that was begun, what the key of a document is and why:
+ *
+ *     "partitionKey":["2018-08-09.17"], "open":false, "effectivePartitionKey":"0F3A...",
+ *     "synthetic":{"kind":"computedSuffix","target":"/pk",
+ *                  "sources":[{"path":"/date","value":"2018-08-09"}, ...],
+ *                  "suffix":17,"suffixes":400}
+ *
+ * Open, the key shows the base and there is neither an effective key nor a suffix; a container
+ * without a synthetic key has no such member. ERROR_BAD_REQUEST as partition_key_derive. */
+NODISCARD bool partition_key_explain(const struct partition_definition *definition,
+                                     struct slice document, struct arena *arena, struct buf *json,
+                                     struct partition_key *ret_key, struct error *err);
+
+/* Bytes of routing keys in upper case, as the service shows them. */
+void partition_key_hex(struct slice bytes, struct buf *json);
+
+/* The members about a key at hand. */
+void partition_key_show(const struct partition_definition *definition,
+                        const struct partition_key *key, struct buf *json);

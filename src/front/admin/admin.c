@@ -21,6 +21,7 @@ static const struct resource {
     {REST_READ, "databases", admin_databases_list},
     {REST_READ, "containers/*/*", admin_containers_show},
     {REST_READ, "containers/*/*/keys", admin_containers_keys},
+    {REST_EXECUTE, "containers/*/*/key", admin_containers_key},
     {REST_READ, "settings", settings_show},
     {REST_READ, "nodes", nodes_list},
 };

@@ -44,3 +44,4 @@ bool admin_keys_rotate(struct admin_request *request, struct error *err);
 bool admin_databases_list(struct admin_request *request, struct error *err);
 bool admin_containers_show(struct admin_request *request, struct error *err);
 bool admin_containers_keys(struct admin_request *request, struct error *err);
+bool admin_containers_key(struct admin_request *request, struct error *err);
