@@ -77,6 +77,16 @@ static enum claim_purpose purpose_of(const struct bulk_operation *operation)
     return operation->make ? CLAIM_CHANGE : claim_purpose_of(operation->verb);
 }
 
+/* The key of its claim. */
+static void flight_go_to(struct flight *flight, const struct partition_key *key)
+{
+    flight->key = *key;
+    flight->logical =
+        item_logical(&flight->space->definition->key, &flight->key, flight->run->arena);
+    flight->operation->metered.key_found = true;
+    flight->operation->metered.key = flight->key;
+}
+
 /* Finds the whole key. *ret_ready false: another one has the claim, so it is for a later wave. */
 static bool flight_claim(struct flight *flight, bool *ret_ready, struct error *err)
 {
@@ -100,11 +110,8 @@ static bool flight_claim(struct flight *flight, bool *ret_ready, struct error *e
     flight->is_claimed = true;
     run->claims++;
     flight->space = &flight->claim.space;
-    flight->key = flight->claim.key;
-    flight->logical = item_logical(&flight->space->definition->key, &flight->key, run->arena);
     operation->options.id_is_free = true;
-    operation->metered.key_found = true;
-    operation->metered.key = flight->key;
+    flight_go_to(flight, &flight->claim.key);
     return true;
 }
 
@@ -263,6 +270,24 @@ static bool has_room(const struct run *run, struct error *err)
     return true;
 }
 
+/* Is there an item already that it will write instead of a new one? Then that is admitted where it
+ * is. */
+static bool flight_look(struct flight *flight, struct error *err)
+{
+    struct run *run = flight->run;
+    bool moved;
+
+    if (!claim_look(&flight->claim, run->meters, &flight->operation->id, run->arena, &moved, err)) {
+        metering_drop(&flight->metering);
+        return false;
+    }
+    if (!moved)
+        return true;
+    metering_drop(&flight->metering);
+    flight_go_to(flight, &flight->claim.key);
+    return admit(flight, err);
+}
+
 static bool flight_start(struct flight *flight)
 {
     struct error err;
@@ -276,6 +301,11 @@ static bool flight_start(struct flight *flight)
          !items_names_check(flight->space, &flight->key, &flight->operation->id, &err)) ||
         !admit(flight, &err)) {
         flight_unclaim(flight);
+        return fail(flight, &err);
+    }
+    if (flight->is_claimed && !flight_look(flight, &err)) {
+        flight_unclaim(flight);
+        flight->operation->metered.charge_cru = flight->claim.cru;
         return fail(flight, &err);
     }
     if (flight->operation->is_read) {

@@ -191,29 +191,33 @@ static bool look(struct looking *looking, struct error *err)
     return !gave_up || suffixes_look(looking, err);
 }
 
-/* The key of the one item; *ret_found false: there is none. Charged to the claim. */
+static bool single(const struct looking *looking, struct partition_key *ret_key, bool *ret_found,
+                   struct error *err)
+{
+    if (looking->count > 1)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "several items have this id: name the value that the partition key is "
+                         "made of");
+    *ret_found = looking->count == 1;
+    if (*ret_found)
+        *ret_key = looking->found[0];
+    return true;
+}
+
+/* The key of the one item there is. Each partition admits its seek, and charges it. */
 static bool find(struct claim *claim, struct meters *meters, const struct partition_key *wanted,
                  const struct document_value *id, struct metered_call *call, struct arena *arena,
-                 struct partition_key *ret_key, bool *ret_found, struct error *err)
+                 struct partition_key *ret_key, struct error *err)
 {
     struct looking looking = {.space = &claim->space, .wanted = wanted, .id = id, .arena = arena};
     struct seeks seeks;
-    bool done;
+    bool done, found;
 
     if (!seeks_begin(&seeks, meters, &claim->space, call, arena, err))
         return false;
     done = look(&looking, err);
     claim->cru = cost_add(claim->cru, seeks_end(&seeks));
-    if (!done)
-        return false;
-    if (looking.count > 1)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "several items have this id: name the value that the partition key is "
-                         "made of");
-    *ret_found = looking.count == 1;
-    if (*ret_found)
-        *ret_key = looking.found[0];
-    return true;
+    return done && single(&looking, ret_key, &found, err) && (found || missing(err));
 }
 
 /* --- Claiming -------------------------------------------------------------------------------- */
@@ -297,35 +301,6 @@ static bool key_settle(struct claim *claim, const struct partition_key *key, str
     return true;
 }
 
-static bool create_settle(struct claim *claim, struct meters *meters,
-                          const struct partition_key *key, const struct partition_key *open,
-                          const struct document_value *id, struct metered_call *call,
-                          struct arena *arena, struct error *err)
-{
-    struct partition_key there;
-    bool found;
-
-    if (!find(claim, meters, open, id, call, arena, &there, &found, err))
-        return false;
-    if (!found && key->open)
-        return draw(claim, open, arena, err);
-    claim->key = found ? there : *key;
-    return key->open || partition_key_equal(&claim->key, key) ||
-           error_set(err, ERROR_ITEM_EXISTS,
-                     "entity with the specified id already exists in the system, with another "
-                     "suffix");
-}
-
-static bool change_settle(struct claim *claim, struct meters *meters,
-                          const struct partition_key *open, const struct document_value *id,
-                          struct metered_call *call, struct arena *arena, struct error *err)
-{
-    bool found;
-
-    return find(claim, meters, open, id, call, arena, &claim->key, &found, err) &&
-           (found || missing(err));
-}
-
 bool claim_take(struct claim *claim, struct meters *meters, const struct item_space *space,
                 const struct partition_key *key, const struct document_value *id,
                 enum claim_purpose purpose, bool wait, struct metered_call *call,
@@ -344,18 +319,51 @@ bool claim_take(struct claim *claim, struct meters *meters, const struct item_sp
         return true;
     if (purpose == CLAIM_CHANGE && open.components[target].type == DOCUMENT_UNDEFINED) {
         /* Whose turn it is depends on the base, so that is looked for first. */
-        if (!change_settle(claim, meters, &open, id, call, arena, err))
+        if (!find(claim, meters, &open, id, call, arena, &claim->key, err))
             return false;
         open = opened(&claim->space.definition->key, &claim->key);
         if (!open.open)
             return true;
     }
     if (purpose == CLAIM_READ)
-        return change_settle(claim, meters, &open, id, call, arena, err);
+        return find(claim, meters, &open, id, call, arena, &claim->key, err);
     if (!hold(claim, &open, id, wait, arena, ret_taken, err) || !*ret_taken)
         return !*ret_taken;
-    return purpose == CLAIM_CREATE ? create_settle(claim, meters, key, &open, id, call, arena, err)
-                                   : change_settle(claim, meters, &open, id, call, arena, err);
+    if (purpose == CLAIM_CHANGE)
+        return find(claim, meters, &open, id, call, arena, &claim->key, err);
+    claim->creates = true;
+    claim->wanted = *key;
+    return !key->open || draw(claim, &open, arena, err);
+}
+
+bool claim_look(struct claim *claim, struct meters *meters, const struct document_value *id,
+                struct arena *arena, bool *ret_moved, struct error *err)
+{
+    const struct partition_definition *definition = &claim->space.definition->key;
+    struct partition_key open, there;
+    struct looking looking = {.space = &claim->space, .wanted = &open, .id = id, .arena = arena};
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(claim->space.map, &count);
+    bool found;
+
+    *ret_moved = false;
+    if (!claim->creates)
+        return true;
+    open = opened(definition, &claim->wanted);
+    for (size_t i = 0; i < count; i++) {
+        metering_charge(meters, spans[i].id, cost_id_seek());
+        claim->cru = cost_add(claim->cru, cost_id_seek());
+    }
+    if (!look(&looking, err) || !single(&looking, &there, &found, err))
+        return false;
+    if (!found)
+        return true;
+    *ret_moved = !partition_key_equal(&claim->key, &there);
+    claim->key = there;
+    return claim->wanted.open || !*ret_moved ||
+           error_set(err, ERROR_ITEM_EXISTS,
+                     "entity with the specified id already exists in the system, with another "
+                     "suffix");
 }
 
 void claim_release(struct claim *claim)

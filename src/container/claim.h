@@ -8,6 +8,10 @@
  * suffix drawn, is the whole key the operation then runs with. Claims live in this process, which
  * is the only one that writes its nodes.
  *
+ * No work is done for who cannot pay. Who may create has drawn a suffix before the seeks, and the
+ * partition of that admits the request; the seeks of the others are charged with it. Otherwise all
+ * partitions admit their seek, or none is done.
+ *
  * metering.h and bulk.h do all this; fronts hand them the keys that partition_key_derive and
  * partition_key_parse gave. */
 #pragma once
@@ -22,9 +26,12 @@ enum claim_purpose {
 
 struct claim {
     struct item_space space;  /* the claimed container, by its last map; let go with the claim */
-    struct partition_key key; /* whole; in the arena */
-    int64_t cru;              /* what looking for it was charged */
-    struct slice held;        /* what is claimed; data NULL: nothing is */
+    struct partition_key key; /* whole; in the arena. Of a creation what it will be if there is no
+                                 item yet, until claim_look */
+    struct partition_key wanted; /* of a creation: as the request has it */
+    int64_t cru;                 /* what looking for it was charged */
+    struct slice held;           /* what is claimed; data NULL: nothing is */
+    bool creates;                /* claim_look is to come */
     struct item_gates *gates;
 };
 
@@ -34,13 +41,20 @@ bool claim_is_needed(const struct partition_definition *definition, const struct
 enum claim_purpose claim_purpose_of(enum transaction_verb verb);
 
 /* Takes it. wait false: where another one has it, *ret_taken is false and nothing is held. Released
- * also after a failure, which may have been charged. ERROR_ITEM_MISSING; ERROR_ITEM_EXISTS: under
- * another suffix than the one named; ERROR_BAD_REQUEST: the key cannot be found out, or several
- * items have the id; ERROR_TOO_MANY_REQUESTS. */
+ * also after a failure, which may have been charged. ERROR_ITEM_MISSING; ERROR_BAD_REQUEST: the key
+ * cannot be found out, or several items have the id; ERROR_TOO_MANY_REQUESTS. */
 NODISCARD bool claim_take(struct claim *claim, struct meters *meters,
                           const struct item_space *space, const struct partition_key *key,
                           const struct document_value *id, enum claim_purpose purpose, bool wait,
                           struct metered_call *call, struct arena *arena, bool *ret_taken,
                           struct error *err);
+
+/* Of a creation, after it was admitted; nothing is done for others. *ret_moved: there is an item
+ * already, and the key is another now. ERROR_ITEM_EXISTS: under another suffix than the one named.
+ */
+NODISCARD bool claim_look(struct claim *claim, struct meters *meters,
+                          const struct document_value *id, struct arena *arena, bool *ret_moved,
+                          struct error *err);
+
 void claim_release(struct claim *claim);
 CLEANUP_VALUE_FN(struct claim, claim_release)

@@ -50,6 +50,8 @@ NODISCARD bool metering_begin(struct metering *metering, struct meters *meters,
                               const struct metering_request *request, struct metered_call *call,
                               struct error *err);
 void metering_end(struct metering *metering, int64_t charge_cru);
+/* A charge on another partition's budget than the one that admitted the request. */
+void metering_charge(struct meters *meters, uint32_t partition, int64_t charge_cru);
 /* As if it had never begun. */
 void metering_drop(struct metering *metering);
 
