@@ -164,9 +164,6 @@ NODISCARD bool partition_key_explain(const struct partition_definition *definiti
                                      struct slice document, struct arena *arena, struct buf *json,
                                      struct partition_key *ret_key, struct error *err);
 
-/* Bytes of routing keys in upper case, as the service shows them. */
-void partition_key_hex(struct slice bytes, struct buf *json);
-
 /* The members about a key at hand. */
 void partition_key_show(const struct partition_definition *definition,
                         const struct partition_key *key, struct buf *json);

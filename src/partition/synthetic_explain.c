@@ -5,16 +5,6 @@
 #include "document/json.h"
 #include "partition/strategy.h"
 
-void partition_key_hex(struct slice bytes, struct buf *json)
-{
-    static const char digits[] = "0123456789ABCDEF";
-
-    for (size_t i = 0; i < bytes.len; i++) {
-        buf_append_byte(json, (uint8_t)digits[bytes.data[i] >> 4]);
-        buf_append_byte(json, (uint8_t)digits[bytes.data[i] & 15]);
-    }
-}
-
 void partition_key_show(const struct partition_definition *definition,
                         const struct partition_key *key, struct buf *json)
 {
@@ -28,7 +18,7 @@ void partition_key_show(const struct partition_definition *definition,
         return;
     partition_route(definition, key, &routing);
     BUF_APPEND(json, ",\"effectivePartitionKey\":\"");
-    partition_key_hex(buf_slice(&routing), json);
+    partition_epk_hex(buf_slice(&routing), json);
     BUF_APPEND(json, "\"");
 }
 

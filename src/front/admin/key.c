@@ -23,9 +23,9 @@ static void span_append(struct rest_call *call, const struct partition_span *spa
 
     buf_printf(&call->body, "{\"id\":\"%u\"", span->id);
     BUF_APPEND(&call->body, ",\"minInclusive\":\"");
-    partition_key_hex(span->min, &call->body);
+    partition_epk_hex(span->min, &call->body);
     BUF_APPEND(&call->body, "\",\"maxExclusive\":\"");
-    partition_key_hex(span->max, &call->body);
+    partition_epk_hex(span->max, &call->body);
     BUF_APPEND(&call->body, "\"");
     if (node)
         admin_text(&call->body, "node", slice_of_text(node));
