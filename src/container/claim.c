@@ -211,7 +211,7 @@ static bool find(struct claim *claim, struct meters *meters, const struct partit
 {
     struct looking looking = {.space = &claim->space, .wanted = wanted, .id = id, .arena = arena};
     struct seeks seeks;
-    bool done, found;
+    bool done, found = false;
 
     if (!seeks_begin(&seeks, meters, &claim->space, call, arena, err))
         return false;
@@ -344,7 +344,7 @@ bool claim_look(struct claim *claim, struct meters *meters, const struct documen
     struct looking looking = {.space = &claim->space, .wanted = &open, .id = id, .arena = arena};
     size_t count;
     const struct partition_span *spans = partition_map_spans(claim->space.map, &count);
-    bool found;
+    bool found = false;
 
     *ret_moved = false;
     if (!claim->creates)
