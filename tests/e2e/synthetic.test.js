@@ -2,6 +2,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { shop } from './items.js';
+import { signed } from './rest.js';
 import { sanitized } from './server.js';
 
 // MurmurHash3 x86_32, seed 0: what docs/synthetic-keys.md says a computed suffix is made of.
@@ -79,7 +80,7 @@ test('what contradicts the sources, lacks one or changes one is refused', async 
 });
 
 test('a reader who knows date and VIN computes the one key', async (t) => {
-  const { container } = await made(t, cars, { throughput: 40000 });
+  const { container, docs, send } = await made(t, cars, { throughput: 40000 });
   const vins = Array.from({ length: 50 }, (_, i) => `1HGCM82633A${String(i).padStart(6, '0')}`);
   for (const vin of vins) {
     const { resource } = await container.items.create({ id: vin, date: '2018-08-09', vin });
@@ -95,6 +96,15 @@ test('a reader who knows date and VIN computes the one key', async (t) => {
     }, { populateQueryMetrics: true })
     .fetchAll();
   assert.deepEqual(exact.resources.map((r) => r.id), [vins[7]]);
+  // Without leave to span partitions both are enough, the base is not.
+  const within = (query) =>
+    send('POST', docs, {
+      headers: { 'x-ms-documentdb-isquery': 'true', 'content-type': 'application/query+json' },
+      body: { query },
+    });
+  const one = await within(`SELECT * FROM c WHERE c.date = '2018-08-09' AND c.vin = '${vins[7]}'`);
+  assert.deepEqual(one.json.Documents.map((d) => d.id), [vins[7]]);
+  assert.equal((await within("SELECT * FROM c WHERE c.date = '2018-08-09'")).status, 400);
   // The base alone: all suffixes, merged in order.
   const all = await container.items.query("SELECT VALUE c.id FROM c WHERE c.date = '2018-08-09' ORDER BY c.vin DESC").fetchAll();
   assert.deepEqual(all.resources, [...vins].reverse());
@@ -322,4 +332,64 @@ test('a random suffix takes at least eight times the writes of one day', async (
   }
   t.diagnostic(`accepted in ${seconds} s: ${accepted.plain} with the date as key, ${accepted.spread} with a suffix, x${(accepted.spread / accepted.plain).toFixed(1)}`);
   assert.ok(accepted.spread >= 8 * accepted.plain, JSON.stringify(accepted));
+});
+
+test('a token bound to a day reaches its suffixes and no other day', async (t) => {
+  const { server, database, container } = await made(t, days);
+  await container.items.create({ id: 'a', date: '2018-08-09' });
+  await container.items.create({ id: 'b', date: '2018-08-10' });
+  const { user } = await database.users.create({ id: 'ann' });
+  const { resource: permission } = await user.permissions.create({
+    id: 'p', permissionMode: 'All', resource: 'dbs/shop/colls/orders', resourcePartitionKey: ['2018-08-09'],
+  });
+  const send = (method, path, key, body) =>
+    signed(server, method, path, {
+      authorization: encodeURIComponent(permission._token),
+      headers: key === undefined ? {} : { 'x-ms-documentdb-partitionkey': JSON.stringify(key) },
+      body,
+    });
+  const docs = '/dbs/shop/colls/orders/docs';
+  const own = await send('GET', `${docs}/a`, ['2018-08-09']);
+  assert.equal(own.status, 200);
+  assert.equal((await send('GET', `${docs}/a`, [own.json.partitionKey])).status, 200);
+  // Neither another day, nor leaving open which.
+  for (const key of [['2018-08-10'], ['2018-08-10.1'], [{}], undefined])
+    assert.equal((await send('GET', `${docs}/b`, key)).status, 403, JSON.stringify(key));
+  assert.equal((await send('POST', docs, ['2018-08-09'], { id: 'c', date: '2018-08-09' })).status, 201);
+  assert.equal((await send('POST', docs, ['2018-08-09'], { id: 'c', date: '2018-08-10' })).status, 400);
+  assert.equal((await send('POST', docs, [{}], { id: 'c', date: '2018-08-10' })).status, 403);
+});
+
+test('partitions that split meanwhile make no second item either', async (t) => {
+  const { client, container, resource } = await made(t, days, { throughput: 10000, args: ['--set', 'migration.pause_ms=20ms'] });
+  const { resources } = await client.offers.readAll().fetchAll();
+  const offer = resources.find((found) => found.resource === resource._self);
+  const ranges = async () => (await container.readPartitionKeyRanges().fetchAll()).resources.length;
+  const before = await ranges();
+  let running = true;
+  let round = 0;
+  const writers = Array.from({ length: 8 }, async () => {
+    while (running) {
+      const { resource: item } = await container.items.upsert({ id: `r${round % 50}`, date: '2018-08-09', n: round++ });
+      const { resource: read } = await container.item(item.id, '2018-08-09').read();
+      assert.equal(read.partitionKey, item.partitionKey);
+    }
+  });
+  offer.content.offerThroughput = 60000;
+  await client.offer(offer.id).replace(offer);
+  while ((await ranges()) < 6) await new Promise((resolve) => setTimeout(resolve, 20));
+  running = false;
+  await Promise.all(writers);
+  assert.ok(before < 6);
+  const { resources: items } = await container.items.query("SELECT c.id FROM c WHERE c.date = '2018-08-09'").fetchAll();
+  assert.equal(new Set(items.map((i) => i.id)).size, items.length);
+  assert.equal(items.length, Math.min(round, 50));
+});
+
+test('items with an undefined source share the undefined key where the definition says so', async (t) => {
+  const { container, docs, send } = await made(t, { ...devices, missing: 'undefined' });
+  const { resource } = await container.items.create({ id: 'a', deviceId: 'd' });
+  assert.equal('partitionKey' in resource, false);
+  assert.equal((await send('GET', `${docs}/a`, { key: [{}] })).status, 200);
+  assert.equal((await container.items.create({ id: 'a', deviceId: 'd', date: 1 })).resource.partitionKey, 'd-1');
 });
