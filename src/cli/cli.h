@@ -42,6 +42,8 @@ int cli_import(int argc, char **argv);
 void cli_import_help(void);
 int cli_export(int argc, char **argv);
 void cli_export_help(void);
+int cli_key(int argc, char **argv);
+void cli_key_help(void);
 int cli_certificate(int argc, char **argv);
 void cli_certificate_help(void);
 int cli_help(int argc, char **argv);

@@ -22,16 +22,31 @@ struct gate {
 
 struct item_gates {
     struct gate gates[GATES];
+    struct gate claims[GATES];
 };
+
+static void gates_init(struct gate *gates)
+{
+    for (size_t i = 0; i < GATES; i++) {
+        mutex_init(&gates[i].lock);
+        condition_init(&gates[i].opened);
+    }
+}
+
+static void gates_done(struct gate *gates)
+{
+    for (size_t i = 0; i < GATES; i++) {
+        condition_done(&gates[i].opened);
+        mutex_done(&gates[i].lock);
+    }
+}
 
 struct item_gates *item_gates_new(void)
 {
     struct item_gates *gates = MEMORY_NEW(struct item_gates);
 
-    for (size_t i = 0; i < GATES; i++) {
-        mutex_init(&gates->gates[i].lock);
-        condition_init(&gates->gates[i].opened);
-    }
+    gates_init(gates->gates);
+    gates_init(gates->claims);
     return gates;
 }
 
@@ -39,10 +54,8 @@ void item_gates_free(struct item_gates *gates)
 {
     if (!gates)
         return;
-    for (size_t i = 0; i < GATES; i++) {
-        condition_done(&gates->gates[i].opened);
-        mutex_done(&gates->gates[i].lock);
-    }
+    gates_done(gates->claims);
+    gates_done(gates->gates);
     memory_free(gates);
 }
 
@@ -106,6 +119,26 @@ void item_gates_enter(struct item_gates *gates, struct slice key)
 void item_gates_leave(struct item_gates *gates, struct slice key)
 {
     gate_leave(gate_find(gates, key));
+}
+
+static struct gate *claim_find(struct item_gates *gates, struct slice key)
+{
+    return gates ? &gates->claims[XXH3_64bits(key.data, key.len) % GATES] : NULL;
+}
+
+void item_gates_claim(struct item_gates *gates, struct slice key)
+{
+    gate_enter(claim_find(gates, key));
+}
+
+bool item_gates_claim_try(struct item_gates *gates, struct slice key)
+{
+    return gate_try(claim_find(gates, key));
+}
+
+void item_gates_unclaim(struct item_gates *gates, struct slice key)
+{
+    gate_leave(claim_find(gates, key));
 }
 
 /* --- Finding the place ----------------------------------------------------------------------- */

@@ -27,6 +27,7 @@ enum partition_strategy_kind {
 };
 
 struct partition_lookup; /* of PARTITION_STRATEGY_LOOKUP: lookup.h */
+struct partition_synthetic; /* synthetic.h */
 
 struct partition_definition {
     enum partition_kind kind;
@@ -34,7 +35,8 @@ struct partition_definition {
     bool system_key; /* a fixed container made without a key: /_partitionKey, filled by nobody */
     uint8_t path_count;
     struct document_path paths[PARTITION_PATHS_MAX];
-    struct slice texts[PARTITION_PATHS_MAX]; /* the paths as they were given */
+    struct slice texts[PARTITION_PATHS_MAX];     /* the paths as they were given */
+    const struct partition_synthetic *synthetic; /* how one of them is made; NULL: none is */
 
     /* Of PARTITION_STRATEGY_RANGE: routing keys that the first map is cut at, ascending. */
     const struct slice *bounds;

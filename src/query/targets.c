@@ -1,7 +1,10 @@
 /* Where to look: the partition key as the request and the filter give it. Single values lead to
  * logical partitions, whatever the strategy; where the routing keys have the order of the values,
- * ranges of the first component that has no single values lead to ranges of them. */
+ * ranges of the first component that has no single values lead to ranges of them. A component that
+ * the server makes is also given by what it is made of; of suffixes the base alone gives all. */
 #include "query/access_private.h"
+
+#include "partition/synthetic.h"
 
 #include <stdlib.h>
 
@@ -13,6 +16,7 @@ static struct query_target base_target(const struct query_request *request, stru
 
     switch (scope->kind) {
     case QUERY_SCOPE_CONTAINER:
+    case QUERY_SCOPE_KEYS:
         break;
     case QUERY_SCOPE_RANGE:
         target.range = scope->range;
@@ -60,10 +64,17 @@ static const struct query_condition *range_condition(const struct query_conditio
     return NULL;
 }
 
+/* The values of one component. */
+struct level {
+    const struct document_value *points;
+    size_t count;
+    uint64_t conjuncts; /* that say no more than this */
+};
+
 struct combining {
     const struct partition_definition *definition;
-    const struct query_condition *levels[PARTITION_PATHS_MAX];
-    size_t level_count, total;         /* combinations */
+    struct level levels[PARTITION_PATHS_MAX];
+    size_t level_count, total; /* combinations */
     const struct query_ranges *ranges; /* of the level behind them, or NULL */
     const struct query_target *base;
     struct query_target *list;
@@ -98,8 +109,8 @@ static void combine(struct combining *c, size_t number)
     struct partition_key key;
 
     for (size_t i = 0; i < MIN(c->level_count, ARRAY_LEN(values)); i++) {
-        values[i] = c->levels[i]->points[number % c->levels[i]->point_count];
-        number /= c->levels[i]->point_count;
+        values[i] = c->levels[i].points[number % c->levels[i].count];
+        number /= c->levels[i].count;
     }
     key = partition_key_of(c->definition, values, c->level_count);
     for (size_t i = 0; c->ranges && i < c->ranges->count; i++)
@@ -161,19 +172,86 @@ static size_t ranges_find(struct combining *c, const struct query_conditions *co
     return total * condition->ranges.count;
 }
 
+/* One combination of source values, made a point or, of the base of suffixes alone, all of them. */
+static bool points_make(const struct combining *c, const struct document_value *values,
+                        bool base_alone, struct document_value *points, size_t *count)
+{
+    const struct partition_synthetic *synthetic = c->definition->synthetic;
+    struct error ignored;
+
+    if (!base_alone)
+        return partition_synthetic_compute(synthetic, values, 0, c->arena, &points[(*count)++],
+                                           &ignored);
+    for (uint32_t i = 1; i <= synthetic->suffixes; i++)
+        if (!partition_synthetic_suffixed(synthetic, &values[0], i, c->arena, &points[(*count)++],
+                                          &ignored))
+            return false;
+    return true;
+}
+
+/* The values that a made component can have by what the filter says of its sources. The filter says
+ * more than that, so it is looked at all the same. */
+static bool level_make(const struct combining *c, const struct query_conditions *conditions,
+                       struct level *ret_level)
+{
+    const struct partition_synthetic *synthetic = c->definition->synthetic;
+    const struct query_condition *sources[PARTITION_SOURCES_MAX];
+    size_t known = 0, total = 1, count = 0;
+    struct document_value *points;
+    bool base_alone;
+
+    for (; known < synthetic->source_count; known++) {
+        sources[known] = key_condition(conditions, &synthetic->sources[known]);
+        if (!sources[known] || !sources[known]->point_count ||
+            total * sources[known]->point_count > QUERY_TARGETS_MAX)
+            break;
+        total *= sources[known]->point_count;
+    }
+    base_alone = synthetic->suffixes && known == 1;
+    if ((known < synthetic->source_count && !base_alone) ||
+        (base_alone && total * synthetic->suffixes > QUERY_TARGETS_MAX))
+        return false;
+    points = ARENA_ARRAY(c->arena, struct document_value,
+                         total * (base_alone ? synthetic->suffixes : 1));
+    for (size_t i = 0; i < total; i++) {
+        struct document_value values[PARTITION_SOURCES_MAX];
+
+        for (size_t at = 0, number = i; at < known; at++) {
+            values[at] = sources[at]->points[number % sources[at]->point_count];
+            number /= sources[at]->point_count;
+        }
+        if (!points_make(c, values, base_alone, points, &count))
+            return false;
+    }
+    *ret_level = (struct level){.points = points, .count = count};
+    return true;
+}
+
+static bool level_find(const struct combining *c, const struct query_conditions *conditions,
+                       size_t at, struct level *ret_level)
+{
+    const struct query_condition *condition = key_condition(conditions, &c->definition->paths[at]);
+
+    if (condition) {
+        *ret_level =
+            (struct level){condition->points, condition->point_count, condition->conjuncts};
+        return true;
+    }
+    return c->definition->synthetic && c->definition->synthetic->target == at &&
+           level_make(c, conditions, ret_level);
+}
+
 static bool levels_find(struct combining *c, const struct query_conditions *conditions)
 {
     size_t total = 1, room;
 
     for (; c->level_count < c->definition->path_count; c->level_count++) {
-        const struct query_condition *condition =
-            key_condition(conditions, &c->definition->paths[c->level_count]);
+        struct level *level = &c->levels[c->level_count];
 
-        if (!condition || !condition->point_count ||
-            total * condition->point_count > QUERY_TARGETS_MAX)
+        if (!level_find(c, conditions, c->level_count, level) || !level->count ||
+            total * level->count > QUERY_TARGETS_MAX)
             break;
-        total *= condition->point_count;
-        c->levels[c->level_count] = condition;
+        total *= level->count;
     }
     room = ranges_find(c, conditions, total);
     if (!c->level_count && !c->ranges)
@@ -181,6 +259,22 @@ static bool levels_find(struct combining *c, const struct query_conditions *cond
     c->total = total;
     c->list = ARENA_ARRAY(c->arena, struct query_target, room + 1);
     return true;
+}
+
+/* Each of the keys of the request; none: two of them share a routing key. What the filter says of
+ * the key does not narrow them further. */
+static struct query_targets targets_of_keys(const struct query_scope *scope, struct combining *c)
+{
+    c->list = ARENA_ARRAY(c->arena, struct query_target, scope->key_count);
+    for (size_t i = 0; i < scope->key_count; i++) {
+        const struct partition_key *key = &scope->keys[i];
+        struct query_target target = {.range = partition_route_range(c->definition, key, c->arena)};
+
+        if (!key->partial)
+            target.logical = item_logical(c->definition, key, c->arena);
+        c->list[c->count++] = target;
+    }
+    return (struct query_targets){.list = c->list, .count = targets_sort(c) ? c->count : 0};
 }
 
 struct query_targets query_targets_find(const struct query_request *request,
@@ -192,6 +286,8 @@ struct query_targets query_targets_find(const struct query_request *request,
     struct combining c = {.definition = definition, .base = base, .arena = arena};
     struct query_targets targets = {.list = base, .count = 1};
 
+    if (request->scope.kind == QUERY_SCOPE_KEYS)
+        return targets_of_keys(&request->scope, &c);
     *base = base_target(request, arena);
     if (slice_compare(base->range.min, base->range.max) >= 0)
         targets.count = 0;
@@ -205,7 +301,7 @@ struct query_targets query_targets_find(const struct query_request *request,
     targets.count = c.count;
     if (c.level_count == definition->path_count) {
         for (size_t i = 0; i < c.level_count; i++)
-            targets.conjuncts |= c.levels[i]->conjuncts;
+            targets.conjuncts |= c.levels[i].conjuncts;
     }
     return targets;
 }

@@ -389,6 +389,17 @@ void budget_settle(struct budget *budget, struct budget_grant *grant, int64_t ch
     *grant = (struct budget_grant){0};
 }
 
+void budget_charge(struct budget *budget, int64_t charge_cru, int64_t now_ms)
+{
+    assert(charge_cru >= 0 && charge_cru <= COST_MAX_CRU);
+    now_ms = now_clamped(now_ms);
+    WITH_LOCK (&budget->lock) {
+        use_advance(budget, now_ms);
+        (void)lane_take(&budget->lane, -1, charge_cru, now_ms * MS_NS);
+        use_spend(budget, charge_cru);
+    }
+}
+
 void budget_set_throughput(struct budget *budget, int64_t rate_cru, bool autoscale,
                            bool minute_pool, int64_t now_ms)
 {

@@ -86,6 +86,9 @@ NODISCARD bool budget_admit(struct budget *budget, const struct budget_request *
 void budget_settle(struct budget *budget, struct budget_grant *grant, int64_t charge_cru,
                    int64_t now_ms);
 
+/* A charge for what another budget admitted: it becomes debt if there is nothing left. */
+void budget_charge(struct budget *budget, int64_t charge_cru, int64_t now_ms);
+
 /* Another throughput from now on; what is owed and saved stays, as far as the new value allows. */
 void budget_set_throughput(struct budget *budget, int64_t rate_cru, bool autoscale,
                            bool minute_pool, int64_t now_ms);

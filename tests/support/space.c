@@ -1,6 +1,7 @@
 #include "support/space.h"
 
 #include "document/json.h"
+#include "partition/synthetic.h"
 #include "support/check.h"
 #include "support/documents.h"
 
@@ -50,6 +51,11 @@ static void key_init(struct test_space *test, const struct test_space_options *o
     assert_ok(partition_definition_build(&parts, test->arena, &test->definition.key, &err), &err);
     if (options->bounds[0])
         bounds_init(test, options);
+    if (options->synthetic)
+        assert_ok(partition_synthetic_read(document_of(test->arena, options->synthetic),
+                                           &test->definition.key, test->arena,
+                                           &test->definition.key.synthetic, &err),
+                  &err);
 }
 
 static void uniques_init(struct test_space *test, const struct test_space_options *options)

@@ -35,6 +35,7 @@ static const struct resource {
     {REST_READ, "migrations", admin_migrations_list},
     {REST_EXECUTE, "migrations/pause", admin_migrations_pause},
     {REST_EXECUTE, "migrations/resume", admin_migrations_resume},
+    {REST_EXECUTE, "containers/*/*/key", admin_containers_key},
     {REST_READ, "containers/*/*/advice", admin_advice_show},
     {REST_READ, "containers/*/*/traffic", admin_traffic_show},
     {REST_READ, "containers/*/*/what-if", admin_what_if},

@@ -70,3 +70,4 @@ bool admin_migrations_resume(struct admin_request *request, struct error *err);
 bool admin_directory_show(struct admin_request *request, struct error *err);
 bool admin_directory_edit(struct admin_request *request, struct error *err);
 bool admin_shards_show(struct admin_request *request, struct error *err);
+bool admin_containers_key(struct admin_request *request, struct error *err);

@@ -76,8 +76,9 @@ bool rest_feed_target(struct rest_call *call, const struct rest_items *items,
     if (key.data) {
         if (!partition_key_parse(definition, key, PARTITION_KEY_ANY, call->arena, &target.key, err))
             return false;
-        target.keyed = !target.key.partial;
-        target.range = partition_route_range(definition, &target.key, call->arena);
+        target.keyed = !target.key.partial && !target.key.open;
+        if (!target.key.open)
+            target.range = partition_route_range(definition, &target.key, call->arena);
         if (target.keyed)
             target.logical = item_logical(definition, &target.key, call->arena);
     } else {
@@ -92,6 +93,14 @@ bool rest_feed_target(struct rest_call *call, const struct rest_items *items,
     }
     *ret_target = target;
     return true;
+}
+
+bool rest_feed_whole(const struct rest_feed_target *target, struct error *err)
+{
+    return !target->key.open ||
+           error_set(
+               err, ERROR_NOT_SUPPORTED,
+               "a feed of a partition key needs its suffix too; a query can do with the base");
 }
 
 bool rest_feed_page_size(const struct rest_call *call, size_t *ret_items, struct error *err)

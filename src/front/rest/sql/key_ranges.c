@@ -10,22 +10,25 @@
 #include "front/rest/sql/functions.h"
 #include "front/rest/sql/resolve.h"
 #include "partition/strategy.h"
+#include "partition/synthetic.h"
 #include "query/ranges.h"
 
 #include <stdlib.h>
 
 enum {
+    /* The components of the key, and behind them what a synthetic one is made of. */
+    COMPONENTS = PARTITION_PATHS_MAX + PARTITION_SOURCES_MAX,
     PINS_MAX = 1000,       /* beyond, a query asks everywhere */
     PAIRS_MAX = 10 * 1000, /* that one AND may compare */
 };
 
 struct pin {
-    struct document_value values[PARTITION_PATHS_MAX];
-    bool known[PARTITION_PATHS_MAX];
+    struct document_value values[COMPONENTS];
+    bool known[COMPONENTS];
 
     /* Of components without a value: bytes of values (document/order.h), min inclusive, max
      * exclusive; max without data: any. Used where routing keys have that order alone. */
-    struct partition_range between[PARTITION_PATHS_MAX];
+    struct partition_range between[COMPONENTS];
 };
 
 /* No pins: it never holds. One pin that knows nothing: it may hold anywhere. A list has one holder,
@@ -60,7 +63,7 @@ static bool pins_are_any(struct pins pins)
 {
     if (pins.count != 1)
         return false;
-    for (size_t i = 0; i < PARTITION_PATHS_MAX; i++)
+    for (size_t i = 0; i < COMPONENTS; i++)
         if (pins.items[0].known[i] || pins.items[0].between[i].max.data)
             return false;
     return true;
@@ -133,7 +136,7 @@ static bool between_join(struct partition_range *between, struct partition_range
 static bool pin_join(const struct pin *a, const struct pin *b, struct pin *ret_pin)
 {
     *ret_pin = *a;
-    for (size_t i = 0; i < PARTITION_PATHS_MAX; i++) {
+    for (size_t i = 0; i < COMPONENTS; i++) {
         if (!between_join(&ret_pin->between[i], b->between[i]))
             return false;
         if (!b->known[i])
@@ -174,26 +177,35 @@ static struct pins pins_and(const struct search *search, struct pins a, struct p
 /* --- Operands ----------------------------------------------------------------------------------
  */
 
-/* The component of the key that the expression names. */
+static bool paths_equal(const struct document_path *path, const struct document_path *key)
+{
+    bool equal = path->count == key->count;
+
+    for (size_t at = 0; equal && at < path->count; at++)
+        equal = path->segments[at].kind == DOCUMENT_SEGMENT_PROPERTY &&
+                slice_equal(path->segments[at].name, key->segments[at].name);
+    return equal;
+}
+
+/* The component of the key that the expression names, or the source of one. */
 static bool component_of(const struct search *search, const struct sql_expr *expr,
                          size_t *ret_component)
 {
+    const struct partition_synthetic *synthetic = search->definition->synthetic;
     struct document_path path;
 
     if (expr->kind != SQL_EXPR_MEMBER || !sql_path(expr, search->arena, &path))
         return false;
-    for (size_t i = 0; i < search->definition->path_count; i++) {
-        const struct document_path *key = &search->definition->paths[i];
-        bool equal = path.count == key->count;
-
-        for (size_t at = 0; equal && at < path.count; at++)
-            equal = path.segments[at].kind == DOCUMENT_SEGMENT_PROPERTY &&
-                    slice_equal(path.segments[at].name, key->segments[at].name);
-        if (equal) {
+    for (size_t i = 0; i < search->definition->path_count; i++)
+        if (paths_equal(&path, &search->definition->paths[i])) {
             *ret_component = i;
             return true;
         }
-    }
+    for (size_t i = 0; synthetic && i < synthetic->source_count; i++)
+        if (paths_equal(&path, &synthetic->sources[i])) {
+            *ret_component = PARTITION_PATHS_MAX + i;
+            return true;
+        }
     return false;
 }
 
@@ -579,6 +591,61 @@ static struct sql_key_range range_of_pin(const struct partition_definition *defi
     return (struct sql_key_range){range.min, range.max, false};
 }
 
+/* Does the pin know of the made component nothing but the base of its suffix? */
+static bool is_base_alone(const struct partition_definition *definition, const struct pin *pin)
+{
+    const struct partition_synthetic *synthetic = definition->synthetic;
+
+    return synthetic && synthetic->suffixes && !pin->known[synthetic->target] &&
+           pin->known[PARTITION_PATHS_MAX] &&
+           (synthetic->kind == PARTITION_RANDOM_SUFFIX || !pin->known[PARTITION_PATHS_MAX + 1]);
+}
+
+/* The values that the made component of a pin can have, by its sources; 0: any. */
+static size_t values_make(const struct partition_definition *definition, const struct pin *pin,
+                          struct arena *arena, struct document_value *ret_values)
+{
+    const struct partition_synthetic *synthetic = definition->synthetic;
+    const struct document_value *sources = &pin->values[PARTITION_PATHS_MAX];
+    size_t known = 0;
+    struct error ignored;
+
+    while (known < synthetic->source_count && pin->known[PARTITION_PATHS_MAX + known])
+        known++;
+    if (known == synthetic->source_count && synthetic->kind != PARTITION_RANDOM_SUFFIX)
+        return partition_synthetic_compute(synthetic, sources, 0, arena, ret_values, &ignored);
+    if (!is_base_alone(definition, pin))
+        return 0;
+    for (uint32_t i = 0; i < synthetic->suffixes; i++)
+        if (!partition_synthetic_suffixed(synthetic, sources, i + 1, arena, &ret_values[i],
+                                          &ignored))
+            return 0;
+    return synthetic->suffixes;
+}
+
+/* Of one pin: as many ranges as its made component can have values. */
+static size_t ranges_of_pin(const struct partition_definition *definition, const struct pin *pin,
+                            struct arena *arena, struct sql_key_range *ret_ranges)
+{
+    struct document_value *values;
+    struct pin one = *pin;
+    size_t count = 0;
+
+    if (definition->synthetic && !pin->known[definition->synthetic->target]) {
+        values = ARENA_ARRAY(arena, struct document_value,
+                             MAX(definition->synthetic->suffixes, UINT32_C(1)));
+        count = values_make(definition, pin, arena, values);
+    }
+    for (size_t i = 0; i < count; i++) {
+        one.values[definition->synthetic->target] = values[i];
+        one.known[definition->synthetic->target] = true;
+        ret_ranges[i] = range_of_pin(definition, &one, arena);
+    }
+    if (!count)
+        ret_ranges[count++] = range_of_pin(definition, pin, arena);
+    return count;
+}
+
 /* The wider of two that begin alike comes first. */
 static int range_compare(const void *a, const void *b)
 {
@@ -618,12 +685,19 @@ void sql_key_ranges(const struct sql_query *query, const struct partition_defini
     struct search search = {definition, scratch};
     struct pins pins = pins_none();
     struct sql_key_range *ranges;
+    size_t total = 0, count = 0;
 
     if (query->source_count)
         pins = query->where ? pins_of_expr(&search, query->where, true) : pins_any(&search);
-    ranges = ARENA_ARRAY(arena, struct sql_key_range, pins.count + 1);
     for (size_t i = 0; i < pins.count; i++)
-        ranges[i] = range_of_pin(definition, &pins.items[i], arena);
+        total += is_base_alone(definition, &pins.items[i]) ? definition->synthetic->suffixes : 1;
+    if (total > PINS_MAX) {
+        pins = pins_any(&search);
+        total = 1;
+    }
+    ranges = ARENA_ARRAY(arena, struct sql_key_range, total + 1);
+    for (size_t i = 0; i < pins.count; i++)
+        count += ranges_of_pin(definition, &pins.items[i], arena, &ranges[count]);
     *ret_ranges = ranges;
-    *ret_count = ranges_settle(ranges, pins.count);
+    *ret_count = ranges_settle(ranges, count);
 }
