@@ -222,7 +222,8 @@ static void legend_append(const struct layout *layout, struct buf *out)
         label(out, x + 22, TOP + 29 + 18 * i, "", slice_of_text(text));
     }
     label(out, LEFT, layout->bottom + 60, "",
-          SLICE("Marks: S split, M merge, V move to another node, I isolation of a key. Grey: "
+          SLICE("Marks: S split, M merge, V move to another node, I isolation of a key, R edit of "
+                "a directory. Grey: "
                 "nobody asked."));
 }
 

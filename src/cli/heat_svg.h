@@ -17,7 +17,7 @@ struct heat_cell {
 struct heat_mark {
     int64_t at_ms;
     double top, bottom;
-    char letter; /* S, M, V or I: split, merge, move, isolate */
+    char letter; /* S, M, V, I or R: split, merge, move, isolate, reroute */
     struct slice text;
 };
 

@@ -2,7 +2,6 @@
 #include "cli/cli.h"
 
 #include "base/nearest.h"
-#include "cli/heat.h"
 
 const struct cli_command cli_commands[] = {
     {"serve", "start the server", cli_serve, cli_serve_help},
@@ -11,11 +10,15 @@ const struct cli_command cli_commands[] = {
     {"export", "write items or rows of a query to a JSON or CSV file", cli_export, cli_export_help},
     {"account", "list, create and drop accounts, show and rotate keys", cli_account,
      cli_account_help},
+    {"advise", "which partition key fits documents and operations", cli_advise, cli_advise_help},
+    {"what-if", "operations run again under another key or throughput", cli_what_if,
+     cli_what_if_help},
     {"stats", "what databases and containers hold and who uses them", cli_stats, cli_stats_help},
-    {"heat", "draw what was asked of a container over time", cli_partition_heat,
-     cli_partition_heat_help},
-    {"hot", "list partition keys that are too hot or too large", cli_partition_hot,
-     cli_partition_hot_help},
+    {"partition", "list, split, merge, move and isolate physical partitions", cli_partition,
+     cli_partition_help},
+    {"directory", "which shard keys belong to, of containers placed by lookup", cli_directory,
+     cli_directory_help},
+    {"key", "which partition key a document gets, and which partition", cli_key, cli_key_help},
     {"certificate", "show or export the certificate authority clients have to trust",
      cli_certificate, cli_certificate_help},
     {"version", "print the version", cli_version, cli_version_help},

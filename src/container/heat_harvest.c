@@ -236,7 +236,8 @@ static bool targets_open(struct heat *heat, struct heat_batch *batch, uint32_t c
     return true;
 }
 
-/* The state is of a migration whose map is published. */
+/* The state is of a migration whose map is published. One without targets, an edit of a directory
+ * that needs none, leaves all partitions what they are: nothing to note. */
 static bool event_write(struct heat *heat, const struct container *container, int64_t now_ms,
                         struct error *err)
 {
@@ -256,6 +257,8 @@ static bool event_write(struct heat *heat, const struct container *container, in
     for (size_t i = 0; i < event.target_count; i++)
         target_ids[i] = targets[i].id;
     heat_batch_init(&batch, heat->options.catalogue);
+    if (event.target_count == 0)
+        return true;
     return heat_store_put_event(&batch, number, &event, err) &&
            sources_close(&batch, number, migration, &event, err) &&
            targets_open(heat, &batch, number, migration, now_ms / HEAT_MINUTE_MS, err) &&
@@ -293,13 +296,17 @@ static bool events_catch_up(struct heat *heat, const struct heat_subject *subjec
     for (size_t i = 0; i < count; i++) {
         const struct container *container = subjects[i].container;
         const struct migration *migration = container_migration(container);
+        const struct partition_span *target;
         size_t targets;
         bool has = true;
 
         if (!migration || migration_state(migration) != MIGRATION_DROPPING)
             continue;
+        target = migration_targets(migration, &targets);
+        if (targets == 0)
+            continue;
         if (!heat_store_has_event(heat->options.catalogue, container_info(container)->number,
-                                  migration_targets(migration, &targets)->id, &has, err) ||
+                                  target->id, &has, err) ||
             (!has && !event_write(heat, container, now_ms, err)))
             return false;
     }

@@ -1,12 +1,14 @@
 /* What the server hands to every front: the rooms below, already open. */
 #pragma once
 
+#include "advise/traffic.h"
 #include "base/log.h"
 #include "container/caretaker.h"
 #include "container/catalogue.h"
 #include "container/heat.h"
 #include "container/items.h"
 #include "container/metering.h"
+#include "container/migrator.h"
 #include "net/workers.h"
 
 /* All borrowed; they outlive the front. */
@@ -15,10 +17,12 @@ struct front_services {
     struct meters *meters;
     struct item_gates *gates;
     struct caretaker *caretaker;
-    struct heat *heat; /* NULL: none is kept */
+    struct migrator *migrator; /* NULL: partitions stay as they are */
+    struct heat *heat;         /* NULL: none is kept */
     const struct clock *clock;
     struct net_workers *workers;
     struct log *log;
-    uint32_t burst_seconds; /* for container_meters_apply */
-    size_t query_threads;   /* that may share the work of one query */
+    uint32_t burst_seconds;  /* for container_meters_apply */
+    struct traffic *traffic; /* NULL: nothing is recorded for advice */
+    size_t query_threads;    /* that may share the work of one query */
 };
