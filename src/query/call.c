@@ -1,4 +1,5 @@
 /* Calls of built-in functions and of functions of the user. */
+#include "query/ahead.h"
 #include "query/expression.h"
 
 #include <stdio.h>
@@ -80,8 +81,12 @@ static bool udf_evaluate(const struct query_expression *expression, struct query
 {
     const struct query_udf_call *node = (const struct query_udf_call *)expression;
     struct document_value few[ARGUMENTS_INLINE], *arguments = few;
-    bool undefined;
+    bool undefined, found = false;
 
+    if (context->ahead && !query_ahead_find(context->ahead, expression, &found, ret_value, err))
+        return false;
+    if (found)
+        return true;
     if (!context->udf.call)
         return error_set(
             err, ERROR_NOT_SUPPORTED,

@@ -135,9 +135,9 @@ bool query_spans_view(struct query_spans *spans, size_t span, struct view **ret_
 
     if (!self->viewed) {
         struct item_scope scope = item_space_span_scope(spans->request->space, self->span);
-        struct engine_snapshot *snapshot;
+        struct engine_snapshot *snapshot = spans->request->snapshot;
 
-        if (!snapshot_get(spans, scope.engine, self->thread, &snapshot, err))
+        if (!snapshot && !snapshot_get(spans, scope.engine, self->thread, &snapshot, err))
             return false;
         self->view = view_of(&scope, snapshot);
         self->viewed = true;
