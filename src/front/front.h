@@ -7,6 +7,7 @@
 #include "container/items.h"
 #include "container/metering.h"
 #include "net/workers.h"
+#include "script/script.h"
 
 /* All borrowed; they outlive the front. */
 struct front_services {
@@ -17,6 +18,7 @@ struct front_services {
     const struct clock *clock;
     struct net_workers *workers;
     struct log *log;
+    struct script_pool *scripts; /* NULL: scripts are not run */
     uint32_t burst_seconds; /* for container_meters_apply */
     size_t query_threads;   /* that may share the work of one query */
 };

@@ -7,6 +7,7 @@
 #include "front/fan_out.h"
 #include "front/rest/continuation.h"
 #include "front/rest/feed.h"
+#include "front/rest/functions.h"
 #include "front/rest/query_figures.h"
 #include "front/rest/session.h"
 #include "front/rest/sql/computed.h"
@@ -30,6 +31,7 @@ struct querying {
     struct metered_call metered;
     struct sql_body body;
     struct sql_prepared prepared;
+    struct rest_functions functions;
     size_t rows_max;
     size_t rows;
     uint64_t compile_ns;
@@ -95,6 +97,7 @@ static bool query_prepare(struct querying *q, struct error *err)
     struct sql_error fault = {0};
     uint64_t begin = clock_monotonic_ns();
 
+    rest_functions_offer(&q->functions, &options);
     if (!sql_prepare(q->body.text, q->body.parameters, &options, q->call->arena, &q->prepared,
                      &fault, err)) {
         rest_query_fault(q->call, &fault);
@@ -239,6 +242,7 @@ static bool query_page_run(struct querying *q, struct error *err)
                    .deadline_ms = now_ms + limits->deadline_ms,
                    .memory_max = limits->memory_bytes_max,
                    .cancelled = call->cancelled},
+        .udf = rest_functions_host(&q->functions),
         .cache = call->queries,
         .spill = call->spill,
         .executor = &executor,
@@ -267,8 +271,11 @@ static bool query_page_run(struct querying *q, struct error *err)
 bool rest_items_query(struct rest_call *call, struct error *err)
 {
     struct querying q = {.call = call};
-    bool done = request_read(&q, err) && query_page_run(&q, err);
+    bool done;
 
+    rest_functions_init(&q.functions, call, &q.items);
+    done = request_read(&q, err) && query_page_run(&q, err);
+    rest_functions_done(&q.functions);
     rest_items_close(&q.items);
     return done;
 }
