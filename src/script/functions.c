@@ -12,8 +12,8 @@ struct script_functions {
 struct script_functions *script_functions_new(struct script_pool *pool, struct slice domain,
                                               const struct script_function *functions, size_t count)
 {
-    struct script_functions *made = memory_alloc_zero(
-        sizeof *made + memory_array_size(count, sizeof made->functions[0]));
+    struct script_functions *made =
+        memory_alloc_zero(sizeof *made + memory_array_size(count, sizeof made->functions[0]));
 
     made->pool = pool;
     made->domain = domain;
@@ -73,8 +73,8 @@ static bool done_judge(const struct script_function *function, const struct mess
                          name, options->output_bytes);
     case PROTOCOL_MEMORY_LIMIT:
         return error_set(err, ERROR_SCRIPT_CRASHED,
-                         "user-defined function \"%.*s\" used more memory than %zu bytes",
-                         name_len, name, options->memory_bytes);
+                         "user-defined function \"%.*s\" used more memory than %zu bytes", name_len,
+                         name, options->memory_bytes);
     case PROTOCOL_OUTCOME_COUNT:
         break;
     }
@@ -103,8 +103,8 @@ static bool call(struct script_functions *functions, const struct script_functio
     if (!message_get_done(frame, &done))
         return error_set(err, ERROR_SCRIPT_CRASHED,
                          "a script's process sent what is not a message");
-    *ret_reusable = !done.retire && done.outcome != PROTOCOL_TIMED_OUT &&
-                    done.outcome != PROTOCOL_MEMORY_LIMIT;
+    *ret_reusable =
+        !done.retire && done.outcome != PROTOCOL_TIMED_OUT && done.outcome != PROTOCOL_MEMORY_LIMIT;
     return done_judge(function, &done, options, err) &&
            message_get_rows(done.body, rows, arena, ret_values, err);
 }

@@ -260,7 +260,7 @@ bool message_get_rows(struct slice json, size_t rows, struct arena *arena,
     size_t count = 0;
 
     if (!parse(json, arena, &all, err))
-        return error_prefix(err, "what a user-defined function returned: ");
+        return error_prefix(err, "what a user-defined function returned");
     if (all.type != DOCUMENT_ARRAY)
         return error_set(err, ERROR_SCRIPT_CRASHED, "a script worker did not answer with rows");
     document_iter_init(&iter, all.document);
@@ -288,7 +288,7 @@ bool message_get_values(struct slice json, struct arena *arena,
 
     buf_init(&text, PROTOCOL_FROM_WORKER_MAX);
     if (!parse(json, arena, &all, err))
-        return error_prefix(err, "values a script has set: ");
+        return error_prefix(err, "values a script has set");
     count = all.type == DOCUMENT_OBJECT ? document_count(all.document) : 0;
     if (all.type != DOCUMENT_OBJECT || count > PROTOCOL_VALUES_MAX)
         return error_set(err, ERROR_SCRIPT_LIMIT, "a script has set more than %d values",
@@ -300,8 +300,8 @@ bool message_get_values(struct slice json, struct arena *arena,
         document_json_write_value(&iter.value, &text);
         if (buf_overflowed(&text))
             return error_set(err, ERROR_SCRIPT_LIMIT, "a value a script has set is too large");
-        values[i] = (struct script_value){.name = iter.key,
-                                          .json = arena_copy(arena, buf_slice(&text))};
+        values[i] =
+            (struct script_value){.name = iter.key, .json = arena_copy(arena, buf_slice(&text))};
     }
     *ret_values = values;
     *ret_count = count;

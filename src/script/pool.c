@@ -31,7 +31,7 @@ struct script_pool {
     uint32_t spare_count;
     uint32_t total; /* idle, spare, busy and being started */
     uint32_t busy, waiting;
-    bool used;     /* there was a run, so spares are worth their memory */
+    bool used; /* there was a run, so spares are worth their memory */
     bool stopping;
     int64_t start_after_ms; /* the last start failed; not before this */
     struct error start_failure;
@@ -101,8 +101,7 @@ void script_pool_free(struct script_pool *pool)
 {
     if (!pool)
         return;
-    WITH_LOCK(&pool->lock)
-    {
+    WITH_LOCK (&pool->lock) {
         assert(pool->busy == 0 && pool->waiting == 0);
         pool->stopping = true;
         condition_broadcast(&pool->wanted);
@@ -140,8 +139,8 @@ static void start_one(struct script_pool *pool)
 
     pool->total++;
     mutex_unlock(&pool->lock);
-    fine = process_start(pool->program, pool->options.memory_bytes,
-                         clock_monotonic_ms() + START_MS, &process, &err);
+    fine = process_start(pool->program, pool->options.memory_bytes, clock_monotonic_ms() + START_MS,
+                         &process, &err);
     mutex_lock(&pool->lock);
     if (fine) {
         atomic_fetch_add(&pool->started, 1);
@@ -161,8 +160,7 @@ static void starter_run(void *context)
 {
     struct script_pool *pool = context;
 
-    WITH_LOCK(&pool->lock)
-    {
+    WITH_LOCK (&pool->lock) {
         while (!pool->stopping) {
             if (!start_due(pool))
                 condition_wait(&pool->wanted, &pool->lock);
@@ -260,8 +258,7 @@ bool pool_take(struct script_pool *pool, struct slice domain, struct process **r
     int64_t deadline_ms = clock_monotonic_ms() + pool->options.wait_ms;
     bool taken = false;
 
-    WITH_LOCK(&pool->lock)
-    {
+    WITH_LOCK (&pool->lock) {
         pool->used = true;
         pool->waiting++;
         taken = take_waiting(pool, domain, deadline_ms, ret_process, &evicted, err);
@@ -285,8 +282,7 @@ void pool_give(struct script_pool *pool, struct process *process, bool spent)
         process_free(process);
     if (spent)
         atomic_fetch_add(&pool->killed, 1);
-    WITH_LOCK(&pool->lock)
-    {
+    WITH_LOCK (&pool->lock) {
         pool->busy--;
         if (over) {
             pool->total--;
@@ -341,8 +337,7 @@ void script_pool_statistics(struct script_pool *pool, struct script_statistics *
         .workers_started = atomic_load(&pool->started),
         .workers_killed = atomic_load(&pool->killed),
     };
-    WITH_LOCK(&pool->lock)
-    {
+    WITH_LOCK (&pool->lock) {
         ret_statistics->workers = pool->total;
         ret_statistics->workers_busy = pool->busy;
     }

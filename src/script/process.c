@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 enum {
-    WORKER_SOCKET = 3,        /* where the worker looks for its end */
-    WORKER_EXIT_MEMORY = 70,  /* base/memory.c: there was none left */
+    WORKER_SOCKET = 3,       /* where the worker looks for its end */
+    WORKER_EXIT_MEMORY = 70, /* base/memory.c: there was none left */
     BUFFER_LEAST = 16 * 1024,
     BUFFER_KEPT = 256 * 1024, /* a larger one is given back after use */
 };
@@ -28,7 +28,6 @@ static const char *const environment[] = {
     "JSC_useJIT=0",
     "JSC_useConcurrentGC=0",
     "JSC_numberOfGCMarkers=1",
-    "JSC_useWebAssembly=0",
     "JSC_useSharedArrayBuffer=0",
     "TZ=UTC",
     "LANG=C.UTF-8",
@@ -99,10 +98,9 @@ bool process_start(const char *program, size_t memory_bytes, int64_t deadline_ms
     if (!process_receive(process, deadline_ms, &frame, err)) {
         err->code = ERROR_SCRIPT_UNAVAILABLE;
         err->status = error_face(err->code)->rest_status;
-        return error_prefix(err, "starting \"%s\": ", program);
+        return error_prefix(err, "starting \"%s\"", program);
     }
-    if (!message_get_ready(frame, &ready) ||
-        ready.version != PROTOCOL_VERSION)
+    if (!message_get_ready(frame, &ready) || ready.version != PROTOCOL_VERSION)
         return error_set(err, ERROR_SCRIPT_UNAVAILABLE,
                          "\"%s\" is of another version than this server", program);
     process->hidden = ready.hidden;
@@ -150,8 +148,7 @@ static bool gone(struct process *process, struct error *err)
 /* --- Frames ---------------------------------------------------------------------------------- */
 
 /* Waits until the socket is ready for `what`. */
-static bool wait_ready(struct process *process, short what, int64_t deadline_ms,
-                       struct error *err)
+static bool wait_ready(struct process *process, short what, int64_t deadline_ms, struct error *err)
 {
     struct pollfd ready = {.fd = process->socket, .events = what};
 

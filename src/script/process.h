@@ -12,8 +12,8 @@
 struct process {
     pid_t pid;
     int socket;
-    uint32_t hidden; /* bits of worker/sandbox.h: how well it could be closed */
-    uint64_t calls;  /* served so far */
+    uint32_t hidden;     /* bits of worker/sandbox.h: how well it could be closed */
+    uint64_t calls;      /* served so far */
     struct slice domain; /* owned; data NULL: nobody's yet */
     struct buf frame;    /* the last one received */
     struct buf output;   /* the one that is being written */

@@ -35,12 +35,12 @@ enum {
     PROTOCOL_HEADER = 4,                         /* the length */
     PROTOCOL_TO_WORKER_MAX = 48 * 1024 * 1024,   /* bytes of a frame */
     PROTOCOL_FROM_WORKER_MAX = 24 * 1024 * 1024, /* so is what a worker may make us keep */
-    PROTOCOL_BATCH_BYTES = 512 * 1024, /* a batch that has grown to this is sent off */
-    PROTOCOL_BODY_MAX = 4 * 1024 * 1024, /* of one operation */
-    PROTOCOL_TEXT_MAX = 64 * 1024,       /* of a link, an etag, a continuation or options */
-    PROTOCOL_OPERATIONS_MAX = 128,       /* in one frame */
-    PROTOCOL_VALUES_MAX = 256,           /* named values of a request or response */
-    PROTOCOL_MESSAGE_MAX = 16 * 1024,    /* of an error and of its stack; the rest is cut */
+    PROTOCOL_BATCH_BYTES = 512 * 1024,           /* a batch that has grown to this is sent off */
+    PROTOCOL_BODY_MAX = 4 * 1024 * 1024,         /* of one operation */
+    PROTOCOL_TEXT_MAX = 64 * 1024,               /* of a link, an etag, a continuation or options */
+    PROTOCOL_OPERATIONS_MAX = 128,               /* in one frame */
+    PROTOCOL_VALUES_MAX = 256,                   /* named values of a request or response */
+    PROTOCOL_MESSAGE_MAX = 16 * 1024,            /* of an error and of its stack; the rest is cut */
 };
 
 /* How a run or call has ended. */
@@ -54,18 +54,18 @@ enum protocol_outcome {
 };
 
 enum { /* flags of RUN */
-    PROTOCOL_LOGGING = 1,
-    PROTOCOL_MAY_WRITE = 2,
+       PROTOCOL_LOGGING = 1,
+       PROTOCOL_MAY_WRITE = 2,
 };
 
 enum { /* flags of an operation */
-    PROTOCOL_ID_GIVEN = 1,
-    PROTOCOL_SCAN_ENABLED = 2,
+       PROTOCOL_ID_GIVEN = 1,
+       PROTOCOL_SCAN_ENABLED = 2,
 };
 
 enum { /* flags of DONE */
-    PROTOCOL_LOG_CUT = 1,
-    PROTOCOL_RETIRE = 2, /* the worker has grown large and is not to be used again */
+       PROTOCOL_LOG_CUT = 1,
+       PROTOCOL_RETIRE = 2, /* the worker has grown large and is not to be used again */
 };
 
 /* The fields of each type, in their order; b: byte, n: number, l: long, t: text.

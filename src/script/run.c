@@ -31,13 +31,13 @@ static bool host_serve(struct run *run, const struct script_operation *operation
 
         while (to < count && (run->request->may_write || !is_write(operations[to].verb)))
             to++;
-        if (to > from && !run->host->serve(run->host->self, operations + from, to - from,
-                                           answers + from, &run->accepting, run->request->arena,
-                                           err))
+        if (to > from &&
+            !run->host->serve(run->host->self, operations + from, to - from, answers + from,
+                              &run->accepting, run->request->arena, err))
             return false;
         for (; to < count && !run->request->may_write && is_write(operations[to].verb); to++)
-            answers[to] = (struct script_answer){
-                .status = 403, .message = SLICE("this script may not write")};
+            answers[to] = (struct script_answer){.status = 403,
+                                                 .message = SLICE("this script may not write")};
         from = to;
     }
     return true;
@@ -60,9 +60,10 @@ static bool answers_send(struct run *run, const struct script_answer *answers, s
                                          run->accepting);
 
         if (!put)
-            return error_set(err, ERROR_SCRIPT_LIMIT,
-                             "the answer to an operation of a script has %zu bytes and is too large",
-                             answers[sent].body.len);
+            return error_set(
+                err, ERROR_SCRIPT_LIMIT,
+                "the answer to an operation of a script has %zu bytes and is too large",
+                answers[sent].body.len);
         for (size_t i = sent; i < sent + put; i++)
             run->result->counts.answer_bytes += answers[i].body.len;
         if (!process_send(run->process, run->deadline_ms, err))
@@ -105,7 +106,7 @@ static bool body_check(struct slice body, struct error *err)
     buf_init(&bson, PROTOCOL_FROM_WORKER_MAX + 1024ul);
     if (!body.data || document_json_read_value(body, &limits, &bson, &unused, err))
         return true;
-    return error_prefix(err, "the body a script has set: ");
+    return error_prefix(err, "the body a script has set");
 }
 
 /* A text of the error, cut between characters. */
@@ -130,8 +131,10 @@ static bool outcome_judge(const struct script_options *options,
     case PROTOCOL_TIMED_OUT:
         return error_set(err, ERROR_SCRIPT_TIMED_OUT, "the script ran longer than it may");
     case PROTOCOL_OUTPUT_LIMIT:
-        return error_set(err, ERROR_SCRIPT_LIMIT, "the script's answer is over the limit of %zu "
-                                                  "bytes", options->output_bytes);
+        return error_set(err, ERROR_SCRIPT_LIMIT,
+                         "the script's answer is over the limit of %zu "
+                         "bytes",
+                         options->output_bytes);
     case PROTOCOL_MEMORY_LIMIT:
         return error_set(err, ERROR_SCRIPT_CRASHED,
                          "the script used more memory than the limit of %zu bytes",
@@ -185,8 +188,8 @@ static bool converse(struct run *run, bool *ret_reusable, struct error *err)
     if (!message_get_done(frame, &done))
         return error_set(err, ERROR_SCRIPT_CRASHED,
                          "a script's process sent what is not a message");
-    *ret_reusable = !done.retire && done.outcome != PROTOCOL_TIMED_OUT &&
-                    done.outcome != PROTOCOL_MEMORY_LIMIT;
+    *ret_reusable =
+        !done.retire && done.outcome != PROTOCOL_TIMED_OUT && done.outcome != PROTOCOL_MEMORY_LIMIT;
     return result_fill(run, &done, err);
 }
 
@@ -204,14 +207,10 @@ static bool run_in(struct run *run, bool *ret_reusable, struct error *err)
 }
 
 bool script_run(struct script_pool *pool, const struct script_request *request,
-                const struct script_host *host, struct script_result *ret_result,
-                struct error *err)
+                const struct script_host *host, struct script_result *ret_result, struct error *err)
 {
-    struct run run = {.pool = pool,
-                      .request = request,
-                      .host = host,
-                      .result = ret_result,
-                      .accepting = true};
+    struct run run = {
+        .pool = pool, .request = request, .host = host, .result = ret_result, .accepting = true};
     bool fine, reusable = false;
 
     *ret_result = (struct script_result){0};

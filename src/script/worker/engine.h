@@ -14,9 +14,9 @@ enum engine_end {
 
 struct engine {
     JSContextGroupRef group;
-    uint64_t memory_max;  /* resident bytes at which a script is ended */
-    int64_t deadline_ms;  /* of what runs now, monotonic */
-    enum engine_end end;  /* why the script was ended; the engine is spent then */
+    uint64_t memory_max; /* resident bytes at which a script is ended */
+    int64_t deadline_ms; /* of what runs now, monotonic */
+    enum engine_end end; /* why the script was ended; the engine is spent then */
 };
 
 void engine_init(struct engine *engine);
@@ -34,8 +34,8 @@ JSValueRef engine_call(struct engine *engine, JSContextRef context, JSObjectRef 
 
 /* Texts. `text` lies in a frame and is ended by a NUL for the moment of the call. */
 JSStringRef engine_string(struct slice text);
-JSValueRef engine_text(JSContextRef context, struct slice text);   /* absent: undefined */
-JSValueRef engine_json(JSContextRef context, struct slice text);   /* absent or bad: undefined */
+JSValueRef engine_text(JSContextRef context, struct slice text); /* absent: undefined */
+JSValueRef engine_json(JSContextRef context, struct slice text); /* absent or bad: undefined */
 JSObjectRef engine_property(JSContextRef context, JSObjectRef object, const char *name);
 JSValueRef engine_element(JSContextRef context, JSValueRef array, unsigned index);
 

@@ -10,7 +10,7 @@ int main(int argc, char **argv)
 {
     static struct worker worker;
     uint64_t memory_bytes;
-    unsigned hidden;
+    unsigned hidden = 0;
 
     if (argc != 2 || !slice_to_uint64(slice_of_text(argv[1]), &memory_bytes)) {
         fprintf(stderr, "orrery-js: started by the server, with a socket\n");
@@ -21,6 +21,10 @@ int main(int argc, char **argv)
         return 3;
     }
     worker_init(&worker, SANDBOX_SOCKET);
+    if (!sandbox_leave(&hidden)) {
+        fprintf(stderr, "orrery-js: leaving the file system: %s\n", strerror(errno));
+        return 3;
+    }
     if (!worker_warm_up(&worker)) {
         fprintf(stderr, "orrery-js: the engine does not run\n");
         return 4;

@@ -1,14 +1,14 @@
 #include "script/worker/realm.h"
 
-#include "base/memory.h"
 #include "api.h"
+#include "base/memory.h"
 
 void realms_init(struct realms *realms, struct engine *engine, const struct realm_native *natives,
                  size_t count, void *self)
 {
     assert(count <= REALM_NATIVES_MAX);
-    *realms = (struct realms){
-        .engine = engine, .natives = natives, .native_count = count, .self = self};
+    *realms =
+        (struct realms){.engine = engine, .natives = natives, .native_count = count, .self = self};
     for (size_t i = 0; i < count; i++) {
         JSClassDefinition definition = kJSClassDefinitionEmpty;
 
@@ -168,10 +168,10 @@ bool realm_compile(struct realms *realms, struct realm *realm, struct slice name
     /* api.js looks at what came out, and tries the text as a program where it was no expression. */
     arguments[0] = engine_text(context, source);
     arguments[1] = value ? value : JSValueMakeUndefined(context);
-    value = engine_call(realms->engine, context, realm->program,
-                        (JSValueRef[]){arguments[0], arguments[1],
-                                       thrown ? thrown : JSValueMakeUndefined(context)},
-                        3, ret_thrown);
+    value = engine_call(
+        realms->engine, context, realm->program,
+        (JSValueRef[]){arguments[0], arguments[1], thrown ? thrown : JSValueMakeUndefined(context)},
+        3, ret_thrown);
     if (!value)
         return false;
     realm->script = (JSObjectRef)(uintptr_t)value;

@@ -90,29 +90,27 @@ static bool capabilities_drop(void)
     return syscall(SYS_capset, &header, none) == 0;
 }
 
-bool sandbox_enter(unsigned *ret_hidden)
+bool sandbox_enter(unsigned *hidden)
 {
-    unsigned hidden = 0;
-
     /* The server's end of the socket closes with it, but a script in a loop does not read it. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || !descriptors_close())
         return false;
     if (namespaces_leave())
-        hidden |= SANDBOX_NAMESPACES;
+        *hidden |= SANDBOX_NAMESPACES;
+    return limit(RLIMIT_CORE, 0) && limit(RLIMIT_FSIZE, 0) && limit(RLIMIT_NOFILE, 16) &&
+           limit(RLIMIT_MEMLOCK, 0) && limit(RLIMIT_MSGQUEUE, 0);
+}
+
+bool sandbox_leave(unsigned *hidden)
+{
     if (root_leave())
-        hidden |= SANDBOX_ROOT;
+        *hidden |= SANDBOX_ROOT;
     if (user_leave())
-        hidden |= SANDBOX_USER;
+        *hidden |= SANDBOX_USER;
     if (!capabilities_drop() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return false;
     /* A change of user forgets the death signal. */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || prctl(PR_SET_DUMPABLE, 0) != 0)
-        return false;
-    if (!limit(RLIMIT_CORE, 0) || !limit(RLIMIT_FSIZE, 0) || !limit(RLIMIT_NOFILE, 16) ||
-        !limit(RLIMIT_MEMLOCK, 0) || !limit(RLIMIT_MSGQUEUE, 0))
-        return false;
-    *ret_hidden = hidden;
-    return true;
+    return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && prctl(PR_SET_DUMPABLE, 0) == 0;
 }
 
 static uint64_t statm_field(unsigned number)
@@ -142,16 +140,35 @@ uint64_t sandbox_memory_used(void)
 }
 
 static const int calls_allowed[] = {
-    SCMP_SYS(read),         SCMP_SYS(write),       SCMP_SYS(futex),
-    SCMP_SYS(munmap),       SCMP_SYS(madvise),     SCMP_SYS(mremap),
-    SCMP_SYS(brk),          SCMP_SYS(exit),        SCMP_SYS(exit_group),
-    SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(rt_sigprocmask),
-    SCMP_SYS(rt_sigaction), SCMP_SYS(sched_yield), SCMP_SYS(clock_gettime),
-    SCMP_SYS(gettid),       SCMP_SYS(getpid),      SCMP_SYS(getrandom),
-    SCMP_SYS(rt_sigsuspend), SCMP_SYS(pread64),    SCMP_SYS(poll),
-    SCMP_SYS(ppoll),        SCMP_SYS(sysinfo),     SCMP_SYS(getrusage),
-    SCMP_SYS(set_robust_list), SCMP_SYS(rseq),     SCMP_SYS(clock_nanosleep),
-    SCMP_SYS(gettimeofday), SCMP_SYS(restart_syscall),
+    SCMP_SYS(read),
+    SCMP_SYS(write),
+    SCMP_SYS(futex),
+    SCMP_SYS(munmap),
+    SCMP_SYS(madvise),
+    SCMP_SYS(mremap),
+    SCMP_SYS(brk),
+    SCMP_SYS(exit),
+    SCMP_SYS(exit_group),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(sigaltstack),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigaction),
+    SCMP_SYS(sched_yield),
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(gettid),
+    SCMP_SYS(getpid),
+    SCMP_SYS(getrandom),
+    SCMP_SYS(rt_sigsuspend),
+    SCMP_SYS(pread64),
+    SCMP_SYS(poll),
+    SCMP_SYS(ppoll),
+    SCMP_SYS(sysinfo),
+    SCMP_SYS(getrusage),
+    SCMP_SYS(set_robust_list),
+    SCMP_SYS(rseq),
+    SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(gettimeofday),
+    SCMP_SYS(restart_syscall),
 };
 
 /* What the engine does without when told it cannot. */
@@ -159,10 +176,17 @@ static const struct {
     int call;
     int error;
 } calls_refused[] = {
-    {SCMP_SYS(openat), EACCES},  {SCMP_SYS(newfstatat), EACCES}, {SCMP_SYS(clone3), ENOSYS},
-    {SCMP_SYS(clone), EAGAIN},   {SCMP_SYS(readlink), EACCES},   {SCMP_SYS(access), EACCES},
-    {SCMP_SYS(prctl), EPERM},    {SCMP_SYS(prlimit64), EPERM},   {SCMP_SYS(sched_getaffinity), EPERM},
-    {SCMP_SYS(sched_setscheduler), EPERM}, {SCMP_SYS(membarrier), ENOSYS},
+    {SCMP_SYS(openat), EACCES},
+    {SCMP_SYS(newfstatat), EACCES},
+    {SCMP_SYS(clone3), ENOSYS},
+    {SCMP_SYS(clone), EAGAIN},
+    {SCMP_SYS(readlink), EACCES},
+    {SCMP_SYS(access), EACCES},
+    {SCMP_SYS(prctl), EPERM},
+    {SCMP_SYS(prlimit64), EPERM},
+    {SCMP_SYS(sched_getaffinity), EPERM},
+    {SCMP_SYS(sched_setscheduler), EPERM},
+    {SCMP_SYS(membarrier), ENOSYS},
 };
 
 /* Memory may be had but never made executable: without a compiler of its own the engine needs no

@@ -1,8 +1,9 @@
 /* Sandbox: what a worker gives up before it sees its first script.
  *
- * Two steps, for the engine has to be born in between. sandbox_enter, first thing in main: only the
- * socket stays open, files and network leave sight where the kernel lets us, privileges go. Then
- * the engine is started and has run once, so that its threads and mappings exist. sandbox_close:
+ * Three steps, for the engine has to be born in between. sandbox_enter, first thing in main: only
+ * the socket stays open, and the network leaves sight where the kernel lets us. The engine is made,
+ * which reads a few files. sandbox_leave, while there is still one thread: files leave sight, and
+ * privileges go. The engine runs once, so that its threads and mappings exist. sandbox_close:
  * memory is bounded, and of all system calls only those of a computing process are left; anything
  * else ends the process. Scripts run only after that. */
 #pragma once
@@ -22,8 +23,10 @@ enum {
     SANDBOX_USER = 4,       /* nobody: neither root nor the server's user */
 };
 
-/* False: the surroundings are not those the server makes; errno says why. */
-NODISCARD bool sandbox_enter(unsigned *ret_hidden);
+/* False: the surroundings are not those the server makes; errno says why. Each adds to *hidden what
+ * it could do. */
+NODISCARD bool sandbox_enter(unsigned *hidden);
+NODISCARD bool sandbox_leave(unsigned *hidden);
 NODISCARD bool sandbox_close(uint64_t memory_bytes);
 
 /* Bytes resident now. */

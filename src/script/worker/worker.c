@@ -10,6 +10,8 @@
 #include "script/worker/channel.h"
 #include "script/worker/sandbox.h"
 
+#include <unistd.h>
+
 /* How a run ended, as DONE says it. */
 struct ending {
     enum protocol_outcome outcome;
@@ -29,6 +31,7 @@ void worker_init(struct worker *worker, int descriptor)
     buf_init(&worker->reply, PROTOCOL_FROM_WORKER_MAX * 3ul);
     engine_init(&worker->engine);
     realms_init(&worker->realms, &worker->engine, worker_natives, worker_native_count, worker);
+    realms_prepare(&worker->realms); /* opens what the engine wants to have opened */
 }
 
 /* --- Operations and answers ------------------------------------------------------------------ */
@@ -93,8 +96,8 @@ static bool ended_by_watch(const struct worker *worker, struct ending *ending)
 {
     if (worker->engine.end == ENGINE_RUNNING)
         return false;
-    ending->outcome = worker->engine.end == ENGINE_OUT_OF_MEMORY ? PROTOCOL_MEMORY_LIMIT
-                                                                 : PROTOCOL_TIMED_OUT;
+    ending->outcome =
+        worker->engine.end == ENGINE_OUT_OF_MEMORY ? PROTOCOL_MEMORY_LIMIT : PROTOCOL_TIMED_OUT;
     return true;
 }
 
@@ -102,8 +105,8 @@ static bool ended_by_watch(const struct worker *worker, struct ending *ending)
 static JSValueRef enter(struct worker *worker, struct realm *realm, JSObjectRef function,
                         const JSValueRef *arguments, size_t count, struct ending *ending)
 {
-    JSValueRef value = engine_call(&worker->engine, realm->context, function, arguments, count,
-                                   &ending->thrown);
+    JSValueRef value =
+        engine_call(&worker->engine, realm->context, function, arguments, count, &ending->thrown);
 
     if (!value && !ended_by_watch(worker, ending))
         ending->outcome = PROTOCOL_THREW;
