@@ -23,6 +23,7 @@ struct ahead_result {
     bool made;
     bool failed; /* one of its arguments did: err */
     struct document_value value;
+    uint64_t bytes; /* of its arguments */
     struct error err;
 };
 
@@ -195,8 +196,10 @@ static bool call_make(struct query_ahead *ahead, size_t number, struct query_con
         if (!ahead->rows[i].wanted || ahead->rows[i].failed)
             continue;
         row_enter(ahead, &ahead->rows[i], context);
-        if (arguments_evaluate(call, context, arguments + count * width, &results[i]))
-            asked[count++] = &results[i];
+        if (!arguments_evaluate(call, context, arguments + count * width, &results[i]))
+            continue;
+        results[i].bytes = query_udf_bytes(arguments + count * width, width);
+        asked[count++] = &results[i];
     }
     ahead->results[number] = results;
     if (count &&
@@ -303,7 +306,8 @@ bool query_ahead_next(struct query_ahead *ahead, struct query_feed *feed,
 }
 
 bool query_ahead_find(const struct query_ahead *ahead, const struct query_expression *call,
-                      bool *ret_found, struct document_value *ret_value, struct error *err)
+                      bool *ret_found, struct document_value *ret_value, uint64_t *ret_bytes,
+                      struct error *err)
 {
     const struct ahead_result *result = NULL;
 
@@ -318,8 +322,10 @@ bool query_ahead_find(const struct query_ahead *ahead, const struct query_expres
         return false;
     }
     *ret_found = result && result->made;
-    if (*ret_found)
+    if (*ret_found) {
         *ret_value = result->value;
+        *ret_bytes = result->bytes;
+    }
     return true;
 }
 

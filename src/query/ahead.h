@@ -28,11 +28,15 @@ NODISCARD bool query_ahead_next(struct query_ahead *ahead, struct query_feed *fe
                                 bool *ret_more, bool *ret_held, bool *ret_judged, bool *ret_holds,
                                 struct error *err);
 
-/* For the evaluation of a call: its result for the present row. *ret_found false: it was not made.
- */
+/* For the evaluation of a call: its result for the present row, and the bytes of its arguments.
+ * *ret_found false: it was not made. */
 NODISCARD bool query_ahead_find(const struct query_ahead *ahead,
                                 const struct query_expression *call, bool *ret_found,
-                                struct document_value *ret_value, struct error *err);
+                                struct document_value *ret_value, uint64_t *ret_bytes,
+                                struct error *err);
+
+/* What the arguments of a call count for. */
+uint64_t query_udf_bytes(const struct document_value *arguments, size_t count);
 
 /* There is no present row any more, until the next hit. */
 void query_ahead_leave(struct query_ahead *ahead);

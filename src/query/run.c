@@ -617,6 +617,7 @@ static bool output_charge(struct query_run_state *run, struct error *err)
         if (!run->spans.list[i].admitted)
             continue;
         run->spans.list[i].cost.output_bytes += run->row_bytes;
+        run->spans.list[i].cost.function_bytes += run->context.udf_bytes;
         break;
     }
     return true;

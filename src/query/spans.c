@@ -23,6 +23,7 @@ static void cost_sum(struct cost_query *total, const struct cost_query *cost)
     total->items_loaded += cost->items_loaded;
     total->loaded_bytes += cost->loaded_bytes;
     total->output_bytes += cost->output_bytes;
+    total->function_bytes += cost->function_bytes;
     total->strong = cost->strong;
 }
 

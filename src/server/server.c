@@ -214,6 +214,7 @@ static struct rest *rest_make(struct server *server)
     options.queries = query_limits(settings, directory);
     options.scripts =
         (struct rest_script_limits){.time_ms = settings->script_time_ms,
+                                    .threads_max = (uint32_t)(settings->net_workers_max + 1) / 2,
                                     .ru_seconds = (uint32_t)settings->script_ru_seconds};
     options.services.scripts = server->scripts;
     options.services.query_threads =

@@ -14,6 +14,9 @@ void rest_functions_done(struct rest_functions *functions)
 {
     script_functions_free(functions->functions);
     functions->functions = NULL;
+    if (functions->entered)
+        rest_scripts_leave(functions->call);
+    functions->entered = false;
 }
 
 /* --- Which are called ------------------------------------------------------------------------ */
@@ -84,9 +87,12 @@ static bool call_one(void *self, struct slice name, const struct document_value 
     struct rest_functions *functions = self;
     size_t number;
 
-    return function_find(functions, name, count, &number, err) &&
-           script_functions_call(functions->functions, number, arguments, count, 1,
-                                 context->limits.deadline_ms, context->arena, ret_value, err);
+    if (!function_find(functions, name, count, &number, err))
+        return false;
+    if (script_functions_call(functions->functions, number, arguments, count, 1,
+                              context->limits.deadline_ms, context->arena, ret_value, err))
+        return true;
+    return err->code == ERROR_BUSY ? rest_script_busy(functions->call, err) : false;
 }
 
 /* How many of the rows go into one call. */
@@ -118,6 +124,8 @@ static bool call_many(void *self, struct slice name, const struct document_value
         if (!script_functions_call(functions->functions, number, arguments + row * width, width,
                                    fitting, context->limits.deadline_ms, context->arena,
                                    ret_values + row, err)) {
+            if (err->code == ERROR_BUSY)
+                return rest_script_busy(functions->call, err);
             /* Perhaps a row that nobody wants: each is called when it is its turn. */
             if (err->code != ERROR_SCRIPT_FAILED)
                 return false;
@@ -127,14 +135,21 @@ static bool call_many(void *self, struct slice name, const struct document_value
     return true;
 }
 
-struct query_udf_host rest_functions_host(struct rest_functions *functions)
+bool rest_functions_host(struct rest_functions *functions, struct query_udf_host *ret_host,
+                         struct error *err)
 {
+    struct rest_call *call = functions->call;
+
+    *ret_host = (struct query_udf_host){0};
     if (!functions->count)
-        return (struct query_udf_host){0};
-    if (!functions->functions)
-        functions->functions = script_functions_new(
-            functions->call->services->scripts,
-            rest_script_domain(functions->call, functions->items), functions->used,
-            functions->count);
-    return (struct query_udf_host){.call = call_one, .self = functions, .call_many = call_many};
+        return true;
+    if (!rest_scripts_enter(call, err))
+        return false;
+    functions->entered = true;
+    functions->functions =
+        script_functions_new(call->services->scripts, rest_script_domain(call, functions->items),
+                             functions->used, functions->count);
+    *ret_host =
+        (struct query_udf_host){.call = call_one, .self = functions, .call_many = call_many};
+    return true;
 }

@@ -19,6 +19,7 @@ struct rest_functions {
     struct script_function *used; /* in the call's arena */
     size_t count, room;
     struct script_functions *functions; /* owned; NULL: none is called */
+    bool entered;                       /* rest_scripts_leave is due */
 };
 
 void rest_functions_init(struct rest_functions *functions, struct rest_call *call,
@@ -28,5 +29,6 @@ void rest_functions_done(struct rest_functions *functions);
 /* Lets the compiler ask for them. */
 void rest_functions_offer(struct rest_functions *functions, struct sql_compile_options *options);
 
-/* After compiling. call NULL: there are none. */
-struct query_udf_host rest_functions_host(struct rest_functions *functions);
+/* After compiling. call NULL: there are none. ERROR_SCRIPT_BUSY. */
+NODISCARD bool rest_functions_host(struct rest_functions *functions, struct query_udf_host *ret_host,
+                                   struct error *err);

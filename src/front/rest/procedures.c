@@ -59,6 +59,29 @@ static void failure_tell(struct rest_call *call, const struct script_result *res
         err->substatus = (uint32_t)result->error_number;
 }
 
+enum { BUSY_WAIT_MS = 200 };
+
+bool rest_script_busy(struct rest_call *call, struct error *err)
+{
+    call->wait_ms = BUSY_WAIT_MS;
+    return error_set(err, ERROR_SCRIPT_BUSY, "as many scripts run as may at one time");
+}
+
+bool rest_scripts_enter(struct rest_call *call, struct error *err)
+{
+    uint32_t max = call->options->scripts.threads_max;
+
+    if (atomic_fetch_add(call->scripts_running, 1) < max || !max)
+        return true;
+    rest_scripts_leave(call);
+    return rest_script_busy(call, err);
+}
+
+void rest_scripts_leave(struct rest_call *call)
+{
+    atomic_fetch_sub(call->scripts_running, 1);
+}
+
 static int64_t script_cost(const struct script_counts *counts)
 {
     return cost_script(counts->operations, counts->operation_bytes + counts->answer_bytes +
@@ -87,6 +110,8 @@ bool rest_script_run(struct rest_script_host *host, const struct catalogue_child
     host->reads_cru = cost_add(host->reads_cru, script_cost(&ret_result->counts));
     if (!fine && err->code == ERROR_SCRIPT_FAILED)
         failure_tell(call, ret_result, err);
+    if (!fine && err->code == ERROR_BUSY && !host->ended)
+        return rest_script_busy(call, err);
     return fine;
 }
 
@@ -195,6 +220,14 @@ static bool execution_run(struct execution *execution, const struct rest_items *
                                    metered, call->arena, err);
 }
 
+void rest_script_charged(struct rest_call *call, const struct metered_call *metered)
+{
+    int64_t wait_ms = MAX(call->wait_ms, metered->wait_ms);
+
+    rest_items_charged(call, metered);
+    call->wait_ms = wait_ms;
+}
+
 bool rest_procedures_execute(struct rest_call *call, struct error *err)
 {
     CLEANUP(rest_items_close) struct rest_items items = {0};
@@ -212,8 +245,11 @@ bool rest_procedures_execute(struct rest_call *call, struct error *err)
         !arguments_read(call, &execution.arguments, err) ||
         !rest_script_host_init(&execution.host, call, &items, &key, metered.strong, err))
         return false;
+    if (!rest_scripts_enter(call, err))
+        return false;
     fine = execution_run(&execution, &items, &metered, err);
-    rest_items_charged(call, &metered);
+    rest_scripts_leave(call);
+    rest_script_charged(call, &metered);
     rest_script_log(call, execution.log);
     if (!fine)
         return false;

@@ -9,6 +9,7 @@
 #include "front/rest/feed.h"
 #include "front/rest/functions.h"
 #include "front/rest/query_figures.h"
+#include "front/rest/scripts.h"
 #include "front/rest/session.h"
 #include "front/rest/sql/computed.h"
 #include "front/rest/sql/documents.h"
@@ -242,7 +243,6 @@ static bool query_page_run(struct querying *q, struct error *err)
                    .deadline_ms = now_ms + limits->deadline_ms,
                    .memory_max = limits->memory_bytes_max,
                    .cancelled = call->cancelled},
-        .udf = rest_functions_host(&q->functions),
         .cache = call->queries,
         .spill = call->spill,
         .executor = &executor,
@@ -256,11 +256,12 @@ static bool query_page_run(struct querying *q, struct error *err)
     bool done;
 
     fingerprint_scope(q);
-    if (!continuation_open(q, &request.continuation, err))
+    if (!continuation_open(q, &request.continuation, err) ||
+        !rest_functions_host(&q->functions, &request.udf, err))
         return false;
     rest_feed_begin(call, &q->items);
     done = query_run(&q->prepared.plan, &request, &page, err);
-    rest_items_charged(call, &q->metered);
+    rest_script_charged(call, &q->metered);
     if (!done)
         return false;
     page_answer(q, &page);

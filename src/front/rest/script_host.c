@@ -42,6 +42,7 @@ void rest_script_host_begin(struct rest_script_host *host, struct metered_transa
     host->space = metered->space;
     host->arena = metered->arena;
     host->reads_cru = host->writes_cru = 0;
+    host->ended = false;
 }
 
 bool rest_script_error_is_operations(const struct error *err)
@@ -325,15 +326,13 @@ static bool size_check(const struct rest_script_host *host, bool *ret_accepting,
     return true;
 }
 
-static bool serve(void *self, const struct script_operation *operations, size_t count,
-                  struct script_answer *ret_answers, bool *ret_accepting, struct arena *arena,
-                  struct error *err)
+static bool operations_run(struct rest_script_host *host, const struct script_operation *operations,
+                           size_t count, struct script_answer *ret_answers, bool *ret_accepting,
+                           struct arena *arena, struct error *err)
 {
-    struct rest_script_host *host = self;
+    const atomic_bool *cancelled = host->call->cancelled;
 
     for (size_t i = 0; i < count; i++) {
-        const atomic_bool *cancelled = host->call->cancelled;
-
         if (cancelled && atomic_load_explicit(cancelled, memory_order_relaxed))
             return error_set(err, ERROR_TIMED_OUT, "the client has gone");
         ret_answers[i] = (struct script_answer){0};
@@ -346,6 +345,16 @@ static bool serve(void *self, const struct script_operation *operations, size_t 
             return false;
     }
     return true;
+}
+
+static bool serve(void *self, const struct script_operation *operations, size_t count,
+                  struct script_answer *ret_answers, bool *ret_accepting, struct arena *arena,
+                  struct error *err)
+{
+    struct rest_script_host *host = self;
+
+    host->ended = !operations_run(host, operations, count, ret_answers, ret_accepting, arena, err);
+    return !host->ended;
 }
 
 struct script_host rest_script_host(struct rest_script_host *host)

@@ -28,6 +28,7 @@ struct rest_script_host {
     struct arena *arena;
     int64_t reads_cru;  /* what operations that only read have cost */
     int64_t writes_cru; /* what writes will cost at the least */
+    bool ended;         /* by the host: what the run failed with is not the script's */
 };
 
 /* ERROR_BAD_REQUEST and its kin from headers. The links and the budget are found. */

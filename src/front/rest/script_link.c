@@ -97,7 +97,7 @@ static bool etag_real(const struct rest_script_host *host, struct slice text,
 
         if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
             return false;
-        number = number << 4 | (c <= '9' ? c - '0' : c - 'a' + 10u);
+        number = number << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
     }
     if (number >= writes)
         return false;

@@ -90,7 +90,6 @@ static bool page_run(struct querying *q, struct query_page *ret_page, struct are
                    .deadline_ms = now_ms + call->options->scripts.time_ms,
                    .memory_max = limits->memory_bytes_max,
                    .cancelled = call->cancelled},
-        .udf = rest_functions_host(&q->functions),
         .snapshot = transaction_snapshot(host->transaction),
         .arena = arena,
         .row = row_append,
@@ -98,6 +97,8 @@ static bool page_run(struct querying *q, struct query_page *ret_page, struct are
     };
     struct slice logical = item_logical(&host->space->definition->key, &host->key, arena);
 
+    if (!rest_functions_host(&q->functions, &request.udf, err))
+        return false;
     q->prepared.plan.fingerprint =
         XXH3_64bits_withSeed(logical.data, logical.len, q->prepared.plan.fingerprint);
     return (!q->operation->continuation.len ||

@@ -14,12 +14,23 @@ struct slice rest_script_domain(struct rest_call *call, const struct rest_items 
  * later than this many times its time limit after it began. */
 enum { REST_SCRIPT_ATTEMPTS_MAX = 10, REST_SCRIPT_TIMES_MAX = 3 };
 
+/* Scripts hold a worker of the server for as long as they run, so no more of them run than leave
+ * room for everything else. ERROR_SCRIPT_BUSY; entered, it is left once. */
+NODISCARD bool rest_scripts_enter(struct rest_call *call, struct error *err);
+void rest_scripts_leave(struct rest_call *call);
+
+/* What the pool of scripts means by ERROR_BUSY: a 429 that clients try again. False. */
+bool rest_script_busy(struct rest_call *call, struct error *err);
+
 /* Runs a script within the host's attempt, with what request says beyond the names and limits that
  * are the same for all, and adds what it cost to the host's figures. A failure becomes the message
  * of the answer. */
 NODISCARD bool rest_script_run(struct rest_script_host *host, const struct catalogue_child *script,
                                struct script_request request, struct script_result *ret_result,
                                struct error *err);
+
+/* As rest_items_charged; the wait for a script's turn, if that was the matter, stays. */
+void rest_script_charged(struct rest_call *call, const struct metered_call *metered);
 
 /* Answers the log of the scripts of the call, if that was asked for. */
 void rest_script_log(struct rest_call *call, struct slice log);

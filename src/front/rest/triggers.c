@@ -266,6 +266,8 @@ static bool write_run(struct rest_call *call, const struct rest_items *items, st
     struct slice body = call->http->body;
     bool fine;
 
+    if (!rest_scripts_enter(call, err))
+        return false;
     write->metered = (struct metered_transaction){
         .plan = write_plan,
         .done = write_done,
@@ -281,7 +283,8 @@ static bool write_run(struct rest_call *call, const struct rest_items *items, st
     buf_init(&write->log, BUF_DEFAULT_MAX);
     fine = metered_transaction_run(call->services->meters, &items->space, &write->host.key,
                                    &write->metered, metered, call->arena, err);
-    rest_items_charged(call, metered);
+    rest_scripts_leave(call);
+    rest_script_charged(call, metered);
     rest_script_log(call, buf_slice(&write->log));
     buf_done(&write->log);
     return fine;
