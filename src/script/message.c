@@ -101,7 +101,7 @@ bool message_put_calls(struct buf *buf, const struct script_function *function,
     protocol_put_number(buf, 0);
     for (size_t i = 0; i < rows; i++) {
         buf_append_byte(buf, i ? ',' : '[');
-        put_row(buf, values + i * width, width);
+        put_row(buf, width ? values + i * width : NULL, width);
     }
     BUF_APPEND(buf, "]");
     protocol_set_length(buf, text);

@@ -105,8 +105,9 @@ static void what_the_engine_cannot_interrupt_is_killed(void **state UNUSED)
     CLEANUP(script_bench_done) struct script_bench bench;
 
     script_bench_init(&bench, &brief);
-    assert_ends_with(&bench, "function () { /(a+)+$/.test('a'.repeat(60) + 'b') || (() => { for "
-                             "(;;); })() }",
+    assert_ends_with(&bench,
+                     "function () { /(a+)+$/.test('a'.repeat(60) + 'b') || (() => { for "
+                     "(;;); })() }",
                      ERROR_SCRIPT_TIMED_OUT);
     assert_ends_with(&bench, "function () { for (;;) new Array(1e6).fill('x').sort().join() }",
                      ERROR_SCRIPT_TIMED_OUT);
@@ -220,8 +221,7 @@ static void an_operation_that_is_too_large_is_thrown_back(void **state UNUSED)
                                   NULL),
                  &bench.err, ERROR_SCRIPT_FAILED);
     assert_int_equal(bench.result.error_number, 413);
-    assert_fails(script_bench_run(&bench,
-                                  "function () { __.readDocument('x'.repeat(1e5)) }", NULL),
+    assert_fails(script_bench_run(&bench, "function () { __.readDocument('x'.repeat(1e5)) }", NULL),
                  &bench.err, ERROR_SCRIPT_FAILED);
     assert_int_equal(bench.result.error_number, 413);
     assert_int_equal(bench.operations, 0);
@@ -248,7 +248,8 @@ static void prototypes_poisoned_by_one_script_do_not_reach_another(void **state 
         "function () { Array.prototype.evil = 1; Object.prototype.evil = 2; evil = 3; }",
         "function () { Array.prototype.map = () => 'stolen'; JSON.stringify = () => '\"stolen\"' }",
         "function () { 'use strict'; getContext().evil = 1 }",
-        "function () { __.createDocument = null; getContext = null; __ = null; delete console.log }",
+        "function () { __.createDocument = null; getContext = null; __ = null; delete console.log "
+        "}",
         "function () { Object.defineProperty(globalThis, 'evil', {value: 1}) }",
         "function () { Object.defineProperty(Array.prototype, 0, {set() {}, get: () => 1}) }",
         "function () { Object.freeze(Array.prototype); Promise.prototype.then = null }",
@@ -363,9 +364,9 @@ static void a_worker_that_stands_still_is_killed(void **state UNUSED)
     script_bench_init(&bench, &brief);
     bench.before = workers_signal;
     bench.before_context = &signal_sent;
-    assert_fails(script_bench_run(&bench, "function () { __.readDocuments(__.getSelfLink()) }",
-                                  NULL),
-                 &bench.err, ERROR_SCRIPT_TIMED_OUT);
+    assert_fails(
+        script_bench_run(&bench, "function () { __.readDocuments(__.getSelfLink()) }", NULL),
+        &bench.err, ERROR_SCRIPT_TIMED_OUT);
 }
 
 static void no_descriptor_of_the_server_is_open_in_a_worker(void **state UNUSED)
