@@ -111,8 +111,8 @@ struct metered_transaction {
 
     int attempts_max;         /* 0: as many as are usual */
     struct item_gates *gates; /* where attempts after the first take turns; NULL: the space's */
-    bool own_arena; /* each attempt has an arena of its own, gone with it: what plan and done want to
-                     * keep they copy */
+    bool own_arena; /* each attempt has an arena of its own, gone with it: what plan and done want
+                     * to keep they copy */
 
     /* Of the present attempt, for plan and done: the container as its map has it now, and the
      * arena of the transaction. */

@@ -470,8 +470,7 @@ static bool etag_fits(const struct item *item, struct slice etag)
 static bool precondition_check(const struct item *item, const struct transaction_options *options,
                                bool missing_is_fine, struct error *err)
 {
-    if (options->if_match.len && !(missing_is_fine && !item) &&
-        !etag_fits(item, options->if_match))
+    if (options->if_match.len && !(missing_is_fine && !item) && !etag_fits(item, options->if_match))
         return error_set(err, ERROR_PRECONDITION_FAILED,
                          "the item has changed: its etag is not the one of if-match");
     if (options->if_none_match.len && etag_fits(item, options->if_none_match))

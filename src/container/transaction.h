@@ -51,7 +51,9 @@ NODISCARD bool transaction_read(struct transaction *transaction, const struct do
  * its low 16 bits) as ordinal, and its own time. Provisional etags hold for if-match within the
  * transaction. */
 #define TRANSACTION_LSN_PROVISIONAL UINT64_MAX
-enum { TRANSACTION_NUMBER_SOURCE = (1 << 28) - 1 }; /* of provisional numbers: no partition has it */
+enum {
+    TRANSACTION_NUMBER_SOURCE = (1 << 28) - 1
+}; /* of provisional numbers: no partition has it */
 
 /* The id of an item of the logical partition the transaction is in, by its number, be it
  * provisional. *ret_found false: there is none here. */

@@ -19,6 +19,6 @@ struct front_services {
     struct net_workers *workers;
     struct log *log;
     struct script_pool *scripts; /* NULL: scripts are not run */
-    uint32_t burst_seconds; /* for container_meters_apply */
-    size_t query_threads;   /* that may share the work of one query */
+    uint32_t burst_seconds;      /* for container_meters_apply */
+    size_t query_threads;        /* that may share the work of one query */
 };

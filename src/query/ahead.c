@@ -4,8 +4,8 @@
 #include "query/ahead.h"
 
 enum {
-    CALLS_MAX = 16,       /* more are made row by row */
-    ROWS_FIRST = 16,      /* who wants only a few rows shall not wait for many */
+    CALLS_MAX = 16,  /* more are made row by row */
+    ROWS_FIRST = 16, /* who wants only a few rows shall not wait for many */
     ROWS_MAX = 512,
     BYTES_MAX = 1 << 20, /* of the items of a batch */
 };
@@ -41,7 +41,7 @@ struct query_ahead {
     size_t row_count, row_at, rows_wanted;
     bool ended, held;
     struct error err;
-    bool failed;                        /* fetching did, behind the last row */
+    bool failed;                     /* fetching did, behind the last row */
     const struct ahead_row *present; /* NULL: none */
 };
 
@@ -93,8 +93,8 @@ static void plan_collect(struct query_ahead *ahead)
     ahead->judges = query->filter && !query->source_count;
 }
 
-struct query_ahead *query_ahead_new(const struct query_plan *plan, const struct query_udf_host *host,
-                                    struct rid container)
+struct query_ahead *query_ahead_new(const struct query_plan *plan,
+                                    const struct query_udf_host *host, struct rid container)
 {
     struct query_ahead *ahead;
 
@@ -284,7 +284,8 @@ bool query_ahead_next(struct query_ahead *ahead, struct query_feed *feed,
 {
     struct ahead_row *row;
 
-    if (ahead->row_at == ahead->row_count && !ahead->ended && !batch_make(ahead, feed, context, err))
+    if (ahead->row_at == ahead->row_count && !ahead->ended &&
+        !batch_make(ahead, feed, context, err))
         return false;
     *ret_more = ahead->row_at < ahead->row_count;
     if (!*ret_more) {

@@ -2,8 +2,9 @@
  *
  * A function of the user runs in another process: to ask it for one row costs more than the rest of
  * the row. So hits are fetched in batches. For all rows of a batch the arguments of every call in
- * the plan that follow from the item alone are evaluated, and the function is asked once. When a row
- * is then evaluated its calls find their results here; what is not here is called there and then.
+ * the plan that follow from the item alone are evaluated, and the function is asked once. When a
+ * row is then evaluated its calls find their results here; what is not here is called there and
+ * then.
  *
  * Nothing is seen of it but speed. A call whose row would never have made it may fail: its error
  * counts only if the row asks for the result. Rows that the parts of the filter without such calls
@@ -16,8 +17,8 @@
 struct query_ahead; /* opaque, owned */
 
 /* NULL: the plan has no call that could be made ahead, or the host makes none. */
-struct query_ahead *query_ahead_new(const struct query_plan *plan, const struct query_udf_host *host,
-                                    struct rid container);
+struct query_ahead *query_ahead_new(const struct query_plan *plan,
+                                    const struct query_udf_host *host, struct rid container);
 void query_ahead_free(struct query_ahead *ahead); /* NULL is fine */
 CLEANUP_FN(struct query_ahead *, query_ahead_free)
 

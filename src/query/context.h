@@ -74,12 +74,12 @@ struct query_context {
     const struct clock *clock;
     const atomic_bool *cancelled; /* NULL: nobody can; true: ERROR_TIMED_OUT at the next look */
 
-    int64_t now_ticks;         /* 100 ns since 1970, the same for the whole query */
-    struct random random;      /* of RAND() */
-    struct query_udf_host udf; /* call NULL: user-defined functions are refused by name */
-    uint64_t udf_bytes;        /* of arguments and results of those calls so far */
+    int64_t now_ticks;               /* 100 ns since 1970, the same for the whole query */
+    struct random random;            /* of RAND() */
+    struct query_udf_host udf;       /* call NULL: user-defined functions are refused by name */
+    uint64_t udf_bytes;              /* of arguments and results of those calls so far */
     const struct query_ahead *ahead; /* calls of them that were made before; NULL: none */
-    bool keep_nonfinite;       /* NaN and infinities may stand in objects and arrays (MongoDB) */
+    bool keep_nonfinite; /* NaN and infinities may stand in objects and arrays (MongoDB) */
     struct query_regex_cache *regexes; /* made when first needed */
 };
 

@@ -32,7 +32,7 @@ struct query_run_state {
     uint64_t items_count; /* of the targets, where cover.counts_missing */
     bool feed_loads;      /* options of the feed, for the feeds of parts */
     enum query_feed_runs feed_runs;
-    struct query_feed *feed; /* owned */
+    struct query_feed *feed;   /* owned */
     struct query_ahead *ahead; /* owned; NULL: no calls are made ahead */
     bool judged, holds;        /* by it: what the filter says of the present hit */
     const struct slice *documents;

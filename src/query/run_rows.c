@@ -120,7 +120,7 @@ static bool hit_take(struct query_run_state *run, query_row_taker taker, bool *r
     if (run->judged)
         holds = run->holds;
     else if (run->plan->query.filter && !run->access.exact &&
-        !query_holds(run->plan->query.filter, &run->context, &holds, err))
+             !query_holds(run->plan->query.filter, &run->context, &holds, err))
         return false;
     run->row = 1;
     run->matched += holds;

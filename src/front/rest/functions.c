@@ -143,9 +143,9 @@ bool rest_functions_host(struct rest_functions *functions, struct query_udf_host
     *ret_host = (struct query_udf_host){0};
     if (!functions->count)
         return true;
-    if (!rest_scripts_enter(call, err))
+    if (!functions->within && !rest_scripts_enter(call, err))
         return false;
-    functions->entered = true;
+    functions->entered = !functions->within;
     functions->functions =
         script_functions_new(call->services->scripts, rest_script_domain(call, functions->items),
                              functions->used, functions->count);

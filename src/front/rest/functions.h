@@ -19,6 +19,7 @@ struct rest_functions {
     struct script_function *used; /* in the call's arena */
     size_t count, room;
     struct script_functions *functions; /* owned; NULL: none is called */
+    bool within;                        /* a script that is running anyway; set by its host */
     bool entered;                       /* rest_scripts_leave is due */
 };
 
@@ -30,5 +31,5 @@ void rest_functions_done(struct rest_functions *functions);
 void rest_functions_offer(struct rest_functions *functions, struct sql_compile_options *options);
 
 /* After compiling. call NULL: there are none. ERROR_SCRIPT_BUSY. */
-NODISCARD bool rest_functions_host(struct rest_functions *functions, struct query_udf_host *ret_host,
-                                   struct error *err);
+NODISCARD bool rest_functions_host(struct rest_functions *functions,
+                                   struct query_udf_host *ret_host, struct error *err);

@@ -196,7 +196,8 @@ bool rest_items_replace(struct rest_call *call, struct error *err)
     if (rest_triggers_named(call))
         return rest_triggers_write(call, err);
     if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
-        !rest_item_target_of_path(call, &items, &target, err) || !target_of_body(call, &items, &body, err))
+        !rest_item_target_of_path(call, &items, &target, err) ||
+        !target_of_body(call, &items, &body, err))
         return false;
     if (!slice_equal(body.id.text, target.id.text))
         return error_set(err, ERROR_BAD_REQUEST,
@@ -220,7 +221,8 @@ bool rest_items_patch(struct rest_call *call, struct error *err)
 
     if (rest_triggers_named(call))
         return rest_triggers_write(call, err);
-    if (!rest_items_open(call, &items, err) || !rest_item_target_of_path(call, &items, &target, err) ||
+    if (!rest_items_open(call, &items, err) ||
+        !rest_item_target_of_path(call, &items, &target, err) ||
         !rest_call_body_value(call, 0, &body, err) ||
         !rest_patch_parse(call, &items, &body, &patch, err) ||
         !rest_items_options(call, &options, err) || !rest_items_metered(call, &metered, err))

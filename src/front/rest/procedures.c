@@ -32,9 +32,9 @@ struct slice rest_script_domain(struct rest_call *call, const struct rest_items 
 {
     char text[RID_TEXT_SIZE];
 
-    return arena_copy(call->arena,
-                      rid_format(rid_of_database(container_database_number(items->container)),
-                                 text));
+    return arena_copy(
+        call->arena,
+        rid_format(rid_of_database(container_database_number(items->container)), text));
 }
 
 /* The service's words around what was thrown. */
@@ -157,7 +157,8 @@ static bool execution_plan(struct metered_transaction *metered, struct transacti
     return fine;
 }
 
-static void execution_done(struct metered_transaction *metered, struct transaction *transaction UNUSED)
+static void execution_done(struct metered_transaction *metered,
+                           struct transaction *transaction UNUSED)
 {
     struct execution *execution = CONTAINER_OF(metered, struct execution, metered);
     struct buf *body = &execution->host.call->body;

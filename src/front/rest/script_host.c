@@ -23,8 +23,7 @@ bool rest_script_host_init(struct rest_script_host *host, struct rest_call *call
     struct budget_state state;
     uint32_t partition = rest_items_partition(items, key, call->arena);
 
-    *host = (struct rest_script_host){
-        .call = call, .items = items, .key = *key, .strong = strong};
+    *host = (struct rest_script_host){.call = call, .items = items, .key = *key, .strong = strong};
     if (!call->services->scripts)
         return error_set(err, ERROR_SCRIPT_UNAVAILABLE, "scripts are not run by this server");
     rest_script_links(call, items, &host->self_link, &host->alt_link);
@@ -47,8 +46,8 @@ void rest_script_host_begin(struct rest_script_host *host, struct metered_transa
 
 bool rest_script_error_is_operations(const struct error *err)
 {
-    return err->status < 500 && err->status != 449 && err->code != ERROR_SCRIPT_TIMED_OUT &&
-           !item_space_is_overtaken(err);
+    return err->status < 500 && err->status != 449 && err->status != 429 &&
+           err->code != ERROR_SCRIPT_TIMED_OUT && !item_space_is_overtaken(err);
 }
 
 /* --- Items ----------------------------------------------------------------------------------- */
@@ -254,9 +253,10 @@ static bool item_write(struct rest_script_host *host, const struct script_operat
                        const struct document_value *id, struct slice document,
                        struct script_answer *answer, struct arena *arena, struct error *err)
 {
-    static const enum transaction_verb verbs[] = {
-        [SCRIPT_CREATE] = TRANSACTION_CREATE, [SCRIPT_REPLACE] = TRANSACTION_REPLACE,
-        [SCRIPT_UPSERT] = TRANSACTION_UPSERT, [SCRIPT_DELETE] = TRANSACTION_DELETE};
+    static const enum transaction_verb verbs[] = {[SCRIPT_CREATE] = TRANSACTION_CREATE,
+                                                  [SCRIPT_REPLACE] = TRANSACTION_REPLACE,
+                                                  [SCRIPT_UPSERT] = TRANSACTION_UPSERT,
+                                                  [SCRIPT_DELETE] = TRANSACTION_DELETE};
     struct transaction_options options = {.if_match = rest_etag_bare(operation->etag)};
     int64_t before_cru = host->writes_cru;
     const struct item *item;
@@ -301,9 +301,8 @@ static void answer_refusal(struct rest_script_host *host, const struct error *er
 {
     struct slice message = slice_of_text(err->message);
 
-    *answer = (struct script_answer){.status = err->status,
-                                     .substatus = err->substatus,
-                                     .charge_cru = answer->charge_cru};
+    *answer = (struct script_answer){
+        .status = err->status, .substatus = err->substatus, .charge_cru = answer->charge_cru};
     if (host->call->message.data)
         message = host->call->message;
     answer->message = arena_copy(arena, message);

@@ -19,7 +19,7 @@ struct rest_script_host {
     const struct rest_items *items;
     struct partition_key key;
     bool strong;
-    int64_t budget_cru; /* no more is accepted when this is spent; 0: no end */
+    int64_t budget_cru;               /* no more is accepted when this is spent; 0: no end */
     struct slice self_link, alt_link; /* of the collection */
 
     /* Of the present attempt: set by rest_script_host_begin. */

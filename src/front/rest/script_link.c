@@ -45,8 +45,8 @@ bool rest_script_link_is_collection(const struct rest_script_host *host, struct 
 {
     struct slice bare = slashes_trim(link);
 
-    return slice_equal(bare, slashes_trim(host->self_link)) ||
-           slice_equal(bare, host->alt_link) || link_fault(link, err);
+    return slice_equal(bare, slashes_trim(host->self_link)) || slice_equal(bare, host->alt_link) ||
+           link_fault(link, err);
 }
 
 /* What follows a collection and "/docs/" in a link. False: it is not of that collection. */

@@ -45,9 +45,8 @@ static bool prepare(struct querying *q, struct error *err)
     struct sql_error fault = {0};
 
     rest_functions_offer(&q->functions, &options);
-    if (body_read(q, &fault, err) &&
-        sql_prepare(q->body.text, q->body.parameters, &options, q->host->arena, &q->prepared,
-                    &fault, err))
+    if (body_read(q, &fault, err) && sql_prepare(q->body.text, q->body.parameters, &options,
+                                                 q->host->arena, &q->prepared, &fault, err))
         return true;
     rest_query_fault(q->host->call, &fault);
     return false;
@@ -123,9 +122,9 @@ static bool query_answer(struct querying *q, struct script_answer *answer, struc
     answer->body = arena_copy(arena, buf_slice(&q->rows));
     answer->charge_cru = page.charge_cru;
     if (page.continuation.len)
-        answer->continuation = rest_continuation_seal(
-            q->host->call, container_info(q->host->items->container)->rid, purpose,
-            page.continuation);
+        answer->continuation =
+            rest_continuation_seal(q->host->call, container_info(q->host->items->container)->rid,
+                                   purpose, page.continuation);
     q->host->reads_cru = cost_add(q->host->reads_cru, page.charge_cru);
     return true;
 }
@@ -138,6 +137,7 @@ bool rest_script_query(struct rest_script_host *host, const struct script_operat
 
     buf_init(&q.rows, BUF_DEFAULT_MAX);
     rest_functions_init(&q.functions, host->call, host->items);
+    q.functions.within = true;
     done = query_answer(&q, answer, arena, err);
     rest_functions_done(&q.functions);
     buf_done(&q.rows);

@@ -28,7 +28,7 @@ struct write {
     /* Of the present attempt. */
     struct slice body; /* as the pre-triggers left it */
     struct document_value written;
-    size_t nth; /* as of transaction_result */
+    size_t nth;            /* as of transaction_result */
     struct slice response; /* set by a post-trigger; absent: the item */
 
     struct buf log;
@@ -151,12 +151,10 @@ static bool item_put(struct write *write, enum transaction_verb verb, struct err
 
     if (!rest_script_item(&write->host, write->body, false, &document, &write->written, err))
         return false;
-    if (write->id.type != DOCUMENT_UNDEFINED &&
-        !slice_equal(write->id.text, write->written.text))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "the id of an item cannot be changed: the body says \"%.*s\"",
-                         (int)MIN(write->written.text.len, (size_t)64),
-                         (const char *)write->written.text.data);
+    if (write->id.type != DOCUMENT_UNDEFINED && !slice_equal(write->id.text, write->written.text))
+        return error_set(
+            err, ERROR_BAD_REQUEST, "the id of an item cannot be changed: the body says \"%.*s\"",
+            (int)MIN(write->written.text.len, (size_t)64), (const char *)write->written.text.data);
     return rest_script_write(&write->host, &write->written, verb, document, &write->options, err);
 }
 
@@ -271,8 +269,9 @@ static bool write_run(struct rest_call *call, const struct rest_items *items, st
     write->metered = (struct metered_transaction){
         .plan = write_plan,
         .done = write_done,
-        .price_cru = cost_add(cost_script(0, body.len),
-                              cost_write(&(struct cost_write){.puts = true, .new_bytes = body.len})),
+        .price_cru =
+            cost_add(cost_script(0, body.len),
+                     cost_write(&(struct cost_write){.puts = true, .new_bytes = body.len})),
         .ticket = XXH3_64bits(body.data, body.len) | 1,
         .attempts_max = REST_SCRIPT_ATTEMPTS_MAX,
         .gates = call->script_gates,

@@ -78,8 +78,8 @@ static void check_both(struct queries *f, void *plan)
 static void calls_made_ahead_change_no_result(void **state)
 {
     struct queries *f = *state;
-    struct query_plan plan = queries_plan(udf(f, "twice", queries_path(f, "a")),
-                                          udf(f, "odd", queries_path(f, "a")));
+    struct query_plan plan =
+        queries_plan(udf(f, "twice", queries_path(f, "a")), udf(f, "odd", queries_path(f, "a")));
 
     queries_add_numbered(f, 60);
     queries_add(f, "{\"id\":\"without\",\"pk\":\"p1\"}");
@@ -125,7 +125,7 @@ static void rows_turned_away_are_not_asked_about(void **state)
         query_and(&f->build, udf(f, "odd", queries_path(f, "n")),
                   query_compare(&f->build, QUERY_EQUAL,
                                 query_binary(&f->build, QUERY_MODULO, queries_path(f, "n"),
-                                              queries_value(f, "10")),
+                                             queries_value(f, "10")),
                                 queries_value(f, "1"))));
 
     for (int i = 0; i < 200; i++) {
