@@ -47,8 +47,7 @@ bool message_put_run(struct buf *buf, const struct script_request *request,
     size_t begin = protocol_begin(buf, PROTOCOL_RUN);
 
     protocol_put_byte(buf, (uint8_t)request->kind);
-    protocol_put_byte(buf, (uint8_t)((request->logging ? PROTOCOL_LOGGING : 0) |
-                                     (request->may_write ? PROTOCOL_MAY_WRITE : 0)));
+    protocol_put_byte(buf, request->logging ? PROTOCOL_LOGGING : 0);
     protocol_put_number(buf, limits->time_ms);
     protocol_put_number(buf, limits->accept_ms);
     protocol_put_number(buf, limits->output_max);
@@ -221,6 +220,7 @@ bool message_get_done(struct slice frame, struct message_done *ret_done)
         .outcome = outcome,
         .log_cut = flags & PROTOCOL_LOG_CUT,
         .retire = flags & PROTOCOL_RETIRE,
+        .uncompiled = flags & PROTOCOL_UNCOMPILED,
         .number = (int32_t)protocol_get_number(&reader),
         .message = get_text(&reader, PROTOCOL_MESSAGE_MAX),
         .stack = get_text(&reader, PROTOCOL_MESSAGE_MAX),

@@ -36,7 +36,7 @@ NODISCARD bool message_get_operations(struct slice frame, struct script_operatio
 
 struct message_done {
     enum protocol_outcome outcome;
-    bool log_cut, retire;
+    bool log_cut, retire, uncompiled;
     int32_t number;
     struct slice message, stack; /* all of them into the frame */
     struct slice body, request_body, request_values, response_values, log;

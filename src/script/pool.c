@@ -9,13 +9,15 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
+#include "script/worker/sandbox.h"
 
 #include <stdatomic.h>
 #include <unistd.h>
 
 enum {
     START_MS = 10000,      /* a worker that is not ready by then never will be */
-    START_PAUSE_MS = 1000, /* after one that could not be started */
+    START_TRIES = 2,       /* a first failure may be an accident */
+    START_PAUSE_MS = 1000, /* after so many that failed in a row */
     REPLY_GRACE_MS = 250,  /* a script is told to end itself this long before it is killed */
 };
 
@@ -31,11 +33,13 @@ struct script_pool {
     uint32_t spare_count;
     uint32_t total; /* idle, spare, busy and being started */
     uint32_t busy, waiting;
-    bool used; /* there was a run, so spares are worth their memory */
+    uint32_t hidden; /* of the worker started last: bits of worker/sandbox.h */
+    bool used;       /* there was a run, so spares are worth their memory */
     bool stopping;
-    int64_t start_after_ms; /* the last start failed; not before this */
+    int64_t start_after_ms; /* starts keep failing; not before this */
     struct error start_failure;
-    uint64_t start_failures; /* so that each waiter sees one that came after it */
+    uint64_t start_failures; /* in all, so that each waiter counts those that came after it */
+    uint32_t start_streak;   /* since the last that went well */
 
     struct thread starter;
     atomic_uint_least64_t runs, failures, timeouts, crashes, started, killed;
@@ -144,6 +148,8 @@ static void start_one(struct script_pool *pool)
     mutex_lock(&pool->lock);
     if (fine) {
         atomic_fetch_add(&pool->started, 1);
+        pool->start_streak = 0;
+        pool->hidden = process->hidden;
         process->next = pool->spares;
         pool->spares = process;
         pool->spare_count++;
@@ -151,7 +157,8 @@ static void start_one(struct script_pool *pool)
         pool->total--;
         pool->start_failure = err;
         pool->start_failures++;
-        pool->start_after_ms = clock_monotonic_ms() + START_PAUSE_MS;
+        if (++pool->start_streak >= START_TRIES)
+            pool->start_after_ms = clock_monotonic_ms() + START_PAUSE_MS;
     }
     condition_broadcast(&pool->changed);
 }
@@ -218,28 +225,38 @@ static struct process *idle_evict(struct script_pool *pool)
     return process;
 }
 
-/* Waits under the lock until there is a worker for the domain. */
+/* Waits under the lock until there is a worker for the domain. Those found dead, and one that made
+ * room, are handed to the caller, who ends them without the lock. */
 static bool take_waiting(struct script_pool *pool, struct slice domain, int64_t deadline_ms,
-                         struct process **ret_process, struct process **ret_evicted,
-                         struct error *err)
+                         struct process **ret_process, struct process **ret_gone, struct error *err)
 {
     uint64_t failures = pool->start_failures;
+    struct process *evicted = NULL;
 
     for (;;) {
         struct process *process = idle_take(pool, domain);
 
         if (!process)
             process = spare_take(pool, domain);
+        if (process && !process_alive(process)) {
+            pool->total--;
+            process->next = *ret_gone;
+            *ret_gone = process;
+            continue;
+        }
         if (process) {
             *ret_process = process;
             return true;
         }
-        if (pool->start_failures != failures) {
+        if (pool->start_failures >= failures + START_TRIES) {
             *err = pool->start_failure;
             return false;
         }
-        if (pool->total >= pool->options.workers_max && !*ret_evicted)
-            *ret_evicted = idle_evict(pool);
+        if (pool->total >= pool->options.workers_max && pool->idle && !evicted) {
+            evicted = idle_evict(pool);
+            evicted->next = *ret_gone;
+            *ret_gone = evicted;
+        }
         condition_signal(&pool->wanted);
         if (!condition_wait_until(&pool->changed, &pool->lock, deadline_ms) &&
             clock_monotonic_ms() >= deadline_ms)
@@ -254,21 +271,20 @@ static bool take_waiting(struct script_pool *pool, struct slice domain, int64_t 
 bool pool_take(struct script_pool *pool, struct slice domain, struct process **ret_process,
                struct error *err)
 {
-    struct process *evicted = NULL;
+    struct process *gone = NULL;
     int64_t deadline_ms = clock_monotonic_ms() + pool->options.wait_ms;
     bool taken = false;
 
     WITH_LOCK (&pool->lock) {
         pool->used = true;
         pool->waiting++;
-        taken = take_waiting(pool, domain, deadline_ms, ret_process, &evicted, err);
+        taken = take_waiting(pool, domain, deadline_ms, ret_process, &gone, err);
         pool->waiting--;
         pool->busy += taken;
         if (start_due(pool))
             condition_signal(&pool->wanted);
     }
-    if (evicted)
-        process_free(evicted);
+    processes_free(gone);
     if (taken)
         (*ret_process)->calls++;
     return taken;
@@ -340,5 +356,8 @@ void script_pool_statistics(struct script_pool *pool, struct script_statistics *
     WITH_LOCK (&pool->lock) {
         ret_statistics->workers = pool->total;
         ret_statistics->workers_busy = pool->busy;
+        ret_statistics->namespaces = pool->hidden & SANDBOX_NAMESPACES;
+        ret_statistics->empty_root = pool->hidden & SANDBOX_ROOT;
+        ret_statistics->other_user = pool->hidden & SANDBOX_USER;
     }
 }

@@ -18,6 +18,7 @@
 enum {
     WORKER_SOCKET = 3,       /* where the worker looks for its end */
     WORKER_EXIT_MEMORY = 70, /* base/memory.c: there was none left */
+    RECEIVE_SLICE_MS = 50,   /* the longest a receive blocks without a look at the clock */
     BUFFER_LEAST = 16 * 1024,
     BUFFER_KEPT = 256 * 1024, /* a larger one is given back after use */
 };
@@ -72,8 +73,10 @@ static bool spawn(const char *program, size_t memory_bytes, int socket, pid_t *r
 static struct process *process_make(int socket)
 {
     struct process *process = MEMORY_NEW(struct process);
+    struct timeval slice = {.tv_usec = RECEIVE_SLICE_MS * 1000};
 
     process->socket = socket;
+    (void)setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice);
     buf_init(&process->frame, PROTOCOL_FROM_WORKER_MAX);
     buf_init(&process->output, PROTOCOL_TO_WORKER_MAX + 64ul);
     return process;
@@ -122,6 +125,15 @@ void process_free(struct process *process)
     buf_done(&process->frame);
     buf_done(&process->output);
     memory_free(process);
+}
+
+bool process_alive(const struct process *process)
+{
+    uint8_t byte;
+
+    /* An idle worker has said nothing and has not hung up. */
+    return recv(process->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+           (errno == EAGAIN || errno == EINTR);
 }
 
 /* The worker has closed its end: how did it end? */
@@ -194,13 +206,15 @@ static bool receive_until(struct process *process, size_t len, int64_t deadline_
     struct buf *frame = &process->frame;
 
     while (frame->len < len) {
+        /* Far from the deadline the socket's own timeout does well enough and saves
+         * a call; near it, it is waited for to the millisecond. */
+        bool far = deadline_ms - clock_monotonic_ms() > 2 * RECEIVE_SLICE_MS;
         ssize_t got;
 
-        /* An answer takes a while, so it is waited for before it is asked for. */
-        if (!wait_ready(process, POLLIN, deadline_ms, err))
+        if (!far && !wait_ready(process, POLLIN, deadline_ms, err))
             return false;
         got = recv(process->socket, frame->data + frame->len, frame->capacity - frame->len,
-                   MSG_DONTWAIT);
+                   far ? 0 : MSG_DONTWAIT);
         if (got > 0)
             frame->len += (size_t)got;
         else if (got == 0 || (errno != EAGAIN && errno != EINTR))

@@ -29,6 +29,10 @@ NODISCARD bool process_start(const char *program, size_t memory_bytes, int64_t d
 void process_free(struct process *process);
 CLEANUP_FN(struct process *, process_free)
 
+/* Does it still wait for its next request, as far as can be seen? Workers can be killed by others
+ * than us while nobody uses them. */
+bool process_alive(const struct process *process);
+
 /* Sends process->output and empties it. ERROR_SCRIPT_TIMED_OUT; ERROR_SCRIPT_CRASHED: it is gone,
  * and err says how it ended. */
 NODISCARD bool process_send(struct process *process, int64_t deadline_ms, struct error *err);

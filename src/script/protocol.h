@@ -53,19 +53,22 @@ enum protocol_outcome {
     PROTOCOL_OUTCOME_COUNT
 };
 
-enum { /* flags of RUN */
-       PROTOCOL_LOGGING = 1,
-       PROTOCOL_MAY_WRITE = 2,
+/* Flags of RUN. */
+enum {
+    PROTOCOL_LOGGING = 1,
 };
 
-enum { /* flags of an operation */
-       PROTOCOL_ID_GIVEN = 1,
-       PROTOCOL_SCAN_ENABLED = 2,
+/* Flags of an operation. */
+enum {
+    PROTOCOL_ID_GIVEN = 1,
+    PROTOCOL_SCAN_ENABLED = 2,
 };
 
-enum { /* flags of DONE */
-       PROTOCOL_LOG_CUT = 1,
-       PROTOCOL_RETIRE = 2, /* the worker has grown large and is not to be used again */
+/* Flags of DONE. */
+enum {
+    PROTOCOL_LOG_CUT = 1,
+    PROTOCOL_RETIRE = 2,     /* the worker has grown large and is not to be used again */
+    PROTOCOL_UNCOMPILED = 4, /* what was thrown came of the text itself: it is no function */
 };
 
 /* The fields of each type, in their order; b: byte, n: number, l: long, t: text.

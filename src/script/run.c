@@ -153,6 +153,7 @@ static bool result_fill(struct run *run, const struct message_done *done, struct
     result->log = keep(arena, done->log);
     result->log_cut = done->log_cut;
     result->error_number = done->number;
+    result->compile_failed = done->outcome == PROTOCOL_THREW && done->uncompiled;
     result->error_message = keep(arena, done->message);
     result->error_stack = keep(arena, done->stack);
     result->counts.output_bytes = done->body.len + done->request_body.len + done->log.len;

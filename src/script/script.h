@@ -45,6 +45,9 @@ struct script_statistics {
     uint64_t runs, failures, timeouts, crashes; /* of procedures, triggers and function batches */
     uint64_t workers_started, workers_killed;
     uint32_t workers, workers_busy; /* now */
+    /* What the kernel gave the worker started last, besides the system call filter, which each has:
+     * a network and such of its own, an empty root directory, another user. */
+    bool namespaces, empty_root, other_user;
 };
 void script_pool_statistics(struct script_pool *pool, struct script_statistics *ret_statistics);
 
@@ -163,6 +166,7 @@ struct script_result {
     bool log_cut;     /* more was logged than is kept */
 
     /* ERROR_SCRIPT_FAILED: what was thrown. */
+    bool compile_failed;  /* the text does not parse, or is no function: nothing was run */
     int32_t error_number; /* the error's own `number`, 0: it has none */
     struct slice error_message;
     struct slice error_stack; /* may be empty */

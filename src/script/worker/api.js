@@ -8,7 +8,7 @@
 
   const { stringify } = JSON;
   const { apply } = Reflect;
-  const { freeze, defineProperty } = Object;
+  const { freeze, defineProperty, keys: keysOf } = Object;
   const { isArray } = Array;
   const sort = Array.prototype.sort;
   const then = Promise.prototype.then;
@@ -43,8 +43,11 @@
     return error;
   }
 
+  // What the API puts into the global object stays as it is: an assignment is ignored, or throws in
+  // strict code, as with undefined and NaN.
   function hidden(object, name, value) {
-    defineProperty(object, name, { value, writable: true, configurable: true, enumerable: false });
+    delete object[name];
+    defineProperty(object, name, { value, writable: false, configurable: false, enumerable: false });
   }
 
   // --- The run that is under way ---------------------------------------------------------------
@@ -488,6 +491,13 @@
   for (const name of ['WebAssembly', 'SharedArrayBuffer', 'Atomics', 'print', 'load', 'readFile', 'quit', 'gc'])
     delete global[name];
 
+  // Prototypes that scripts extend. What is added by assignment can be enumerated; what the language
+  // itself has cannot, so there is nothing to find in a clean realm.
+  const watched = [Object, Array, String, Function, Number, Boolean, RegExp, Date, Error, Promise, Map, Set, Symbol,
+    BigInt, TypeError, RangeError, WeakMap, Uint8Array, ArrayBuffer];
+  for (let i = 0; i < watched.length; i++) watched[i] = watched[i].prototype;
+  for (const own of [JSON, Math, Reflect, Object, Array, Promise, String, Number, Date]) watched[watched.length] = own;
+
   // --- Entry points of the worker --------------------------------------------------------------
 
   return freeze({
@@ -571,11 +581,12 @@
       run = null;
       waiting = [];
       first = 0;
-      for (const name in global) {
-        if (!delete global[name]) return false;
+      const added = keysOf(global);
+      for (let i = 0; i < added.length; i++) {
+        if (!delete global[added[i]]) return false;
       }
-      for (const sample of [[], '', 0, true, function () {}, /x/, new ErrorOf('')]) {
-        for (const name in sample) if (name !== undefined) return false;
+      for (let i = 0; i < watched.length; i++) {
+        if (keysOf(watched[i]).length !== 0) return false;
       }
       return true;
     },

@@ -6,36 +6,42 @@
 #include <errno.h>
 #include <unistd.h>
 
-static bool read_whole(int descriptor, uint8_t *to, size_t len)
+enum { READ_LEAST = 16 * 1024 };
+
+/* Reads until there are `least` bytes, and up to `most` where more are there. */
+static bool read_until(int descriptor, size_t least, size_t most, struct buf *frame)
 {
-    while (len) {
-        ssize_t got = read(descriptor, to, len);
+    while (frame->len < least) {
+        ssize_t got = read(descriptor, frame->data + frame->len, most - frame->len);
 
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
             return false;
-        to += got;
-        len -= (size_t)got;
+        frame->len += (size_t)got;
     }
     return true;
 }
 
-bool channel_read(int descriptor, struct buf *frame)
+bool channel_read(int descriptor, bool alone, struct buf *frame)
 {
-    uint8_t header[PROTOCOL_HEADER];
     size_t len;
 
     buf_clear(frame);
-    if (!read_whole(descriptor, header, sizeof header))
+    buf_reserve(frame, READ_LEAST);
+    if (!read_until(descriptor, PROTOCOL_HEADER, alone ? READ_LEAST : PROTOCOL_HEADER, frame))
         return false;
-    len = bytes_get_le32(header);
-    if (len == 0 || len > PROTOCOL_TO_WORKER_MAX || !buf_reserve(frame, len + 1) ||
-        !read_whole(descriptor, frame->data, len))
+    len = (size_t)bytes_get_le32(frame->data) + PROTOCOL_HEADER;
+    if (len == PROTOCOL_HEADER || len > PROTOCOL_TO_WORKER_MAX || frame->len > len ||
+        !buf_reserve(frame, len + 1 - frame->len) || !read_until(descriptor, len, len, frame))
         return false;
-    frame->len = len;
     frame->data[len] = 0;
     return true;
+}
+
+struct slice channel_frame(const struct buf *frame)
+{
+    return slice_skip(buf_slice(frame), PROTOCOL_HEADER);
 }
 
 bool channel_write(int descriptor, struct slice bytes)

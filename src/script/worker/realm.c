@@ -41,9 +41,27 @@ static JSObjectRef entry(JSContextRef context, JSObjectRef entries, const char *
     return function;
 }
 
+static void forget(JSContextRef context, JSObjectRef object)
+{
+    if (object)
+        JSValueUnprotect(context, object);
+}
+
+/* A protected object would keep its whole realm alive. */
 static void realm_free(struct realm *realm)
 {
-    JSGlobalContextRelease(realm->context); /* takes what is protected in it along */
+    JSContextRef context = realm->context;
+
+    forget(context, realm->script);
+    forget(context, realm->open);
+    forget(context, realm->begin);
+    forget(context, realm->step);
+    forget(context, realm->end);
+    forget(context, realm->explain);
+    forget(context, realm->close);
+    forget(context, realm->calls);
+    forget(context, realm->program);
+    JSGlobalContextRelease(realm->context);
     memory_free((void *)(uintptr_t)realm->key.data);
     memory_free(realm);
 }

@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NOBODY = 65534 };
+enum { NOBODY = 65534, NICENESS = 10 };
 
 static bool limit(int resource, rlim_t value)
 {
@@ -40,11 +40,9 @@ static bool descriptors_close(void)
     if (fcntl(SANDBOX_SOCKET, F_GETFD) < 0 || close_range(SANDBOX_SOCKET + 1, ~0u, 0) != 0)
         return false;
     memory = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (memory >= 0 && memory != SANDBOX_MEMORY) {
+    if (memory >= 0 && memory != SANDBOX_MEMORY)
         errno = EBADF; /* one of 0, 1 and 2 was not open */
-        return false;
-    }
-    return true; /* without /proc memory is bounded by the address space alone */
+    return memory == SANDBOX_MEMORY;
 }
 
 static bool namespaces_leave(void)
@@ -97,6 +95,9 @@ bool sandbox_enter(unsigned *hidden)
         return false;
     if (namespaces_leave())
         *hidden |= SANDBOX_NAMESPACES;
+    /* Where scripts and the server want the same processor the server goes first. */
+    if (setpriority(PRIO_PROCESS, 0, NICENESS) != 0)
+        return false;
     return limit(RLIMIT_CORE, 0) && limit(RLIMIT_FSIZE, 0) && limit(RLIMIT_NOFILE, 16) &&
            limit(RLIMIT_MEMLOCK, 0) && limit(RLIMIT_MSGQUEUE, 0);
 }
@@ -222,7 +223,7 @@ bool sandbox_close(uint64_t memory_bytes)
 
     /* The address space is the harder limit of the two, and gets a half more: pieces that are
      * reserved and never touched count here as well. */
-    if (now && !limit(RLIMIT_AS, now + memory_bytes + memory_bytes / 2))
+    if (!now || !limit(RLIMIT_AS, now + memory_bytes + memory_bytes / 2))
         return false;
     return calls_close();
 }

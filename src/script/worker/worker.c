@@ -17,6 +17,7 @@ struct ending {
     enum protocol_outcome outcome;
     JSValueRef thrown;   /* PROTOCOL_THREW */
     const char *message; /* where nothing was thrown by the script itself */
+    bool uncompiled;     /* the text is no function; nothing of it was run */
     JSValueRef parts[4]; /* PROTOCOL_FINE: texts or undefined; NULL: not there */
 };
 
@@ -44,7 +45,7 @@ static uint32_t answers_take(struct worker *worker)
     struct slice records;
     uint32_t count;
 
-    if (protocol_open(&reader, buf_slice(&worker->answer)) != PROTOCOL_ANSWERS)
+    if (protocol_open(&reader, channel_frame(&worker->answer)) != PROTOCOL_ANSWERS)
         return 0;
     run->accepting = protocol_get_byte(&reader) && run->accepting;
     count = protocol_get_count(&reader, PROTOCOL_OPERATIONS_MAX, 32);
@@ -79,7 +80,7 @@ bool worker_exchange(struct worker *worker)
     while (missing) {
         uint32_t count;
 
-        if (!channel_read(worker->descriptor, &worker->answer))
+        if (!channel_read(worker->descriptor, false, &worker->answer))
             _exit(0); /* the server has gone or given this run up */
         count = answers_take(worker);
         if (!count || count > missing)
@@ -127,13 +128,16 @@ static struct realm *realm_ready(struct worker *worker, bool functions, struct s
     }
     if (realm->script)
         return realm;
+    ending->uncompiled = true;
     if (source.len && memchr(source.data, 0, source.len)) {
         ending->outcome = PROTOCOL_THREW;
         ending->message = "SyntaxError: the script holds a NUL character";
         return NULL;
     }
-    if (realm_compile(&worker->realms, realm, name, source, &ending->thrown))
+    if (realm_compile(&worker->realms, realm, name, source, &ending->thrown)) {
+        ending->uncompiled = false;
         return realm;
+    }
     if (!ended_by_watch(worker, ending))
         ending->outcome = PROTOCOL_THREW;
     return NULL;
@@ -279,6 +283,7 @@ static bool reply_send(struct worker *worker, struct realm *realm, struct ending
     struct buf *reply = &worker->reply;
     size_t outcome_at = PROTOCOL_HEADER + 1, parts_at;
     uint8_t flags = (uint8_t)((run->log_cut ? PROTOCOL_LOG_CUT : 0) |
+                              (ending->uncompiled ? PROTOCOL_UNCOMPILED : 0) |
                               (grown_large(worker) ? PROTOCOL_RETIRE : 0));
 
     buf_clear(reply);
@@ -320,7 +325,7 @@ static bool request_serve(struct worker *worker)
     struct protocol_reader reader;
     struct ending ending = {.outcome = PROTOCOL_FINE};
     struct realm *realm = NULL;
-    uint8_t type = protocol_open(&reader, buf_slice(&worker->frame)), kind = 0;
+    uint8_t type = protocol_open(&reader, channel_frame(&worker->frame)), kind = 0;
     int64_t now = clock_monotonic_ms();
     JSValueRef clean, unused;
 
@@ -386,7 +391,7 @@ void worker_serve(struct worker *worker, unsigned hidden)
     protocol_end(&worker->reply, 0);
     if (!channel_write(worker->descriptor, buf_slice(&worker->reply)))
         return;
-    while (channel_read(worker->descriptor, &worker->frame)) {
+    while (channel_read(worker->descriptor, true, &worker->frame)) {
         if (!request_serve(worker))
             return;
     }

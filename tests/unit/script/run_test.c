@@ -54,6 +54,7 @@ static void what_is_no_function_fails_by_name(void **state UNUSED)
     script_bench_init(&bench, NULL);
     assert_fails(script_bench_run(&bench, "function (", NULL), &bench.err, ERROR_SCRIPT_FAILED);
     assert_contains(bench.err.message, "SyntaxError");
+    assert_true(bench.result.compile_failed);
     assert_fails(script_bench_run(&bench, "42", NULL), &bench.err, ERROR_SCRIPT_FAILED);
     assert_contains(bench.err.message, "not a function");
     assert_fails(script_bench_run(&bench, "", NULL), &bench.err, ERROR_SCRIPT_FAILED);
@@ -73,6 +74,7 @@ static void an_exception_carries_number_message_and_stack(void **state UNUSED)
                  &bench.err, ERROR_SCRIPT_FAILED);
     assert_int_equal(bench.err.status, 400);
     assert_int_equal(bench.result.error_number, 4711);
+    assert_false(bench.result.compile_failed);
     assert_slice_equal(bench.result.error_message, SLICE("Error: no good"));
     assert_contains(arena_text(bench.arena, bench.result.error_stack), "inner");
     assert_contains(bench.err.message, "no good");
