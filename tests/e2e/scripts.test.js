@@ -226,7 +226,9 @@ test('an error that is thrown with a number shows it as the substatus', async (t
   assert.equal(error.code, 400);
   assert.equal(Number(error.substatus ?? error.headers['x-ms-substatus']), 4711);
   const broken = await procedure(container, 'broken', 'function ( {');
-  assert.equal((await failure(broken('x'))).code, 400);
+  const unparsed = await failure(broken('x'));
+  assert.equal(unparsed.code, 400);
+  assert.equal(Number(unparsed.substatus ?? unparsed.headers['x-ms-substatus']), 65535);
   const none = await procedure(container, 'none', '"only a text"');
   assert.equal((await failure(none('x'))).code, 400);
 });

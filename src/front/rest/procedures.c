@@ -37,6 +37,8 @@ struct slice rest_script_domain(struct rest_call *call, const struct rest_items 
         rid_format(rid_of_database(container_database_number(items->container)), text));
 }
 
+enum { COMPILE_FAILED = 65535 }; /* a substatus of the service */
+
 /* The service's words around what was thrown. */
 static void failure_tell(struct rest_call *call, const struct script_result *result,
                          struct error *err)
@@ -55,7 +57,9 @@ static void failure_tell(struct rest_call *call, const struct script_result *res
     document_json_write_string(buf_slice(&text), &message);
     BUF_APPEND(&message, "]}");
     call->message = arena_copy(call->arena, buf_slice(&message));
-    if (result->error_number > 0)
+    if (result->compile_failed)
+        err->substatus = COMPILE_FAILED;
+    else if (result->error_number > 0)
         err->substatus = (uint32_t)result->error_number;
 }
 
