@@ -1,8 +1,13 @@
 // Stored procedures, run through the vendor's own client.
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { shop } from './items.js';
 import { countOf, failure, procedure } from './scripts.js';
+import { root } from './server.js';
 
 /* global getContext, __ */
 
@@ -427,4 +432,20 @@ test('items of other keys are not there, whatever is asked', async (t) => {
     });
   });
   assert.deepEqual((await peek('x', [away._self])).resource, [['here'], 404]);
+});
+
+test('the example of the manual runs and says what it says it does', async (t) => {
+  const { server } = await shop(t);
+  const manual = readFileSync(join(root, 'docs/scripts.md'), 'utf8');
+  const example = /```js\n([\s\S]*?)```/.exec(manual)[1];
+  const child = spawn(process.execPath, ['--input-type=module', '-', server.url], {
+    cwd: import.meta.dirname, stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let out = '';
+  child.stdout.on('data', (bytes) => (out += bytes));
+  child.stdin.end(example);
+  await once(child, 'close');
+  const said = [...example.matchAll(/console\.log\(.*\); \/\/ (.*)/g)].map((match) => match[1]);
+  assert.equal(said.length, 3);
+  assert.deepEqual(out.trim().split('\n'), said);
 });
