@@ -260,7 +260,7 @@ static bool take_waiting(struct script_pool *pool, struct slice domain, int64_t 
         condition_signal(&pool->wanted);
         if (!condition_wait_until(&pool->changed, &pool->lock, deadline_ms) &&
             clock_monotonic_ms() >= deadline_ms)
-            return pool->start_failures && pool->total == 0
+            return pool->start_streak && pool->total == 0
                        ? (*err = pool->start_failure, false)
                        : error_set(err, ERROR_BUSY,
                                    "all %u processes for scripts are busy; try again shortly",

@@ -67,7 +67,7 @@ enum {
 /* Flags of DONE. */
 enum {
     PROTOCOL_LOG_CUT = 1,
-    PROTOCOL_RETIRE = 2,     /* the worker has grown large and is not to be used again */
+    PROTOCOL_RETIRE = 2,     /* the worker is spent and not to be used again */
     PROTOCOL_UNCOMPILED = 4, /* what was thrown came of the text itself: it is no function */
 };
 

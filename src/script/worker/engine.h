@@ -16,6 +16,8 @@ struct engine {
     JSContextGroupRef group;
     uint64_t memory_max; /* resident bytes at which a script is ended */
     int64_t deadline_ms; /* of what runs now, monotonic */
+    unsigned ticks;      /* of the watch, in this run */
+    bool gave_way;       /* it has computed for long; another worker is to take its place */
     enum engine_end end; /* why the script was ended; the engine is spent then */
 };
 

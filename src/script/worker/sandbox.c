@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NOBODY = 65534, NICENESS = 10 };
+enum { NOBODY = 65534, NICENESS = 10, NICENESS_LAST = 19 };
 
 static bool limit(int resource, rlim_t value)
 {
@@ -135,6 +135,11 @@ static uint64_t statm_field(unsigned number)
     return value * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+void sandbox_give_way(void)
+{
+    (void)setpriority(PRIO_PROCESS, 0, NICENESS_LAST); /* where it fails it stays as it was */
+}
+
 uint64_t sandbox_memory_used(void)
 {
     return statm_field(1);
@@ -191,7 +196,8 @@ static const struct {
 };
 
 /* Memory may be had but never made executable: without a compiler of its own the engine needs no
- * code it has written. A signal may go only to ourselves. */
+ * code it has written. A signal may go only to ourselves, and of priorities we may take the last.
+ */
 static bool calls_checked(scmp_filter_ctx filter)
 {
     return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
@@ -199,7 +205,10 @@ static bool calls_checked(scmp_filter_ctx filter)
            seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
                             SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) == 0 &&
            seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-                            SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid())) == 0;
+                            SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid())) == 0 &&
+           seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(setpriority), 3,
+                            SCMP_A0(SCMP_CMP_EQ, PRIO_PROCESS), SCMP_A1(SCMP_CMP_EQ, 0),
+                            SCMP_A2(SCMP_CMP_EQ, NICENESS_LAST)) == 0;
 }
 
 static bool calls_close(void)

@@ -29,5 +29,8 @@ NODISCARD bool sandbox_enter(unsigned *hidden);
 NODISCARD bool sandbox_leave(unsigned *hidden);
 NODISCARD bool sandbox_close(uint64_t memory_bytes);
 
+/* For a script that has computed for long: it gives way to everything else, for good. */
+void sandbox_give_way(void);
+
 /* Bytes resident now. */
 uint64_t sandbox_memory_used(void);

@@ -272,9 +272,11 @@ static bool put_parts(struct worker *worker, struct realm *realm, const struct e
     return fits;
 }
 
-static bool grown_large(const struct worker *worker)
+/* A priority cannot be raised again, so one that has given way is as spent as one grown large. */
+static bool is_spent(const struct worker *worker)
 {
-    return sandbox_memory_used() > worker->memory_max / 2 + worker->memory_max / 4;
+    return worker->engine.gave_way ||
+           sandbox_memory_used() > worker->memory_max / 2 + worker->memory_max / 4;
 }
 
 static bool reply_send(struct worker *worker, struct realm *realm, struct ending *ending)
@@ -284,7 +286,7 @@ static bool reply_send(struct worker *worker, struct realm *realm, struct ending
     size_t outcome_at = PROTOCOL_HEADER + 1, parts_at;
     uint8_t flags = (uint8_t)((run->log_cut ? PROTOCOL_LOG_CUT : 0) |
                               (ending->uncompiled ? PROTOCOL_UNCOMPILED : 0) |
-                              (grown_large(worker) ? PROTOCOL_RETIRE : 0));
+                              (is_spent(worker) ? PROTOCOL_RETIRE : 0));
 
     buf_clear(reply);
     protocol_begin(reply, PROTOCOL_DONE);

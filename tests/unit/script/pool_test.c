@@ -69,6 +69,24 @@ static void a_worker_is_replaced_after_its_calls(void **state UNUSED)
     assert_int_equal(statistics.workers_killed, 0);
 }
 
+static void a_worker_that_has_computed_for_long_is_replaced(void **state UNUSED)
+{
+    CLEANUP(script_bench_done) struct script_bench bench;
+    struct script_options options = {.workers_max = 1, .time_ms = 60000};
+    struct script_statistics statistics;
+
+    script_bench_init(&bench, &options);
+    assert_ok(script_bench_run(&bench,
+                               "function () { let n = 0; const end = Date.now() + 20000;"
+                               " for (let i = 0; i < 2e7 && Date.now() < end; i++) n += i;"
+                               " __.response.setBody(n > 0) }",
+                               NULL),
+              &bench.err);
+    assert_ok(script_bench_run(&bench, empty, NULL), &bench.err);
+    script_pool_statistics(bench.pool, &statistics);
+    assert_int_equal(statistics.workers_started, 2);
+}
+
 /* Runs a script within a run's batch, when the only worker is taken. */
 static void run_inside(void *context)
 {
@@ -156,6 +174,7 @@ int main(void)
         cmocka_unit_test(a_program_that_is_another_is_refused),
         cmocka_unit_test(one_worker_serves_run_after_run),
         cmocka_unit_test(a_worker_is_replaced_after_its_calls),
+        cmocka_unit_test(a_worker_that_has_computed_for_long_is_replaced),
         cmocka_unit_test(where_all_are_busy_the_wait_is_bounded),
         cmocka_unit_test(many_threads_share_few_workers),
     };

@@ -106,6 +106,8 @@ ATTEMPT(try_root, SYS_chroot, "/")
 ATTEMPT(try_user, SYS_setuid, 0)
 ATTEMPT(try_limit, SYS_prlimit64, 0, RLIMIT_AS, NULL, NULL)
 ATTEMPT(try_prctl, SYS_prctl, PR_SET_DUMPABLE, 1)
+ATTEMPT(try_priority, SYS_setpriority, PRIO_PROCESS, 0, -5)
+ATTEMPT(try_priority_of_all, SYS_setpriority, PRIO_USER, 0, 19)
 ATTEMPT(try_keys, SYS_add_key, "user", "x", "x", 1, 0)
 ATTEMPT(try_module, SYS_init_module, NULL, 0, "")
 ATTEMPT(try_reboot, SYS_reboot, 0, 0, 0, NULL)
@@ -157,6 +159,8 @@ static const struct {
     {"become root", try_user},
     {"raise a limit", try_limit},
     {"become traceable", try_prctl},
+    {"raise its priority", try_priority},
+    {"lower the priority of others", try_priority_of_all},
     {"keep a key", try_keys},
     {"load a module", try_module},
     {"restart the machine", try_reboot},
