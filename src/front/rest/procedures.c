@@ -254,6 +254,7 @@ bool rest_procedures_execute(struct rest_call *call, struct error *err)
         return false;
     fine = execution_run(&execution, &items, &metered, err);
     rest_scripts_leave(call);
+    rest_script_host_done(&execution.host);
     rest_script_charged(call, &metered);
     rest_script_log(call, execution.log);
     if (!fine)

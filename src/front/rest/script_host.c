@@ -10,8 +10,10 @@
 #include "throughput/cost.h"
 
 enum {
-    BYTES_MAX = 64 * 1024 * 1024, /* read and written by one script; from half of it on no more is
-                                   * accepted */
+    BYTES_MAX = 32 * 1024 * 1024, /* read, written and asked with by one script; from half of it on
+                                   * no more is accepted */
+    OPERATION_BYTES = 256,        /* what any operation leaves in memory, at the least */
+    QUERY_BYTES = 2048,           /* and a query */
     WRITES_MAX = 60000,           /* a provisional etag has 16 bits for the number of its write */
     RU_SECONDS_CRU = 100,
 };
@@ -34,6 +36,12 @@ bool rest_script_host_init(struct rest_script_host *host, struct rest_call *call
     return true;
 }
 
+void rest_script_host_done(struct rest_script_host *host)
+{
+    arena_free(host->answers);
+    host->answers = NULL;
+}
+
 void rest_script_host_begin(struct rest_script_host *host, struct metered_transaction *metered,
                             struct transaction *transaction)
 {
@@ -41,6 +49,9 @@ void rest_script_host_begin(struct rest_script_host *host, struct metered_transa
     host->space = metered->space;
     host->arena = metered->arena;
     host->reads_cru = host->writes_cru = 0;
+    host->bytes = 0;
+    if (!host->answers)
+        host->answers = arena_new();
     host->ended = false;
 }
 
@@ -314,7 +325,7 @@ static void answer_refusal(struct rest_script_host *host, const struct error *er
 static bool size_check(const struct rest_script_host *host, bool *ret_accepting, struct error *err)
 {
     struct transaction_work work = transaction_work(host->transaction);
-    uint64_t bytes = work.bytes_read + work.bytes_written;
+    uint64_t bytes = work.bytes_read + work.bytes_written + host->bytes;
 
     if (bytes > BYTES_MAX)
         return error_set(err, ERROR_SCRIPT_LIMIT, "the script reads and writes more than %d bytes",
@@ -323,6 +334,16 @@ static bool size_check(const struct rest_script_host *host, bool *ret_accepting,
         (host->budget_cru && cost_add(host->reads_cru, host->writes_cru) >= host->budget_cru))
         *ret_accepting = false;
     return true;
+}
+
+static void bytes_count(struct rest_script_host *host, const struct script_operation *operation,
+                        const struct script_answer *answer)
+{
+    bool queries = operation->verb == SCRIPT_QUERY || operation->verb == SCRIPT_READ_FEED;
+
+    host->bytes += operation->body.len + operation->options.len + OPERATION_BYTES;
+    if (queries)
+        host->bytes += answer->body.len + QUERY_BYTES;
 }
 
 static bool operations_run(struct rest_script_host *host, const struct script_operation *operations,
@@ -340,6 +361,7 @@ static bool operations_run(struct rest_script_host *host, const struct script_op
                 return false;
             answer_refusal(host, err, &ret_answers[i], arena);
         }
+        bytes_count(host, &operations[i], &ret_answers[i]);
         if (!size_check(host, ret_accepting, err))
             return false;
     }
@@ -347,12 +369,14 @@ static bool operations_run(struct rest_script_host *host, const struct script_op
 }
 
 static bool serve(void *self, const struct script_operation *operations, size_t count,
-                  struct script_answer *ret_answers, bool *ret_accepting, struct arena *arena,
-                  struct error *err)
+                  struct script_answer *ret_answers, bool *ret_accepting,
+                  struct arena *arena UNUSED, struct error *err)
 {
     struct rest_script_host *host = self;
 
-    host->ended = !operations_run(host, operations, count, ret_answers, ret_accepting, arena, err);
+    arena_reset(host->answers); /* those of the batch before have been sent */
+    host->ended =
+        !operations_run(host, operations, count, ret_answers, ret_accepting, host->answers, err);
     return !host->ended;
 }
 

@@ -28,7 +28,9 @@ struct rest_script_host {
     struct arena *arena;
     int64_t reads_cru;  /* what operations that only read have cost */
     int64_t writes_cru; /* what writes will cost at the least */
-    bool ended;         /* by the host: what the run failed with is not the script's */
+    uint64_t bytes; /* that operations brought and were answered, with what they took in memory */
+    struct arena *answers; /* owned: of the batch of operations being served */
+    bool ended;            /* by the host: what the run failed with is not the script's */
 };
 
 /* ERROR_BAD_REQUEST and its kin from headers. The links and the budget are found. */
@@ -36,6 +38,9 @@ NODISCARD bool rest_script_host_init(struct rest_script_host *host, struct rest_
                                      const struct rest_items *items,
                                      const struct partition_key *key, bool strong,
                                      struct error *err);
+
+void rest_script_host_done(struct rest_script_host *host);
+CLEANUP_VALUE_FN(struct rest_script_host, rest_script_host_done)
 
 /* Another attempt begins: what was spent is forgotten. */
 void rest_script_host_begin(struct rest_script_host *host, struct metered_transaction *metered,

@@ -36,7 +36,7 @@ static bool body_read(struct querying *q, struct sql_error *fault, struct error 
         return false;
     if (body.type != DOCUMENT_OBJECT)
         return error_set(err, ERROR_BAD_REQUEST, "the query is neither a text nor an object");
-    return sql_body_read(body.document, &q->body, q->host->arena, fault, err);
+    return sql_body_read(body.document, &q->body, q->host->answers, fault, err);
 }
 
 static bool prepare(struct querying *q, struct error *err)
@@ -46,7 +46,7 @@ static bool prepare(struct querying *q, struct error *err)
 
     rest_functions_offer(&q->functions, &options);
     if (body_read(q, &fault, err) && sql_prepare(q->body.text, q->body.parameters, &options,
-                                                 q->host->arena, &q->prepared, &fault, err))
+                                                 q->host->answers, &q->prepared, &fault, err))
         return true;
     rest_query_fault(q->host->call, &fault);
     return false;

@@ -283,6 +283,7 @@ static bool write_run(struct rest_call *call, const struct rest_items *items, st
     fine = metered_transaction_run(call->services->meters, &items->space, &write->host.key,
                                    &write->metered, metered, call->arena, err);
     rest_scripts_leave(call);
+    rest_script_host_done(&write->host);
     rest_script_charged(call, metered);
     rest_script_log(call, buf_slice(&write->log));
     buf_done(&write->log);
