@@ -245,6 +245,7 @@ static bool threads_start(struct server *server, struct error *err)
     sources->workers = server->workers;
     sources->nodes = server->nodes;
     sources->front = server->rest_front;
+    sources->scripts = server->scripts;
     sources->log = server->log;
     sources->started_ms = clock_wall_ms();
     return true;

@@ -42,7 +42,7 @@ async function ready(t) {
 }
 
 test('what eats time, memory, stack or output is stopped, and the next request finds all well', async (t) => {
-  const { container } = await ready(t);
+  const { container, server } = await ready(t);
   const fine = await procedure(container, 'fine', () => getContext().getResponse().setBody('fine'));
   for (const [name, body] of Object.entries(hostile)) {
     const run = await procedure(container, name, body);
@@ -51,6 +51,8 @@ test('what eats time, memory, stack or output is stopped, and the next request f
     assert.equal((await fine('x')).resource, 'fine', name);
     assert.equal((await container.item('here', 'x').read()).resource.n, 1);
   }
+  const metrics = await (await server.get('/metrics')).text();
+  assert.ok(Number(/^orrery_script_timeouts_total (\d+)$/m.exec(metrics)[1]) > 0);
 });
 
 test('there is nothing to reach outside', async (t) => {

@@ -218,9 +218,13 @@ static void write_done(struct metered_transaction *metered, struct transaction *
     struct rest_item_target target = {.key = write->host.key, .id = write->written};
     struct transaction_result result = transaction_result(transaction, write->nth);
     bool deleted = call->verb == REST_DELETE || !result.item.document.data;
+    enum transaction_verb verb = call->verb == REST_CREATE   ? TRANSACTION_CREATE
+                                 : call->verb == REST_UPSERT ? TRANSACTION_UPSERT
+                                                             : TRANSACTION_REPLACE;
 
-    rest_item_written(call, write->host.items, &target,
-                      deleted ? TRANSACTION_DELETE : TRANSACTION_REPLACE, &result);
+    call->charge_cru = cost_add(metered->reads_cru, transaction_work(transaction).write_cru);
+    rest_item_written(call, write->host.items, &target, deleted ? TRANSACTION_DELETE : verb,
+                      &result);
     if (!write->response.data || rest_items_minimal(call) || deleted)
         return;
     buf_clear(&call->body);
