@@ -8,6 +8,7 @@
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/workers.h"
+#include "script/script.h"
 #include "server/nodes.h"
 
 #include <stdatomic.h>
@@ -20,6 +21,7 @@ struct metrics_sources {
     struct net_workers *workers;
     const struct nodes *nodes;
     const struct rest *front; /* the REST front */
+    struct script_pool *scripts;
     struct heat *heat;        /* NULL: none is kept */
     const struct log *log;
     int64_t started_ms; /* wall clock */
