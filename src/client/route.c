@@ -2,6 +2,7 @@
  * same order. */
 #include <orrery/route.h>
 
+#include "container/definition_strategy.h"
 #include "document/bson.h"
 #include "document/json.h"
 #include "partition/map.h"
@@ -123,22 +124,34 @@ static bool spans_read(struct orrery_shards *shards, struct slice array, uint64_
            order_check(shards->map, spans, err);
 }
 
+/* As the container's definition says it; the directory of lookup comes with it. */
+static bool strategy_read(struct orrery_shards *shards, struct slice list, struct error *err)
+{
+    struct definition_fields fields = {.key = shards->definition};
+    CLEANUP(buf_done) struct buf completed;
+    struct document_value orrery, strategy;
+    struct slice name = SLICE_NONE;
+    bool known;
+
+    buf_init(&completed, LIST_BYTES_MAX);
+    if (!text_of(list, "strategy", &name, err))
+        return false;
+    if (!document_find(list, SLICE("orrery"), &orrery) || orrery.type != DOCUMENT_OBJECT ||
+        !document_find(orrery.document, SLICE("strategy"), &strategy))
+        return slice_equal(name, SLICE("hash")) || broken(err, "its strategy is not described");
+    known = definition_strategy_read(&fields, &strategy, NULL, shards->arena, &completed, err);
+    shards->definition = fields.key;
+    return known || error_prefix(err, "the strategy of the shard list");
+}
+
 static bool definition_read(struct orrery_shards *shards, struct slice list, struct error *err)
 {
     struct document_value key;
-    struct slice strategy = SLICE_NONE;
 
     if (!document_find(list, SLICE("partitionKey"), &key) || key.type != DOCUMENT_OBJECT)
         return broken(err, "no \"partitionKey\"");
-    if (!text_of(list, "strategy", &strategy, err) ||
-        !partition_definition_read(arena_copy(shards->arena, key.document), shards->arena,
-                                   &shards->definition, err))
-        return false;
-    if (!slice_equal(strategy, SLICE("hash")))
-        return error_set(err, ERROR_NOT_SUPPORTED,
-                         "this library does not know the strategy \"%.*s\"",
-                         (int)MIN(strategy.len, (size_t)60), (const char *)strategy.data);
-    return true;
+    return partition_definition_read(key.document, shards->arena, &shards->definition, err) &&
+           strategy_read(shards, list, err);
 }
 
 static bool list_read(struct orrery_shards *shards, struct slice list, struct error *err)
@@ -170,7 +183,7 @@ struct orrery_shards *orrery_shards_read(const char *json, size_t len,
     buf_init(&document, LIST_BYTES_MAX);
     shards->arena = arena_new();
     if (document_json_read(slice_of(json, len), &limits, &document, &err) &&
-        list_read(shards, buf_slice(&document), &err))
+        list_read(shards, arena_copy(shards->arena, buf_slice(&document)), &err))
         return shards;
     told(problem, &err);
     orrery_shards_free(shards);

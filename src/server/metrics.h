@@ -22,7 +22,7 @@ struct metrics_sources {
     const struct nodes *nodes;
     const struct rest *front; /* the REST front */
     struct script_pool *scripts;
-    struct heat *heat;        /* NULL: none is kept */
+    struct heat *heat; /* NULL: none is kept */
     const struct log *log;
     int64_t started_ms; /* wall clock */
 };

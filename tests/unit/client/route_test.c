@@ -121,7 +121,10 @@ static void a_list_that_is_none_is_refused(void **state UNUSED)
     refused(LIST("1", SHARD("1", "", "FF")), "partitionKey");
     refused("{\"format\":1,\"version\":1,\"strategy\":\"tarot\",\"partitionKey\":" KEY
             ",\"shards\":[" SHARD("1", "", "FF") "]}",
-            "tarot");
+            "not described");
+    refused("{\"format\":1,\"version\":1,\"strategy\":\"tarot\",\"partitionKey\":" KEY
+            ",\"orrery\":{\"strategy\":\"tarot\"},\"shards\":[" SHARD("1", "", "FF") "]}",
+            "orrery.strategy must be");
 }
 
 int main(void)
