@@ -83,8 +83,8 @@ void metering_charge(struct meters *meters, uint32_t partition, int64_t charge_c
     if (!metering.meter)
         return;
     if (meter_budget(metering.meter))
-        budget_charge(meter_budget(metering.meter), charge_cru, now_ms(&metering));
-    statistics_add(&metering, charge_cru, false);
+        budget_charge(meter_budget(metering.meter), charge_cru, now_us(&metering) / 1000);
+    statistics_add(&metering, charge_cru, false, 0);
 }
 
 void metering_drop(struct metering *metering)
