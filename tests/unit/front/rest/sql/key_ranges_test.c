@@ -24,9 +24,8 @@
 static struct partition_definition definition_of(struct arena *arena, const char *json)
 {
     struct partition_definition definition;
-    struct error err;
-
     struct document_value synthetic;
+    struct error err;
 
     assert_ok(partition_definition_read(document_of(arena, json), arena, &definition, &err), &err);
     if (document_find(document_of(arena, json), SLICE("synthetic"), &synthetic))
