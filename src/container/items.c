@@ -376,7 +376,8 @@ static bool attempt_run(const struct item_scope *scope, struct slice logical,
     return true;
 }
 
-static bool attempts_run(const struct item_space *space, struct slice logical,
+/* Each attempt routes anew: with another map another definition may have come. */
+static bool attempts_run(const struct item_space *space, const struct partition_key *key,
                          const struct attempt *attempt, struct arena *arena,
                          struct transaction_result *ret_result, struct transaction_work *ret_work,
                          struct error *err)
@@ -385,6 +386,7 @@ static bool attempts_run(const struct item_space *space, struct slice logical,
 
     now.renewed = false;
     for (int i = 0; i < ATTEMPTS_MAX; i++) {
+        struct slice logical = item_logical(&now.definition->key, key, arena);
         struct item_scope scope = item_space_scope(&now, logical);
 
         if (attempt_run(&scope, logical, attempt, arena, ret_result, ret_work, err))
@@ -420,7 +422,7 @@ static bool write_at_gate(const struct item_space *space, const struct partition
     if (!items_names_check(space, key, attempt->id, err))
         return false;
     gate_enter(gate);
-    done = attempts_run(space, logical, attempt, arena, ret_result, ret_work, err);
+    done = attempts_run(space, key, attempt, arena, ret_result, ret_work, err);
     gate_leave(gate);
     return done;
 }
@@ -549,11 +551,13 @@ bool items_patch(const struct item_space *space, const struct partition_key *key
 
 /* --- Moving ---------------------------------------------------------------------------------- */
 
-static bool move_run(const struct item_space *space, struct slice from, struct slice to,
-                     const struct attempt *attempt, struct arena *arena, struct item *ret_item,
-                     struct error *err)
+static bool move_run(const struct item_space *space, const struct partition_key *from_key,
+                     const struct partition_key *to_key, const struct attempt *attempt,
+                     struct arena *arena, struct item *ret_item, struct error *err)
 {
     CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct slice from = item_logical(&space->definition->key, from_key, arena);
+    struct slice to = item_logical(&space->definition->key, to_key, arena);
     struct item_scope source = item_space_scope(space, from);
     struct item_scope target = item_space_scope(space, to);
 
@@ -585,7 +589,7 @@ bool items_move(const struct item_space *space, const struct partition_key *from
     if (slice_equal(source, target))
         return error_set(err, ERROR_BAD_REQUEST, "the item has that partition key already");
     for (int i = 0; i < ATTEMPTS_MAX; i++) {
-        if (move_run(&now, source, target, &attempt, arena, ret_item, err))
+        if (move_run(&now, from, to, &attempt, arena, ret_item, err))
             return true;
         if (!item_space_try_again(&now, err))
             return false;

@@ -364,12 +364,15 @@ static bool transaction_attempt(const struct item_space *space, struct slice log
                                 struct metered_transaction *run, struct arena *arena,
                                 int64_t *ret_writes_cru, struct error *err)
 {
+    CLEANUP(arena_free) struct arena *own = run->own_arena ? arena_new() : NULL;
     CLEANUP(transaction_free) struct transaction *transaction = NULL;
     struct item_scope scope = item_space_scope(space, logical);
     size_t nth;
 
     run->reads_cru = 0;
-    if (!transaction_begin(&scope, logical, arena, &transaction, err) ||
+    run->space = space;
+    run->arena = own ? own : arena;
+    if (!transaction_begin(&scope, logical, run->arena, &transaction, err) ||
         !run->plan(run, transaction, err))
         return false;
     if (!transaction_commit(transaction, err)) {
@@ -385,25 +388,29 @@ static bool transaction_attempt(const struct item_space *space, struct slice log
 
 /* The first attempt does not wait for anybody. Those that follow take turns with other transactions
  * of the logical partition that lost as well, and so lose only to writes of single items. */
-static bool transaction_attempts(const struct item_space *space, struct slice logical,
-                                 struct metered_transaction *run, struct arena *arena,
-                                 int64_t *ret_writes_cru, struct error *err)
+static bool transaction_attempts(const struct item_space *space, const struct partition_key *key,
+                                 struct slice logical, struct metered_transaction *run,
+                                 struct arena *arena, int64_t *ret_writes_cru, struct error *err)
 {
     CLEANUP(item_space_release) struct item_space now = *space;
+    struct item_gates *gates = run->gates ? run->gates : space->gates;
+    int attempts_max = run->attempts_max ? run->attempts_max : ATTEMPTS_MAX;
     bool done = false, at_gate = false;
 
     now.renewed = false;
-    for (int i = 0; i < ATTEMPTS_MAX && !done; i++) {
-        done = transaction_attempt(&now, logical, run, arena, ret_writes_cru, err);
+    for (int i = 0; i < attempts_max && !done; i++) {
+        /* Routed anew: with another map another definition may have come. */
+        done = transaction_attempt(&now, item_logical(&now.definition->key, key, arena), run, arena,
+                                   ret_writes_cru, err);
         if (!done && !item_space_try_again(&now, err))
             break;
         if (!done && !at_gate) {
-            item_gates_enter(space->gates, logical);
+            item_gates_enter(gates, logical);
             at_gate = true;
         }
     }
     if (at_gate)
-        item_gates_leave(space->gates, logical);
+        item_gates_leave(gates, logical);
     return done;
 }
 
@@ -429,7 +436,7 @@ bool metered_transaction_run(struct meters *meters, const struct item_space *spa
                          "stays within one logical partition");
     if (!metering_begin(&metering, meters, &request, call, err))
         return false;
-    done = transaction_attempts(space, logical, transaction, arena, &writes_cru, err);
+    done = transaction_attempts(space, key, logical, transaction, arena, &writes_cru, err);
     metering_end(&metering,
                  cost_add(transaction->reads_cru, done ? writes_cru : metering_refused_cru(err)));
     return done;

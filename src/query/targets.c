@@ -1,6 +1,7 @@
-/* Where to look: the partition key as the request and the filter give it. A component that the
- * server makes is also given by what it is made of; of suffixes the base alone gives all of them.
- */
+/* Where to look: the partition key as the request and the filter give it. Single values lead to
+ * logical partitions, whatever the strategy; where the routing keys have the order of the values,
+ * ranges of the first component that has no single values lead to ranges of them. A component that
+ * the server makes is also given by what it is made of; of suffixes the base alone gives all. */
 #include "query/access_private.h"
 
 #include "partition/synthetic.h"
@@ -46,6 +47,23 @@ static const struct query_condition *key_condition(const struct query_conditions
     return NULL;
 }
 
+/* All that the filter says of a path of the partition key, as ranges of its values. */
+static const struct query_condition *range_condition(const struct query_conditions *conditions,
+                                                     const struct document_path *path)
+{
+    CLEANUP(buf_done) struct buf prefix;
+
+    buf_init(&prefix, BUF_DEFAULT_MAX);
+    index_path_append(path, &prefix);
+    for (size_t i = 0; i < conditions->count; i++) {
+        const struct query_condition *condition = &conditions->list[i];
+
+        if (!condition->elements && slice_equal(condition->prefix, buf_slice(&prefix)))
+            return condition;
+    }
+    return NULL;
+}
+
 /* The values of one component. */
 struct level {
     const struct document_value *points;
@@ -57,6 +75,7 @@ struct combining {
     const struct partition_definition *definition;
     struct level levels[PARTITION_PATHS_MAX];
     size_t level_count, total; /* combinations */
+    const struct query_ranges *ranges; /* of the level behind them, or NULL */
     const struct query_target *base;
     struct query_target *list;
     size_t count;
@@ -76,6 +95,12 @@ static bool target_narrow(struct query_target *target, const struct query_target
     return slice_compare(target->range.min, target->range.max) < 0;
 }
 
+static void target_add(struct combining *c, struct query_target target)
+{
+    if (target_narrow(&target, c->base))
+        c->list[c->count++] = target;
+}
+
 /* The combination of that number: one value for each level. */
 static void combine(struct combining *c, size_t number)
 {
@@ -88,11 +113,16 @@ static void combine(struct combining *c, size_t number)
         number /= c->levels[i].count;
     }
     key = partition_key_of(c->definition, values, c->level_count);
+    for (size_t i = 0; c->ranges && i < c->ranges->count; i++)
+        target_add(c, (struct query_target){.range = partition_route_between(
+                                                c->definition, &key, c->ranges->list[i].min,
+                                                c->ranges->list[i].max, c->arena)});
+    if (c->ranges)
+        return;
     target.range = partition_route_range(c->definition, &key, c->arena);
     if (!key.partial)
         target.logical = item_logical(c->definition, &key, c->arena);
-    if (target_narrow(&target, c->base))
-        c->list[c->count++] = target;
+    target_add(c, target);
 }
 
 static int by_range(const void *a, const void *b)
@@ -101,7 +131,8 @@ static int by_range(const void *a, const void *b)
                          ((const struct query_target *)b)->range.min);
 }
 
-/* Equal keys once. False: two keys share a routing key, so that the targets would not be apart. */
+/* Equal keys once; ranges that meet, as long texts may make them, become one. False: two keys share
+ * a routing key, so that the targets would not be apart. */
 static bool targets_sort(struct combining *c)
 {
     size_t kept = 0;
@@ -109,6 +140,13 @@ static bool targets_sort(struct combining *c)
     if (c->count > 1)
         qsort(c->list, c->count, sizeof *c->list, by_range);
     for (size_t i = 0; i < c->count; i++) {
+        struct query_target *last = kept ? &c->list[kept - 1] : NULL;
+
+        if (c->ranges && last && slice_compare(c->list[i].range.min, last->range.max) <= 0) {
+            if (slice_compare(c->list[i].range.max, last->range.max) > 0)
+                last->range.max = c->list[i].range.max;
+            continue;
+        }
         if (kept && slice_equal(c->list[kept - 1].range.min, c->list[i].range.min)) {
             if (!slice_equal(c->list[kept - 1].logical, c->list[i].logical))
                 return false;
@@ -118,6 +156,20 @@ static bool targets_sort(struct combining *c)
     }
     c->count = kept;
     return true;
+}
+
+/* The level behind those with single values. */
+static size_t ranges_find(struct combining *c, const struct query_conditions *conditions,
+                          size_t total)
+{
+    const struct query_condition *condition = NULL;
+
+    if (c->level_count < c->definition->path_count && partition_route_is_ordered(c->definition))
+        condition = range_condition(conditions, &c->definition->paths[c->level_count]);
+    if (!condition || total * condition->ranges.count > QUERY_TARGETS_MAX)
+        return total;
+    c->ranges = &condition->ranges;
+    return total * condition->ranges.count;
 }
 
 /* One combination of source values, made a point or, of the base of suffixes alone, all of them. */
@@ -191,7 +243,7 @@ static bool level_find(const struct combining *c, const struct query_conditions 
 
 static bool levels_find(struct combining *c, const struct query_conditions *conditions)
 {
-    size_t total = 1;
+    size_t total = 1, room;
 
     for (; c->level_count < c->definition->path_count; c->level_count++) {
         struct level *level = &c->levels[c->level_count];
@@ -201,11 +253,11 @@ static bool levels_find(struct combining *c, const struct query_conditions *cond
             break;
         total *= level->count;
     }
-    if (!c->level_count ||
-        (c->level_count < c->definition->path_count && c->definition->kind != PARTITION_MULTI_HASH))
+    room = ranges_find(c, conditions, total);
+    if (!c->level_count && !c->ranges)
         return false;
     c->total = total;
-    c->list = ARENA_ARRAY(c->arena, struct query_target, total);
+    c->list = ARENA_ARRAY(c->arena, struct query_target, room + 1);
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/workers.h"
+#include "script/script.h"
 #include "server/nodes.h"
 
 #include <stdatomic.h>
@@ -19,6 +20,7 @@ struct metrics_sources {
     struct net_workers *workers;
     const struct nodes *nodes;
     const struct rest *front; /* the REST front */
+    struct script_pool *scripts;
     const struct log *log;
     int64_t started_ms; /* wall clock */
 };

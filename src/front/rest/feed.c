@@ -35,7 +35,7 @@ static bool bound_read(struct rest_call *call, enum rest_header header, struct s
 static bool bounds_apply(struct rest_call *call, const struct rest_items *items,
                          struct rest_feed_target *target, struct error *err)
 {
-    enum partition_kind kind = items->space.definition->key.kind;
+    const struct partition_definition *key = &items->space.definition->key;
     struct slice type = rest_call_header(call, REST_HEADER_READ_KEY_TYPE);
     struct slice min = target->range.min, max = target->range.max;
 
@@ -48,13 +48,18 @@ static bool bounds_apply(struct rest_call *call, const struct rest_items *items,
     if (!bound_read(call, REST_HEADER_START_EPK, &min, err) ||
         !bound_read(call, REST_HEADER_END_EPK, &max, err))
         return false;
-    if (partition_epk_compare(kind, min, max) >= 0)
+    if (!partition_route_is_bound(key, min) || !partition_route_is_bound(key, max))
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "x-ms-start-epk and x-ms-end-epk are no bounds of this container: its keys "
+            "are not hashed, so a library cannot compute them");
+    if (partition_route_compare(key, min, max) >= 0)
         return error_set(err, ERROR_BAD_REQUEST, "x-ms-start-epk is not below x-ms-end-epk");
-    if (partition_epk_compare(kind, min, target->range.min) > 0)
+    if (partition_route_compare(key, min, target->range.min) > 0)
         target->range.min = min;
-    if (partition_epk_compare(kind, max, target->range.max) < 0)
+    if (partition_route_compare(key, max, target->range.max) < 0)
         target->range.max = max;
-    if (partition_epk_compare(kind, target->range.min, target->range.max) >= 0)
+    if (partition_route_compare(key, target->range.min, target->range.max) >= 0)
         return error_set(err, ERROR_RANGE_GONE,
                          "the bounds are outside of the range: read the ranges again");
     return true;
