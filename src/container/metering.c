@@ -103,6 +103,7 @@ int64_t metering_refused_cru(const struct error *err)
     case ERROR_LOGICAL_PARTITION_FULL:
     case ERROR_PARTITION_FULL:
     case ERROR_BAD_REQUEST:
+    case ERROR_KEY_MISMATCH:
     case ERROR_PATCH_CONDITION:
     case ERROR_TOO_LARGE:
         return cost_write_refused(0);
@@ -434,6 +435,10 @@ bool metered_transaction_run(struct meters *meters, const struct item_space *spa
     int64_t writes_cru = 0;
     bool done;
 
+    if (key->open)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "PartitionKey value must be supplied for this operation: whole, for it "
+                         "stays within one logical partition");
     if (!metering_begin(&metering, meters, &request, call, err))
         return false;
     done = transaction_attempts(space, key, logical, transaction, arena, &writes_cru, err);

@@ -129,7 +129,8 @@ struct metered_transaction {
     struct arena *arena;
 };
 
-/* Runs it as often as it takes, up to a limit: ERROR_CONFLICT after that many. */
+/* Runs it as often as it takes, up to a limit: ERROR_CONFLICT after that many. ERROR_BAD_REQUEST:
+ * the key is open. */
 NODISCARD bool metered_transaction_run(struct meters *meters, const struct item_space *space,
                                        const struct partition_key *key,
                                        struct metered_transaction *transaction,
