@@ -7,7 +7,7 @@
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/workers.h"
-#include "server/nodes.h"
+#include "container/catalogue.h"
 
 #include <stdatomic.h>
 
@@ -17,7 +17,7 @@ struct metrics_sources {
     _Atomic(const struct net_listener *) rest;
     const struct net_http *http;
     struct net_workers *workers;
-    const struct nodes *nodes;
+    struct catalogue *catalogue;
     const struct rest *front; /* the REST front */
     const struct log *log;
     int64_t started_ms; /* wall clock */

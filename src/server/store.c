@@ -1,11 +1,23 @@
 #include "server/store.h"
 
+#include "base/thread.h"
 #include "container/caretaker.h"
 #include "container/container_meters.h"
+#include "container/catalogue_node.h"
 #include "container/migrator.h"
+#include "engine/guard.h"
+
+/* Whom the guard of a node tells that it is here again. */
+struct keeper {
+    struct store *store;
+    uint32_t number;
+};
 
 struct store {
     uint32_t burst_seconds;
+    struct nodes *nodes; /* borrowed */
+    struct keeper keepers[CLUSTER_NODES_MAX];
+    struct mutex nodes_lock; /* one node comes or goes at a time */
     struct cluster *cluster;
     struct catalogue *catalogue;
     struct meters *meters;
@@ -59,6 +71,71 @@ static bool cluster_fill(struct store *store, struct nodes *nodes, struct error 
     }
     return true;
 }
+
+/* --- Nodes ----------------------------------------------------------------------------------- */
+
+static bool on_rejoin(void *context, struct error *err)
+{
+    const struct keeper *keeper = context;
+
+    return catalogue_node_rejoin(keeper->store->catalogue, keeper->number, err);
+}
+
+static void node_keep(struct store *store, const struct cluster_node *node)
+{
+    struct keeper *keeper = &store->keepers[node->number];
+
+    *keeper = (struct keeper){store, node->number};
+    engine_guard_keep(node->engine, &(struct engine_guard_hooks){on_rejoin, keeper}, false);
+}
+
+static void nodes_keep(struct store *store)
+{
+    catalogue_nodes_apply(store->catalogue);
+    for (size_t i = 0; i < cluster_count(store->cluster); i++)
+        node_keep(store, cluster_at(store->cluster, i));
+}
+
+static void nodes_leave(struct store *store)
+{
+    for (size_t i = 0; i < nodes_count(store->nodes); i++)
+        engine_guard_leave(nodes_at(store->nodes, i)->engine);
+}
+
+bool store_node_add(struct store *store, const struct node_info *info, struct error *err)
+{
+    WITH_LOCK (&store->nodes_lock) {
+        const struct cluster_node *node;
+        struct engine *engine;
+
+        if (!nodes_add(store->nodes, info->name, slice_of_text(info->url), &engine, err))
+            return false;
+        if (!catalogue_node_add(store->catalogue, info, engine, &node, err)) {
+            nodes_retire(store->nodes, engine);
+            return false;
+        }
+        node_keep(store, node);
+        log_event(store->log, LOG_INFO, "node added", LOG_TEXT("node", info->name),
+                  LOG_SLICE("url", engine_name(engine)));
+    }
+    return true;
+}
+
+bool store_node_remove(struct store *store, struct slice name, struct error *err)
+{
+    WITH_LOCK (&store->nodes_lock) {
+        const struct cluster_node *node;
+
+        if (!catalogue_node_remove(store->catalogue, name, &node, err))
+            return false;
+        if (node)
+            nodes_retire(store->nodes, node->engine);
+        log_event(store->log, LOG_INFO, "node removed", LOG_SLICE("node", name));
+    }
+    return true;
+}
+
+/* --- Budgets --------------------------------------------------------------------------------- */
 
 static bool account_meters_fill(struct store *store, const struct account *account,
                                 struct error *err)
@@ -130,12 +207,15 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
     struct catalogue_options options = {.limits = &limits, .log = log};
 
     store->log = log;
+    store->nodes = nodes;
+    mutex_init(&store->nodes_lock);
     store->cluster = cluster_new(&(struct commit_options){.log = log});
     store->meters = meters_new(&clock_system);
     store->gates = item_gates_new();
     options.cluster = store->cluster;
     options.partition_gone = partition_gone;
     options.gone_context = store->meters;
+    options.nodes = nodes_said(nodes, &options.node_count);
     store->burst_seconds = (uint32_t)settings->throughput_burst_seconds;
     if (!cluster_fill(store, nodes, err) || !catalogue_open(&options, &store->catalogue, err) ||
         !meters_fill(store, err))
@@ -143,6 +223,7 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
     store->caretaker = caretaker_new(&(struct caretaker_options){
         .catalogue = store->catalogue, .log = log, .pause_ms = settings->caretaker_pause_ms});
     store->migrator = migrator_start(store, settings);
+    nodes_keep(store);
     *ret_store = TAKE(store);
     return true;
 }
@@ -151,12 +232,14 @@ void store_close(struct store *store)
 {
     if (!store)
         return;
+    nodes_leave(store);
     migrator_free(store->migrator);
     caretaker_free(store->caretaker);
     catalogue_close(store->catalogue);
     cluster_free(store->cluster);
     meters_free(store->meters);
     item_gates_free(store->gates);
+    mutex_done(&store->nodes_lock);
     memory_free(store);
 }
 
@@ -178,6 +261,7 @@ struct front_services store_services(struct store *store, struct net_workers *wo
         .meters = store->meters,
         .gates = store->gates,
         .caretaker = store->caretaker,
+        .migrator = store->migrator,
         .clock = &clock_system,
         .workers = workers,
         .log = log,
