@@ -367,6 +367,20 @@ bool catalogue_node_change(struct catalogue *catalogue, struct slice name,
     return true;
 }
 
+bool catalogue_nodes_rebalancing(struct catalogue *catalogue, bool on, struct error *err)
+{
+    CLEANUP(node_table_free) struct node_table *table = NULL;
+    CLEANUP(change_end) struct change change;
+
+    if (!change_begin(catalogue, &change, err))
+        return false;
+    table = catalogue_nodes(catalogue);
+    if (table->rebalancing == on)
+        return true;
+    table->rebalancing = on;
+    return table_commit(&change, table, err);
+}
+
 static size_t region_find(const struct node_table *table, struct slice region)
 {
     size_t i = 0;

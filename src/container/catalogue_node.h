@@ -49,5 +49,8 @@ NODISCARD bool catalogue_node_remove(struct catalogue *catalogue, struct slice n
 NODISCARD bool catalogue_node_rejoin(struct catalogue *catalogue, uint32_t number,
                                      struct error *err);
 
+/* Whether a rebalance is on: the balancer's, and remembered. */
+NODISCARD bool catalogue_nodes_rebalancing(struct catalogue *catalogue, bool on, struct error *err);
+
 /* Tells the guards of the nodes who is paused: once, at the start. */
 void catalogue_nodes_apply(struct catalogue *catalogue);

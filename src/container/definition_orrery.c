@@ -2,6 +2,7 @@
  * of it leave it out when they replace a container; then it stays as it is.
  *
  *     {"strategy": "hash"}    how keys are placed; hash is what a container has that says nothing
+ *     {"placement": [...]}    which nodes they may be on (placement.h); may change
  */
 #include "container/definition_private.h"
 
@@ -24,11 +25,30 @@ static bool strategy_read(struct reading *reading, const struct document_value *
     return true;
 }
 
+static bool placement_read(struct reading *reading, const struct document_value *value,
+                           struct error *err)
+{
+    struct slice kept;
+
+    if (value->type != DOCUMENT_ARRAY)
+        return error_set(err, ERROR_BAD_REQUEST, "orrery.placement must be an array of rules");
+    if (reading->fields->key.system_key)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.placement needs a container with a partition key");
+    kept = arena_copy(reading->arena, value->document);
+    if (!placement_parse(kept, reading->fields->key.path_count, reading->arena,
+                         &reading->fields->placement, err))
+        return false;
+    document_append(reading->out, SLICE("placement"), value);
+    return true;
+}
+
 static const struct member {
     struct slice name;
     bool (*read)(struct reading *reading, const struct document_value *value, struct error *err);
 } members[] = {
     {SLICE("strategy"), strategy_read},
+    {SLICE("placement"), placement_read},
 };
 
 static const struct member *member_find(struct slice name)

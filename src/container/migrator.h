@@ -63,6 +63,13 @@ NODISCARD bool migrator_move(struct migrator *migrator, const struct container *
 NODISCARD bool migrator_isolate(struct migrator *migrator, const struct container *container,
                                 const struct partition_key *key, double heat, struct error *err);
 
+/* Cuts a partition where a range begins and ends, as far as that is within it, so that the range has
+ * partitions of its own. They stay where they are. ERROR_BAD_REQUEST: the range holds all of it, or
+ * nothing. */
+NODISCARD bool migrator_carve(struct migrator *migrator, const struct container *container,
+                              uint32_t partition, const struct partition_range *range,
+                              struct error *err);
+
 /* Takes it back. ERROR_BUSY: its map is published. ERROR_BAD_REQUEST: there is none. */
 NODISCARD bool migrator_cancel(struct migrator *migrator, const struct container *container,
                                struct error *err);

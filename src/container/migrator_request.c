@@ -142,6 +142,32 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
                  err);
 }
 
+bool migrator_carve(struct migrator *migrator, const struct container *container,
+                    uint32_t partition, const struct partition_range *range, struct error *err)
+{
+    CLEANUP(container_unref) struct container *now = NULL;
+    const struct partition_span *span;
+    struct slice bounds[2];
+    size_t count = 0;
+
+    if (!catalogue_container_reopen(migrator->catalogue, container, &now, err) ||
+        !span_find(now, partition, &span, err))
+        return false;
+    if (slice_compare(range->min, span->min) > 0 && slice_compare(range->min, span->max) < 0)
+        bounds[count++] = range->min;
+    if (slice_compare(range->max, span->min) > 0 && slice_compare(range->max, span->max) < 0)
+        bounds[count++] = range->max;
+    if (count == 0)
+        return error_set(err, ERROR_BAD_REQUEST, "partition %u cannot be cut there", partition);
+    return begin(migrator, now,
+                 &(struct migration_request){.kind = MIGRATION_ISOLATE,
+                                             .sources = &partition,
+                                             .source_count = 1,
+                                             .target_count = count + 1,
+                                             .bounds = bounds},
+                 err);
+}
+
 /* --- By limits ------------------------------------------------------------------------------- */
 
 static bool is_whole(const struct migrator *migrator, uint32_t partition, int64_t now_ms)
@@ -198,6 +224,11 @@ static bool container_split(struct migrator *migrator, const struct container *c
                  err);
 }
 
+static bool is_away(const struct error *err)
+{
+    return err->code == ERROR_NODE_DOWN || err->code == ERROR_NODE_PAUSED;
+}
+
 static bool container_look(struct migrator *migrator, const struct container *container,
                            bool *begun, struct error *err)
 {
@@ -215,7 +246,7 @@ static bool container_look(struct migrator *migrator, const struct container *co
         struct container_usage usage;
 
         if (!container_usage_partition(container, &spans[i], arena, &usage, err))
-            return false;
+            return is_away(err); /* the container is looked at when it is here again */
         figures[i] = (struct migrator_figures){.bytes = usage.bytes,
                                                .share = spans[i].share,
                                                .whole = is_whole(migrator, spans[i].id, now_ms)};

@@ -206,6 +206,7 @@ void node_table_append(const struct node_table *table, struct buf *buf)
     for (size_t i = 0; i < table->region_count; i++)
         text_append(buf, document_index_key((uint32_t)i, index), table->regions[i]);
     document_end(buf, list);
+    document_append_bool(buf, SLICE("rebalancing"), table->rebalancing);
     document_end(buf, begin);
 }
 
@@ -327,5 +328,6 @@ bool node_table_parse(struct slice document, struct node_table *ret_table, struc
             return damaged(err);
         ret_table->count++;
     }
+    ret_table->rebalancing = flag_get(document, SLICE("rebalancing"));
     return regions_parse(document, ret_table) || damaged(err);
 }

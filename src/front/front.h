@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/log.h"
+#include "container/balancer.h"
 #include "container/caretaker.h"
 #include "container/catalogue.h"
 #include "container/items.h"
@@ -16,6 +17,7 @@ struct front_services {
     struct item_gates *gates;
     struct caretaker *caretaker;
     struct migrator *migrator; /* NULL: partitions stay as they are */
+    struct balancer *balancer; /* NULL: likewise */
     const struct clock *clock;
     struct net_workers *workers;
     struct log *log;

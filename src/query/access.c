@@ -508,6 +508,8 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
 
     c.conditions = query_conditions_find(plan, arena);
     c.targets = query_targets_find(spans->request, &c.conditions, arena);
+    if (!c.conditions.never && !query_targets_serve(spans, &c.targets, arena, err))
+        return false;
     access.targets = c.targets.list;
     access.target_count = c.targets.count;
     if (c.conditions.never || !c.targets.count) {

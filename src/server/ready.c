@@ -11,6 +11,7 @@ struct looking {
     const struct cluster *cluster;
     uint64_t away;
     size_t count;
+    const char *first_away; /* name of a node */
     struct buf *out;
 };
 
@@ -20,8 +21,10 @@ static void node_print(struct looking *looking, const struct cluster_node *node,
     struct error err;
     bool serves = engine_serves(node->engine, &err);
 
-    if (!serves)
+    if (!serves) {
         looking->away |= 1ULL << node->number;
+        looking->first_away = looking->first_away ? looking->first_away : node->name;
+    }
     buf_printf(looking->out, "%s{\"name\":\"%s\",\"state\":\"%s\"", first ? "" : ",", node->name,
                serves                           ? "serving"
                : err.code == ERROR_NODE_PAUSED ? "paused"
@@ -62,6 +65,14 @@ static void container_look(struct looking *looking, const struct container *cont
     }
 }
 
+/* Then the catalogue, a partition like others, takes no changes. Paused it does. */
+static bool root_is_down(const struct cluster *cluster)
+{
+    struct error err;
+
+    return !engine_serves(cluster_at(cluster, 0)->engine, &err) && err.code == ERROR_NODE_DOWN;
+}
+
 static void partitions_print(struct looking *looking, struct catalogue *catalogue)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
@@ -69,6 +80,10 @@ static void partitions_print(struct looking *looking, struct catalogue *catalogu
     struct account **accounts = catalogue_accounts(catalogue, arena, &count);
 
     BUF_APPEND(looking->out, ",\"partitions\":[");
+    if (root_is_down(looking->cluster)) {
+        looking->count++;
+        BUF_APPEND(looking->out, "1");
+    }
     for (size_t a = 0; a < count; a++) {
         for (size_t d = 0; d < account_database_count(accounts[a]); d++) {
             const struct database *database = account_database(accounts[a], d);
@@ -91,9 +106,9 @@ bool ready_print(struct catalogue *catalogue, struct buf *out)
     partitions_print(&looking, catalogue);
     if (looking.count)
         buf_printf(out,
-                   "{\"code\":\"ServiceUnavailable\",\"message\":\"%zu partitions do not "
-                   "serve\",",
-                   looking.count);
+                   "{\"code\":\"ServiceUnavailable\",\"message\":\"node \\\"%s\\\" does not "
+                   "serve, and %zu partitions with it or others\",",
+                   looking.first_away, looking.count);
     else
         BUF_APPEND(out, "{\"status\":\"ready\",");
     buf_append_slice(out, buf_slice(&body));

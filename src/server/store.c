@@ -1,6 +1,7 @@
 #include "server/store.h"
 
 #include "base/thread.h"
+#include "container/balancer.h"
 #include "container/caretaker.h"
 #include "container/container_meters.h"
 #include "container/catalogue_node.h"
@@ -24,6 +25,7 @@ struct store {
     struct item_gates *gates;
     struct caretaker *caretaker;
     struct migrator *migrator;
+    struct balancer *balancer;
     struct log *log;
 };
 
@@ -223,6 +225,14 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
     store->caretaker = caretaker_new(&(struct caretaker_options){
         .catalogue = store->catalogue, .log = log, .pause_ms = settings->caretaker_pause_ms});
     store->migrator = migrator_start(store, settings);
+    store->balancer = balancer_new(&(struct balancer_options){
+        .catalogue = store->catalogue,
+        .migrator = store->migrator,
+        .meters = store->meters,
+        .log = log,
+        .pause_ms = settings->migration_pause_ms,
+        .moves_max = (size_t)settings->migration_moves_max,
+    });
     nodes_keep(store);
     *ret_store = TAKE(store);
     return true;
@@ -233,6 +243,7 @@ void store_close(struct store *store)
     if (!store)
         return;
     nodes_leave(store);
+    balancer_free(store->balancer);
     migrator_free(store->migrator);
     caretaker_free(store->caretaker);
     catalogue_close(store->catalogue);
@@ -262,6 +273,7 @@ struct front_services store_services(struct store *store, struct net_workers *wo
         .gates = store->gates,
         .caretaker = store->caretaker,
         .migrator = store->migrator,
+        .balancer = store->balancer,
         .clock = &clock_system,
         .workers = workers,
         .log = log,
