@@ -10,6 +10,7 @@ const struct cli_command cli_commands[] = {
     {"export", "write items or rows of a query to a JSON or CSV file", cli_export, cli_export_help},
     {"account", "list, create and drop accounts, show and rotate keys", cli_account,
      cli_account_help},
+    {"node", "storage nodes: list, add, drain, pause, remove; rebalance", cli_node, cli_node_help},
     {"stats", "what databases and containers hold and who uses them", cli_stats, cli_stats_help},
     {"certificate", "show or export the certificate authority clients have to trust",
      cli_certificate, cli_certificate_help},

@@ -44,3 +44,19 @@ bool admin_keys_rotate(struct admin_request *request, struct error *err);
 bool admin_databases_list(struct admin_request *request, struct error *err);
 bool admin_containers_show(struct admin_request *request, struct error *err);
 bool admin_containers_keys(struct admin_request *request, struct error *err);
+
+/* nodes.c */
+bool admin_nodes_list(struct admin_request *request, struct error *err);
+bool admin_nodes_add(struct admin_request *request, struct error *err);
+bool admin_nodes_show(struct admin_request *request, struct error *err);
+bool admin_nodes_change(struct admin_request *request, struct error *err);
+bool admin_nodes_remove(struct admin_request *request, struct error *err);
+bool admin_nodes_drain(struct admin_request *request, struct error *err);
+bool admin_nodes_undrain(struct admin_request *request, struct error *err);
+bool admin_nodes_pause(struct admin_request *request, struct error *err);
+bool admin_nodes_resume(struct admin_request *request, struct error *err);
+bool admin_regions_pause(struct admin_request *request, struct error *err);
+bool admin_regions_resume(struct admin_request *request, struct error *err);
+bool admin_rebalance_show(struct admin_request *request, struct error *err);
+bool admin_rebalance_begin(struct admin_request *request, struct error *err);
+bool admin_rebalance_cancel(struct admin_request *request, struct error *err);
