@@ -44,6 +44,7 @@ struct planner {
     bool *moved;
     size_t *order; /* spans in the order they first moved */
     size_t order_count;
+    size_t steps; /* moves, those of one span more than once */
     struct rebalance_plan *plan;
 };
 
@@ -181,6 +182,7 @@ static void move(struct planner *p, size_t span, size_t to, enum rebalance_reaso
     p->count[to]++;
     p->used[to] += (double)s->bytes;
     p->at[span] = to;
+    p->steps++;
     if (!p->moved[span]) {
         p->moved[span] = true;
         p->reasons[span] = reason;
@@ -363,10 +365,18 @@ void rebalance_plan(const struct rebalance_node *nodes, size_t node_count,
     };
     planner_init(&p, arena);
     ret_plan->spread_before = spread(&p);
-    musts_move(&p, arena);
-    room_make(&p);
-    if (!must_only)
-        balance(&p);
+    /* What found no room may find some once others have moved. */
+    for (size_t pass = 0; pass <= span_count; pass++) {
+        size_t steps = p.steps;
+
+        ret_plan->stuck_count = 0;
+        musts_move(&p, arena);
+        room_make(&p);
+        if (!must_only)
+            balance(&p);
+        if (p.steps == steps)
+            break;
+    }
     ret_plan->spread_after = spread(&p);
     moves_collect(&p);
 }
