@@ -2,6 +2,7 @@
  * tombstone covers is passed over, but its partitions still have an owner: the purger. Partitions
  * without any are left by a crash between making them and committing their container. */
 #include "container/catalogue_private.h"
+#include "engine/guard.h"
 
 struct loader {
     struct catalogue *catalogue;
@@ -116,6 +117,8 @@ static bool is_away(struct catalogue *catalogue, const struct cluster_node *node
     if (err->code != ERROR_NODE_DOWN && err->code != ERROR_NODE_PAUSED)
         return false;
     catalogue->away |= 1ULL << node->number;
+    if (err->code == ERROR_NODE_DOWN && node != cluster_at(catalogue->cluster, 0))
+        engine_guard_take_down(node->engine, err); /* it may just have gone */
     return true;
 }
 

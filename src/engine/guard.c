@@ -111,16 +111,22 @@ static void go_down(struct guard *guard, const struct error *err)
         if (was_up) {
             guard->downs++;
             guard->since_ms = clock_read_wall_ms(guard->clock);
+            guard->backoff_ms = guard->options.probe_ms;
+            guard->attempt_at_ms = clock_read_monotonic_ms(guard->clock) + guard->backoff_ms;
         }
     }
     if (!was_up)
         return;
     if (guard->inner)
         engine_interrupt(guard->inner, true);
-    guard->backoff_ms = guard->options.probe_ms;
-    guard->attempt_at_ms = clock_read_monotonic_ms(guard->clock) + guard->backoff_ms;
     log_event(guard->options.inner.log, LOG_WARNING, "node down", LOG_TEXT("node", guard->name),
               LOG_TEXT("because", err->message));
+}
+
+void engine_guard_take_down(struct engine *engine, const struct error *err)
+{
+    if (engine->driver == &guard_driver)
+        go_down(guard_of(engine), err);
 }
 
 static void go_up(struct guard *guard)
@@ -271,22 +277,29 @@ static void attempt(struct guard *guard)
         go_up(guard);
         return;
     }
-    WITH_LOCK (&guard->lock)
+    WITH_LOCK (&guard->lock) {
         guard->reason = err;
-    guard->backoff_ms = MIN(MAX(guard->backoff_ms, guard->options.probe_ms) * 2,
-                            guard->options.backoff_ms_max);
-    if (err.code == ERROR_BUSY) /* those inside are soon gone */
-        guard->backoff_ms = guard->options.probe_ms;
-    guard->attempt_at_ms = clock_read_monotonic_ms(guard->clock) + guard->backoff_ms;
+        guard->backoff_ms = MIN(MAX(guard->backoff_ms, guard->options.probe_ms) * 2,
+                                guard->options.backoff_ms_max);
+        if (err.code == ERROR_BUSY) /* those inside are soon gone */
+            guard->backoff_ms = guard->options.probe_ms;
+        guard->attempt_at_ms = clock_read_monotonic_ms(guard->clock) + guard->backoff_ms;
+    }
 }
 
 void engine_guard_tend(struct engine *engine)
 {
     struct guard *guard = guard_of(engine);
 
-    if (!atomic_load(&guard->down))
+    bool due = false;
+
+    if (!atomic_load(&guard->down)) {
         watch(guard);
-    else if (clock_read_monotonic_ms(guard->clock) >= guard->attempt_at_ms)
+        return;
+    }
+    WITH_LOCK (&guard->lock)
+        due = clock_read_monotonic_ms(guard->clock) >= guard->attempt_at_ms;
+    if (due)
         attempt(guard);
 }
 

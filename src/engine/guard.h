@@ -71,6 +71,10 @@ void engine_guard_leave(struct engine *engine);
 /* One look at the node: asks for a sign of life, or tries to bring it back if that is due. */
 void engine_guard_tend(struct engine *engine);
 
+/* Whoever needs the node to be put in order before it serves says so: it is down from now on, for
+ * this reason, and comes back by way of rejoin. Nothing happens to an engine that is no guard. */
+void engine_guard_take_down(struct engine *engine, const struct error *err);
+
 /* By the operator's word; running calls end as they will. */
 void engine_guard_pause(struct engine *engine, bool on);
 

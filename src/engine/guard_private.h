@@ -45,8 +45,9 @@ struct guard {
     struct engine_guard_hooks hooks;
     struct thread thread;
 
-    /* The keeper's own. */
     int64_t attempt_at_ms, backoff_ms;
+
+    /* The keeper's own. */
     bool broken; /* what is open is of no use any more and is to be opened anew */
 };
 

@@ -20,6 +20,7 @@ struct fault_engine {
     unsigned held;
     bool poisoned;
     bool unplugged;
+    unsigned pings;
     bool hangs, interrupted;
     bool dark; /* the power is off */
     enum fault_outcome dark_outcome;
@@ -251,6 +252,16 @@ static void fault_interrupt(struct engine *engine, bool on)
     engine_interrupt(fault->inner, on);
 }
 
+unsigned fault_engine_pings(const struct engine *engine)
+{
+    struct fault_engine *fault = fault_of(engine);
+    unsigned pings;
+
+    WITH_LOCK (&fault->lock)
+        pings = fault->pings;
+    return pings;
+}
+
 /* On a way of its own: interrupted or not. */
 static bool fault_ping(struct engine *engine, int64_t ms_max, struct error *err)
 {
@@ -259,6 +270,7 @@ static bool fault_ping(struct engine *engine, int64_t ms_max, struct error *err)
     bool alive = false;
 
     WITH_LOCK (&fault->lock) {
+        fault->pings++;
         while (fault->hangs &&
                condition_wait_until(&fault->changed, &fault->lock, deadline_ms))
             ;

@@ -55,5 +55,8 @@ void fault_engine_unplug(struct engine *engine, bool unplugged);
  * long as it may. */
 void fault_engine_hang(struct engine *engine, bool hangs);
 
+/* Signs of life asked for so far. */
+unsigned fault_engine_pings(const struct engine *engine);
+
 /* Calls of this kind so far, to choose nth from. */
 unsigned fault_engine_count(const struct engine *engine, enum fault_calls calls);
