@@ -520,7 +520,7 @@ static bool query_collect(struct pg_connection *connection, const struct queued 
                           int64_t deadline_ms, struct pg_answer *answer, bool *failed,
                           struct error *err)
 {
-    PGresult *result, *end;
+    PGresult *result = NULL, *end;
     struct error *reason = *failed ? &(struct error){0} : err;
 
     if (!result_next(connection, deadline_ms, &result, reason))
