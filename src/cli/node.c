@@ -1,5 +1,5 @@
-/* `orrery node ...`: the stores of a server, each verb one request to it; a drain and a rebalance are
- * watched until they are over. */
+/* `orrery node ...`: the stores of a server, each verb one request to it; a drain and a rebalance
+ * are watched until they are over. */
 #include "cli/cli.h"
 
 #include "base/clock.h"
@@ -151,8 +151,8 @@ static void row_add(struct node_command *command, struct cli_table *table, struc
 
 static int list_print(struct node_command *command, const struct cli_answer *answer)
 {
-    static const char *const headings[] = {"NODE",  "STATE", "REGION", "ZONE", "TAGS",
-                                           ">PARTITIONS", ">BYTES", ">RU/S", "URL", NULL};
+    static const char *const headings[] = {"NODE",        "STATE",  "REGION", "ZONE", "TAGS",
+                                           ">PARTITIONS", ">BYTES", ">RU/S",  "URL",  NULL};
     struct cli_table *table = cli_table_new(command->arena, headings);
     struct document_iter iter;
 
@@ -182,8 +182,8 @@ static int node_print(struct node_command *command, const struct cli_answer *ans
     printf("region      %.*s\nzone        %.*s\ntags        %.*s\n",
            SLICE_ARG(cli_answer_text(node, "region")), SLICE_ARG(cli_answer_text(node, "zone")),
            SLICE_ARG(tags_text(command, node)));
-    printf("capacity    %.0f bytes, %.0f%% of them in reserve\n", cli_answer_number(node, "capacity"),
-           cli_answer_number(node, "reserve"));
+    printf("capacity    %.0f bytes, %.0f%% of them in reserve\n",
+           cli_answer_number(node, "capacity"), cli_answer_number(node, "reserve"));
     printf("partitions  %.0f\nbytes       %.0f\nRU/s        %.2f\nwent down   %.0f times\n",
            cli_answer_number(node, "partitions"), cli_answer_number(node, "bytes"),
            cli_answer_number(node, "ruPerSecond"), cli_answer_number(node, "downs"));
@@ -229,9 +229,8 @@ static int node_send(struct node_command *command, const char *path, const struc
     struct cli_answer answer;
     struct error err;
 
-    return ask(command, "POST", path, buf_slice(body), &answer, &err)
-               ? node_print(command, &answer)
-               : failed(&err);
+    return ask(command, "POST", path, buf_slice(body), &answer, &err) ? node_print(command, &answer)
+                                                                      : failed(&err);
 }
 
 static int node_add(struct node_command *command)
@@ -411,8 +410,8 @@ static bool is_rebalancing(const struct cli_answer *answer)
 {
     struct document_value on;
 
-    return document_find(answer->document, SLICE("rebalancing"), &on) &&
-           on.type == DOCUMENT_BOOL && on.boolean;
+    return document_find(answer->document, SLICE("rebalancing"), &on) && on.type == DOCUMENT_BOOL &&
+           on.boolean;
 }
 
 static int rebalance_watch(struct node_command *command, struct cli_answer *answer)
@@ -510,18 +509,17 @@ static int verb_run(const struct verb *verb, struct node_command *command)
 
 int cli_node(int argc, char **argv)
 {
-    static const struct option options[] = {
-        CLI_CLIENT_OPTION_ROWS,
-        {"help", no_argument, NULL, 'h'},
-        {"region", required_argument, NULL, OPTION_REGION},
-        {"zone", required_argument, NULL, OPTION_ZONE},
-        {"tags", required_argument, NULL, OPTION_TAGS},
-        {"capacity", required_argument, NULL, OPTION_CAPACITY},
-        {"reserve", required_argument, NULL, OPTION_RESERVE},
-        {"plan", no_argument, NULL, OPTION_PLAN},
-        {"cancel", no_argument, NULL, OPTION_CANCEL},
-        {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
-        {NULL}};
+    static const struct option options[] = {CLI_CLIENT_OPTION_ROWS,
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"region", required_argument, NULL, OPTION_REGION},
+                                            {"zone", required_argument, NULL, OPTION_ZONE},
+                                            {"tags", required_argument, NULL, OPTION_TAGS},
+                                            {"capacity", required_argument, NULL, OPTION_CAPACITY},
+                                            {"reserve", required_argument, NULL, OPTION_RESERVE},
+                                            {"plan", no_argument, NULL, OPTION_PLAN},
+                                            {"cancel", no_argument, NULL, OPTION_CANCEL},
+                                            {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
+                                            {NULL}};
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct node_command command = {.arena = arena};
     bool help;

@@ -104,7 +104,8 @@ static bool rebalance_follow(struct balancer *balancer, const struct balancer_wo
         struct balancer_status *status = &balancer->status;
 
         status->moves_done += begun;
-        status->moves_planned = MAX(status->moves_planned, status->moves_done + plan->count - begun);
+        status->moves_planned =
+            MAX(status->moves_planned, status->moves_done + plan->count - begun);
         over = (plan->count == 0 && world->migrating == 0) ||
                status->moves_done > 4 * world->span_count + 16;
     }

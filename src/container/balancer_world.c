@@ -82,7 +82,8 @@ static void claim_key(struct claims *claims, const struct container *container,
                       const struct placement_rule *rule, const struct document_value *values,
                       size_t count, struct arena *arena)
 {
-    const struct partition_definition *key = &definition_fields(container_definition(container))->key;
+    const struct partition_definition *key =
+        &definition_fields(container_definition(container))->key;
     struct placement_claim claim = {.rule = rule, .key = partition_key_of(key, values, count)};
 
     claim.range = partition_route_range(key, &claim.key, arena);
@@ -186,8 +187,8 @@ static void span_add(struct balancer *balancer, struct balancer_world *world,
     struct balancer_span *span = &world->spans[world->span_count];
     const struct definition_fields *fields =
         definition_fields(container_definition(about->container));
-    struct placement_verdict verdict = placement_judge(&fields->placement, claims->list,
-                                                       claims->count, world->table, about->span);
+    struct placement_verdict verdict =
+        placement_judge(&fields->placement, claims->list, claims->count, world->table, about->span);
     struct container_usage usage = {0};
     struct error ignored;
 
@@ -251,13 +252,12 @@ static void accounts_read(struct balancer *balancer, struct balancer_world *worl
             const struct database *database = account_database(accounts[a], d);
 
             for (size_t c = 0; c < database_container_count(database); c++)
-                container_read(balancer, world,
-                               (struct balancer_span){
-                                   .container = database_container(database, c),
-                                   .account = arena_copy(world->arena,
-                                                         account_info(accounts[a])->id),
-                                   .database =
-                                       arena_copy(world->arena, database_info(database)->id)});
+                container_read(
+                    balancer, world,
+                    (struct balancer_span){
+                        .container = database_container(database, c),
+                        .account = arena_copy(world->arena, account_info(accounts[a])->id),
+                        .database = arena_copy(world->arena, database_info(database)->id)});
         }
 }
 

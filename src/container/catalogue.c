@@ -71,8 +71,8 @@ static bool head_settle(struct catalogue *catalogue, const struct catalogue_opti
                                     .next_user = 1,
                                     .next_child = 1,
                                     .next_partition = CATALOGUE_PARTITION + 1};
-    return catalogue_head_load(catalogue, &found, err) &&
-           (found || new_check(catalogue, err)) && nodes_load(catalogue, err) &&
+    return catalogue_head_load(catalogue, &found, err) && (found || new_check(catalogue, err)) &&
+           nodes_load(catalogue, err) &&
            nodes_settle(catalogue, options->nodes, options->node_count, err);
 }
 

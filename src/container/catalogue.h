@@ -34,7 +34,7 @@ struct catalogue_options {
     struct log *log;                       /* borrowed; NULL: silent */
     const struct node_info *nodes;         /* what the settings say of nodes, by name; borrowed */
     size_t node_count;
-    bool purge_by_hand;                    /* no thread: the test calls catalogue_purge */
+    bool purge_by_hand; /* no thread: the test calls catalogue_purge */
 
     /* Called for each physical partition of a dropped container once nobody holds a state of that
      * container any more, so that no operation on it runs or can begin. From any thread, under

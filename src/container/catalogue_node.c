@@ -284,8 +284,8 @@ bool catalogue_node_add(struct catalogue *catalogue, const struct node_info *inf
     if (!change_begin(catalogue, &change, err))
         return false;
     table = catalogue_nodes(catalogue);
-    if (!node_name_check(slice_of_text(info->name), err) ||
-        !name_check(table, info, engine, err) || !empty_check(engine, err) ||
+    if (!node_name_check(slice_of_text(info->name), err) || !name_check(table, info, engine, err) ||
+        !empty_check(engine, err) ||
         !engine_cluster_join(engine, cluster_id(catalogue->cluster), err) ||
         !number_settle(catalogue, info->name, engine_node_id(engine), &number, &changed, err))
         return false;

@@ -39,8 +39,8 @@ NODISCARD bool catalogue_node_change(struct catalogue *catalogue, struct slice n
 NODISCARD bool catalogue_region_pause(struct catalogue *catalogue, struct slice region, bool on,
                                       struct error *err);
 
-/* ERROR_BUSY: it holds partitions, or a migration needs it; the message counts them. ERROR_FORBIDDEN:
- * it is the root. *ret_node: whose engine is to be retired. */
+/* ERROR_BUSY: it holds partitions, or a migration needs it; the message counts them.
+ * ERROR_FORBIDDEN: it is the root. *ret_node: whose engine is to be retired. */
 NODISCARD bool catalogue_node_remove(struct catalogue *catalogue, struct slice name,
                                      const struct cluster_node **ret_node, struct error *err);
 

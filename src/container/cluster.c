@@ -105,7 +105,8 @@ bool cluster_add_as(struct cluster *cluster, const char *name, struct engine *en
     if (engine_serves(engine, &away) && !node_join(cluster, commit, engine, err)) {
         if (cluster->count == 0 || err->code != ERROR_NODE_DOWN)
             return error_prefix(err, "node \"%s\"", name);
-        engine_guard_take_down(engine, err); /* it has just gone, and is to be joined when it comes */
+        engine_guard_take_down(engine,
+                               err); /* it has just gone, and is to be joined when it comes */
     }
     node = &cluster->nodes[cluster->count];
     node->name = arena_text(cluster->arena, slice_of_text(name));

@@ -321,7 +321,8 @@ static void step_failed(struct migrator *migrator, struct migrator_run *run,
         log_error(migrator->options.log, "a migration was cancelled behind its fence", err);
 }
 
-/* What is at the fence is tried nevertheless: writers wait, and are let go on after some failures. */
+/* What is at the fence is tried nevertheless: writers wait, and are let go on after some failures.
+ */
 static bool must_wait(const struct migrator *migrator, const struct migrator_run *run,
                       const struct container *container)
 {

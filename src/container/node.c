@@ -317,8 +317,9 @@ bool node_table_parse(struct slice document, struct node_table *ret_table, struc
         !number_get(document, SLICE("format"), INT32_MAX, &format))
         return damaged(err);
     if (format > TABLE_FORMAT)
-        return error_set(err, ERROR_STORE_VERSION, "a table of nodes of format %lld is newer than %d",
-                         (long long)format, TABLE_FORMAT);
+        return error_set(err, ERROR_STORE_VERSION,
+                         "a table of nodes of format %lld is newer than %d", (long long)format,
+                         TABLE_FORMAT);
     if (!document_find(document, SLICE("nodes"), &nodes) || nodes.type != DOCUMENT_ARRAY)
         return damaged(err);
     document_iter_init(&iter, nodes.document);

@@ -61,7 +61,8 @@ NODISCARD bool node_set(struct node_info *info, struct slice attribute, struct s
 NODISCARD bool node_name_check(struct slice name, struct error *err);
 
 /* {format, nodes: [{number, id, name, url, region, zone, tags, capacity, reserve, draining, paused,
- * remembered}], pausedRegions: [...], rebalancing}, and back. ERROR_STORE_CORRUPT, ERROR_STORE_VERSION. */
+ * remembered}], pausedRegions: [...], rebalancing}, and back. ERROR_STORE_CORRUPT,
+ * ERROR_STORE_VERSION. */
 void node_table_append(const struct node_table *table, struct buf *buf);
 NODISCARD bool node_table_parse(struct slice document, struct node_table *ret_table,
                                 struct error *err);

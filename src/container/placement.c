@@ -188,8 +188,7 @@ bool placement_like(struct slice pattern, struct slice text)
         if (p < pattern.len && pattern.data[p] == '*') {
             star = p++;
             resume = t;
-        } else if (p < pattern.len &&
-                   (pattern.data[p] == '?' || pattern.data[p] == text.data[t])) {
+        } else if (p < pattern.len && (pattern.data[p] == '?' || pattern.data[p] == text.data[t])) {
             p++;
             t++;
         } else if (star != SIZE_MAX) {

@@ -71,8 +71,8 @@ struct placement_claim {
 
 /* What is to become of a span. */
 struct placement_verdict {
-    uint64_t allowed;                     /* nodes it may be on as it is */
-    const struct placement_rule *rule;    /* that governs it; NULL: none */
+    uint64_t allowed;                      /* nodes it may be on as it is */
+    const struct placement_rule *rule;     /* that governs it; NULL: none */
     const struct placement_claim *isolate; /* in it, and to be taken out first; NULL: none */
 };
 

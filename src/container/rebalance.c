@@ -1,8 +1,8 @@
 /* What must move goes to the node that is the better for it; then single moves are tried, the best
  * first, until none helps enough. How well things are spread is the sum of squares of what each
  * node has too much or too little of, as a part of the whole: of bytes, of heat and, a little, of
- * partitions. Trying pairs of moves would find some more, at the square of the cost; with partitions
- * much smaller than nodes there is little to be found.
+ * partitions. Trying pairs of moves would find some more, at the square of the cost; with
+ * partitions much smaller than nodes there is little to be found.
  *
  * A span that is moved twice on the way is moved once, to where it ends. */
 #include "container/rebalance.h"
@@ -39,8 +39,8 @@ struct planner {
     double bytes_all, heat_all, count_all;
     double bytes_weight, heat_weight;
     double used[NODES_MAX];
-    size_t *at;                      /* of each span: index of its node now */
-    enum rebalance_reason *reasons;  /* of each span that moved */
+    size_t *at;                     /* of each span: index of its node now */
+    enum rebalance_reason *reasons; /* of each span that moved */
     bool *moved;
     size_t *order; /* spans in the order they first moved */
     size_t order_count;
@@ -50,7 +50,8 @@ struct planner {
 
 /* --- Figures --------------------------------------------------------------------------------- */
 
-/* By capacity where all that take have one, else evenly. A node that empties should have nothing. */
+/* By capacity where all that take have one, else evenly. A node that empties should have nothing.
+ */
 static void parts_settle(struct planner *p)
 {
     double all = 0;
@@ -150,8 +151,7 @@ static bool may_go(const struct planner *p, size_t span, size_t node)
 
     return node != p->at[span] && to->takes && !to->empties &&
            (p->spans[span].allowed >> to->number & 1) &&
-           (!to->capacity_bytes ||
-            p->used[node] + (double)p->spans[span].bytes <= room_of(to));
+           (!to->capacity_bytes || p->used[node] + (double)p->spans[span].bytes <= room_of(to));
 }
 
 static double gain_of(const struct planner *p, size_t span, size_t to)

@@ -262,7 +262,8 @@ static bool bring_back(struct guard *guard, struct error *err)
     bool back;
 
     guard_kept = guard;
-    back = heal(guard, err) && (!guard->hooks.rejoin || guard->hooks.rejoin(guard->hooks.context, err));
+    back = heal(guard, err) &&
+           (!guard->hooks.rejoin || guard->hooks.rejoin(guard->hooks.context, err));
     guard_kept = kept;
     if (!back && guard->inner)
         engine_interrupt(guard->inner, true);
@@ -279,8 +280,8 @@ static void attempt(struct guard *guard)
     }
     WITH_LOCK (&guard->lock) {
         guard->reason = err;
-        guard->backoff_ms = MIN(MAX(guard->backoff_ms, guard->options.probe_ms) * 2,
-                                guard->options.backoff_ms_max);
+        guard->backoff_ms =
+            MIN(MAX(guard->backoff_ms, guard->options.probe_ms) * 2, guard->options.backoff_ms_max);
         if (err.code == ERROR_BUSY) /* those inside are soon gone */
             guard->backoff_ms = guard->options.probe_ms;
         guard->attempt_at_ms = clock_read_monotonic_ms(guard->clock) + guard->backoff_ms;

@@ -26,12 +26,12 @@ struct engine_guard_options {
     uint32_t unpaused_partition; /* what stays open while it is paused; 0: nothing */
 
     /* 0: the defaults, 100 ms, 100 ms, 1 s, 10 s, 2 s, 8. */
-    int64_t probe_ms;        /* between signs of life */
-    int64_t suspect_ms;      /* overdue for so long: suspect */
-    int64_t hang_ms;         /* overdue for so long: down */
-    int64_t write_hang_ms;   /* a write that runs for so long: down */
-    int64_t backoff_ms_max;  /* between attempts to bring it back: from probe_ms, doubling */
-    size_t suspect_calls;    /* at most so many calls are inside a suspect node */
+    int64_t probe_ms;       /* between signs of life */
+    int64_t suspect_ms;     /* overdue for so long: suspect */
+    int64_t hang_ms;        /* overdue for so long: down */
+    int64_t write_hang_ms;  /* a write that runs for so long: down */
+    int64_t backoff_ms_max; /* between attempts to bring it back: from probe_ms, doubling */
+    size_t suspect_calls;   /* at most so many calls are inside a suspect node */
 
     /* Opens the store; NULL: engine_open. */
     bool (*open)(void *context, struct slice url, const struct engine_options *options,
@@ -87,11 +87,11 @@ enum engine_guard_state { ENGINE_GUARD_SERVING, ENGINE_GUARD_SUSPECT, ENGINE_GUA
 struct engine_guard_status {
     enum engine_guard_state state;
     bool paused;
-    int64_t since_ms;     /* wall clock: when it began to be so */
-    uint64_t downs;       /* how often it went down */
-    uint64_t refused;     /* calls turned away */
-    uint64_t inside;      /* calls, snapshots and iterators now */
-    char reason[240];     /* why it is down, or was last */
+    int64_t since_ms; /* wall clock: when it began to be so */
+    uint64_t downs;   /* how often it went down */
+    uint64_t refused; /* calls turned away */
+    uint64_t inside;  /* calls, snapshots and iterators now */
+    char reason[240]; /* why it is down, or was last */
 };
 
 /* False: the engine is no guard. */

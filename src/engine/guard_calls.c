@@ -51,8 +51,7 @@ static bool is_suspect(const struct guard *guard)
 {
     int64_t since_ms = atomic_load_explicit(&guard->ping_since_ms, memory_order_relaxed);
 
-    return since_ms &&
-           clock_read_monotonic_ms(guard->clock) - since_ms > guard->options.suspect_ms;
+    return since_ms && clock_read_monotonic_ms(guard->clock) - since_ms > guard->options.suspect_ms;
 }
 
 /* Why a call is turned away, or true after all. */

@@ -19,8 +19,8 @@ struct guard_door {
 struct guard {
     struct engine base; /* must be first */
     struct engine_guard_options options;
-    char *name, *url;        /* owned; the URL is cleansed */
-    struct slice shown;      /* owned: the URL without its password */
+    char *name, *url;   /* owned; the URL is cleansed */
+    struct slice shown; /* owned: the URL without its password */
     const struct clock *clock;
 
     struct guard_door doors[GUARD_DOORS];
@@ -31,7 +31,7 @@ struct guard {
     struct engine *inner; /* owned; NULL: not open */
     atomic_bool down;
     atomic_bool paused, retired;
-    atomic_bool doubt; /* a call failed: look at the node now */
+    atomic_bool doubt;                                 /* a call failed: look at the node now */
     atomic_int_fast64_t ping_since_ms, write_since_ms; /* monotonic; 0: none under way */
     atomic_uint_fast64_t refused;
 

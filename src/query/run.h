@@ -89,7 +89,7 @@ struct query_page {
     struct slice continuation; /* in the arena; empty: there is no more */
     int64_t charge_cru;
     struct query_metrics metrics;
-    struct slice explain; /* BSON, in the arena; as docs/design/query.md describes it */
+    struct slice explain;    /* BSON, in the arena; as docs/design/query.md describes it */
     const uint32_t *missing; /* in the arena: the partitions that were passed over */
     size_t missing_count;
 };

@@ -12,7 +12,7 @@ struct query_span {
     bool viewed; /* view is open */
     struct view view;
     uint32_t thread; /* which of several threads reads it: they share no snapshots */
-    bool missing; /* it does not serve, and is passed over */
+    bool missing;    /* it does not serve, and is passed over */
     bool admitted;
     struct meter *meter;   /* NULL: nobody holds it back */
     struct budget *budget; /* the same */

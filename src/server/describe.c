@@ -96,9 +96,9 @@ void server_describe(const struct server *server, struct buf *out)
 
         buf_printf(out, "  %s %s = %.*s%s\n", i == 0 ? "data    " : "        ", node->name,
                    SLICE_ARG(engine_name(node->engine)),
-                   engine_serves(node->engine, &err)   ? ""
-                   : err.code == ERROR_NODE_PAUSED ? "  (paused)"
-                                                   : "  (down)");
+                   engine_serves(node->engine, &err) ? ""
+                   : err.code == ERROR_NODE_PAUSED   ? "  (paused)"
+                                                     : "  (down)");
     }
     BUF_APPEND(out, "\nStop it with Ctrl-C or SIGTERM.\n");
 }

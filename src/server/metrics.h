@@ -3,11 +3,11 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "container/catalogue.h"
 #include "front/rest/rest.h"
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/workers.h"
-#include "container/catalogue.h"
 
 #include <stdatomic.h>
 

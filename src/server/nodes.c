@@ -5,9 +5,12 @@
 #include "engine/guard.h"
 
 #include <limits.h>
+#include <time.h>
 
 /* The partition of the root that stays open while it is paused: the catalogue's. */
 enum { UNPAUSED_PARTITION = 1 };
+
+enum { RETIRE_LOOKS = 200, RETIRE_PAUSE_NS = 10 * 1000 * 1000 };
 
 struct nodes {
     struct arena *arena; /* owns this structure and its texts */
@@ -163,8 +166,7 @@ static bool said_read(struct nodes *nodes, struct error *err)
         const struct settings_attribute *attribute = &settings->attributes[i];
         size_t place = 0;
 
-        while (place < nodes->said_count &&
-               strcmp(nodes->said[place].name, attribute->node) != 0)
+        while (place < nodes->said_count && strcmp(nodes->said[place].name, attribute->node) != 0)
             place++;
         if (place == nodes->said_count) {
             nodes->said[nodes->said_count++] = (struct node_info){.reserve_percent = UINT32_MAX};
@@ -231,7 +233,9 @@ void nodes_retire(struct nodes *nodes, struct engine *engine)
         if (nodes->members[i].engine == engine)
             atomic_store(&nodes->members[i].gone, true);
     engine_guard_leave(engine);
-    (void)engine_guard_retire(engine);
+    /* Those inside are soon gone, since nobody follows them. */
+    for (int i = 0; i < RETIRE_LOOKS && !engine_guard_retire(engine); i++)
+        nanosleep(&(struct timespec){0, RETIRE_PAUSE_NS}, NULL);
 }
 
 size_t nodes_count(const struct nodes *nodes)

@@ -1,5 +1,6 @@
-/* Nodes: the stores this process holds, each behind a guard (engine/guard.h). The first one named is
- * the root and must be there at the start; any other may come later, if the catalogue knows it. */
+/* Nodes: the stores this process holds, each behind a guard (engine/guard.h). The first one named
+ * is the root and must be there at the start; any other may come later, if the catalogue knows it.
+ */
 #pragma once
 
 #include "container/node.h"
@@ -27,7 +28,8 @@ CLEANUP_FN(struct nodes *, nodes_close)
 NODISCARD bool nodes_add(struct nodes *nodes, const char *name, struct slice url,
                          struct engine **ret_engine, struct error *err);
 
-/* It is no node any more: closed as soon as nobody is inside, at the latest in the end. */
+/* It is no node any more: closed when nobody is inside, which is waited for a little, at the latest
+ * in the end. */
 void nodes_retire(struct nodes *nodes, struct engine *engine);
 
 /* All that were ever opened; those that are gone say so. */

@@ -1,5 +1,5 @@
-/* Figures of nodes may take a while (a PostgreSQL server that is slow to answer), so both probes are
- * worked out by a worker; everything else is answered on the spot. */
+/* Figures of nodes may take a while (a PostgreSQL server that is slow to answer), so both probes
+ * are worked out by a worker; everything else is answered on the spot. */
 #include "server/probes.h"
 
 #include "base/random.h"

@@ -26,10 +26,11 @@ static void node_print(struct looking *looking, const struct cluster_node *node,
         looking->first_away = looking->first_away ? looking->first_away : node->name;
     }
     buf_printf(looking->out, "%s{\"name\":\"%s\",\"state\":\"%s\"", first ? "" : ",", node->name,
-               serves                           ? "serving"
+               serves                          ? "serving"
                : err.code == ERROR_NODE_PAUSED ? "paused"
                                                : "down");
-    if (!serves && engine_guard_status(node->engine, &status) && status.state == ENGINE_GUARD_DOWN) {
+    if (!serves && engine_guard_status(node->engine, &status) &&
+        status.state == ENGINE_GUARD_DOWN) {
         BUF_APPEND(looking->out, ",\"because\":");
         document_json_write_string(slice_of_text(status.reason), looking->out);
     }

@@ -273,7 +273,7 @@ static bool node_name_valid(struct slice name)
 }
 
 static bool node_name_set(struct settings *settings, struct slice name, struct slice url,
-                     enum settings_layer layer, struct error *err)
+                          enum settings_layer layer, struct error *err)
 {
     struct settings_node *node = NULL;
 

@@ -13,7 +13,7 @@
 
 enum {
     SETTINGS_NODES_MAX = 64,
-    SETTINGS_ATTRIBUTES_MAX = 320, /* of all nodes */
+    SETTINGS_ATTRIBUTES_MAX = 320,   /* of all nodes */
     SETTINGS_VALUE_MAX = 4096,       /* bytes */
     SETTINGS_FILE_MAX = 1024 * 1024, /* bytes */
     SETTINGS_NODE_NAME_MAX = 32,     /* bytes */

@@ -3,8 +3,8 @@
 #include "base/thread.h"
 #include "container/balancer.h"
 #include "container/caretaker.h"
-#include "container/container_meters.h"
 #include "container/catalogue_node.h"
+#include "container/container_meters.h"
 #include "container/migrator.h"
 #include "engine/guard.h"
 

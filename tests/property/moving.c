@@ -1,10 +1,10 @@
 #include "property/moving.h"
 
 #include "container/catalogue_migration.h"
+#include "container/catalogue_node.h"
 #include "container/container_space.h"
 #include "container/expiry.h"
 #include "container/feed_read.h"
-#include "container/catalogue_node.h"
 #include "document/bson.h"
 #include "engine/guard.h"
 #include "support/check.h"
@@ -656,8 +656,7 @@ static void fault_plan(struct moving *moving)
     struct engine *engine = moving->engines[below(moving, MOVING_NODES)];
 
     if (moving->store->faults && below(moving, 6) == 0 && engine)
-        fault_engine_fail_nth(engine, FAULT_WRITES,
-                              1 + below(moving, 6), ERROR_STORE_IO,
+        fault_engine_fail_nth(engine, FAULT_WRITES, 1 + below(moving, 6), ERROR_STORE_IO,
                               below(moving, 2) ? FAULT_WRITTEN : FAULT_NOT_WRITTEN);
 }
 

@@ -40,7 +40,7 @@ struct moving {
     struct random random;
     uint64_t seed;
     unsigned step;
-    struct arena *arena; /* of the step */
+    struct arena *arena;                  /* of the step */
     struct engine *engines[MOVING_NODES]; /* faulty ones around the stores */
     struct engine *guards[MOVING_NODES];  /* own the engines, if nodes fail; else NULL */
     bool away;                            /* the second node is */

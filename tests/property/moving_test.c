@@ -178,7 +178,8 @@ static bool failing_reopen(void *context, size_t node, struct engine **ret_engin
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct failing *failing = context;
-    struct slice url = arena_printf(arena, "rocksdb:%s/node%zu", failing->places.scratch.path, node);
+    struct slice url =
+        arena_printf(arena, "rocksdb:%s/node%zu", failing->places.scratch.path, node);
     struct engine *engine;
 
     if (node == 1 && failing->postgres)

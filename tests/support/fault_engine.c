@@ -271,8 +271,7 @@ static bool fault_ping(struct engine *engine, int64_t ms_max, struct error *err)
 
     WITH_LOCK (&fault->lock) {
         fault->pings++;
-        while (fault->hangs &&
-               condition_wait_until(&fault->changed, &fault->lock, deadline_ms))
+        while (fault->hangs && condition_wait_until(&fault->changed, &fault->lock, deadline_ms))
             ;
         alive = !fault->hangs && !fault->unplugged;
     }

@@ -51,8 +51,8 @@ void fault_engine_restore_power(struct engine *engine);
  * nothing, until it can. */
 void fault_engine_unplug(struct engine *engine, bool unplugged);
 
-/* Reads wait until they are let go or interrupted, as on a server that hangs; so does a ping, for as
- * long as it may. */
+/* Reads wait until they are let go or interrupted, as on a server that hangs; so does a ping, for
+ * as long as it may. */
 void fault_engine_hang(struct engine *engine, bool hangs);
 
 /* Signs of life asked for so far. */

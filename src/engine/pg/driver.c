@@ -182,8 +182,8 @@ static bool driver_ping(struct engine *base, int64_t ms_max, struct error *err)
         CLEANUP(pg_answer_done) struct pg_answer answer = {0};
         bool fresh = !engine->ping_connection;
 
-        if (fresh && !pg_connection_open(&engine->ping_settings, deadline_ms,
-                                         &engine->ping_connection, err))
+        if (fresh &&
+            !pg_connection_open(&engine->ping_settings, deadline_ms, &engine->ping_connection, err))
             return false;
         pg_send(engine->ping_connection, "SELECT 1", NULL, 0);
         if (pg_run(engine->ping_connection, deadline_ms - clock_monotonic_ms(), &answer, err))

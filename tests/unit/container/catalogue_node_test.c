@@ -49,12 +49,11 @@ static void start(struct bench *bench)
               &err);
     catalogue_nodes_apply(bench->catalogue);
     engine_guard_keep(bench->guards[1], &(struct engine_guard_hooks){on_rejoin, bench}, true);
-    bench->migrator = migrator_new(&(struct migrator_options){
-        .catalogue = bench->catalogue,
-        .clock = &bench->clock,
-        .pause_ms = 1,
-        .splits_off = true,
-        .by_hand = true});
+    bench->migrator = migrator_new(&(struct migrator_options){.catalogue = bench->catalogue,
+                                                              .clock = &bench->clock,
+                                                              .pause_ms = 1,
+                                                              .splits_off = true,
+                                                              .by_hand = true});
     bench->balancer = balancer_new(&(struct balancer_options){.catalogue = bench->catalogue,
                                                               .migrator = bench->migrator,
                                                               .clock = &bench->clock,
@@ -93,14 +92,13 @@ static int setup(void **state)
 
         assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &memory, &err), &err);
         bench->faults[i] = fault_engine_new(memory);
-        bench->guards[i] = engine_guard_around(
-            &(struct engine_guard_options){
-                .name = "n",
-                .inner = {.clock = &bench->clock},
-                .probe_ms = 1,
-                .write_hang_ms = INT64_MAX / 2,
-                .unpaused_partition = i == 0},
-            bench->faults[i]);
+        bench->guards[i] =
+            engine_guard_around(&(struct engine_guard_options){.name = "n",
+                                                               .inner = {.clock = &bench->clock},
+                                                               .probe_ms = 1,
+                                                               .write_hang_ms = INT64_MAX / 2,
+                                                               .unpaused_partition = i == 0},
+                                bench->faults[i]);
     }
     start(bench);
     assert_ok(catalogue_account_create(bench->catalogue, SLICE("default"),
@@ -228,14 +226,14 @@ static void a_container_is_made_on_nodes_that_take_partitions(void **state)
 static void a_drained_node_is_emptied_and_can_be_removed_then(void **state)
 {
     struct bench *bench = *state;
-    CLEANUP(container_unref) struct container *container =
-        container_make(bench, PLAIN "}", 40000);
+    CLEANUP(container_unref) struct container *container = container_make(bench, PLAIN "}", 40000);
     const struct cluster_node *node;
     bool yes = true;
     struct error err;
 
     assert_int_equal(spans_on(bench, 1), 2);
-    assert_fails(catalogue_node_remove(bench->catalogue, SLICE("b"), &node, &err), &err, ERROR_BUSY);
+    assert_fails(catalogue_node_remove(bench->catalogue, SLICE("b"), &node, &err), &err,
+                 ERROR_BUSY);
     assert_contains(err.message, "holds 2 partitions");
     assert_fails(catalogue_node_remove(bench->catalogue, SLICE("a"), &node, &err), &err,
                  ERROR_FORBIDDEN);
@@ -301,8 +299,7 @@ static void a_migration_waits_for_a_node_that_is_away(void **state)
 static void a_node_that_was_away_when_the_catalogue_was_read_is_read_when_it_comes(void **state)
 {
     struct bench *bench = *state;
-    CLEANUP(container_unref) struct container *container =
-        container_make(bench, PLAIN "}", 40000);
+    CLEANUP(container_unref) struct container *container = container_make(bench, PLAIN "}", 40000);
     struct error err;
     uint64_t lsn;
     size_t count;
@@ -347,8 +344,7 @@ static void rules_are_carried_out_and_what_cannot_be_is_told(void **state)
 static void a_rebalance_goes_on_after_a_restart_and_ends_by_itself(void **state)
 {
     struct bench *bench = *state;
-    CLEANUP(container_unref) struct container *container =
-        container_make(bench, PLAIN "}", 60000);
+    CLEANUP(container_unref) struct container *container = container_make(bench, PLAIN "}", 60000);
     struct error err;
 
     container_unref(TAKE(container));

@@ -35,8 +35,7 @@ static int teardown(void **state)
 
 static bool parse(struct bench *bench, const char *rules, struct error *err)
 {
-    struct slice text =
-        arena_printf(bench->arena, "{\"rules\":%s}", rules);
+    struct slice text = arena_printf(bench->arena, "{\"rules\":%s}", rules);
     struct document_value array;
 
     assert_true(document_find(document_of(bench->arena, arena_text(bench->arena, text)),
@@ -74,11 +73,13 @@ static void a_pattern_knows_stars_and_question_marks(void **state UNUSED)
         const char *pattern, *text;
         bool like;
     } cases[] = {
-        {"eu-*", "eu-1", true},     {"eu-*", "eu-", true},   {"eu-*", "us-1", false},
-        {"*", "", true},            {"", "", true},          {"", "a", false},
-        {"a?c", "abc", true},       {"a?c", "ac", false},    {"*b*", "abc", true},
-        {"*ab*ab", "abxabab", true}, {"a**b", "ab", true},   {"a*b", "abx", false},
-        {"***?", "x", true},        {"?", "", false},
+        {"eu-*", "eu-1", true},  {"eu-*", "eu-", true},
+        {"eu-*", "us-1", false}, {"*", "", true},
+        {"", "", true},          {"", "a", false},
+        {"a?c", "abc", true},    {"a?c", "ac", false},
+        {"*b*", "abc", true},    {"*ab*ab", "abxabab", true},
+        {"a**b", "ab", true},    {"a*b", "abx", false},
+        {"***?", "x", true},     {"?", "", false},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
@@ -92,8 +93,9 @@ static void the_first_rule_that_speaks_of_a_key_counts(void **state)
     struct bench *bench = *state;
     struct partition_key acme = key_of("acme"), eu = key_of("eu-7"), other = key_of("x");
 
-    rules(bench, "[{\"key\":[\"acme\"],\"isolate\":true},{\"keyLike\":[\"eu-*\"],\"region\":\"eu\"},"
-                 "{\"keyLike\":[\"*e*\"],\"region\":\"us\"},{\"notTags\":[\"slow\"]}]");
+    rules(bench,
+          "[{\"key\":[\"acme\"],\"isolate\":true},{\"keyLike\":[\"eu-*\"],\"region\":\"eu\"},"
+          "{\"keyLike\":[\"*e*\"],\"region\":\"us\"},{\"notTags\":[\"slow\"]}]");
     assert_ptr_equal(placement_match(&bench->placement, &acme), &bench->placement.rules[0]);
     assert_ptr_equal(placement_match(&bench->placement, &eu), &bench->placement.rules[1]);
     assert_ptr_equal(placement_match(&bench->placement, &other), &bench->placement.rules[3]);
@@ -159,9 +161,8 @@ static struct placement_claim claim_of(struct bench *bench, size_t rule, const c
 static void a_key_that_may_not_stay_is_to_be_taken_out_of_its_span(void **state)
 {
     struct bench *bench = *state;
-    struct partition_span span = {.node = 0,
-                                  .min = PARTITION_ROUTING_MIN,
-                                  .max = PARTITION_ROUTING_MAX};
+    struct partition_span span = {
+        .node = 0, .min = PARTITION_ROUTING_MIN, .max = PARTITION_ROUTING_MAX};
     struct placement_claim claims[2];
     struct placement_verdict verdict;
 
@@ -193,16 +194,15 @@ static void a_key_that_may_not_stay_is_to_be_taken_out_of_its_span(void **state)
 static void a_key_that_wants_to_be_alone_leaves_even_an_allowed_node(void **state)
 {
     struct bench *bench = *state;
-    struct partition_span span = {.node = 0,
-                                  .min = PARTITION_ROUTING_MIN,
-                                  .max = PARTITION_ROUTING_MAX};
+    struct partition_span span = {
+        .node = 0, .min = PARTITION_ROUTING_MIN, .max = PARTITION_ROUTING_MAX};
     struct placement_claim claim;
 
     node_add(bench, "a", "us", "");
     rules(bench, "[{\"key\":[\"k\"],\"isolate\":true}]");
     claim = claim_of(bench, 0, "k");
-    assert_ptr_equal(
-        placement_judge(&bench->placement, &claim, 1, bench->table, &span).isolate, &claim);
+    assert_ptr_equal(placement_judge(&bench->placement, &claim, 1, bench->table, &span).isolate,
+                     &claim);
     span.min = claim.range.min;
     span.max = claim.range.max;
     assert_null(placement_judge(&bench->placement, &claim, 1, bench->table, &span).isolate);

@@ -110,8 +110,7 @@ static bool get(struct bench *bench, uint32_t partition, struct error *err)
 static bool put(struct bench *bench, uint32_t partition, struct error *err)
 {
     struct engine_op op = {ENGINE_PUT, SLICE("k"), SLICE("v")};
-    struct engine_section section = {
-        .partition = partition, .epoch = 1, .ops = &op, .count = 1};
+    struct engine_section section = {.partition = partition, .epoch = 1, .ops = &op, .count = 1};
 
     return engine_write(bench->guard, &section, 1, err);
 }
@@ -160,8 +159,8 @@ static void a_node_that_gives_no_sign_of_life_turns_calls_away_and_names_the_par
     assert_int_equal(status_of(bench).downs, 1);
 }
 
-static void a_call_that_cannot_reach_the_store_is_told_so_before_the_node_is_known_to_be_down(
-    void **state)
+static void
+a_call_that_cannot_reach_the_store_is_told_so_before_the_node_is_known_to_be_down(void **state)
 {
     struct bench *bench = *state;
     struct error err;
