@@ -26,6 +26,7 @@ struct store {
     struct caretaker *caretaker;
     struct migrator *migrator;
     struct balancer *balancer;
+    struct traffic *traffic;
     struct log *log;
 };
 
@@ -42,6 +43,7 @@ static struct catalogue_limits limits_of(const struct settings *settings)
     limits.account_resources_max = (uint32_t)settings->account_resources_max;
     limits.shared_containers_max = (uint32_t)settings->database_shared_containers_max;
     limits.container_partitions_max = (uint32_t)settings->container_partitions_max;
+    limits.directory_lines_max = (uint32_t)settings->container_directory_lines_max;
     limits.account_children_max = (uint32_t)settings->account_children_max;
     limits.users_max = (uint32_t)settings->database_users_max;
     limits.encryption_keys_max = (uint32_t)settings->database_encryption_keys_max;
@@ -168,6 +170,16 @@ static bool meters_fill(struct store *store, struct error *err)
     return fine;
 }
 
+/* Its new partitions get their shares of the throughput before the first request reaches them. */
+static void on_publishing(const struct container *container, void *context)
+{
+    struct store *store = context;
+    struct error err;
+
+    if (!container_meters_prepare(store->meters, container, store->burst_seconds, &err))
+        log_error(store->log, "throughput of new partitions not set", &err);
+}
+
 /* A container has another map: its new partitions get their shares of the throughput. */
 static void on_published(struct container *container, void *context)
 {
@@ -190,6 +202,7 @@ static struct migrator *migrator_start(struct store *store, const struct setting
         .log = store->log,
         .bytes_per_second = (uint64_t)settings->migration_bytes_per_second,
         .pause_ms = settings->migration_pause_ms,
+        .publishing = on_publishing,
         .published = on_published,
         .dropped = on_dropped,
         .context = store,
@@ -224,6 +237,12 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
         return false;
     store->caretaker = caretaker_new(&(struct caretaker_options){
         .catalogue = store->catalogue, .log = log, .pause_ms = settings->caretaker_pause_ms});
+    if (settings->advise_record)
+        store->traffic = traffic_new(
+            &(struct traffic_options){.bytes_max = (size_t)settings->advise_bytes_max,
+                                      .containers_max = (size_t)settings->advise_containers_max,
+                                      .per_second_max = (uint32_t)settings->advise_per_second_max,
+                                      .hashed = settings->advise_values == 1});
     store->migrator = migrator_start(store, settings);
     store->balancer = balancer_new(&(struct balancer_options){
         .catalogue = store->catalogue,
@@ -245,6 +264,7 @@ void store_close(struct store *store)
     nodes_leave(store);
     balancer_free(store->balancer);
     migrator_free(store->migrator);
+    traffic_free(store->traffic);
     caretaker_free(store->caretaker);
     catalogue_close(store->catalogue);
     cluster_free(store->cluster);
@@ -278,5 +298,6 @@ struct front_services store_services(struct store *store, struct net_workers *wo
         .workers = workers,
         .log = log,
         .burst_seconds = store->burst_seconds,
+        .traffic = store->traffic,
     };
 }
