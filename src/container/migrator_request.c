@@ -160,12 +160,12 @@ bool migrator_carve(struct migrator *migrator, const struct container *container
     if (count == 0)
         return error_set(err, ERROR_BAD_REQUEST, "partition %u cannot be cut there", partition);
     return migrator_begin(migrator, now,
-                 &(struct migration_request){.kind = MIGRATION_ISOLATE,
-                                             .sources = &partition,
-                                             .source_count = 1,
-                                             .target_count = count + 1,
-                                             .bounds = bounds},
-                 err);
+                          &(struct migration_request){.kind = MIGRATION_ISOLATE,
+                                                      .sources = &partition,
+                                                      .source_count = 1,
+                                                      .target_count = count + 1,
+                                                      .bounds = bounds},
+                          err);
 }
 
 /* --- By limits ------------------------------------------------------------------------------- */

@@ -62,7 +62,7 @@ struct moving {
     unsigned migrations[MIGRATION_KINDS], cancelled, crashes, fenced_crashes, changes_seen;
     unsigned policies; /* changes of the index policy */
     unsigned failures, refused, away_at_start;
-    unsigned repeats;  /* of the feed, of keys that were placed elsewhere */
+    unsigned repeats; /* of the feed, of keys that were placed elsewhere */
 };
 
 /* bodies: the container as JSON, its id "c", twice: with one index policy and with another. */
