@@ -363,12 +363,15 @@ static bool transaction_attempt(const struct item_space *space, struct slice log
                                 struct metered_transaction *run, struct arena *arena,
                                 int64_t *ret_writes_cru, struct error *err)
 {
+    CLEANUP(arena_free) struct arena *own = run->own_arena ? arena_new() : NULL;
     CLEANUP(transaction_free) struct transaction *transaction = NULL;
     struct item_scope scope = item_space_scope(space, logical);
     size_t nth;
 
     run->reads_cru = 0;
-    if (!transaction_begin(&scope, logical, arena, &transaction, err) ||
+    run->space = space;
+    run->arena = own ? own : arena;
+    if (!transaction_begin(&scope, logical, run->arena, &transaction, err) ||
         !run->plan(run, transaction, err))
         return false;
     if (!transaction_commit(transaction, err)) {
@@ -389,22 +392,24 @@ static bool transaction_attempts(const struct item_space *space, const struct pa
                                  struct arena *arena, int64_t *ret_writes_cru, struct error *err)
 {
     CLEANUP(item_space_release) struct item_space now = *space;
+    struct item_gates *gates = run->gates ? run->gates : space->gates;
+    int attempts_max = run->attempts_max ? run->attempts_max : ATTEMPTS_MAX;
     bool done = false, at_gate = false;
 
     now.renewed = false;
-    for (int i = 0; i < ATTEMPTS_MAX && !done; i++) {
+    for (int i = 0; i < attempts_max && !done; i++) {
         /* Routed anew: with another map another definition may have come. */
         done = transaction_attempt(&now, item_logical(&now.definition->key, key, arena), run, arena,
                                    ret_writes_cru, err);
         if (!done && !item_space_try_again(&now, err))
             break;
         if (!done && !at_gate) {
-            item_gates_enter(space->gates, logical);
+            item_gates_enter(gates, logical);
             at_gate = true;
         }
     }
     if (at_gate)
-        item_gates_leave(space->gates, logical);
+        item_gates_leave(gates, logical);
     return done;
 }
 

@@ -116,6 +116,16 @@ struct metered_transaction {
     int64_t price_cru; /* what is known up front */
     uint64_t ticket;   /* of metering_request */
     int64_t reads_cru;
+
+    int attempts_max;         /* 0: as many as are usual */
+    struct item_gates *gates; /* where attempts after the first take turns; NULL: the space's */
+    bool own_arena; /* each attempt has an arena of its own, gone with it: what plan and done want
+                     * to keep they copy */
+
+    /* Of the present attempt, for plan and done: the container as its map has it now, and the
+     * arena of the transaction. */
+    const struct item_space *space;
+    struct arena *arena;
 };
 
 /* Runs it as often as it takes, up to a limit: ERROR_CONFLICT after that many. */

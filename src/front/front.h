@@ -10,6 +10,7 @@
 #include "container/metering.h"
 #include "container/migrator.h"
 #include "net/workers.h"
+#include "script/script.h"
 
 /* All borrowed; they outlive the front. */
 struct front_services {
@@ -22,7 +23,8 @@ struct front_services {
     const struct clock *clock;
     struct net_workers *workers;
     struct log *log;
-    uint32_t burst_seconds;  /* for container_meters_apply */
-    struct traffic *traffic; /* NULL: nothing is recorded for advice */
-    size_t query_threads;    /* that may share the work of one query */
+    struct script_pool *scripts; /* NULL: scripts are not run */
+    struct traffic *traffic;     /* NULL: nothing is recorded for advice */
+    uint32_t burst_seconds;      /* for container_meters_apply */
+    size_t query_threads;        /* that may share the work of one query */
 };

@@ -400,6 +400,7 @@ static bool run_init(struct query_run_state *run, const struct query_plan *plan,
 void query_run_done(struct query_run_state *run)
 {
     query_feed_free(run->feed);
+    query_ahead_free(run->ahead);
     memory_free(run->context.slots);
     query_context_done(&run->context);
     arena_free(run->row_arena);
@@ -649,6 +650,7 @@ static bool output_charge(struct query_run_state *run, struct error *err)
         if (!run->spans.list[i].admitted)
             continue;
         run->spans.list[i].cost.output_bytes += run->row_bytes;
+        run->spans.list[i].cost.function_bytes += run->context.udf_bytes;
         break;
     }
     return true;
@@ -659,7 +661,11 @@ static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t 
 {
     uint64_t begin = run->request->timed ? clock_monotonic_ns() : 0;
 
-    run->cover = query_cover_find(run->plan, run->arena);
+    run->ahead = query_ahead_new(run->plan, &run->request->udf, run->request->container);
+    run->context.ahead = run->ahead;
+    /* Calls that are made ahead want whole items. */
+    if (!run->ahead)
+        run->cover = query_cover_find(run->plan, run->arena);
     if (!access_choose(run, err))
         return false;
     feed_open(run);

@@ -64,6 +64,9 @@ struct query_request {
     struct slice continuation; /* empty: the first page */
     struct query_page_limits limits;
     struct query_udf_host udf;
+    /* The moment that is read instead of now, of the node of the only partition in scope; borrowed.
+     * For queries within a transaction, by one thread. NULL: now. */
+    struct engine_snapshot *snapshot;
     struct query_cache *cache; /* NULL: unfinished results are computed anew for each page */
     struct query_spill
         *spill; /* NULL: what does not fit the memory is computed in several passes */

@@ -8,6 +8,7 @@
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/workers.h"
+#include "script/script.h"
 
 #include <stdatomic.h>
 
@@ -19,6 +20,7 @@ struct metrics_sources {
     struct net_workers *workers;
     struct catalogue *catalogue;
     const struct rest *front; /* the REST front */
+    struct script_pool *scripts;
     const struct log *log;
     int64_t started_ms; /* wall clock */
 };

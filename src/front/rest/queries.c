@@ -7,7 +7,9 @@
 #include "front/fan_out.h"
 #include "front/rest/continuation.h"
 #include "front/rest/feed.h"
+#include "front/rest/functions.h"
 #include "front/rest/query_figures.h"
+#include "front/rest/scripts.h"
 #include "front/rest/session.h"
 #include "front/rest/sql/computed.h"
 #include "front/rest/sql/documents.h"
@@ -34,6 +36,7 @@ struct querying {
     struct metered_call metered;
     struct sql_body body;
     struct sql_prepared prepared;
+    struct rest_functions functions;
     size_t rows_max;
     size_t rows;
     uint64_t compile_ns;
@@ -99,6 +102,7 @@ static bool query_prepare(struct querying *q, struct error *err)
     struct sql_error fault = {0};
     uint64_t begin = clock_monotonic_ns();
 
+    rest_functions_offer(&q->functions, &options);
     if (!sql_prepare(q->body.text, q->body.parameters, &options, q->call->arena, &q->prepared,
                      &fault, err)) {
         rest_query_fault(q->call, &fault);
@@ -293,11 +297,12 @@ static bool query_page_run(struct querying *q, struct error *err)
     bool done;
 
     fingerprint_scope(q);
-    if (!continuation_open(q, &request.continuation, err))
+    if (!continuation_open(q, &request.continuation, err) ||
+        !rest_functions_host(&q->functions, &request.udf, err))
         return false;
     rest_feed_begin(call, &q->items);
     done = query_run(&q->prepared.plan, &request, &page, err);
-    rest_items_charged(call, &q->metered);
+    rest_script_charged(call, &q->metered);
     if (!done)
         return false;
     if (!request.continuation.len)
@@ -312,8 +317,11 @@ static bool query_page_run(struct querying *q, struct error *err)
 bool rest_items_query(struct rest_call *call, struct error *err)
 {
     struct querying q = {.call = call};
-    bool done = request_read(&q, err) && query_page_run(&q, err);
+    bool done;
 
+    rest_functions_init(&q.functions, call, &q.items);
+    done = request_read(&q, err) && query_page_run(&q, err);
+    rest_functions_done(&q.functions);
     rest_items_close(&q.items);
     return done;
 }
