@@ -4,6 +4,7 @@
  *     {"strategy": "hash"}    how keys are placed; hash is what a container has that says nothing
  *                             (definition_strategy.c has all of them)
  *     {"synthetic": {...}}    how a part of the partition key is made (partition/synthetic.h)
+ *     {"placement": [...]}    which nodes they may be on (placement.h); may change
  */
 #include "container/definition_private.h"
 #include "container/definition_strategy.h"
@@ -63,6 +64,24 @@ static bool synthetic_read(struct reading *reading, const struct document_value 
     return true;
 }
 
+static bool placement_read(struct reading *reading, const struct document_value *value,
+                           struct error *err)
+{
+    struct slice kept;
+
+    if (value->type != DOCUMENT_ARRAY)
+        return error_set(err, ERROR_BAD_REQUEST, "orrery.placement must be an array of rules");
+    if (reading->fields->key.system_key)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.placement needs a container with a partition key");
+    kept = arena_copy(reading->arena, value->document);
+    if (!placement_parse(kept, reading->fields->key.path_count, reading->arena,
+                         &reading->fields->placement, err))
+        return false;
+    document_append(reading->out, SLICE("placement"), value);
+    return true;
+}
+
 static bool synthetic_keep(struct reading *reading, struct error *err)
 {
     if (!reading->before->key.synthetic)
@@ -80,6 +99,7 @@ static const struct member {
 } members[] = {
     {SLICE("strategy"), strategy_read, strategy_keep},
     {SLICE("synthetic"), synthetic_read, synthetic_keep},
+    {SLICE("placement"), placement_read, NULL},
 };
 
 static const struct member *member_find(struct slice name)

@@ -76,6 +76,12 @@ NODISCARD bool migrator_move(struct migrator *migrator, const struct container *
 NODISCARD bool migrator_isolate(struct migrator *migrator, const struct container *container,
                                 const struct partition_key *key, double heat, struct error *err);
 
+/* Cuts a partition where a range begins and ends, as far as that is within it, so that the range
+ * has partitions of its own. They stay where they are. ERROR_BAD_REQUEST: the range holds all of
+ * it, or nothing. */
+NODISCARD bool migrator_carve(struct migrator *migrator, const struct container *container,
+                              uint32_t partition, const struct partition_range *range,
+                              struct error *err);
 /* Changes lines of the directory of a container whose strategy is lookup. The items of keys that
  * belong elsewhere then are carried there, and the directory is published with the map. Nothing is
  * carried if no such key was ever used; if every key stays where it is, the directory is changed

@@ -142,6 +142,32 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
            migrator_begin(migrator, now, &request, err);
 }
 
+bool migrator_carve(struct migrator *migrator, const struct container *container,
+                    uint32_t partition, const struct partition_range *range, struct error *err)
+{
+    CLEANUP(container_unref) struct container *now = NULL;
+    const struct partition_span *span;
+    struct slice bounds[2];
+    size_t count = 0;
+
+    if (!catalogue_container_reopen(migrator->catalogue, container, &now, err) ||
+        !span_find(now, partition, &span, err))
+        return false;
+    if (slice_compare(range->min, span->min) > 0 && slice_compare(range->min, span->max) < 0)
+        bounds[count++] = range->min;
+    if (slice_compare(range->max, span->min) > 0 && slice_compare(range->max, span->max) < 0)
+        bounds[count++] = range->max;
+    if (count == 0)
+        return error_set(err, ERROR_BAD_REQUEST, "partition %u cannot be cut there", partition);
+    return migrator_begin(migrator, now,
+                          &(struct migration_request){.kind = MIGRATION_ISOLATE,
+                                                      .sources = &partition,
+                                                      .source_count = 1,
+                                                      .target_count = count + 1,
+                                                      .bounds = bounds},
+                          err);
+}
+
 /* --- By limits ------------------------------------------------------------------------------- */
 
 static bool is_whole(const struct migrator *migrator, uint32_t partition, int64_t now_ms)
@@ -226,6 +252,16 @@ static bool bytes_of(struct migrator *migrator, const struct container *containe
     return true;
 }
 
+/* Of a node that was never here nothing is open. */
+static bool is_away(const struct container *container, const struct partition_span *span,
+                    const struct error *err)
+{
+    struct error ignored;
+
+    return err->code == ERROR_NODE_DOWN || err->code == ERROR_NODE_PAUSED ||
+           !engine_serves(container_engine(container, span->node), &ignored);
+}
+
 static bool container_look(struct migrator *migrator, const struct container *container,
                            bool *begun, struct error *err)
 {
@@ -243,7 +279,7 @@ static bool container_look(struct migrator *migrator, const struct container *co
         figures[i] = (struct migrator_figures){.share = spans[i].share,
                                                .whole = is_whole(migrator, spans[i].id, now_ms)};
         if (!bytes_of(migrator, container, &spans[i], arena, &figures[i].bytes, err))
-            return false;
+            return is_away(container, &spans[i], err); /* it is looked at when it is here again */
     }
     choice = migrator_decide(figures, count, limits->partition_bytes_max,
                              offer_partitions(limits, container_offer(container)->ru),

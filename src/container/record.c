@@ -2,6 +2,7 @@
  * big-endian; families 'c' and 'm' are group commit's (partition/layout.h).
  *
  *     h                                           -> the head: next numbers, nodes
+ *     n                                           -> what is known of the nodes (node.h)
  *     w                                           -> nothing; written to get a write through
  *     a | account                                 -> an account
  *     a | account | 1 | database                  -> a database
@@ -49,7 +50,13 @@
 
 #include <openssl/crypto.h>
 
-enum family { FAMILY_HEAD = 'h', FAMILY_BARRIER = 'w', FAMILY_TREE = 'a', FAMILY_TOMBSTONE = 'x' };
+enum family {
+    FAMILY_HEAD = 'h',
+    FAMILY_NODES = 'n',
+    FAMILY_BARRIER = 'w',
+    FAMILY_TREE = 'a',
+    FAMILY_TOMBSTONE = 'x'
+};
 enum tag {
     TAG_OFFER = 0,
     TAG_DATABASE = 1,
@@ -81,6 +88,13 @@ static bool damaged(struct error *err, const char *what)
 struct slice record_head_key(void)
 {
     static const uint8_t key[] = {FAMILY_HEAD};
+
+    return slice_of(key, sizeof key);
+}
+
+struct slice record_nodes_key(void)
+{
+    static const uint8_t key[] = {FAMILY_NODES};
 
     return slice_of(key, sizeof key);
 }

@@ -3,6 +3,7 @@
 
 #include "advise/traffic.h"
 #include "base/log.h"
+#include "container/balancer.h"
 #include "container/caretaker.h"
 #include "container/catalogue.h"
 #include "container/heat.h"
@@ -20,6 +21,7 @@ struct front_services {
     struct caretaker *caretaker;
     struct migrator *migrator; /* NULL: partitions stay as they are */
     struct heat *heat;         /* NULL: none is kept */
+    struct balancer *balancer; /* NULL: likewise */
     const struct clock *clock;
     struct net_workers *workers;
     struct log *log;

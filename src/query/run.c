@@ -639,6 +639,10 @@ static bool output_charge(struct query_run_state *run, struct error *err)
     if (!run->spans.admitted) {
         if (run->access.target_count)
             (void)query_spans_overlap(&run->spans, run->access.targets[0].range, &first);
+        while (first < run->spans.count && run->spans.list[first].missing)
+            first++;
+        if (first == run->spans.count) /* nobody is there to charge it to */
+            return true;
         if (!query_spans_admit(&run->spans, first, run->from.begun, err))
             return false;
     }
@@ -693,6 +697,19 @@ static void metrics_fill(struct query_run_state *run, const struct cost_query *c
     metrics->run_ns = metrics->total_ns > known ? metrics->total_ns - known : 0;
 }
 
+static void missing_keep(const struct query_run_state *run, struct query_page *page)
+{
+    uint32_t *list;
+
+    if (!run->spans.missing)
+        return;
+    list = ARENA_ARRAY(run->request->arena, uint32_t, run->spans.missing);
+    for (size_t i = 0; i < run->spans.count; i++)
+        if (run->spans.list[i].missing)
+            list[page->missing_count++] = run->spans.list[i].span->id;
+    page->missing = list;
+}
+
 bool query_run(const struct query_plan *plan, const struct query_request *request,
                struct query_page *ret_page, struct error *err)
 {
@@ -714,6 +731,7 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     else
         done = run_container(&run, &more, &page.metrics.plan_ns, err);
     query_feed_free(TAKE(run.feed));
+    missing_keep(&run, &page);
     page.charge_cru = query_spans_done(&run.spans, run.from.begun && mode_is_spooled(&run), &cost);
     call->charge_cru = page.charge_cru = MAX(page.charge_cru, (int64_t)1);
     if (!done || !page_end(&run, more, &page, err))

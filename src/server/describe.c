@@ -92,8 +92,13 @@ void server_describe(const struct server *server, struct buf *out)
     for (size_t i = 0; i < nodes_count(server->nodes); i++) {
         const struct nodes_member *node = nodes_at(server->nodes, i);
 
-        buf_printf(out, "  %s %s = %.*s\n", i == 0 ? "data    " : "        ", node->name,
-                   SLICE_ARG(engine_name(node->engine)));
+        struct error err;
+
+        buf_printf(out, "  %s %s = %.*s%s\n", i == 0 ? "data    " : "        ", node->name,
+                   SLICE_ARG(engine_name(node->engine)),
+                   engine_serves(node->engine, &err) ? ""
+                   : err.code == ERROR_NODE_PAUSED   ? "  (paused)"
+                                                     : "  (down)");
     }
     BUF_APPEND(out, "\nStop it with Ctrl-C or SIGTERM.\n");
 }

@@ -4,12 +4,12 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "container/heat.h"
+#include "container/catalogue.h"
 #include "front/rest/rest.h"
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/workers.h"
 #include "script/script.h"
-#include "server/nodes.h"
 
 #include <stdatomic.h>
 
@@ -19,7 +19,7 @@ struct metrics_sources {
     _Atomic(const struct net_listener *) rest;
     const struct net_http *http;
     struct net_workers *workers;
-    const struct nodes *nodes;
+    struct catalogue *catalogue;
     const struct rest *front; /* the REST front */
     struct script_pool *scripts;
     struct heat *heat; /* NULL: none is kept */

@@ -243,7 +243,7 @@ static bool threads_start(struct server *server, struct error *err)
     server->probes.certificate = server->certificate;
     sources->http = server->http;
     sources->workers = server->workers;
-    sources->nodes = server->nodes;
+    sources->catalogue = store_catalogue(server->store);
     sources->front = server->rest_front;
     sources->scripts = server->scripts;
     sources->heat = store_heat(server->store);

@@ -61,6 +61,22 @@ bool admin_advice_show(struct admin_request *request, struct error *err);
 bool admin_traffic_show(struct admin_request *request, struct error *err);
 bool admin_what_if(struct admin_request *request, struct error *err);
 bool admin_containers_keys(struct admin_request *request, struct error *err);
+
+/* nodes.c */
+bool admin_nodes_list(struct admin_request *request, struct error *err);
+bool admin_nodes_add(struct admin_request *request, struct error *err);
+bool admin_nodes_show(struct admin_request *request, struct error *err);
+bool admin_nodes_change(struct admin_request *request, struct error *err);
+bool admin_nodes_remove(struct admin_request *request, struct error *err);
+bool admin_nodes_drain(struct admin_request *request, struct error *err);
+bool admin_nodes_undrain(struct admin_request *request, struct error *err);
+bool admin_nodes_pause(struct admin_request *request, struct error *err);
+bool admin_nodes_resume(struct admin_request *request, struct error *err);
+bool admin_regions_pause(struct admin_request *request, struct error *err);
+bool admin_regions_resume(struct admin_request *request, struct error *err);
+bool admin_rebalance_show(struct admin_request *request, struct error *err);
+bool admin_rebalance_begin(struct admin_request *request, struct error *err);
+bool admin_rebalance_cancel(struct admin_request *request, struct error *err);
 bool admin_partitions_list(struct admin_request *request, struct error *err);
 bool admin_partitions_split(struct admin_request *request, struct error *err);
 bool admin_partitions_merge(struct admin_request *request, struct error *err);

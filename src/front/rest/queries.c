@@ -222,8 +222,23 @@ static void session_answer(struct querying *q)
         sessions_answer(q);
 }
 
+/* What was passed over. The list ends where a header would become too long. */
+static void missing_answer(struct rest_call *call, const struct query_page *page)
+{
+    CLEANUP(buf_done) struct buf list;
+
+    buf_init(&list, 4096);
+    if (!page->missing_count)
+        return;
+    for (size_t i = 0; i < page->missing_count && list.len < 4000; i++)
+        buf_printf(&list, "%s%u", i ? "," : "", page->missing[i]);
+    rest_answer_header(call, SLICE("x-orrery-partial"), SLICE("true"));
+    rest_answer_header(call, SLICE("x-orrery-missing-partitions"), buf_slice(&list));
+}
+
 static void page_answer(struct querying *q, const struct query_page *page)
 {
+    missing_answer(q->call, page);
     rest_feed_end(q->call, q->rows);
     rest_query_explain(q->call, page);
     if (page->continuation.len)
@@ -254,6 +269,7 @@ static bool query_page_run(struct querying *q, struct error *err)
     int64_t now_ms = clock_read_monotonic_ms(call->services->clock);
     const struct query_executor executor =
         front_fan_out(call->services->workers, call->services->query_threads);
+    bool partial = rest_headers_true(&call->headers, REST_HEADER_ALLOW_PARTIAL);
     struct query_request request = {
         .space = &q->items.space,
         .container = container_rid(q->items.container),
@@ -266,9 +282,11 @@ static bool query_page_run(struct querying *q, struct error *err)
                    .deadline_ms = now_ms + limits->deadline_ms,
                    .memory_max = limits->memory_bytes_max,
                    .cancelled = call->cancelled},
-        .cache = call->queries,
+        /* what is kept between pages is whole */
+        .cache = partial ? NULL : call->queries,
         .spill = call->spill,
         .executor = &executor,
+        .partial = partial,
         .timed = rest_headers_true(&call->headers, REST_HEADER_POPULATE_QUERY_METRICS),
         .explain = rest_query_wants_indexes(call) || rest_query_wants_explain(call),
         .arena = call->arena,
