@@ -192,10 +192,10 @@ static bool table_wanted(struct listing *l, struct slice name, bool *ret_wanted,
     CLEANUP(buf_done) struct buf document;
     size_t begin;
 
+    buf_init(&document, BUF_DEFAULT_MAX);
     *ret_wanted = true;
     if (!l->filter)
         return true;
-    buf_init(&document, BUF_DEFAULT_MAX);
     begin = document_begin(&document);
     document_append_string(&document, SLICE("TableName"), name);
     document_end(&document, begin);

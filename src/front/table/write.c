@@ -3,6 +3,9 @@
 #include "front/table/answer.h"
 #include "throughput/cost.h"
 
+/* Clients take 8 to 16 KB of headers; a link has up to 9 bytes for each character of a key. */
+enum { LOCATION_MAX = 4096, SERVICE_ID_MAX = 2048 };
+
 /* --- Planning -------------------------------------------------------------------------------- */
 
 static bool is_any(struct slice etag)
@@ -310,12 +313,14 @@ static void insert_answer(struct table_call *call, const struct table_space *spa
     buf_append_slice(&link, shape.root);
     buf_append_byte(&link, '/');
     table_entity_link_append(space->name, &write->keys, &link);
-    table_answer_header(call, SLICE("Location"), buf_slice(&link));
+    if (link.len <= LOCATION_MAX)
+        table_answer_header(call, SLICE("Location"), buf_slice(&link));
     if (said)
         table_answer_header(call, SLICE("Preference-Applied"),
                             content ? SLICE("return-content") : SLICE("return-no-content"));
     if (!content) {
-        table_answer_header(call, SLICE("DataServiceId"), buf_slice(&link));
+        if (link.len <= SERVICE_ID_MAX)
+            table_answer_header(call, SLICE("DataServiceId"), buf_slice(&link));
         call->status = 204;
         return;
     }
