@@ -93,7 +93,7 @@ test('every literal finds its property and no other', async (t) => {
     'long eq 9223372036854775807L', 'long gt 9223372036854775806L', 'least lt 0', '5 eq small', '4 lt small', "'x' ne text",
     "when eq datetime'2024-02-29T23:59:59.1234567Z'", "when gt datetime'2024-02-29T23:59:59.1234566Z'", "when lt datetime'2024-02-29T23:59:59.1234568Z'",
     "when ge datetime'2024-02-29T23:59:59.1234567Z' and when le datetime'2024-02-29T23:59:59.1234567Z'", "when ne datetime'2024-02-29T23:59:59.123Z'",
-    "second lt datetime'1700-01-01'", "last eq datetime'9999-12-31T23:59:59.9999999Z'", "when lt datetime'2024-03-01T01:00:00+01:30'",
+    "second lt datetime'1700-01-01'", "last eq datetime'9999-12-31T23:59:59.9999999Z'", "when lt datetime'2024-03-01T01:00:00+01:00'",
     `guid eq guid'${guid}'`, `guid eq guid'${guid.toUpperCase()}'`, `guid ne guid'${guid.replace('6', '7')}'`, `guid ge guid'${guid}'`,
     "bytes eq X'0001feff'", "bytes eq binary'0001FEFF'", "bytes gt X'0001fe'", "none eq X''", "Timestamp gt datetime'2020-01-01T00:00:00Z' and yes",
     "RowKey eq 'r'", "PartitionKey eq 'p' and RowKey ge 'r' and RowKey lt 's'", '(yes eq true) and ((int lt 0) or (int gt 0))',

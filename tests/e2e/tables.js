@@ -26,7 +26,8 @@ export function tableClient(server, name, options = {}) {
 
 // A server with one table.
 export async function tables(t, { args = [], name = 'people', client } = {}) {
-  const server = await Server.start(t, ['--dev', ...args]);
+  const rich = ['--set', 'throughput.ru_default=100000', '--set', 'partition.ru_max=100000'];
+  const server = await Server.start(t, ['--dev', ...rich, ...args]);
   const table = tableClient(server, name, { client });
   await table.createTable();
   return { server, table, service: serviceClient(server, { client }) };
