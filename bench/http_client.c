@@ -1,7 +1,7 @@
 /* Answers are read only as far as counting needs: the status, the length, and that all of the body
- * came. A body without Content-Length is in chunks, the last of which is empty. Bytes are received where those of the answer
- * before were, which the caches still hold; only a head that comes in pieces is kept with its
- * connection. */
+ * came. A body without Content-Length is in chunks, the last of which is empty. Bytes are received
+ * where those of the answer before were, which the caches still hold; only a head that comes in
+ * pieces is kept with its connection. */
 #include "http_client.h"
 
 #include "base/memory.h"

@@ -43,8 +43,9 @@ def main():
             servers.append(Server("Azurite", [
                 "node", "node_modules/azurite/dist/src/table/main.js",
                 "--tableHost", "127.0.0.1", "--tablePort", str(free_port()),
-                "--location", f"{directory}/azurite", "--silent", "--skipApiVersionCheck",
-            ], r"listening (?:at|on) http://127.0.0.1:(\d+)", log))
+                "--location", f"{directory}/azurite", "--silent", "--disableTelemetry",
+                "--skipApiVersionCheck",
+            ], r"successfully started on 127.0.0.1:(\d+)", log))
             ours, azurite = servers
             result = subprocess.run([
                 os.path.join(programs, "table_bench_load"), "--ours", ours.argument(),

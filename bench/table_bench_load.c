@@ -2,8 +2,10 @@
  * requests: durable inserts of 1 KB entities, point gets, queries of one partition with a filter,
  * and entity group transactions of 100 inserts, at 16 connections.
  *
- *     table_bench_load --ours PORT:PID --azurite PORT:PID [--rounds N] [--seconds S]
+ *     table_bench_load --ours PORT:PID [--azurite PORT:PID] [--rounds N] [--seconds S]
+ *                      [--only insert|get|query|batch]
  *
+ * Without Azurite ours is measured alone, for a profiler.
  * Servers take turns within every round; rates are medians over the rounds. The generator shares
  * the machine with the servers, so a rate says what the pair of them manages; operations per CPU
  * second of the server, also printed, says what the server needs. */
@@ -62,16 +64,18 @@ static void batch_append(void *context, struct buf *out)
 }
 
 static const struct {
-    const char *name;
+    const char *name, *option;
     unsigned status;
     size_t body_min;
     void (*append)(void *context, struct buf *out);
     double each; /* entities of an operation */
 } workloads[] = {
-    [INSERT] = {"inserts of 1 KB", 204, 0, insert_append, 1},
-    [GET] = {"point gets of 1 KB", 200, 900, get_append, 1},
-    [QUERY] = {"queries of a partition with a filter, 5 entities", 200, 4500, query_append, 1},
-    [BATCH] = {"entities in batches of 100", 202, 10000, batch_append, TABLE_BATCH_ENTITIES},
+    [INSERT] = {"inserts of 1 KB", "insert", 204, 0, insert_append, 1},
+    [GET] = {"point gets of 1 KB", "get", 200, 900, get_append, 1},
+    [QUERY] = {"queries of a partition with a filter, 5 entities", "query", 200, 4500, query_append,
+               1},
+    [BATCH] = {"entities in batches of 100", "batch", 202, 10000, batch_append,
+               TABLE_BATCH_ENTITIES},
 };
 
 static_assert(ARRAY_LEN(workloads) == WORKLOAD_COUNT, "all of them");
@@ -83,7 +87,8 @@ struct cell {
 
 struct bench {
     size_t rounds;
-    double seconds; /* of a turn */
+    double seconds;   /* of a turn */
+    const char *only; /* NULL: all workloads */
     struct target targets[SERVER_COUNT];
     struct cell cells[SERVER_COUNT][WORKLOAD_COUNT];
 };
@@ -105,6 +110,12 @@ static void turn(struct target *target, enum workload workload, double seconds,
     http_client_free(http);
 }
 
+static bool takes_part(const struct bench *bench, enum server server, enum workload workload)
+{
+    return bench->targets[server].port &&
+           (!bench->only || strcmp(bench->only, workloads[workload].option) == 0);
+}
+
 static void round_run(struct bench *bench, size_t round)
 {
     for (size_t workload = 0; workload < WORKLOAD_COUNT; workload++)
@@ -113,6 +124,8 @@ static void round_run(struct bench *bench, size_t round)
             struct cell *cell = &bench->cells[server][workload];
             uint64_t before = cell->total.operations;
 
+            if (!takes_part(bench, server, (enum workload)workload))
+                continue;
             turn(&bench->targets[server], (enum workload)workload, bench->seconds, &cell->total);
             cell->rates[round] = (double)(cell->total.operations - before) *
                                  workloads[workload].each / bench->seconds;
@@ -163,6 +176,8 @@ static void workload_print(struct bench *bench, enum workload workload)
         struct cell *cell = &bench->cells[server][workload];
         const struct histogram *latency = &cell->total.latency_us;
 
+        if (!takes_part(bench, (enum server)server, workload))
+            return;
         qsort(cell->rates, bench->rounds, sizeof *cell->rates, compare_doubles);
         rates[server] = cell->rates[bench->rounds / 2];
         per_cpu[server] = (double)cell->total.operations * workloads[workload].each /
@@ -195,11 +210,10 @@ static void target_parse(const char *text, struct target *target)
 
 static void arguments_read(int argc, char **argv, struct bench *bench)
 {
-    static const struct option options[] = {{"ours", required_argument, NULL, 'o'},
-                                            {"azurite", required_argument, NULL, 'a'},
-                                            {"rounds", required_argument, NULL, 'r'},
-                                            {"seconds", required_argument, NULL, 's'},
-                                            {NULL}};
+    static const struct option options[] = {
+        {"ours", required_argument, NULL, 'o'},    {"azurite", required_argument, NULL, 'a'},
+        {"only", required_argument, NULL, 'w'},    {"rounds", required_argument, NULL, 'r'},
+        {"seconds", required_argument, NULL, 's'}, {NULL}};
     int option;
 
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -207,6 +221,8 @@ static void arguments_read(int argc, char **argv, struct bench *bench)
             target_parse(optarg, &bench->targets[OURS]);
         else if (option == 'a')
             target_parse(optarg, &bench->targets[AZURITE]);
+        else if (option == 'w')
+            bench->only = optarg;
         else if (option == 'r')
             bench->rounds = strtoul(optarg, NULL, 10);
         else if (option == 's')
@@ -214,8 +230,8 @@ static void arguments_read(int argc, char **argv, struct bench *bench)
         else
             exit(2);
     }
-    if (!bench->targets[OURS].port || !bench->targets[AZURITE].port || bench->rounds < 1 ||
-        bench->rounds > ROUNDS_MAX || bench->seconds <= 0)
+    if (!bench->targets[OURS].port || bench->rounds < 1 || bench->rounds > ROUNDS_MAX ||
+        bench->seconds <= 0)
         load_fail("an argument is missing or wrong");
 }
 
@@ -229,7 +245,8 @@ int main(int argc, char **argv)
     arguments_read(argc, argv, bench);
     for (size_t i = 0; i < SERVER_COUNT; i++) {
         bench->targets[i].requests = requests;
-        target_prepare(&bench->targets[i]);
+        if (bench->targets[i].port)
+            target_prepare(&bench->targets[i]);
     }
     for (size_t round = 0; round < bench->rounds; round++)
         round_run(bench, round);

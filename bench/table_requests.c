@@ -96,8 +96,8 @@ static void properties_append(struct table_requests *requests, uint64_t n, struc
 {
     buf_printf(out,
                "\"name\":\"name %" PRIu64 "\",\"count\":%" PRIu64 ",\"price\":%" PRIu64
-               ".5,\"active\":%s,\"city\":\"city %" PRIu64
-               "\",\"serial\":\"%" PRIu64 "\",\"serial@odata.type\":\"Edm.Int64\","
+               ".5,\"active\":%s,\"city\":\"city %" PRIu64 "\",\"serial\":\"%" PRIu64
+               "\",\"serial@odata.type\":\"Edm.Int64\","
                "\"created\":\"2024-01-%02" PRIu64 "T03:04:05.1234567Z\","
                "\"created@odata.type\":\"Edm.DateTime\",\"note\":\"%s\"}",
                n % 1000, n % 10, n % 100, n % 2 ? "true" : "false", n % 50, n, n % 28 + 1,

@@ -55,8 +55,8 @@ static bool access_policies_read(struct reading *reading, const struct document_
                                  struct error *err)
 {
     struct document_iter iter;
-    bool good = value->type == DOCUMENT_ARRAY &&
-                document_count(value->document) <= ACCESS_POLICIES_MAX;
+    bool good =
+        value->type == DOCUMENT_ARRAY && document_count(value->document) <= ACCESS_POLICIES_MAX;
 
     if (good) {
         document_iter_init(&iter, value->document);

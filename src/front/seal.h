@@ -27,5 +27,4 @@ NODISCARD bool front_seal_open(const struct front_seal *seal, struct slice text,
                                struct arena *arena, struct slice *ret_bytes);
 
 /* The bytes of base64 text with its padding, in the arena. False: it is none. */
-NODISCARD bool front_base64_decode(struct slice text, struct arena *arena,
-                                   struct slice *ret_bytes);
+NODISCARD bool front_base64_decode(struct slice text, struct arena *arena, struct slice *ret_bytes);

@@ -10,7 +10,7 @@
 static_assert(FRONT_SIGNATURE_LEN == SHA256_DIGEST_LENGTH, "one digest");
 
 void front_signature(struct slice key, const struct slice *parts, size_t count,
-                    uint8_t ret_mac[FRONT_SIGNATURE_LEN])
+                     uint8_t ret_mac[FRONT_SIGNATURE_LEN])
 {
     uint8_t inner[SHA256_CBLOCK] = {0}, outer[SHA256_CBLOCK];
     uint8_t digest[SHA256_DIGEST_LENGTH];
@@ -41,7 +41,8 @@ void front_signature(struct slice key, const struct slice *parts, size_t count,
     OPENSSL_cleanse(outer, sizeof outer);
 }
 
-bool front_signature_equal(const uint8_t a[FRONT_SIGNATURE_LEN], const uint8_t b[FRONT_SIGNATURE_LEN])
+bool front_signature_equal(const uint8_t a[FRONT_SIGNATURE_LEN],
+                           const uint8_t b[FRONT_SIGNATURE_LEN])
 {
     return CRYPTO_memcmp(a, b, FRONT_SIGNATURE_LEN) == 0;
 }

@@ -263,7 +263,8 @@ static bool threads_start(struct server *server, struct error *err)
     server->probes.rest = server->rest_front;
     server->http = net_http_new(server->loops, &http, probes_handle, &server->probes);
     server->table_front = table_make(server);
-    server->table_http = net_http_new(server->loops, &table_http, table_handle, server->table_front);
+    server->table_http =
+        net_http_new(server->loops, &table_http, table_handle, server->table_front);
     server->probes.certificate = server->certificate;
     sources->http = server->http;
     sources->workers = server->workers;
@@ -313,8 +314,8 @@ static bool fronts_listen(struct server *server, const struct addresses *address
         atomic_store(&server->probes.sources.rest, server->rest);
     }
     return !is_on(settings->table_listen) ||
-           front_listen(server, "table", &addresses->table, server->table_http, tls,
-                        &server->table, err);
+           front_listen(server, "table", &addresses->table, server->table_http, tls, &server->table,
+                        err);
 }
 
 bool server_new(const struct settings *settings, struct log *log, struct server **ret_server,

@@ -9,7 +9,8 @@
 
 static bool within(struct slice part, struct slice whole)
 {
-    return part.len == 0 || (part.data >= whole.data && part.data + part.len <= whole.data + whole.len);
+    return part.len == 0 ||
+           (part.data >= whole.data && part.data + part.len <= whole.data + whole.len);
 }
 
 static void part_check(const struct table_part *part, struct slice body, struct arena *arena)
@@ -21,14 +22,14 @@ static void part_check(const struct table_part *part, struct slice body, struct 
     struct error err;
 
     FUZZ_CHECK(part->method.len > 0 && part->target.len > 0);
-    FUZZ_CHECK(within(part->method, body) && within(part->target, body) && within(part->body, body));
+    FUZZ_CHECK(within(part->method, body) && within(part->target, body) &&
+               within(part->body, body));
     FUZZ_CHECK(part->header_count <= TABLE_PART_HEADERS_MAX);
     for (size_t i = 0; i < part->header_count; i++)
         FUZZ_CHECK(part->headers[i].name.len > 0);
     (void)slice_split(path, '?', &path, &query);
     if (table_parameters_parse(query, arena, &parameters, &err) &&
-        table_route_parse(path, &parameters, arena, &route, &err) &&
-        route.resource == TABLE_ENTITY)
+        table_route_parse(path, &parameters, arena, &route, &err) && route.resource == TABLE_ENTITY)
         FUZZ_CHECK(route.keys.partition.data && route.keys.row.data);
     if (table_entity_read(part->body, &keys, arena, &document, &err))
         FUZZ_CHECK(keys.partition.data && keys.row.data && document.len > 5);

@@ -4,10 +4,10 @@
 #include "front/rest/authorize.h"
 
 #include "container/account_keys.h"
-#include "front/rest/call.h"
 #include "front/date.h"
-#include "front/signature.h"
+#include "front/rest/call.h"
 #include "front/rest/token.h"
+#include "front/signature.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>

@@ -99,7 +99,7 @@ static void claim_sign(const struct account_keys *keys, const uint8_t claim[CLAI
     uint8_t secret[FRONT_SIGNATURE_LEN];
 
     front_signature(slice_of(keys->secrets[ACCOUNT_KEY_PRIMARY], ACCOUNT_KEY_BYTES), &purpose, 1,
-                   secret);
+                    secret);
     front_signature(slice_of(secret, sizeof secret), &text, 1, ret_mac);
     OPENSSL_cleanse(secret, sizeof secret);
 }

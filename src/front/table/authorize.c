@@ -209,8 +209,8 @@ bool table_identity_check(const struct table_identity *identity,
         return error_set(err, ERROR_TABLE_RESOURCE_TYPE,
                          "%s is not among what the signature is for", operation->name);
     if (!rights_suffice(identity->rights, operation->rights))
-        return error_set(err, ERROR_TABLE_PERMISSION, "%s needs the permission %s",
-                         operation->name, operation->rights);
+        return error_set(err, ERROR_TABLE_PERMISSION, "%s needs the permission %s", operation->name,
+                         operation->rights);
     if (table.data && identity->table.data && !slice_equal_nocase(table, identity->table))
         return error_set(err, ERROR_TABLE_PERMISSION, "the signature is for another table");
     return true;
@@ -232,8 +232,8 @@ static int bound_compare(const struct table_keys *keys, const struct table_bound
                : document_compare_text(DOCUMENT_ORDER_SQL, keys->row, bound->row);
 }
 
-bool table_identity_check_keys(const struct table_identity *identity,
-                               const struct table_keys *keys, struct error *err)
+bool table_identity_check_keys(const struct table_identity *identity, const struct table_keys *keys,
+                               struct error *err)
 {
     if ((!identity->first.partition.data || bound_compare(keys, &identity->first) >= 0) &&
         (!identity->last.partition.data || bound_compare(keys, &identity->last) <= 0))

@@ -308,11 +308,11 @@ static bool changes_read(struct run *run, const struct table_multipart *multipar
 static bool changeset_run(struct table_call *call, const struct table_multipart *multipart,
                           struct error *err)
 {
-    struct run run = {
-        .call = call,
-        .changes = ARENA_ARRAY(call->arena, struct batched, multipart->count),
-        .count = multipart->count,
-        .results = ARENA_ARRAY(call->arena, struct transaction_result, multipart->count)};
+    struct run run = {.call = call,
+                      .changes = ARENA_ARRAY(call->arena, struct batched, multipart->count),
+                      .count = multipart->count,
+                      .results =
+                          ARENA_ARRAY(call->arena, struct transaction_result, multipart->count)};
     bool fine;
 
     fine = changes_read(&run, multipart, err);

@@ -43,8 +43,8 @@ static bool timestamp_evaluate(const struct query_expression *expression UNUSED,
 {
     const struct query_item *item = context->slots[0].hidden_self;
 
-    *ret_value = item ? document_int64(table_entity_ticks(&item->item->header))
-                      : document_undefined();
+    *ret_value =
+        item ? document_int64(table_entity_ticks(&item->item->header)) : document_undefined();
     return true;
 }
 
@@ -153,10 +153,10 @@ static const struct query_expression *date_compare(struct compiling *c, bool neg
     const struct query_expression *instant =
         query_node(c->build, &instant_kind, sizeof *instant, children, 2);
 
-    return joined(c, negated,
-                  beside(c, comparison, path,
-                         document_date(floor_div(ticks->int64, EDM_TICKS_PER_MS))),
-                  query_compare(c->build, comparison, instant, query_constant(c->build, *ticks)));
+    return joined(
+        c, negated,
+        beside(c, comparison, path, document_date(floor_div(ticks->int64, EDM_TICKS_PER_MS))),
+        query_compare(c->build, comparison, instant, query_constant(c->build, *ticks)));
 }
 
 static const struct query_expression *timestamp_compare(struct compiling *c, bool negated,
@@ -249,8 +249,9 @@ static const struct query_expression *compare(struct compiling *c, bool negated,
         truth = property_compare(c, negated, turned(filter->comparison), filter->b.property,
                                  &filter->a);
     else
-        truth = query_compare(c->build, filter->comparison, query_constant(c->build, filter->a.value),
-                              query_constant(c->build, filter->b.value));
+        truth =
+            query_compare(c->build, filter->comparison, query_constant(c->build, filter->a.value),
+                          query_constant(c->build, filter->b.value));
     return negated ? query_coalesce(c->build, truth, never(c)) : truth;
 }
 

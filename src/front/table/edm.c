@@ -18,8 +18,8 @@ const int64_t edm_date_min = (int64_t)-11644473600 * QUERY_TICKS_PER_SECOND;
 const int64_t edm_date_max = QUERY_TICKS_MAX;
 
 static const char *const names[] = {
-    [EDM_STRING] = "Edm.String", [EDM_BOOLEAN] = "Edm.Boolean",   [EDM_INT32] = "Edm.Int32",
-    [EDM_INT64] = "Edm.Int64",   [EDM_DOUBLE] = "Edm.Double",     [EDM_DATETIME] = "Edm.DateTime",
+    [EDM_STRING] = "Edm.String", [EDM_BOOLEAN] = "Edm.Boolean", [EDM_INT32] = "Edm.Int32",
+    [EDM_INT64] = "Edm.Int64",   [EDM_DOUBLE] = "Edm.Double",   [EDM_DATETIME] = "Edm.DateTime",
     [EDM_GUID] = "Edm.Guid",     [EDM_BINARY] = "Edm.Binary",
 };
 
@@ -144,7 +144,8 @@ bool edm_guid_parse(struct slice text, uint8_t ret_bytes[EDM_GUID_BYTES])
                 return false;
             continue;
         }
-        if ((high = front_hex_digit(text.data[i])) < 0 || (low = front_hex_digit(text.data[i + 1])) < 0)
+        if ((high = front_hex_digit(text.data[i])) < 0 ||
+            (low = front_hex_digit(text.data[i + 1])) < 0)
             return false;
         ret_bytes[at++] = (uint8_t)(high << 4 | low);
         i += 2;
@@ -240,8 +241,7 @@ static bool date_read(struct slice text, struct edm_value *ret_value, struct err
     if (!edm_date_parse(text, &ticks))
         return value_wrong(EDM_DATETIME, err);
     if (ticks < edm_date_min || ticks > edm_date_max)
-        return error_set(err, ERROR_TABLE_OUT_OF_RANGE,
-                         "a date is not in the years 1601 to 9999");
+        return error_set(err, ERROR_TABLE_OUT_OF_RANGE, "a date is not in the years 1601 to 9999");
     *ret_value = edm_date(ticks);
     return true;
 }
@@ -261,9 +261,8 @@ static bool texted_read(struct slice text, enum edm_type type, struct arena *are
         guid = arena_alloc(arena, EDM_GUID_BYTES);
         if (!edm_guid_parse(text, guid))
             return value_wrong(type, err);
-        ret_value->value =
-            (struct document_value){.type = DOCUMENT_BINARY,
-                                    .binary = {slice_of(guid, EDM_GUID_BYTES), EDM_GUID_SUBTYPE}};
+        ret_value->value = (struct document_value){
+            .type = DOCUMENT_BINARY, .binary = {slice_of(guid, EDM_GUID_BYTES), EDM_GUID_SUBTYPE}};
         return true;
     default:
         ret_value->value = document_string(text);

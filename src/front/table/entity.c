@@ -291,7 +291,8 @@ void table_etag_write(int64_t ticks, char ret_text[TABLE_ETAG_LEN])
 {
     char date[EDM_DATE_LEN], *to = ret_text;
 
-    static_assert(TABLE_ETAG_LEN == 12 + EDM_DATE_LEN + 2 * 2 + 2, "two colons take two bytes more each");
+    static_assert(TABLE_ETAG_LEN == 12 + EDM_DATE_LEN + 2 * 2 + 2,
+                  "two colons take two bytes more each");
 
     edm_date_write_full(ticks, date);
     memcpy(to, "W/\"datetime'", 12);

@@ -200,8 +200,8 @@ static bool comparison_take(struct parser *p, enum query_comparison *ret_compari
         const char *word;
         enum query_comparison comparison;
     } words[] = {
-        {"eq", QUERY_EQUAL}, {"ne", QUERY_NOT_EQUAL},  {"gt", QUERY_GREATER},
-        {"ge", QUERY_GREATER_EQUAL}, {"lt", QUERY_LESS}, {"le", QUERY_LESS_EQUAL},
+        {"eq", QUERY_EQUAL},         {"ne", QUERY_NOT_EQUAL}, {"gt", QUERY_GREATER},
+        {"ge", QUERY_GREATER_EQUAL}, {"lt", QUERY_LESS},      {"le", QUERY_LESS_EQUAL},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(words); i++)

@@ -46,7 +46,8 @@ static void operations_print(struct buf *out)
 static void codes_print(struct buf *out)
 {
     BUF_APPEND(out, "\n## Error codes\n\n| code | status | the service's words |\n|---|---|---|\n");
-#define TABLE_CODE(code, status, words) buf_printf(out, "| `%s` | %d | %s |\n", code, status, words);
+#define TABLE_CODE(code, status, words)                                                            \
+    buf_printf(out, "| `%s` | %d | %s |\n", code, status, words);
 #include "front/table/codes.def"
 #undef TABLE_CODE
 }
@@ -63,7 +64,8 @@ void table_ledger_print(struct buf *out)
     BUF_APPEND(
         out,
         "\n## Queries\n\n"
-        "`$filter`: eq, ne, gt, ge, lt, le, and, or, not, parentheses; texts, Int32, Int64, Double, "
+        "`$filter`: eq, ne, gt, ge, lt, le, and, or, not, parentheses; texts, Int32, Int64, "
+        "Double, "
         "Boolean, datetime, guid\nand binary literals, on either side; 256 comparisons, 64 levels. "
         "`$select`, `$top` (1 to 1000), `$format`. Other\noptions that begin with a dollar are "
         "refused.\n");

@@ -179,8 +179,7 @@ static bool http_part_read(struct slice text, const struct headers *headers, str
                            struct table_part *ret_part, struct error *err)
 {
     if (!type_is(header_find(headers, SLICE("content-type")), SLICE("application/http")))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "a part of the batch is not application/http");
+        return error_set(err, ERROR_BAD_REQUEST, "a part of the batch is not application/http");
     return request_read(text, arena, ret_part, err);
 }
 

@@ -16,17 +16,21 @@ struct element {
 
 static const struct element retention[] = {
     {"Enabled", FLAG, NULL}, {"Days", NUMBER, NULL}, {NULL, TEXT, NULL}};
-static const struct element logging[] = {
-    {"Version", TEXT, NULL}, {"Delete", FLAG, NULL}, {"Read", FLAG, NULL},
-    {"Write", FLAG, NULL},   {"RetentionPolicy", SECTION, retention}, {NULL, TEXT, NULL}};
+static const struct element logging[] = {{"Version", TEXT, NULL},
+                                         {"Delete", FLAG, NULL},
+                                         {"Read", FLAG, NULL},
+                                         {"Write", FLAG, NULL},
+                                         {"RetentionPolicy", SECTION, retention},
+                                         {NULL, TEXT, NULL}};
 static const struct element metrics[] = {{"Version", TEXT, NULL},
                                          {"Enabled", FLAG, NULL},
                                          {"IncludeAPIs", FLAG, NULL},
                                          {"RetentionPolicy", SECTION, retention},
                                          {NULL, TEXT, NULL}};
 static const struct element rule[] = {
-    {"AllowedOrigins", TEXT, NULL}, {"AllowedMethods", TEXT, NULL},  {"AllowedHeaders", TEXT, NULL},
-    {"ExposedHeaders", TEXT, NULL}, {"MaxAgeInSeconds", NUMBER, NULL}, {NULL, TEXT, NULL}};
+    {"AllowedOrigins", TEXT, NULL},    {"AllowedMethods", TEXT, NULL},
+    {"AllowedHeaders", TEXT, NULL},    {"ExposedHeaders", TEXT, NULL},
+    {"MaxAgeInSeconds", NUMBER, NULL}, {NULL, TEXT, NULL}};
 static const struct element rules[] = {{"CorsRule", SECTION, rule}, {NULL, TEXT, NULL}};
 static const struct element sections[] = {{"Logging", SECTION, logging},
                                           {"HourMetrics", SECTION, metrics},
@@ -136,7 +140,7 @@ const struct xml_node *table_properties_stored(struct table_call *call)
 
 /* Sections that were not sent stay as they were. */
 static void sheet_append(struct buf *out, const struct xml_node *sent,
-                            const struct xml_node *stored)
+                         const struct xml_node *stored)
 {
     BUF_APPEND(out, "<StorageServiceProperties>");
     for (size_t i = 0; i < ARRAY_LEN(defaults); i++) {

@@ -123,14 +123,13 @@ static const struct query_expression *bound_filter(struct query_build *build,
         return filter;
     part = text_compare(build, within, SLICE("PartitionKey"), bound->partition);
     if (bound->row.data) {
-        same = query_and(
-            build, text_compare(build, QUERY_EQUAL, SLICE("PartitionKey"), bound->partition),
-            text_compare(build, within, SLICE("id"), bound->row));
-        part = query_and(build, part,
-                         query_or(build,
-                                  text_compare(build, inside, SLICE("PartitionKey"),
-                                               bound->partition),
-                                  same));
+        same = query_and(build,
+                         text_compare(build, QUERY_EQUAL, SLICE("PartitionKey"), bound->partition),
+                         text_compare(build, within, SLICE("id"), bound->row));
+        part = query_and(
+            build, part,
+            query_or(build, text_compare(build, inside, SLICE("PartitionKey"), bound->partition),
+                     same));
     }
     return filter ? query_and(build, filter, part) : part;
 }
@@ -313,7 +312,7 @@ static bool query_answer(struct querying *q, struct buf *lines, struct error *er
     q->metered = table_call_metered(q->call);
     answer_begin(q);
     done = q->filter && table_filter_is_point(q->filter, &keys) ? point_run(q, &keys, err)
-                                                                 : page_run(q, lines, err);
+                                                                : page_run(q, lines, err);
     table_call_charged(q->call, &q->metered);
     BUF_APPEND(q->body, "]}");
     return done;

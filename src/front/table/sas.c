@@ -90,8 +90,7 @@ static bool protocol_check(const struct table_call *call, struct error *err)
                      (int)MIN(text.len, (size_t)40), (const char *)text.data);
 }
 
-static bool terms_check(const struct table_call *call, const struct terms *terms,
-                        struct error *err)
+static bool terms_check(const struct table_call *call, const struct terms *terms, struct error *err)
 {
     return time_check(call, terms, err) && source_check(call, err) && protocol_check(call, err);
 }
@@ -157,8 +156,7 @@ static bool table_signed(struct table_call *call, struct slice table, struct sli
                          bool *ret_readonly)
 {
     static const char *const before[] = {"sp", "st", "se"};
-    static const char *const behind[] = {"si",  "sip", "spr", "sv",
-                                         "spk", "srk", "epk", "erk"};
+    static const char *const behind[] = {"si", "sip", "spr", "sv", "spk", "srk", "epk", "erk"};
     struct slice parts[2 * (ARRAY_LEN(before) + ARRAY_LEN(behind)) + 8];
     struct table_signed text = {parts, 0};
 

@@ -97,7 +97,6 @@ static bool version_check(const struct table_call *call, struct error *err)
     return version.len == 10 || error_set(err, ERROR_TABLE_HEADER, "x-ms-version is no date");
 }
 
-
 static bool body_check(const struct table_call *call, struct error *err)
 {
     struct slice type = table_call_header(call, SLICE("content-type"));
@@ -229,8 +228,8 @@ void table_handle(struct net_http_request *request, void *context)
         return;
     }
     if (!fine || !operation_choose(call, &err) || !version_check(call, &err) ||
-        !table_call_level(call, &err) || !table_authorize(call, &err) || !rights_check(call, &err) ||
-        !body_check(call, &err)) {
+        !table_call_level(call, &err) || !table_authorize(call, &err) ||
+        !rights_check(call, &err) || !body_check(call, &err)) {
         table_call_finish(call, false, &err);
         return;
     }

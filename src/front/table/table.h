@@ -1,5 +1,5 @@
-/* Tables: the Table API (OData over HTTP), as clients of Azure Table storage and of the Table API of
- * Cosmos DB speak it.
+/* Tables: the Table API (OData over HTTP), as clients of Azure Table storage and of the Table API
+ * of Cosmos DB speak it.
  *
  * A table is a container of the database TablesDB whose partition key is /PartitionKey; an entity
  * is an item whose id is its RowKey. docs/design/table.md says how Edm types are kept. */

@@ -8,13 +8,15 @@
 #include "front/throughput.h"
 #include "throughput/cost.h"
 
-/* Order over all partitions comes from the composite index. RowKey is the id, which has an index of
- * its own; digits of dates below a millisecond are compared after the date was found. */
+/* Order over all partitions comes from the composite index, and so do ranges of PartitionKey.
+ * RowKey is the id, which has an index of its own; digits of dates below a millisecond are compared
+ * after the date was found. */
 static const char definition_format[] =
     "{\"id\":\"%.*s\",\"partitionKey\":{\"paths\":[\"/PartitionKey\"],\"kind\":\"Hash\","
     "\"version\":2},\"indexingPolicy\":{\"indexingMode\":\"consistent\",\"automatic\":true,"
     "\"includedPaths\":[{\"path\":\"/*\"}],\"excludedPaths\":[{\"path\":\"/\\\"_etag\\\"/?\"},"
-    "{\"path\":\"/RowKey/?\"},{\"path\":\"/\\\"$ticks\\\"/*\"}],\"compositeIndexes\":[["
+    "{\"path\":\"/PartitionKey/?\"},{\"path\":\"/RowKey/?\"},{\"path\":\"/\\\"$ticks\\\"/"
+    "*\"}],\"compositeIndexes\":[["
     "{\"path\":\"/PartitionKey\",\"order\":\"ascending\"},"
     "{\"path\":\"/id\",\"order\":\"ascending\"}]]}}";
 
@@ -51,8 +53,7 @@ static bool name_read(struct table_call *call, struct slice *ret_name, struct er
         return error_set(err, ERROR_BAD_REQUEST, "the request has no body");
     if (!document_json_read(call->http->body, NULL, &body, err))
         return false;
-    if (!document_find(buf_slice(&body), SLICE("TableName"), &name) ||
-        name.type != DOCUMENT_STRING)
+    if (!document_find(buf_slice(&body), SLICE("TableName"), &name) || name.type != DOCUMENT_STRING)
         return error_set(err, ERROR_TABLE_KEYS_MISSING, "TableName is missing or no text");
     *ret_name = arena_copy(call->arena, name.text);
     return table_name_check(*ret_name, err);

@@ -50,8 +50,8 @@ static bool plan_on_item(const struct table_write *write, const struct item *ite
     return true;
 }
 
-bool table_write_plan(const struct table_write *write, const struct item *item,
-                      struct arena *arena, struct table_write_plan *ret_plan, struct error *err)
+bool table_write_plan(const struct table_write *write, const struct item *item, struct arena *arena,
+                      struct table_write_plan *ret_plan, struct error *err)
 {
     *ret_plan = (struct table_write_plan){.document = write->document};
     switch (write->kind) {
@@ -250,11 +250,11 @@ bool table_write_start(struct table_call *call, struct table_space *space,
     way->id = table_write_id(&way->write.keys);
     way->metered = table_call_metered(call);
     atomic_fetch_add(count, 1);
-    fine = way_plan(way, &cold, err) &&
-           (cold ||
-            metered_write_start(call->services->meters, &way->space.space, &way->key, &way->id,
-                                way->plan.verb, way->plan.document, &way->plan.options,
-                                &way->metered, call->arena, write_done, way, &begun, err));
+    fine =
+        way_plan(way, &cold, err) &&
+        (cold || metered_write_start(call->services->meters, &way->space.space, &way->key, &way->id,
+                                     way->plan.verb, way->plan.document, &way->plan.options,
+                                     &way->metered, call->arena, write_done, way, &begun, err));
     if (begun) {
         *pending = true;
         return true;

@@ -56,8 +56,8 @@ struct document_value table_write_id(const struct table_keys *keys);
 
 /* Runs it where blocking is fine. */
 NODISCARD bool table_write_run(struct table_call *call, const struct table_space *space,
-                               const struct table_write *write, struct transaction_result *ret_result,
-                               struct error *err);
+                               const struct table_write *write,
+                               struct transaction_result *ret_result, struct error *err);
 
 /* On a loop: begins it and leaves the call pending until it is durable; or sets call->cold where
  * that would block. Takes space over in any case. False as operations return it. The answer is

@@ -8,8 +8,8 @@ static void letters_are_rights(void **state UNUSED)
     unsigned rights;
 
     assert_true(table_rights_parse(SLICE("raud"), &rights));
-    assert_int_equal(rights, TABLE_RIGHT_READ | TABLE_RIGHT_ADD | TABLE_RIGHT_UPDATE |
-                                 TABLE_RIGHT_DELETE);
+    assert_int_equal(rights,
+                     TABLE_RIGHT_READ | TABLE_RIGHT_ADD | TABLE_RIGHT_UPDATE | TABLE_RIGHT_DELETE);
     assert_true(table_rights_parse(SLICE("rwdlacupxf"), &rights));
     assert_int_equal(rights, TABLE_RIGHT_ALL);
     assert_true(table_rights_parse(SLICE(""), &rights));

@@ -78,10 +78,10 @@ static void the_body_agrees_with_the_path(void **state)
 
 static void a_merge_keeps_what_it_does_not_name(void **state)
 {
-    struct slice before = entity(
-        *state, "{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"a\":1,\"b\":2,"
-                "\"d\":\"2024-01-01T00:00:00.1234567Z\",\"d@odata.type\":\"Edm.DateTime\","
-                "\"e\":\"2024-01-01T00:00:00.0000001Z\",\"e@odata.type\":\"Edm.DateTime\"}");
+    struct slice before =
+        entity(*state, "{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"a\":1,\"b\":2,"
+                       "\"d\":\"2024-01-01T00:00:00.1234567Z\",\"d@odata.type\":\"Edm.DateTime\","
+                       "\"e\":\"2024-01-01T00:00:00.0000001Z\",\"e@odata.type\":\"Edm.DateTime\"}");
     struct slice with =
         entity(*state, "{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"b\":3,\"c\":4,\"e\":\"text\"}");
     struct slice after;
@@ -99,10 +99,8 @@ static void metadata_says_what_json_does_not(void **state)
 {
     struct slice document = entity(*state, "{\"PartitionKey\":\"a'b\",\"RowKey\":\"r\",\"n\":\"5\","
                                            "\"n@odata.type\":\"Edm.Int64\",\"d\":2.0}");
-    struct table_shape shape = {.minimal = true,
-                                .root = SLICE("http://h"),
-                                .account = SLICE("acme"),
-                                .table = SLICE("t")};
+    struct table_shape shape = {
+        .minimal = true, .root = SLICE("http://h"), .account = SLICE("acme"), .table = SLICE("t")};
     const char *minimal = shown(*state, document, shape), *full;
 
     assert_contains(minimal,

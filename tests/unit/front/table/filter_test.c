@@ -63,8 +63,8 @@ static void what_is_missing_or_of_another_type_is_false(void **state)
     const char *item = "{\"id\":\"r\",\"a\":5,\"b\":\"x\"}";
 
     for (size_t i = 0; i < ARRAY_LEN(operators); i++) {
-        static const char *const parts[] = {"c %s 5",   "b %s 5", "a %s 'x'", "a %s true",
-                                            "b %s X''", "a %s datetime'2024-01-01'"};
+        static const char *const parts[] = {"c %s 5",    "b %s 5",   "a %s 'x'",
+                                            "a %s true", "b %s X''", "a %s datetime'2024-01-01'"};
 
         for (size_t j = 0; j < ARRAY_LEN(parts); j++) {
             struct slice text = arena_printf(*state, parts[j], operators[i]);

@@ -92,12 +92,11 @@ static void what_is_broken_is_refused(void **state)
     struct error err;
 
     for (size_t i = 0; i < ARRAY_LEN(bodies); i++)
-        assert_fails(
-            table_multipart_read(type, slice_of_text(bodies[i]), *state, &multipart, &err), &err,
-            ERROR_BAD_REQUEST);
-    assert_fails(table_multipart_read(SLICE("multipart/mixed"), SLICE("--b--"), *state, &multipart,
-                                      &err),
-                 &err, ERROR_BAD_REQUEST);
+        assert_fails(table_multipart_read(type, slice_of_text(bodies[i]), *state, &multipart, &err),
+                     &err, ERROR_BAD_REQUEST);
+    assert_fails(
+        table_multipart_read(SLICE("multipart/mixed"), SLICE("--b--"), *state, &multipart, &err),
+        &err, ERROR_BAD_REQUEST);
     assert_fails(table_multipart_read(SLICE("text/plain; boundary=b"), SLICE("--b--"), *state,
                                       &multipart, &err),
                  &err, ERROR_BAD_REQUEST);

@@ -97,8 +97,17 @@ static void a_secondary_location_is_the_account(void **state)
 static void what_is_no_path_is_refused(void **state)
 {
     static const char *const paths[] = {
-        "",        "t",           "/t(",     "/t(x)", "/t(PartitionKey='a')", "/Tables('a",
-        "/t(%zz)", "/Tables(abc)", "/t?a=%z", "/%ff",  "/t(PartitionKey='a',RowKey='b')x",
+        "",
+        "t",
+        "/t(",
+        "/t(x)",
+        "/t(PartitionKey='a')",
+        "/Tables('a",
+        "/t(%zz)",
+        "/Tables(abc)",
+        "/t?a=%z",
+        "/%ff",
+        "/t(PartitionKey='a',RowKey='b')x",
     };
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
