@@ -1,6 +1,5 @@
 #include "front/table/edm.h"
 
-#include "document/double.h"
 #include "document/json.h"
 #include "document/json_number.h"
 #include "front/seal.h"
@@ -172,11 +171,19 @@ static bool value_wrong(enum edm_type type, struct error *err)
     return error_set(err, ERROR_TABLE_VALUE, "a value is not one of %s", edm_type_name(type));
 }
 
+/* The number that a text is, as JSON writes it. */
+static bool text_number(struct slice text, struct json_number *ret_number)
+{
+    struct json_fault fault;
+
+    return text.len && text.len < JSON_NUMBER_MAX &&
+           json_number_read(text.data, text.data + text.len, ret_number, &fault) ==
+               text.data + text.len;
+}
+
 static bool integer_read(const struct document_value *json, int64_t *ret_number)
 {
     struct json_number number;
-    struct json_fault fault;
-    struct slice text;
 
     if (json->type == DOCUMENT_INT32 || json->type == DOCUMENT_INT64) {
         *ret_number = json->type == DOCUMENT_INT32 ? json->int32 : json->int64;
@@ -184,10 +191,7 @@ static bool integer_read(const struct document_value *json, int64_t *ret_number)
     }
     if (json->type == DOCUMENT_DOUBLE)
         return document_to_int64(json, ret_number);
-    text = json->type == DOCUMENT_STRING ? json->text : SLICE_NONE;
-    if (text.len == 0 || text.len >= JSON_NUMBER_MAX ||
-        json_number_read(text.data, text.data + text.len, &number, &fault) !=
-            text.data + text.len ||
+    if (json->type != DOCUMENT_STRING || !text_number(json->text, &number) ||
         number.type == DOCUMENT_DOUBLE)
         return false;
     *ret_number = number.integer;
@@ -196,6 +200,8 @@ static bool integer_read(const struct document_value *json, int64_t *ret_number)
 
 static bool double_read(const struct document_value *json, double *ret_number)
 {
+    struct json_number number;
+
     if (json->type != DOCUMENT_STRING)
         return document_to_double(json, ret_number);
     if (slice_equal(json->text, SLICE("NaN")))
@@ -204,9 +210,10 @@ static bool double_read(const struct document_value *json, double *ret_number)
         *ret_number = INFINITY;
     else if (slice_equal(json->text, SLICE("-Infinity")))
         *ret_number = -INFINITY;
+    else if (text_number(json->text, &number))
+        *ret_number = number.type == DOCUMENT_DOUBLE ? number.real : (double)number.integer;
     else
-        return json->text.len &&
-               double_from_text((const char *)json->text.data, json->text.len, ret_number);
+        return false;
     return true;
 }
 

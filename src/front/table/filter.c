@@ -179,7 +179,7 @@ static bool operand_parse(struct parser *p, struct table_operand *ret)
     }
     if (next == '-' || (next >= '0' && next <= '9'))
         return number_literal(p, ret);
-    if (word.len == 0)
+    if (word.len == 0 || slice_equal(word, SLICE("and")) || slice_equal(word, SLICE("or")))
         return fail(p, "a property or a literal is missing") != NULL;
     if (p->at + word.len < p->text.len && p->text.data[p->at + word.len] == '\'')
         return typed_literal(p, word, ret);

@@ -17,6 +17,7 @@ static int teardown(void **state)
 static const struct slice type = SLICE("multipart/mixed; charset=x; boundary=\"b\"");
 
 #define CHANGESET "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n"
+#define LONE "--b\r\nContent-Type: application/http\r\n\r\nGET /t HTTP/1.1\r\n\r\n"
 #define PART "--c\r\ncontent-type: application/http\r\n\r\n"
 
 static void requests_are_taken_apart(void **state)
@@ -85,8 +86,7 @@ static void what_is_broken_is_refused(void **state)
         CHANGESET PART "GET /t HTTP/1.1\r\nbroken\r\n\r\n--c--\r\n--b--",
         CHANGESET PART "GET /t HTTP/1.1\r\n\r\n--b--",
         CHANGESET "--c\r\ncontent-type: text/plain\r\n\r\nGET /t HTTP/1.1\r\n\r\n--c--\r\n--b--",
-        "--b\r\nContent-Type: application/http\r\n\r\nGET /t HTTP/1.1\r\n\r\n"
-        "--b\r\nContent-Type: application/http\r\n\r\nGET /t HTTP/1.1\r\n\r\n--b--",
+        LONE LONE "--b--",
     };
     struct table_multipart multipart;
     struct error err;
