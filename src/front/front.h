@@ -1,6 +1,7 @@
 /* What the server hands to every front: the rooms below, already open. */
 #pragma once
 
+#include "advise/traffic.h"
 #include "base/log.h"
 #include "container/caretaker.h"
 #include "container/catalogue.h"
@@ -17,6 +18,7 @@ struct front_services {
     const struct clock *clock;
     struct net_workers *workers;
     struct log *log;
-    uint32_t burst_seconds; /* for container_meters_apply */
-    size_t query_threads;   /* that may share the work of one query */
+    uint32_t burst_seconds;  /* for container_meters_apply */
+    struct traffic *traffic; /* NULL: nothing is recorded for advice */
+    size_t query_threads;    /* that may share the work of one query */
 };

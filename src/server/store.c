@@ -12,6 +12,7 @@ struct store {
     struct item_gates *gates;
     struct caretaker *caretaker;
     struct migrator *migrator;
+    struct traffic *traffic;
     struct log *log;
 };
 
@@ -142,6 +143,12 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
         return false;
     store->caretaker = caretaker_new(&(struct caretaker_options){
         .catalogue = store->catalogue, .log = log, .pause_ms = settings->caretaker_pause_ms});
+    if (settings->advise_record)
+        store->traffic = traffic_new(
+            &(struct traffic_options){.bytes_max = (size_t)settings->advise_bytes_max,
+                                      .containers_max = (size_t)settings->advise_containers_max,
+                                      .per_second_max = (uint32_t)settings->advise_per_second_max,
+                                      .hashed = settings->advise_values == 1});
     store->migrator = migrator_start(store, settings);
     *ret_store = TAKE(store);
     return true;
@@ -152,6 +159,7 @@ void store_close(struct store *store)
     if (!store)
         return;
     migrator_free(store->migrator);
+    traffic_free(store->traffic);
     caretaker_free(store->caretaker);
     catalogue_close(store->catalogue);
     cluster_free(store->cluster);
@@ -182,5 +190,6 @@ struct front_services store_services(struct store *store, struct net_workers *wo
         .workers = workers,
         .log = log,
         .burst_seconds = store->burst_seconds,
+        .traffic = store->traffic,
     };
 }

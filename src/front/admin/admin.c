@@ -21,6 +21,9 @@ static const struct resource {
     {REST_READ, "databases", admin_databases_list},
     {REST_READ, "containers/*/*", admin_containers_show},
     {REST_READ, "containers/*/*/keys", admin_containers_keys},
+    {REST_READ, "containers/*/*/advice", admin_advice_show},
+    {REST_READ, "containers/*/*/traffic", admin_traffic_show},
+    {REST_READ, "containers/*/*/what-if", admin_what_if},
     {REST_READ, "settings", settings_show},
     {REST_READ, "nodes", nodes_list},
 };

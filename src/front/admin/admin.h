@@ -43,4 +43,7 @@ bool admin_keys_show(struct admin_request *request, struct error *err);
 bool admin_keys_rotate(struct admin_request *request, struct error *err);
 bool admin_databases_list(struct admin_request *request, struct error *err);
 bool admin_containers_show(struct admin_request *request, struct error *err);
+bool admin_advice_show(struct admin_request *request, struct error *err);
+bool admin_traffic_show(struct admin_request *request, struct error *err);
+bool admin_what_if(struct admin_request *request, struct error *err);
 bool admin_containers_keys(struct admin_request *request, struct error *err);

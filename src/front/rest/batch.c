@@ -1,8 +1,10 @@
 #include "front/rest/batch.h"
 
+#include "base/random.h"
 #include "document/json.h"
 #include "front/rest/answer.h"
 #include "front/rest/hybrid_row.h"
+#include "front/traffic.h"
 #include "throughput/cost.h"
 
 /* --- JSON ------------------------------------------------------------------------------------- */
@@ -334,14 +336,46 @@ void rest_batch_answer(struct rest_call *call, const struct rest_batch *batch)
 /* --- The operation -----------------------------------------------------------------------------
  */
 
+static void traffic_tell(const struct rest_call *call, const struct rest_items *items,
+                         const struct rest_batch *batch, bool atomic)
+{
+    static const enum advise_operation_kind told[] = {
+        [REST_BATCH_CREATE] = ADVISE_CREATE, [REST_BATCH_UPSERT] = ADVISE_UPSERT,
+        [REST_BATCH_READ] = ADVISE_READ,     [REST_BATCH_REPLACE] = ADVISE_REPLACE,
+        [REST_BATCH_DELETE] = ADVISE_DELETE, [REST_BATCH_PATCH] = ADVISE_PATCH,
+    };
+    char name[RANDOM_UUID_SIZE];
+
+    if (!call->services->traffic)
+        return;
+    random_uuid(name);
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct rest_batch_operation *operation = &batch->operations[i];
+
+        if (operation->status >= 300)
+            continue;
+        front_traffic_item(
+            call->services, items->container,
+            &(struct front_traffic_item){.kind = told[operation->kind],
+                                         .key = &operation->key,
+                                         .id = &operation->id,
+                                         .document = operation->document,
+                                         .cru = operation->charge_cru,
+                                         .transaction = atomic ? slice_of_text(name) : SLICE_NONE});
+    }
+}
+
 bool rest_items_batch(struct rest_call *call, struct error *err)
 {
     CLEANUP(rest_items_close) struct rest_items items = {0};
+    bool atomic = rest_headers_true(&call->headers, REST_HEADER_BATCH_ATOMIC);
     struct rest_batch batch;
 
     if (!rest_items_open(call, &items, err) || !rest_batch_read(call, &batch, err))
         return false;
-    if (rest_headers_true(&call->headers, REST_HEADER_BATCH_ATOMIC))
-        return rest_batch_run_atomic(call, &items, &batch, err);
-    return rest_batch_run_bulk(call, &items, &batch, err);
+    if (!(atomic ? rest_batch_run_atomic(call, &items, &batch, err)
+                 : rest_batch_run_bulk(call, &items, &batch, err)))
+        return false;
+    traffic_tell(call, &items, &batch, atomic);
+    return true;
 }

@@ -3,6 +3,7 @@
 #include "front/rest/items.h"
 #include "front/rest/patch.h"
 #include "front/rest/token.h"
+#include "front/traffic.h"
 
 /* By the path: an id, or in a path made of _rids the item's own, which says where it is. */
 static bool target_of_path(struct rest_call *call, const struct rest_items *items,
@@ -59,6 +60,18 @@ static void item_answer(struct rest_call *call, const struct rest_items *items,
     call->status = status;
 }
 
+static void traffic_tell(const struct rest_call *call, const struct rest_items *items,
+                         const struct rest_item_target *target, enum advise_operation_kind kind,
+                         struct slice document)
+{
+    front_traffic_item(call->services, items->container,
+                       &(struct front_traffic_item){.kind = kind,
+                                                    .key = &target->key,
+                                                    .id = &target->id,
+                                                    .document = document,
+                                                    .cru = call->charge_cru});
+}
+
 /* --- Reading --------------------------------------------------------------------------------- */
 
 bool rest_items_read(struct rest_call *call, struct error *err)
@@ -87,6 +100,7 @@ bool rest_items_read(struct rest_call *call, struct error *err)
         rest_item_refused(call, &items, &target, err);
         return false;
     }
+    traffic_tell(call, &items, &target, ADVISE_READ, item.document);
     item_etag(&item.header, etag);
     if (known.data && slice_equal(known, slice_of(etag, sizeof etag))) {
         item_answer(call, &items, &target.key, &item, item.header.lsn, 304);
@@ -103,6 +117,13 @@ void rest_item_written(struct rest_call *call, const struct rest_items *items,
                        const struct rest_item_target *target, enum transaction_verb verb,
                        const struct transaction_result *result)
 {
+    static const enum advise_operation_kind kinds[] = {[TRANSACTION_CREATE] = ADVISE_CREATE,
+                                                       [TRANSACTION_UPSERT] = ADVISE_UPSERT,
+                                                       [TRANSACTION_REPLACE] = ADVISE_REPLACE,
+                                                       [TRANSACTION_DELETE] = ADVISE_DELETE};
+
+    traffic_tell(call, items, target, kinds[verb],
+                 verb == TRANSACTION_DELETE ? SLICE_NONE : result->item.document);
     if (verb == TRANSACTION_DELETE) {
         rest_items_headers(call, items, rest_items_partition(items, &target->key, call->arena),
                            result->lsn);

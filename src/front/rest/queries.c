@@ -15,6 +15,7 @@
 #include "front/rest/sql/key_ranges.h"
 #include "front/rest/sql/parser.h"
 #include "front/rest/sql/resolve.h"
+#include "front/traffic.h"
 #include "query/cache.h"
 #include "throughput/cost.h"
 
@@ -259,6 +260,10 @@ static bool query_page_run(struct querying *q, struct error *err)
     rest_items_charged(call, &q->metered);
     if (!done)
         return false;
+    if (!request.continuation.len)
+        front_traffic_query(call->services, q->items.container, &q->prepared.plan,
+                            q->target.keyed ? &q->target.key : NULL, call->charge_cru,
+                            call->body.len);
     page_answer(q, &page);
     return !buf_overflowed(&call->body) ||
            error_set(err, ERROR_TOO_LARGE, "a row of the query is larger than an answer may be");

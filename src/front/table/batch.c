@@ -187,6 +187,8 @@ static void change_answer(struct run *run, struct batched *change,
 
     buf_init(&inner->lines, TABLE_LINES_MAX);
     buf_init(&inner->body, TABLE_BODY_MAX);
+    inner->charge_cru = result->charge_cru;
+    inner->transaction = slice_of(call->request_id, RANDOM_UUID_SIZE - 1);
     table_write_answer(inner, &run->space, &change->write, result);
     part_begin(call, "changesetresponse");
     status_append(call, inner->status);

@@ -37,6 +37,7 @@ struct table_call {
                     * not be touched after that was set in motion */
     bool kept;     /* the request's bytes are in the arena */
     char request_id[RANDOM_UUID_SIZE];
+    struct slice transaction; /* of a change in a batch: what it shares with the others */
 
     /* The answer. */
     uint16_t status;

@@ -2,6 +2,7 @@
 #include "front/table/answer.h"
 #include "front/table/select.h"
 #include "front/table/write.h"
+#include "front/traffic.h"
 
 /* Longer bodies take longer to read than a loop has time for. */
 enum { INLINE_BODY_MAX = 64 * 1024 };
@@ -57,9 +58,16 @@ bool table_entities_get(struct table_call *call, struct error *err)
     if (call->cold)
         return false;
     table_call_charged(call, &metered);
-    if (found)
-        entity_answer(call, &space, &selection, &item);
-    return found;
+    if (!found)
+        return false;
+    front_traffic_item(call->services, space.container,
+                       &(struct front_traffic_item){.kind = ADVISE_READ,
+                                                    .key = &key,
+                                                    .id = &id,
+                                                    .document = item.document,
+                                                    .cru = call->charge_cru});
+    entity_answer(call, &space, &selection, &item);
+    return true;
 }
 
 /* --- Writing --------------------------------------------------------------------------------- */

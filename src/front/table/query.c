@@ -7,6 +7,7 @@
 #include "front/seal.h"
 #include "front/table/select.h"
 #include "front/table/write.h"
+#include "front/traffic.h"
 #include "query/item.h"
 #include "query/run.h"
 
@@ -267,6 +268,12 @@ static bool point_run(struct querying *q, const struct table_keys *keys, struct 
                       &item, err))
         return err->code == ERROR_ITEM_MISSING;
     q->rows = 1;
+    front_traffic_item(call->services, q->space.container,
+                       &(struct front_traffic_item){.kind = ADVISE_READ,
+                                                    .key = &key,
+                                                    .id = &id,
+                                                    .document = item.document,
+                                                    .cru = q->metered.charge_cru});
     table_entity_append(&q->shape, item.document, table_entity_ticks(&item.header), false, q->body);
     return true;
 }
@@ -299,6 +306,9 @@ static bool page_run(struct querying *q, struct buf *lines, struct error *err)
     if (!plan_make(q, err) || !continuation_open(q, &request.continuation, err) ||
         !query_run(&q->plan, &request, &page, err))
         return false;
+    if (!request.continuation.len)
+        front_traffic_query(call->services, q->space.container, &q->plan, NULL,
+                            q->metered.charge_cru, q->body->len);
     if (page.continuation.len)
         continuation_answer(q, page.continuation, lines);
     return true;

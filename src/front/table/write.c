@@ -1,6 +1,7 @@
 #include "front/table/write.h"
 
 #include "front/table/answer.h"
+#include "front/traffic.h"
 #include "throughput/cost.h"
 
 /* Clients take 8 to 16 KB of headers; a link has up to 9 bytes for each character of a key. */
@@ -329,11 +330,42 @@ static void insert_answer(struct table_call *call, const struct table_space *spa
     call->status = 201;
 }
 
+static enum advise_operation_kind told(enum table_write_kind kind, bool created)
+{
+    switch (kind) {
+    case TABLE_WRITE_INSERT:
+        return ADVISE_CREATE;
+    case TABLE_WRITE_DELETE:
+        return ADVISE_DELETE;
+    case TABLE_WRITE_MERGE:
+        return created ? ADVISE_CREATE : ADVISE_PATCH;
+    default:
+        return created ? ADVISE_CREATE : ADVISE_REPLACE;
+    }
+}
+
+static void traffic_note_write(const struct table_call *call, const struct table_space *space,
+                               const struct table_write *write,
+                               const struct transaction_result *result)
+{
+    struct partition_key key = table_write_key(space, &write->keys);
+    struct document_value id = table_write_id(&write->keys);
+
+    front_traffic_item(call->services, space->container,
+                       &(struct front_traffic_item){.kind = told(write->kind, result->created),
+                                                    .key = &key,
+                                                    .id = &id,
+                                                    .document = result->item.document,
+                                                    .cru = call->charge_cru,
+                                                    .transaction = call->transaction});
+}
+
 void table_write_answer(struct table_call *call, const struct table_space *space,
                         const struct table_write *write, const struct transaction_result *result)
 {
     char etag[TABLE_ETAG_LEN];
 
+    traffic_note_write(call, space, write, result);
     call->status = 204;
     if (write->kind == TABLE_WRITE_DELETE)
         return;

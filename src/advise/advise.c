@@ -1,0 +1,290 @@
+/* The score is a ratio of costs, so that a person can follow it: 1.3 means that 30 percent more
+ * RU/s must be bought than if load were even and every request went to one place. Faults that RU do
+ * not show (values that change, transactions that would be cut, values over the limits) multiply
+ * it, and what is harder to live with counts a little more, so that of two equals the simpler wins.
+ */
+#include "advise/advise.h"
+
+#include "document/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double effort[ADVISE_KEY_KINDS] = {
+    [ADVISE_PROPERTY] = 1.0,         [ADVISE_HIERARCHICAL] = 1.2,  [ADVISE_CONCATENATION] = 1.2,
+    [ADVISE_COMPUTED_SUFFIX] = 1.25, [ADVISE_RANDOM_SUFFIX] = 1.3, [ADVISE_ONE_KEY] = 1.9,
+};
+
+#define GOOD_SCORE_MAX 2.5
+#define GOOD_DAYS_MIN 365.0
+#define MATTERS_RU 30000.0
+#define MATTERS_BYTES 100e9
+
+/* --- Scoring --------------------------------------------------------------------------------- */
+
+static double score_of(const struct advise_key *key, const struct advise_figures *figures,
+                       const struct advise_options *options)
+{
+    double partitions = key->kind == ADVISE_ONE_KEY ? 1 : options->partitions;
+    double score = 1, storage = fmax(1, figures->storage_top * partitions);
+
+    if (figures->ru_per_second_ideal > 0)
+        score = fmax(1, figures->ru_per_second / figures->ru_per_second_ideal);
+    score = fmax(score, storage) * effort[key->kind];
+    score *= 1 + 0.25 * (1 - figures->one_logical);
+    score *= 1 + 10 * figures->transactions_split + 4 * figures->missing;
+    if (key->unnamed) /* it would spread, but nobody could ask for it */
+        score *= 1.1;
+    if (figures->changed > 0)
+        score *= 10;
+    if (figures->days_to_limit < GOOD_DAYS_MIN)
+        score *= 5;
+    if (figures->key_ru_per_second > (double)options->partition_ru_max)
+        score *= figures->key_ru_per_second / (double)options->partition_ru_max;
+    /* A counter spreads well here, but not where each shard or client counts by itself. */
+    if (figures->counter)
+        score *= 1.3;
+    return score;
+}
+
+static bool is_good(const struct advise_proposal *proposal, const struct advise_options *options)
+{
+    const struct advise_figures *figures = &proposal->figures;
+
+    return proposal->score <= GOOD_SCORE_MAX && figures->changed == 0 &&
+           figures->transactions_split == 0 && figures->missing < 0.05 &&
+           figures->days_to_limit >= GOOD_DAYS_MIN &&
+           figures->key_ru_per_second <= (double)options->partition_ru_max;
+}
+
+/* --- Words ----------------------------------------------------------------------------------- */
+
+static void value_append(const struct advise_workload *workload, advise_value value,
+                         struct buf *out)
+{
+    const struct document_value *v = advise_workload_value(workload, value);
+
+    if (v->type == DOCUMENT_UNDEFINED)
+        buf_append_text(out, "one value");
+    else
+        document_json_write_value(v, out);
+}
+
+static void reach_reason(const struct advise_figures *f, struct buf *out)
+{
+    if (f->one_logical >= 0.995)
+        buf_append_text(out, "Every request goes to one logical partition. ");
+    else if (f->one_physical > f->one_logical + 0.01)
+        buf_printf(out, "%.0f%% of requests go to one logical partition, %.0f%% to one physical. ",
+                   f->one_logical * 100, f->one_physical * 100);
+    else
+        buf_printf(out, "%.0f%% of requests go to one logical partition. ", f->one_logical * 100);
+    if (f->fan_out > 0.01)
+        buf_printf(out, "Asking several partitions takes %.0f%% of all RU. ", f->fan_out * 100);
+}
+
+static void spread_reason(const struct advise_workload *workload, const struct advise_figures *f,
+                          struct buf *out)
+{
+    buf_printf(out, "The sample has %llu values; the largest, ", (unsigned long long)f->keys);
+    value_append(workload, f->top_storage, out);
+    buf_printf(out, ", holds %.1f%% of the bytes", f->storage_top * 100);
+    if (f->ru_top > 0) {
+        buf_append_text(out, ", the busiest, ");
+        value_append(workload, f->top_ru, out);
+        buf_printf(out, ", takes %.1f%% of the RU", f->ru_top * 100);
+    }
+    buf_append_text(out, ". ");
+    if (f->moves)
+        buf_printf(
+            out,
+            "At any one time %.0f%% of the load is on a single value, and that value changes "
+            "with time: a hot spot that moves, so more partitions would not help. ",
+            f->window_top * 100);
+    else if (f->window_top > 0.25)
+        buf_printf(out, "At any one time %.0f%% of the load is on a single value. ",
+                   f->window_top * 100);
+}
+
+static void fault_reasons(const struct advise_figures *f, const struct advise_options *options,
+                          struct buf *out)
+{
+    if (f->changed > 0)
+        buf_printf(out,
+                   "Its value was changed %.0f times; a partition key cannot change in place. ",
+                   f->changed);
+    if (f->missing > 0)
+        buf_printf(out, "%.1f%% of items have no value there and would share one partition. ",
+                   f->missing * 100);
+    if (f->transactions_split > 0)
+        buf_printf(out, "%.0f%% of transactions would be cut in pieces. ",
+                   f->transactions_split * 100);
+    if (f->days_to_limit <= 0)
+        buf_printf(out, "One value is over the limit of %.0f GB already. ",
+                   (double)options->logical_bytes_max / 1e9);
+    else if (f->days_to_limit < 10 * 365)
+        buf_printf(out, "At this growth one value passes the limit of %.0f GB in %.0f days. ",
+                   (double)options->logical_bytes_max / 1e9, f->days_to_limit);
+    if (f->key_ru_per_second > (double)options->partition_ru_max)
+        buf_printf(out, "One value needs %.0f RU/s at its busiest, one partition gives %.0f. ",
+                   f->key_ru_per_second, (double)options->partition_ru_max);
+    if (f->counter)
+        buf_append_text(out, "It is a number that counts up: where several servers or shards count "
+                             "by themselves, they give the same numbers twice. ");
+}
+
+static void cost_reason(const struct advise_figures *f, struct buf *out)
+{
+    if (f->ru_per_second_ideal > 0)
+        buf_printf(out, "The recorded load needs about %.0f RU/s with it; %.0f would be the least.",
+                   f->ru_per_second, f->ru_per_second_ideal);
+}
+
+static struct slice text_take(struct arena *arena, struct buf *buf)
+{
+    struct slice text = arena_copy(arena, buf_slice(buf));
+
+    while (text.len && text.data[text.len - 1] == ' ')
+        text.len--;
+    buf_clear(buf);
+    return text;
+}
+
+static void proposal_words(const struct advise_workload *workload,
+                           const struct advise_options *options, struct arena *arena,
+                           struct advise_proposal *proposal)
+{
+    CLEANUP(buf_done) struct buf out;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    advise_key_describe(workload, &proposal->key, &out);
+    proposal->name = text_take(arena, &out);
+    advise_key_define(workload, &proposal->key, &out);
+    proposal->definition = text_take(arena, &out);
+    reach_reason(&proposal->figures, &out);
+    if (proposal->key.kind != ADVISE_ONE_KEY)
+        spread_reason(workload, &proposal->figures, &out);
+    else
+        buf_append_text(&out, "Everything is in one logical partition: transactions may touch any "
+                              "items, and the container can never grow beyond one partition. ");
+    fault_reasons(&proposal->figures, options, &out);
+    cost_reason(&proposal->figures, &out);
+    proposal->reason = text_take(arena, &out);
+}
+
+/* --- The report ------------------------------------------------------------------------------ */
+
+static struct advise_proposal proposal_make(const struct advise_workload *workload,
+                                            const struct advise_key *key,
+                                            const struct advise_options *options)
+{
+    struct advise_proposal proposal = {.key = *key};
+    struct advise_options own = *options;
+
+    if (key->kind == ADVISE_ONE_KEY)
+        own.partitions = 1;
+    advise_evaluate(workload, key, &own, &proposal.figures);
+    proposal.score = score_of(key, &proposal.figures, &own);
+    proposal.good = is_good(&proposal, &own);
+    return proposal;
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const struct advise_proposal *x = a, *y = b;
+
+    if (x->good != y->good)
+        return x->good ? -1 : 1;
+    return (x->score > y->score) - (x->score < y->score);
+}
+
+/* Of proposals of one kind and first path that differ in the number of suffixes only, the best says
+ * enough. */
+static bool is_variant(const struct advise_key *a, const struct advise_key *b)
+{
+    return a->kind == b->kind && a->suffixes && a->paths[0] == b->paths[0] &&
+           (a->kind != ADVISE_COMPUTED_SUFFIX || a->hashed == b->hashed);
+}
+
+static size_t best_keep(struct advise_proposal *proposals, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count && kept < ADVISE_PROPOSALS_MAX; i++) {
+        bool known = false;
+
+        for (size_t j = 0; j < kept; j++)
+            known |= is_variant(&proposals[j].key, &proposals[i].key);
+        if (!known)
+            proposals[kept++] = proposals[i];
+    }
+    return kept;
+}
+
+static void summary_write(struct advise_report *report, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf out;
+    const struct advise_proposal *best = &report->proposals[0];
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    if (!report->recommended) {
+        buf_append_text(&out, "No key can be recommended. ");
+        if (report->count) {
+            buf_append_text(&out, "The least bad is ");
+            buf_append_slice(&out, best->name);
+            buf_append_text(&out, ": ");
+            buf_append_slice(&out, best->reason);
+        } else {
+            buf_append_text(&out, "No property is a scalar that most items have.");
+        }
+    } else if (report->has_current && report->current.good &&
+               report->current.score <= best->score * 1.1) {
+        buf_append_text(&out, "Keep ");
+        buf_append_slice(&out, report->current.name);
+        buf_append_text(&out, ": nothing found is clearly better.");
+    } else {
+        buf_append_text(&out, "Take ");
+        buf_append_slice(&out, best->name);
+        buf_append_text(&out, ".");
+    }
+    if (!report->matters)
+        buf_printf(&out,
+                   " At this size the key hardly matters yet: it does past %.0f RU/s or %.0f GB.",
+                   MATTERS_RU, MATTERS_BYTES / 1e9);
+    report->summary = text_take(arena, &out);
+}
+
+bool advise_report_make(const struct advise_workload *workload,
+                        const struct advise_options *options, struct arena *arena,
+                        struct advise_report *ret_report, struct error *err)
+{
+    struct advise_options full = advise_options_complete(options);
+    struct advise_report report = {.bytes = (double)advise_workload_bytes_seen(workload)};
+    struct advise_key *keys;
+    size_t items, count = advise_candidates(workload, arena, &keys);
+
+    (void)advise_workload_items(workload, &items);
+    if (items < 2)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "there are %zu documents to judge by: give at least some hundred", items);
+    report.proposals = ARENA_ARRAY(arena, struct advise_proposal, count);
+    for (size_t i = 0; i < count; i++)
+        report.proposals[i] = proposal_make(workload, &keys[i], &full);
+    qsort(report.proposals, count, sizeof *report.proposals, by_score);
+    report.count = best_keep(report.proposals, count);
+    for (size_t i = 0; i < report.count; i++) {
+        proposal_words(workload, &full, arena, &report.proposals[i]);
+        report.ru_per_second =
+            fmax(report.ru_per_second, report.proposals[i].figures.ru_per_second_ideal);
+    }
+    if (full.current) {
+        report.has_current = true;
+        report.current = proposal_make(workload, full.current, &full);
+        proposal_words(workload, &full, arena, &report.current);
+    }
+    report.recommended = report.count && report.proposals[0].good;
+    report.matters = report.ru_per_second > MATTERS_RU || report.bytes > MATTERS_BYTES;
+    summary_write(&report, arena);
+    *ret_report = report;
+    return true;
+}

@@ -1,0 +1,37 @@
+/* Advise: which partition key a container should have, with the reasons in words. */
+#pragma once
+
+#include "advise/evaluate.h"
+
+struct advise_proposal {
+    struct advise_key key;
+    struct advise_figures figures;
+    double score; /* what it needs over what would be needed ideally, and faults; 1 is best */
+    bool good;    /* nothing speaks against it */
+    struct slice name, definition, reason; /* in the arena; definition: JSON members */
+};
+
+enum { ADVISE_PROPOSALS_MAX = 10 };
+
+struct advise_report {
+    struct advise_proposal *proposals; /* the best first */
+    size_t count;
+    bool recommended;     /* the first is good */
+    struct slice summary; /* what to do, in a sentence or two */
+    bool has_current;
+    struct advise_proposal current; /* the key it has now, judged the same way */
+    double ru_per_second, bytes;    /* of the workload at its busiest; stored */
+    bool matters;                   /* the container is, at this load, past one partition */
+};
+
+/* Judges all candidates and the current key. Everything is in the arena. ERROR_BAD_REQUEST: there
+ * is nothing to judge by. */
+NODISCARD bool advise_report_make(const struct advise_workload *workload,
+                                  const struct advise_options *options, struct arena *arena,
+                                  struct advise_report *ret_report, struct error *err);
+
+/* Appends the report as JSON (docs/advise.md), or as text for people. */
+void advise_report_json(const struct advise_workload *workload, const struct advise_report *report,
+                        struct buf *out);
+void advise_report_text(const struct advise_workload *workload, const struct advise_report *report,
+                        struct buf *out);

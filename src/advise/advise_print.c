@@ -1,0 +1,134 @@
+/* A report as JSON for programs and as text for people. */
+#include "advise/advise.h"
+
+#include "document/json.h"
+
+#include <math.h>
+
+static void member(struct buf *out, const char *name, double number, int decimals)
+{
+    if (isfinite(number))
+        buf_printf(out, ",\"%s\":%.*f", name, decimals, number);
+    else
+        buf_printf(out, ",\"%s\":null", name);
+}
+
+static void text_member(struct buf *out, const char *name, struct slice text)
+{
+    buf_printf(out, ",\"%s\":", name);
+    document_json_write_string(text, out);
+}
+
+static void figures_json(const struct advise_figures *f, struct buf *out)
+{
+    buf_printf(out, "\"figures\":{\"values\":%llu", (unsigned long long)f->keys);
+    member(out, "largestShareOfBytes", f->storage_top, 4);
+    member(out, "giniOfBytes", f->storage_gini, 4);
+    member(out, "largestShareOfRu", f->ru_top, 4);
+    member(out, "giniOfRu", f->ru_gini, 4);
+    member(out, "largestShareOfRuAtATime", f->window_top, 4);
+    member(out, "oneLogicalPartition", f->one_logical, 4);
+    member(out, "onePhysicalPartition", f->one_physical, 4);
+    member(out, "fanOutShareOfRu", f->fan_out, 4);
+    member(out, "withoutValue", f->missing, 4);
+    member(out, "changes", f->changed, 0);
+    member(out, "transactionsSplit", f->transactions_split, 4);
+    member(out, "daysToLogicalLimit", f->days_to_limit, 1);
+    member(out, "bytesOfLargestValue", f->bytes_top, 0);
+    member(out, "ruPerSecond", f->ru_per_second, 0);
+    member(out, "ruPerSecondIdeal", f->ru_per_second_ideal, 0);
+    member(out, "ruPerSecondOfBusiestValue", f->key_ru_per_second, 0);
+    buf_printf(out, ",\"movingHotSpot\":%s,\"countsUp\":%s}", f->moves ? "true" : "false",
+               f->counter ? "true" : "false");
+}
+
+static void proposal_json(const struct advise_proposal *proposal, struct buf *out)
+{
+    buf_append_text(out, "{\"key\":");
+    document_json_write_string(proposal->name, out);
+    buf_printf(out, ",\"kind\":\"%s\",\"score\":%.3f,\"good\":%s",
+               advise_key_kind_name(proposal->key.kind), proposal->score,
+               proposal->good ? "true" : "false");
+    text_member(out, "reason", proposal->reason);
+    buf_append_text(out, ",\"definition\":{");
+    buf_append_slice(out, proposal->definition);
+    buf_append_text(out, "},");
+    figures_json(&proposal->figures, out);
+    buf_append_byte(out, '}');
+}
+
+void advise_report_json(const struct advise_workload *workload, const struct advise_report *report,
+                        struct buf *out)
+{
+    buf_printf(out, "{\"recommended\":%s", report->recommended ? "true" : "false");
+    text_member(out, "summary", report->summary);
+    buf_printf(out, ",\"documents\":%llu,\"operations\":%llu",
+               (unsigned long long)advise_workload_items_seen(workload),
+               (unsigned long long)advise_workload_operations_seen(workload));
+    member(out, "bytes", report->bytes, 0);
+    member(out, "ruPerSecond", report->ru_per_second, 0);
+    buf_printf(out, ",\"keyMatters\":%s", report->matters ? "true" : "false");
+    if (report->has_current) {
+        buf_append_text(out, ",\"current\":");
+        proposal_json(&report->current, out);
+    }
+    buf_append_text(out, ",\"proposals\":[");
+    for (size_t i = 0; i < report->count; i++) {
+        if (i)
+            buf_append_byte(out, ',');
+        proposal_json(&report->proposals[i], out);
+    }
+    buf_append_text(out, "]}");
+}
+
+/* --- For people ------------------------------------------------------------------------------ */
+
+enum { WIDTH = 92 };
+
+static void wrapped(struct slice text, const char *indent, struct buf *out)
+{
+    while (text.len) {
+        size_t end = MIN(text.len, (size_t)WIDTH);
+
+        if (end < text.len)
+            while (end > WIDTH / 2 && text.data[end] != ' ')
+                end--;
+        buf_append_text(out, indent);
+        buf_append_slice(out, slice_first(text, end));
+        buf_append_byte(out, '\n');
+        text = slice_skip(text, end);
+        while (text.len && text.data[0] == ' ')
+            text = slice_skip(text, 1);
+    }
+}
+
+static void proposal_text(const struct advise_proposal *proposal, const char *place,
+                          struct buf *out)
+{
+    buf_printf(out, "\n%s  %.*s  (%s; needs %.2f times the ideal%s)\n", place,
+               SLICE_ARG(proposal->name), advise_key_kind_name(proposal->key.kind), proposal->score,
+               proposal->good ? "" : "; not recommended");
+    wrapped(proposal->reason, "    ", out);
+}
+
+void advise_report_text(const struct advise_workload *workload, const struct advise_report *report,
+                        struct buf *out)
+{
+    buf_printf(out, "Judged by %llu documents and %llu operations.\n\n",
+               (unsigned long long)advise_workload_items_seen(workload),
+               (unsigned long long)advise_workload_operations_seen(workload));
+    wrapped(report->summary, "", out);
+    if (report->has_current)
+        proposal_text(&report->current, "now", out);
+    for (size_t i = 0; i < report->count; i++) {
+        char place[24];
+
+        (void)snprintf(place, sizeof place, "%zu. ", i + 1);
+        proposal_text(&report->proposals[i], place, out);
+    }
+    if (report->recommended) {
+        buf_append_text(out, "\nDefinition of the first:\n    {\"id\":\"...\",");
+        buf_append_slice(out, report->proposals[0].definition);
+        buf_append_text(out, "}\n");
+    }
+}

@@ -1,0 +1,51 @@
+/* Evaluate: what a workload would be like under a partition key, in figures. Pure: the same
+ * workload gives the same figures. */
+#pragma once
+
+#include "advise/candidate.h"
+
+struct advise_options {
+    uint32_t partitions;              /* physical, to judge at; 0: 16 */
+    uint64_t partition_ru_max;        /* RU/s one may give; 0: 10,000 */
+    uint64_t logical_bytes_max;       /* of one key value; 0: 20 GB */
+    const struct advise_key *current; /* that the operations ran with; NULL: not known */
+    uint32_t current_partitions;      /* of it; 0: 1 */
+    double load;                      /* times the recorded load; 0: 1 */
+};
+
+struct advise_figures {
+    uint64_t keys;                    /* values in the sample */
+    double storage_top, storage_gini; /* largest share of one value; 0 even to 1 uneven */
+    double ru_top, ru_gini;           /* of RU that go to one value */
+    double window_top;                /* the same within short times: a hot spot that moves */
+    double one_logical, one_physical; /* share of operations that one such partition answers */
+    double fan_out;                   /* share of RU spent on asking several */
+    double missing;                   /* share of items without a value */
+    double changed;                   /* operations that changed a path of it */
+    double transactions_split;        /* share of transactions that would be over several keys */
+    double days_to_limit;             /* until a value is over the logical limit; HUGE_VAL */
+    double bytes_top;                 /* stored under the largest value now */
+    double ru_per_second;             /* to provision, so that the hottest partition keeps up */
+    double ru_per_second_ideal;       /* if all were even and nothing had to be asked twice */
+    double key_ru_per_second;         /* the hottest value at its busiest */
+    bool moves;                       /* the hot spot goes from value to value: time as key */
+    bool counter;                     /* a whole number that only grows by one */
+    advise_value top_storage, top_ru; /* of the first path: who it is */
+};
+
+void advise_evaluate(const struct advise_workload *workload, const struct advise_key *key,
+                     const struct advise_options *options, struct advise_figures *ret_figures);
+
+/* What one operation costs under a key, and how many partitions it meets. */
+struct advise_visit {
+    enum advise_known known;
+    int64_t cru;         /* in all */
+    uint32_t partitions; /* that it asks: 1 or more */
+    uint64_t key;        /* of one logical partition; else of the first */
+};
+struct advise_visit advise_visit_of(const struct advise_key *key,
+                                    const struct advise_operation *operation,
+                                    const struct advise_options *options, uint64_t chance);
+
+/* The options with their presets filled in. */
+struct advise_options advise_options_complete(const struct advise_options *options);

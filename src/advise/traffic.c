@@ -1,0 +1,419 @@
+/* A container has one of a few places in a small table, by its number; where all of them are taken,
+ * the one longest unused is given away, but none that was asked for within the last seconds: with
+ * more containers in use than places, some are recorded and the others cost next to nothing. A
+ * place has a ring of records, each one BSON document on the heap, and a lock that is held while
+ * one is put in or they are copied out. Whether to record is decided without it, from a counter of
+ * the present second. */
+#include "advise/traffic.h"
+
+#include "base/random.h"
+#include "base/thread.h"
+#include "document/bson.h"
+#include "document/json.h"
+#include "document/order.h"
+
+#include <stdatomic.h>
+#include <xxhash.h>
+
+enum {
+    BYTES_PRESET = 8 * 1024 * 1024,
+    CONTAINERS_PRESET = 64,
+    PER_SECOND_PRESET = 100,
+    RECORDS_MAX = 65536, /* of one container */
+    SCALARS_MAX = 48,    /* kept of one document */
+    TEXT_MAX = 128,
+    DEPTH_MAX = 3,
+    LOOKS = 8,       /* places a container may have */
+    IDLE_MS = 10000, /* after which another may have it */
+};
+
+struct place {
+    atomic_uint_fast64_t container; /* 0: free */
+    atomic_int_fast64_t second;     /* that is counted, */
+    atomic_uint_fast32_t count;     /* operations in it so far */
+    atomic_uint_fast32_t shift;     /* one of 2^shift is recorded */
+    atomic_int_fast64_t used;       /* when it was last asked for */
+
+    struct mutex lock; /* of what follows */
+    uint8_t **records;
+    size_t first, kept, bytes;
+};
+
+struct traffic {
+    struct traffic_options options;
+    uint64_t seed;
+    struct place *places;
+    struct mutex lock; /* of giving places away */
+};
+
+static uint32_t record_size(const uint8_t *record)
+{
+    return (uint32_t)record[0] | (uint32_t)record[1] << 8 | (uint32_t)record[2] << 16 |
+           (uint32_t)record[3] << 24;
+}
+
+static void place_clear(struct place *place)
+{
+    while (place->kept) {
+        memory_free(place->records[place->first]);
+        place->first = (place->first + 1) % RECORDS_MAX;
+        place->kept--;
+    }
+    place->bytes = 0;
+}
+
+struct traffic *traffic_new(const struct traffic_options *options)
+{
+    struct traffic *traffic = MEMORY_NEW(struct traffic);
+
+    if (options)
+        traffic->options = *options;
+    if (!traffic->options.bytes_max)
+        traffic->options.bytes_max = BYTES_PRESET;
+    if (!traffic->options.containers_max)
+        traffic->options.containers_max = CONTAINERS_PRESET;
+    if (!traffic->options.per_second_max)
+        traffic->options.per_second_max = PER_SECOND_PRESET;
+    random_secret(&traffic->seed, sizeof traffic->seed);
+    mutex_init(&traffic->lock);
+    traffic->places = memory_alloc_zero(
+        memory_array_size(traffic->options.containers_max, sizeof *traffic->places));
+    for (size_t i = 0; i < traffic->options.containers_max; i++)
+        mutex_init(&traffic->places[i].lock);
+    return traffic;
+}
+
+void traffic_free(struct traffic *traffic)
+{
+    if (!traffic)
+        return;
+    for (size_t i = 0; i < traffic->options.containers_max; i++) {
+        place_clear(&traffic->places[i]);
+        memory_free(traffic->places[i].records);
+        mutex_done(&traffic->places[i].lock);
+    }
+    mutex_done(&traffic->lock);
+    memory_free(traffic->places);
+    memory_free(traffic);
+}
+
+/* --- Places ---------------------------------------------------------------------------------- */
+
+/* The first looks are the likely ones. */
+static struct place *place_find(struct traffic *traffic, uint64_t container)
+{
+    size_t count = traffic->options.containers_max, at = (size_t)(container % count);
+
+    for (size_t i = 0; i < MIN(count, (size_t)LOOKS); i++) {
+        struct place *place = &traffic->places[(at + i) % count];
+
+        if (atomic_load_explicit(&place->container, memory_order_acquire) == container)
+            return place;
+    }
+    return NULL;
+}
+
+static bool place_is_idle(const struct place *place, int64_t now_ms)
+{
+    return !atomic_load(&place->container) || now_ms - atomic_load(&place->used) >= IDLE_MS;
+}
+
+/* NULL: all it could have are in use. */
+static struct place *place_choose(struct traffic *traffic, uint64_t container, int64_t now_ms)
+{
+    size_t count = traffic->options.containers_max, at = (size_t)(container % count);
+    struct place *oldest = NULL;
+
+    for (size_t i = 0; i < MIN(count, (size_t)LOOKS); i++) {
+        struct place *place = &traffic->places[(at + i) % count];
+
+        if (!place_is_idle(place, now_ms))
+            continue;
+        if (!atomic_load(&place->container))
+            return place;
+        if (!oldest || atomic_load(&place->used) < atomic_load(&oldest->used))
+            oldest = place;
+    }
+    return oldest;
+}
+
+static void place_give(struct place *place, uint64_t container, int64_t now_ms)
+{
+    mutex_lock(&place->lock);
+    place_clear(place);
+    if (!place->records)
+        place->records = memory_alloc(RECORDS_MAX * sizeof *place->records);
+    atomic_store(&place->shift, 0);
+    atomic_store(&place->count, 0);
+    atomic_store(&place->used, now_ms);
+    atomic_store_explicit(&place->container, container, memory_order_release);
+    mutex_unlock(&place->lock);
+}
+
+static struct place *place_take(struct traffic *traffic, uint64_t container, int64_t now_ms)
+{
+    struct place *place;
+
+    if (!place_choose(traffic, container, now_ms)) /* without the lock: most often there is none */
+        return NULL;
+    mutex_lock(&traffic->lock);
+    place = place_find(traffic, container);
+    if (!place) {
+        place = place_choose(traffic, container, now_ms);
+        if (place)
+            place_give(place, container, now_ms);
+    }
+    mutex_unlock(&traffic->lock);
+    return place;
+}
+
+/* A second is over: by what it brought, how many of the next one's are recorded. */
+static void second_begin(const struct traffic *traffic, struct place *place, int64_t second)
+{
+    uint32_t count = (uint32_t)atomic_exchange(&place->count, 0), shift = 0;
+
+    while (count >> shift > traffic->options.per_second_max)
+        shift++;
+    atomic_store(&place->shift, shift);
+    atomic_store(&place->second, second);
+}
+
+uint32_t traffic_wants(struct traffic *traffic, uint64_t container, int64_t now_ms)
+{
+    struct place *place = place_find(traffic, container);
+    uint32_t shift, count;
+
+    if (!place && !(place = place_take(traffic, container, now_ms)))
+        return 0;
+    if (atomic_load_explicit(&place->second, memory_order_relaxed) != now_ms / 1000) {
+        second_begin(traffic, place, now_ms / 1000);
+        atomic_store_explicit(&place->used, now_ms, memory_order_relaxed);
+    }
+    shift = (uint32_t)atomic_load_explicit(&place->shift, memory_order_relaxed);
+    count = (uint32_t)atomic_fetch_add_explicit(&place->count, 1, memory_order_relaxed);
+    /* The first second of a rush is not known to be one before it is over. */
+    if (shift == 0 && count >= 4 * traffic->options.per_second_max)
+        return 0;
+    return count & ((1u << shift) - 1) ? 0 : 1u << shift;
+}
+
+void traffic_forget(struct traffic *traffic, uint64_t container)
+{
+    struct place *place;
+
+    mutex_lock(&traffic->lock);
+    place = place_find(traffic, container);
+    if (place) {
+        mutex_lock(&place->lock);
+        place_clear(place);
+        atomic_store(&place->container, 0);
+        mutex_unlock(&place->lock);
+    }
+    mutex_unlock(&traffic->lock);
+}
+
+/* --- Records --------------------------------------------------------------------------------- */
+
+/* Appends a scalar as it is kept. */
+static void scalar_append(const struct traffic *traffic, struct slice key,
+                          const struct document_value *value, struct buf *out)
+{
+    char hex[17];
+
+    if (traffic->options.hashed) {
+        CLEANUP(buf_done) struct buf bytes;
+
+        buf_init(&bytes, BUF_DEFAULT_MAX);
+        document_key_append(DOCUMENT_ORDER_SQL, value, &bytes);
+        (void)snprintf(
+            hex, sizeof hex, "%016llx",
+            (unsigned long long)XXH3_64bits_withSeed(bytes.data, bytes.len, traffic->seed));
+        document_append_string(out, key, slice_of_text(hex));
+    } else if (value->type == DOCUMENT_STRING && value->text.len > TEXT_MAX) {
+        size_t len = TEXT_MAX;
+
+        while (len && (value->text.data[len] & 0xC0) == 0x80) /* between characters */
+            len--;
+        document_append_string(out, key, slice_first(value->text, len));
+    } else {
+        document_append(out, key, value);
+    }
+}
+
+/* The scalars of a document, objects as they nest; arrays stand as empty ones, for they cannot be
+ * keys and the advisor should know. */
+static void scalars_append(const struct traffic *traffic, struct slice document, unsigned depth,
+                           size_t *left, struct buf *out)
+{
+    struct document_iter iter;
+
+    document_iter_init(&iter, document);
+    while (*left && document_iter_next(&iter)) {
+        size_t begin;
+
+        if (depth == 0 && iter.key.len && iter.key.data[0] == '_')
+            continue;
+        --*left;
+        if (iter.value.type == DOCUMENT_ARRAY) {
+            begin = document_append_array_begin(out, iter.key);
+            document_end(out, begin);
+        } else if (iter.value.type == DOCUMENT_OBJECT) {
+            begin = document_append_object_begin(out, iter.key);
+            if (depth + 1 < DEPTH_MAX)
+                scalars_append(traffic, iter.value.document, depth + 1, left, out);
+            document_end(out, begin);
+        } else {
+            scalar_append(traffic, iter.key, &iter.value, out);
+        }
+    }
+}
+
+static void document_part(const struct traffic *traffic, struct slice name, struct slice document,
+                          struct buf *out)
+{
+    size_t left = SCALARS_MAX, begin;
+
+    if (!document.data)
+        return;
+    begin = document_append_object_begin(out, name);
+    scalars_append(traffic, document, 0, &left, out);
+    document_end(out, begin);
+}
+
+static void array_part(struct slice name, struct slice array, struct buf *out)
+{
+    struct document_value value = document_array(array);
+
+    if (array.data)
+        document_append(out, name, &value);
+}
+
+/* The names are those of a line of operations, so that a record is one. */
+static void record_write(const struct traffic *traffic, uint32_t weight,
+                         const struct advise_operation_parts *parts, struct buf *out)
+{
+    size_t begin = document_begin(out);
+    char identity[17];
+
+    document_append_int64(out, SLICE("t"), parts->time_ms);
+    document_append_string(out, SLICE("op"),
+                           slice_of_text(advise_operation_kind_name(parts->kind)));
+    document_append_double(out, SLICE("ru"), (double)parts->cru / 100);
+    document_append_int64(out, SLICE("bytes"), parts->bytes);
+    if (weight > 1)
+        document_append_int64(out, SLICE("weight"), weight);
+    if (parts->identity) {
+        (void)snprintf(identity, sizeof identity, "%016llx", (unsigned long long)parts->identity);
+        document_append_string(out, SLICE("identity"), slice_of_text(identity));
+    }
+    document_part(traffic, SLICE("item"), parts->item, out);
+    document_part(traffic, SLICE("before"), parts->before, out);
+    document_part(traffic, SLICE("where"), parts->where, out);
+    array_part(SLICE("ranges"), parts->ranges, out);
+    array_part(SLICE("changed"), parts->changed, out);
+    if (parts->transaction.len)
+        document_append_string(out, SLICE("transaction"), parts->transaction);
+    document_end(out, begin);
+}
+
+void traffic_note(struct traffic *traffic, uint64_t container, uint32_t weight,
+                  const struct advise_operation_parts *parts)
+{
+    CLEANUP(buf_done) struct buf record;
+    struct place *place = place_find(traffic, container);
+    uint8_t *bytes;
+    size_t size;
+
+    buf_init(&record, 64 * 1024);
+    record_write(traffic, weight, parts, &record);
+    if (!place || buf_overflowed(&record))
+        return;
+    bytes = buf_take(&record, &size);
+    mutex_lock(&place->lock);
+    if (atomic_load(&place->container) != container) { /* it was given away just now */
+        mutex_unlock(&place->lock);
+        memory_free(bytes);
+        return;
+    }
+    while (place->kept == RECORDS_MAX ||
+           (place->kept && place->bytes + size > traffic->options.bytes_max)) {
+        place->bytes -= record_size(place->records[place->first]);
+        memory_free(place->records[place->first]);
+        place->first = (place->first + 1) % RECORDS_MAX;
+        place->kept--;
+    }
+    place->records[(place->first + place->kept++) % RECORDS_MAX] = bytes;
+    place->bytes += size;
+    mutex_unlock(&place->lock);
+}
+
+/* --- Reading --------------------------------------------------------------------------------- */
+
+/* Copies the last records, at most max, one after the other. */
+static void records_copy(struct traffic *traffic, uint64_t container, size_t max, struct buf *out)
+{
+    struct place *place = place_find(traffic, container);
+    size_t skipped;
+
+    if (!place)
+        return;
+    mutex_lock(&place->lock);
+    skipped = place->kept > max ? place->kept - max : 0;
+    for (size_t i = skipped; i < place->kept && atomic_load(&place->container) == container; i++) {
+        const uint8_t *record = place->records[(place->first + i) % RECORDS_MAX];
+
+        buf_append(out, record, record_size(record));
+    }
+    mutex_unlock(&place->lock);
+}
+
+static struct slice record_next(struct slice *rest)
+{
+    struct slice record = slice_first(*rest, record_size(rest->data));
+
+    *rest = slice_skip(*rest, record.len);
+    return record;
+}
+
+size_t traffic_read(struct traffic *traffic, uint64_t container, struct advise_workload *workload)
+{
+    CLEANUP(buf_done) struct buf copy;
+    struct slice rest;
+    struct error err;
+    size_t count = 0;
+
+    buf_init(&copy, SIZE_MAX / 2);
+    records_copy(traffic, container, SIZE_MAX, &copy);
+    rest = buf_slice(&copy);
+    while (rest.len)
+        count += advise_workload_operation_read(workload, record_next(&rest), &err);
+    return count;
+}
+
+void traffic_item(struct traffic *traffic, struct advise_workload *workload, struct slice document,
+                  uint32_t bytes, int64_t time_ms)
+{
+    CLEANUP(buf_done) struct buf kept;
+    size_t left = SCALARS_MAX, begin;
+
+    buf_init(&kept, 64 * 1024);
+    begin = document_begin(&kept);
+    scalars_append(traffic, document, 0, &left, &kept);
+    document_end(&kept, begin);
+    if (!buf_overflowed(&kept))
+        advise_workload_item(workload, buf_slice(&kept), bytes, time_ms);
+}
+
+void traffic_lines(struct traffic *traffic, uint64_t container, size_t max, struct buf *out)
+{
+    CLEANUP(buf_done) struct buf copy;
+    struct slice rest;
+
+    buf_init(&copy, SIZE_MAX / 2);
+    records_copy(traffic, container, max, &copy);
+    rest = buf_slice(&copy);
+    while (rest.len) {
+        document_json_write(record_next(&rest), out);
+        buf_append_byte(out, '\n');
+    }
+}

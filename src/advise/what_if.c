@@ -1,0 +1,395 @@
+/* Requests come at the times that were recorded, whatever becomes of those before them: an open
+ * loop, as many independent clients are. A refused one comes again when it was told to; those that
+ * wait are kept in a heap. What an operation costs under the plan is evaluate.h's to say. */
+#include "advise/what_if.h"
+
+#include "document/order.h"
+#include "partition/epk.h"
+#include "partition/strategy.h"
+#include "throughput/budget.h"
+#include "throughput/cost.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+enum { PARTITIONS_MAX = 1024 };
+
+struct attempt {
+    int64_t time_ms;
+    uint32_t operation; /* index */
+    uint32_t part;      /* of a fan-out: which of its partitions */
+    uint32_t tries;
+    int64_t first_ms;
+};
+
+struct simulation {
+    const struct advise_workload *workload;
+    const struct what_if_plan *plan;
+    struct advise_options options;
+    struct arena *arena;
+    struct budget **budgets;
+    struct slice *bounds; /* partitions - 1 of them */
+    enum partition_kind kind;
+    struct attempt *heap;
+    size_t heap_count, heap_capacity;
+    double *waits; /* of requests that came through */
+    size_t wait_count, wait_capacity;
+    struct what_if_result result;
+    struct buf scratch;
+};
+
+double what_if_throttled_share(const struct what_if_result *result)
+{
+    return result->attempts ? (double)result->throttled / (double)result->attempts : 0;
+}
+
+/* --- Who waits ------------------------------------------------------------------------------- */
+
+static bool earlier(const struct attempt *a, const struct attempt *b)
+{
+    return a->time_ms < b->time_ms;
+}
+
+static void heap_push(struct simulation *simulation, struct attempt attempt)
+{
+    size_t at = simulation->heap_count++;
+
+    if (at == simulation->heap_capacity) {
+        simulation->heap_capacity = MAX(at * 2, (size_t)1024);
+        simulation->heap = memory_realloc(
+            simulation->heap, memory_array_size(simulation->heap_capacity, sizeof(struct attempt)));
+    }
+    while (at && earlier(&attempt, &simulation->heap[(at - 1) / 2])) {
+        simulation->heap[at] = simulation->heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    simulation->heap[at] = attempt;
+}
+
+static struct attempt heap_pop(struct simulation *simulation)
+{
+    struct attempt first = simulation->heap[0];
+    struct attempt last = simulation->heap[--simulation->heap_count];
+    size_t at = 0, below;
+
+    while ((below = at * 2 + 1) < simulation->heap_count) {
+        if (below + 1 < simulation->heap_count &&
+            earlier(&simulation->heap[below + 1], &simulation->heap[below]))
+            below++;
+        if (!earlier(&simulation->heap[below], &last))
+            break;
+        simulation->heap[at] = simulation->heap[below];
+        at = below;
+    }
+    simulation->heap[at] = last;
+    return first;
+}
+
+/* --- Where a key is -------------------------------------------------------------------------- */
+
+static int bound_compare(const void *key, const void *bound)
+{
+    return slice_compare(*(const struct slice *)key, *(const struct slice *)bound);
+}
+
+static uint32_t bounds_find(const struct simulation *simulation, struct slice routing)
+{
+    size_t low = 0, high = simulation->result.partitions - 1;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (bound_compare(&routing, &simulation->bounds[middle]) < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return (uint32_t)low;
+}
+
+/* As the server would place it; where the values are not kept whole, or the suffix is chosen by the
+ * server, by another hash that spreads as evenly. */
+static uint32_t partition_of(struct simulation *simulation,
+                             const struct advise_operation *operation, uint64_t key)
+{
+    const struct advise_key *wanted = simulation->plan->key;
+    struct document_value values[ADVISE_KEY_PATHS_MAX];
+
+    if (wanted->kind != ADVISE_PROPERTY && wanted->kind != ADVISE_HIERARCHICAL)
+        return (uint32_t)(key % simulation->result.partitions);
+    for (size_t i = 0; i < wanted->path_count; i++)
+        values[i] =
+            *advise_workload_value(simulation->workload, operation->values[wanted->paths[i]]);
+    buf_clear(&simulation->scratch);
+    if (simulation->plan->range)
+        document_key_append(DOCUMENT_ORDER_SQL, &values[0], &simulation->scratch);
+    else
+        partition_epk_append(simulation->kind, values, wanted->path_count, &simulation->scratch);
+    return bounds_find(simulation, buf_slice(&simulation->scratch));
+}
+
+/* Bounds that give each partition about as many of the stored bytes, as splits would have. */
+static void range_bounds_make(struct simulation *simulation)
+{
+    size_t count;
+    const struct advise_item *items = advise_workload_items(simulation->workload, &count);
+    struct slice *keys = ARENA_ARRAY(simulation->arena, struct slice, count + 1);
+    size_t bounds = simulation->result.partitions - 1;
+
+    for (size_t i = 0; i < count; i++) {
+        buf_clear(&simulation->scratch);
+        document_key_append(DOCUMENT_ORDER_SQL,
+                            advise_workload_value(simulation->workload,
+                                                  items[i].values[simulation->plan->key->paths[0]]),
+                            &simulation->scratch);
+        keys[i] = arena_copy(simulation->arena, buf_slice(&simulation->scratch));
+    }
+    qsort(keys, count, sizeof *keys, bound_compare);
+    for (size_t i = 0; i < bounds; i++)
+        simulation->bounds[i] = count ? keys[(i + 1) * count / (bounds + 1)] : SLICE("");
+}
+
+/* --- Running --------------------------------------------------------------------------------- */
+
+/* What the server knows of a price before the work is done. */
+static int64_t price_of(const struct advise_operation *operation)
+{
+    int64_t known = operation->kind == ADVISE_READ    ? cost_model.read_base
+                    : operation->kind == ADVISE_QUERY ? cost_model.query_partition
+                                                      : cost_model.write_base;
+
+    return known / 10000;
+}
+
+static struct what_if_cell *cell_of(struct simulation *simulation, int64_t time_ms,
+                                    uint32_t partition)
+{
+    struct what_if_result *result = &simulation->result;
+    size_t window = (size_t)((time_ms - result->begin_ms) / result->window_ms);
+
+    return &result->cells[MIN(window, result->windows - 1) * result->partitions + partition];
+}
+
+/* The same for every attempt of one operation. */
+static struct advise_visit visit_of(const struct simulation *simulation, uint32_t operation)
+{
+    size_t count;
+    const struct advise_operation *operations =
+        advise_workload_operations(simulation->workload, &count);
+
+    return advise_visit_of(simulation->plan->key, &operations[operation], &simulation->options,
+                           XXH3_64bits(&operation, sizeof operation));
+}
+
+static void wait_note(struct simulation *simulation, double ms)
+{
+    if (simulation->wait_count == simulation->wait_capacity) {
+        simulation->wait_capacity = MAX(simulation->wait_capacity * 2, (size_t)4096);
+        simulation->waits = memory_realloc(
+            simulation->waits, memory_array_size(simulation->wait_capacity, sizeof(double)));
+    }
+    simulation->waits[simulation->wait_count++] = ms;
+}
+
+/* A fan-out is as many requests as it asks partitions; the client sees the slowest. For the figures
+ * each counts as one. */
+static void attempt_run(struct simulation *simulation, struct attempt attempt)
+{
+    size_t count;
+    const struct advise_operation *operation =
+        &advise_workload_operations(simulation->workload, &count)[attempt.operation];
+    struct advise_visit visit = visit_of(simulation, attempt.operation);
+    uint32_t partition =
+        visit.partitions == 1
+            ? partition_of(simulation, operation, visit.key)
+            : (uint32_t)((visit.key + attempt.part) % simulation->result.partitions);
+    int64_t cru = MAX(visit.cru / visit.partitions, (int64_t)1), wait_ms;
+    struct budget_request request = {.price_cru = MIN(price_of(operation), cru),
+                                     .ticket =
+                                         ((uint64_t)attempt.operation << 12 | attempt.part) + 1};
+    struct what_if_cell *cell = cell_of(simulation, attempt.time_ms, partition);
+    struct budget_grant grant;
+    struct error err;
+
+    simulation->result.attempts++;
+    if (budget_admit(simulation->budgets[partition], &request,
+                     attempt.time_ms - simulation->result.begin_ms, &grant, &wait_ms, &err)) {
+        budget_settle(simulation->budgets[partition], &grant, cru,
+                      attempt.time_ms - simulation->result.begin_ms);
+        cell->cru += (double)cru;
+        cell->requests++;
+        simulation->result.ru += (double)cru / 100;
+        wait_note(simulation, (double)(attempt.time_ms - attempt.first_ms));
+        return;
+    }
+    cell->throttled++;
+    simulation->result.throttled++;
+    if (attempt.tries >= simulation->plan->retries_max) {
+        simulation->result.given_up++;
+        return;
+    }
+    attempt.tries++;
+    attempt.time_ms += wait_ms;
+    heap_push(simulation, attempt);
+}
+
+static int64_t time_of(const struct simulation *simulation, const struct advise_operation *first,
+                       const struct advise_operation *operation)
+{
+    double speed = simulation->plan->speed > 0 ? simulation->plan->speed : 1;
+
+    return first->time_ms + (int64_t)((double)(operation->time_ms - first->time_ms) / speed);
+}
+
+static void operations_run(struct simulation *simulation)
+{
+    size_t count;
+    const struct advise_operation *operations =
+        advise_workload_operations(simulation->workload, &count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t now_ms = time_of(simulation, operations, &operations[i]);
+        uint32_t parts = visit_of(simulation, i).partitions;
+
+        while (simulation->heap_count && simulation->heap[0].time_ms <= now_ms)
+            attempt_run(simulation, heap_pop(simulation));
+        simulation->result.requests += parts;
+        for (uint32_t part = 0; part < parts; part++)
+            attempt_run(simulation,
+                        (struct attempt){
+                            .time_ms = now_ms, .operation = i, .part = part, .first_ms = now_ms});
+    }
+    while (simulation->heap_count)
+        attempt_run(simulation, heap_pop(simulation));
+}
+
+static int double_compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void figures_sum(struct simulation *simulation)
+{
+    struct what_if_result *result = &simulation->result;
+    double sum = 0, all = 0;
+
+    for (size_t i = 0; i < simulation->wait_count; i++)
+        sum += simulation->waits[i];
+    if (simulation->wait_count) {
+        qsort(simulation->waits, simulation->wait_count, sizeof(double), double_compare);
+        result->wait_ms_mean = sum / (double)simulation->wait_count;
+        result->wait_ms_p99 = simulation->waits[simulation->wait_count * 99 / 100];
+    }
+    for (uint32_t p = 0; p < result->partitions; p++) {
+        double here = 0;
+
+        for (size_t w = 0; w < result->windows; w++)
+            here += result->cells[w * result->partitions + p].cru;
+        result->busiest = fmax(result->busiest, here);
+        all += here;
+    }
+    if (all > 0)
+        result->busiest /= all;
+}
+
+static void simulation_init(struct simulation *simulation)
+{
+    const struct what_if_plan *plan = simulation->plan;
+    struct what_if_result *result = &simulation->result;
+    size_t count;
+    const struct advise_operation *operations =
+        advise_workload_operations(simulation->workload, &count);
+    int64_t length =
+        time_of(simulation, operations, &operations[count - 1]) - operations[0].time_ms + 1;
+    struct budget_options options = {.rate_cru =
+                                         (int64_t)(plan->ru_per_second * 100 / plan->partitions),
+                                     .burst_seconds = plan->burst_seconds};
+
+    result->partitions = plan->partitions;
+    result->windows = (size_t)MIN(length, (int64_t)WHAT_IF_WINDOWS);
+    result->begin_ms = operations[0].time_ms;
+    result->window_ms = (length + (int64_t)result->windows - 1) / (int64_t)result->windows;
+    result->cells =
+        arena_alloc_zero(simulation->arena, memory_array_size(result->windows * plan->partitions,
+                                                              sizeof *result->cells));
+    simulation->options = advise_options_complete(
+        &(struct advise_options){.partitions = plan->partitions,
+                                 .current = plan->current,
+                                 .current_partitions = plan->current_partitions});
+    simulation->kind =
+        plan->key->kind == ADVISE_HIERARCHICAL ? PARTITION_MULTI_HASH : PARTITION_HASH_V2;
+    simulation->bounds = ARENA_ARRAY(simulation->arena, struct slice, plan->partitions);
+    simulation->budgets = ARENA_ARRAY(simulation->arena, struct budget *, plan->partitions);
+    for (uint32_t i = 0; i < plan->partitions; i++)
+        simulation->budgets[i] = budget_new(&options);
+    buf_init(&simulation->scratch, BUF_DEFAULT_MAX);
+    if (plan->range)
+        range_bounds_make(simulation);
+    else
+        partition_epk_split_points(simulation->kind, plan->partitions, simulation->arena,
+                                   simulation->bounds);
+}
+
+static bool plan_check(const struct advise_workload *workload, const struct what_if_plan *plan,
+                       struct error *err)
+{
+    size_t count;
+
+    (void)advise_workload_operations(workload, &count);
+    if (!count)
+        return error_set(err, ERROR_BAD_REQUEST, "there are no operations to run again");
+    if (!plan->partitions || plan->partitions > PARTITIONS_MAX)
+        return error_set(err, ERROR_BAD_REQUEST, "partitions must be from 1 to %d", PARTITIONS_MAX);
+    if (plan->ru_per_second < plan->partitions || plan->ru_per_second > 1000000000)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "the throughput must be at least 1 RU/s for each partition");
+    if (plan->range && plan->key->kind != ADVISE_PROPERTY)
+        return error_set(err, ERROR_BAD_REQUEST, "range takes a key of one property");
+    return true;
+}
+
+bool what_if_run(const struct advise_workload *workload, const struct what_if_plan *plan,
+                 struct arena *arena, struct what_if_result *ret_result, struct error *err)
+{
+    struct simulation simulation = {.workload = workload, .plan = plan, .arena = arena};
+
+    if (!plan_check(workload, plan, err))
+        return false;
+    simulation_init(&simulation);
+    operations_run(&simulation);
+    figures_sum(&simulation);
+    for (uint32_t i = 0; i < plan->partitions; i++)
+        budget_free(simulation.budgets[i]);
+    memory_free(simulation.heap);
+    memory_free(simulation.waits);
+    buf_done(&simulation.scratch);
+    *ret_result = simulation.result;
+    return true;
+}
+
+void what_if_json(const struct what_if_result *result, struct buf *out)
+{
+    buf_printf(out,
+               "{\"requests\":%llu,\"attempts\":%llu,\"throttled\":%llu,\"givenUp\":%llu,"
+               "\"throttledShare\":%.4f,\"ru\":%.2f,\"waitMsMean\":%.2f,\"waitMsP99\":%.0f,"
+               "\"busiestShare\":%.4f,\"partitions\":%u,\"windowMs\":%lld,\"heat\":[",
+               (unsigned long long)result->requests, (unsigned long long)result->attempts,
+               (unsigned long long)result->throttled, (unsigned long long)result->given_up,
+               what_if_throttled_share(result), result->ru, result->wait_ms_mean,
+               result->wait_ms_p99, result->busiest, result->partitions,
+               (long long)result->window_ms);
+    for (size_t w = 0; w < result->windows; w++) {
+        buf_append_text(out, w ? ",[" : "[");
+        for (uint32_t p = 0; p < result->partitions; p++) {
+            const struct what_if_cell *cell = &result->cells[w * result->partitions + p];
+
+            buf_printf(out, "%s[%.2f,%u,%u]", p ? "," : "", cell->cru / 100, cell->requests,
+                       cell->throttled);
+        }
+        buf_append_byte(out, ']');
+    }
+    buf_append_text(out, "]}");
+}

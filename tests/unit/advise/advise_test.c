@@ -1,0 +1,243 @@
+#include "advise/advise.h"
+
+#include "document/json.h"
+#include "support/check.h"
+#include "support/workloads.h"
+
+static int setup(void **state)
+{
+    *state = arena_new();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    arena_free(*state);
+    return 0;
+}
+
+static struct advise_report report_of(const struct advise_workload *workload,
+                                      const struct advise_options *options, struct arena *arena)
+{
+    struct advise_report report;
+    struct error err;
+
+    assert_ok(advise_report_make(workload, options, arena, &report, &err), &err);
+    return report;
+}
+
+static bool key_is(const struct advise_workload *workload, const struct advise_key *key,
+                   enum advise_key_kind kind, const char *first, const char *second)
+{
+    return key->kind == kind &&
+           key->paths[0] == advise_workload_path(workload, slice_of_text(first)) &&
+           (!second || (kind == ADVISE_COMPUTED_SUFFIX ? key->hashed : key->paths[1]) ==
+                           advise_workload_path(workload, slice_of_text(second)));
+}
+
+static void explain(const struct advise_workload *workload, const struct advise_report *report)
+{
+    CLEANUP(buf_done) struct buf out;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    advise_report_text(workload, report, &out);
+    print_message("%.*s\n", SLICE_ARG(buf_slice(&out)));
+}
+
+enum { SEEDS = 3 };
+
+/* One property is planted; three seeds, so that no luck is in it. */
+static void planted(struct arena *arena, enum workload_kind kind, const char *which)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct workload_names names;
+        CLEANUP(advise_workload_free)
+        struct advise_workload *workload = workload_make(kind, seed, &names);
+        struct advise_report report = report_of(workload, NULL, arena);
+        const char *path = *which == 'i' ? names.id : *which == 'a' ? names.a : names.b;
+
+        if (!report.recommended ||
+            !key_is(workload, &report.proposals[0].key, ADVISE_PROPERTY, path, NULL)) {
+            explain(workload, &report);
+            fail_msg("kind %d, seed %d: %s was planted", (int)kind, (int)seed, path);
+        }
+    }
+}
+
+static void profiles_are_kept_by_user(void **state)
+{
+    planted(*state, WORKLOAD_PROFILES, "a");
+}
+
+static void readings_are_kept_by_device(void **state)
+{
+    planted(*state, WORKLOAD_DEVICES, "a");
+}
+
+static void what_is_read_by_category_is_kept_by_category(void **state)
+{
+    planted(*state, WORKLOAD_CATALOGUE, "a");
+}
+
+static void a_map_is_kept_by_id(void **state)
+{
+    planted(*state, WORKLOAD_BY_ID, "i");
+}
+
+static void vehicles_are_kept_by_vehicle(void **state)
+{
+    planted(*state, WORKLOAD_VEHICLES, "b");
+}
+
+/* A date is the worst key for what is written by date; any key that spreads a day's writes is good.
+ */
+static void events_of_a_day_are_spread(void **state)
+{
+    struct workload_names names;
+    CLEANUP(advise_workload_free)
+    struct advise_workload *workload = workload_make(WORKLOAD_EVENTS, 1, &names);
+    struct advise_key day = {.kind = ADVISE_PROPERTY, .path_count = 1};
+    struct advise_options options = {.current = &day, .current_partitions = 16};
+    struct advise_report report;
+
+    day.paths[0] = (uint8_t)advise_workload_path(workload, slice_of_text(names.a));
+    report = report_of(workload, &options, *state);
+    if (!report.recommended || report.proposals[0].key.kind != ADVISE_RANDOM_SUFFIX)
+        explain(workload, &report);
+    assert_true(report.recommended);
+    assert_true(report.proposals[0].key.kind == ADVISE_RANDOM_SUFFIX ||
+                key_is(workload, &report.proposals[0].key, ADVISE_PROPERTY, names.id, NULL));
+    assert_false(report.current.good);
+    assert_true(report.current.figures.moves);
+    assert_true(report.current.figures.ru_per_second >
+                8 * report.proposals[0].figures.ru_per_second);
+}
+
+/* A host alone spreads well, but its log grows for ever: below a small limit the day must be in it.
+ */
+static void logs_that_grow_are_cut_by_day(void **state)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct workload_names names;
+        CLEANUP(advise_workload_free)
+        struct advise_workload *workload = workload_make(WORKLOAD_LOGS, seed, &names);
+        struct advise_options options = {.logical_bytes_max = 25 * 1024};
+        struct advise_report report = report_of(workload, &options, *state);
+        const struct advise_key *best = &report.proposals[0].key;
+
+        if (!report.recommended ||
+            !(key_is(workload, best, ADVISE_CONCATENATION, names.a, names.b) ||
+              key_is(workload, best, ADVISE_CONCATENATION, names.b, names.a) ||
+              key_is(workload, best, ADVISE_HIERARCHICAL, names.a, names.b) ||
+              key_is(workload, best, ADVISE_HIERARCHICAL, names.b, names.a) ||
+              key_is(workload, best, ADVISE_COMPUTED_SUFFIX, names.a, names.b))) {
+            explain(workload, &report);
+            fail_msg("seed %d: day and host were planted", (int)seed);
+        }
+    }
+}
+
+static void a_tenant_far_larger_than_others_is_divided_by_user(void **state)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct workload_names names;
+        CLEANUP(advise_workload_free)
+        struct advise_workload *workload = workload_make(WORKLOAD_TENANTS, seed, &names);
+        struct advise_report report = report_of(workload, NULL, *state);
+
+        if (!report.recommended ||
+            !key_is(workload, &report.proposals[0].key, ADVISE_HIERARCHICAL, names.a, names.b)) {
+            explain(workload, &report);
+            fail_msg("seed %d: tenant and user were planted", (int)seed);
+        }
+    }
+}
+
+static void what_is_small_and_changed_together_is_kept_under_one_key(void **state)
+{
+    struct workload_names names;
+    CLEANUP(advise_workload_free)
+    struct advise_workload *workload = workload_make(WORKLOAD_LEDGER, 1, &names);
+    struct advise_report report = report_of(workload, NULL, *state);
+
+    if (!report.recommended || report.proposals[0].key.kind != ADVISE_ONE_KEY) {
+        explain(workload, &report);
+        fail_msg("one key was planted");
+    }
+}
+
+static void where_no_key_is_good_none_is_recommended(void **state)
+{
+    struct workload_names names;
+    CLEANUP(advise_workload_free)
+    struct advise_workload *workload = workload_make(WORKLOAD_HOPELESS, 1, &names);
+    struct advise_options options = {.load = 2000000}; /* too much for one partition */
+    struct advise_report report = report_of(workload, &options, *state);
+
+    if (report.recommended)
+        explain(workload, &report);
+    assert_false(report.recommended);
+    assert_true(slice_starts_with(report.summary, SLICE("No key can be recommended")));
+}
+
+static void a_report_is_json(void **state)
+{
+    struct workload_names names;
+    CLEANUP(advise_workload_free)
+    struct advise_workload *workload = workload_make(WORKLOAD_TENANTS, 1, &names);
+    struct advise_report report = report_of(workload, NULL, *state);
+    CLEANUP(buf_done) struct buf out;
+    CLEANUP(buf_done) struct buf bson;
+    struct error err;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    buf_init(&bson, BUF_DEFAULT_MAX);
+    advise_report_json(workload, &report, &out);
+    assert_ok(document_json_read(buf_slice(&out), NULL, &bson, &err), &err);
+}
+
+static void the_same_workload_gets_the_same_advice(void **state)
+{
+    double scores[2];
+
+    for (size_t i = 0; i < 2; i++) {
+        struct workload_names names;
+        CLEANUP(advise_workload_free)
+        struct advise_workload *workload = workload_make(WORKLOAD_VEHICLES, 5, &names);
+
+        scores[i] = report_of(workload, NULL, *state).proposals[3].score;
+    }
+    assert_true(scores[0] == scores[1]);
+}
+
+static void nothing_to_judge_by_is_said(void **state)
+{
+    CLEANUP(advise_workload_free) struct advise_workload *workload = advise_workload_new();
+    struct advise_report report;
+    struct error err;
+
+    advise_workload_finish(workload);
+    assert_fails(advise_report_make(workload, NULL, *state, &report, &err), &err,
+                 ERROR_BAD_REQUEST);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(profiles_are_kept_by_user),
+        cmocka_unit_test(readings_are_kept_by_device),
+        cmocka_unit_test(what_is_read_by_category_is_kept_by_category),
+        cmocka_unit_test(a_map_is_kept_by_id),
+        cmocka_unit_test(vehicles_are_kept_by_vehicle),
+        cmocka_unit_test(events_of_a_day_are_spread),
+        cmocka_unit_test(logs_that_grow_are_cut_by_day),
+        cmocka_unit_test(a_tenant_far_larger_than_others_is_divided_by_user),
+        cmocka_unit_test(what_is_small_and_changed_together_is_kept_under_one_key),
+        cmocka_unit_test(where_no_key_is_good_none_is_recommended),
+        cmocka_unit_test(a_report_is_json),
+        cmocka_unit_test(the_same_workload_gets_the_same_advice),
+        cmocka_unit_test(nothing_to_judge_by_is_said),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

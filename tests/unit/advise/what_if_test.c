@@ -1,0 +1,160 @@
+#include "advise/what_if.h"
+
+#include "support/check.h"
+#include "support/workloads.h"
+
+static int setup(void **state)
+{
+    *state = arena_new();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    arena_free(*state);
+    return 0;
+}
+
+static struct advise_key property(const struct advise_workload *workload, const char *path)
+{
+    int at = advise_workload_path(workload, slice_of_text(path));
+
+    assert_true(at >= 0);
+    return (struct advise_key){.kind = ADVISE_PROPERTY, .path_count = 1, .paths = {(uint8_t)at}};
+}
+
+static struct what_if_result run(const struct advise_workload *workload,
+                                 const struct what_if_plan *plan, struct arena *arena)
+{
+    struct what_if_result result;
+    struct error err;
+
+    assert_ok(what_if_run(workload, plan, arena, &result, &err), &err);
+    return result;
+}
+
+/* 30 days of events within 150 seconds: 80 a second, 480 RU/s. */
+#define SPEED (30 * 24 * 60 * 60 / 150.0)
+
+static void a_date_is_throttled_where_an_id_is_not(void **state)
+{
+    struct workload_names names;
+    CLEANUP(advise_workload_free)
+    struct advise_workload *workload = workload_make(WORKLOAD_EVENTS, 1, &names);
+    struct advise_key day = property(workload, names.a), id = property(workload, "/id");
+    struct what_if_plan plan = {
+        .key = &day, .partitions = 16, .ru_per_second = 16 * 100, .speed = SPEED};
+    struct what_if_result by_day = run(workload, &plan, *state), by_id;
+
+    plan.key = &id;
+    by_id = run(workload, &plan, *state);
+    assert_true(what_if_throttled_share(&by_day) > 0.7); /* 100 of 480 RU/s fit */
+    assert_true(what_if_throttled_share(&by_day) < 0.85);
+    assert_true(what_if_throttled_share(&by_id) < 0.02);
+    assert_true(by_id.ru > 4 * by_day.ru);
+}
+
+static void who_comes_again_gets_through_later(void **state)
+{
+    struct workload_names names;
+    CLEANUP(advise_workload_free)
+    struct advise_workload *workload = workload_make(WORKLOAD_EVENTS, 2, &names);
+    struct advise_key day = property(workload, names.a);
+    struct what_if_plan plan = {
+        .key = &day, .partitions = 4, .ru_per_second = 4 * 600, .retries_max = 9, .speed = SPEED};
+    struct what_if_result result = run(workload, &plan, *state);
+
+    assert_int_equal(result.given_up, 0);
+    assert_true(result.wait_ms_p99 >= result.wait_ms_mean);
+}
+
+static void more_throughput_is_never_throttled_more(void **state)
+{
+    struct workload_names names;
+    CLEANUP(advise_workload_free)
+    struct advise_workload *workload = workload_make(WORKLOAD_TENANTS, 1, &names);
+    struct advise_key tenant = property(workload, names.a);
+    double last = 1;
+
+    for (uint64_t ru = 100; ru <= 6400; ru *= 2) {
+        struct what_if_plan plan = {
+            .key = &tenant, .partitions = 8, .ru_per_second = ru, .speed = SPEED};
+        struct what_if_result result = run(workload, &plan, *state);
+
+        assert_true(what_if_throttled_share(&result) <= last);
+        last = what_if_throttled_share(&result);
+    }
+    assert_true(last < 0.01);
+}
+
+/* Dates in their order: all writes of a day are in one place, as with hashing, and yesterday's
+ * neighbour is the same place. */
+static void a_range_of_dates_is_hot_at_its_end(void **state)
+{
+    struct workload_names names;
+    CLEANUP(advise_workload_free)
+    struct advise_workload *workload = workload_make(WORKLOAD_EVENTS, 3, &names);
+    struct advise_key day = property(workload, names.a);
+    struct what_if_plan plan = {
+        .key = &day, .partitions = 10, .ru_per_second = 10 * 100, .range = true, .speed = SPEED};
+    struct what_if_result result = run(workload, &plan, *state);
+
+    assert_true(what_if_throttled_share(&result) > 0.7);
+    assert_true(result.cells[0].requests > 0);     /* the first days are in the first partition */
+    assert_int_equal(result.cells[9].requests, 0); /* and nothing is in the last one yet */
+}
+
+static void cells_sum_up_to_the_figures(void **state)
+{
+    struct workload_names names;
+    CLEANUP(advise_workload_free)
+    struct advise_workload *workload = workload_make(WORKLOAD_CATALOGUE, 1, &names);
+    struct advise_key brand = property(workload, names.b);
+    struct what_if_plan plan = {
+        .key = &brand, .partitions = 7, .ru_per_second = 2000, .retries_max = 3, .speed = SPEED};
+    struct what_if_result result = run(workload, &plan, *state);
+    uint64_t requests = 0, throttled = 0;
+
+    for (size_t i = 0; i < result.windows * result.partitions; i++) {
+        requests += result.cells[i].requests;
+        throttled += result.cells[i].throttled;
+    }
+    assert_int_equal(requests + throttled, result.attempts);
+    assert_int_equal(throttled, result.throttled);
+    assert_int_equal(requests + result.given_up, result.requests);
+}
+
+static void plans_that_make_no_sense_are_refused(void **state)
+{
+    struct workload_names names;
+    CLEANUP(advise_workload_free)
+    struct advise_workload *workload = workload_make(WORKLOAD_BY_ID, 1, &names);
+    CLEANUP(advise_workload_free) struct advise_workload *empty = advise_workload_new();
+    struct advise_key id = property(workload, "/id"), one = {.kind = ADVISE_ONE_KEY};
+    struct what_if_plan none = {.key = &id, .partitions = 0, .ru_per_second = 400};
+    struct what_if_plan poor = {.key = &id, .partitions = 10, .ru_per_second = 1};
+    struct what_if_plan range = {.key = &one, .partitions = 1, .ru_per_second = 400, .range = true};
+    struct what_if_plan fine = {.key = &id, .partitions = 1, .ru_per_second = 400};
+    struct what_if_result result;
+    struct error err;
+
+    advise_workload_finish(empty);
+    assert_fails(what_if_run(workload, &none, *state, &result, &err), &err, ERROR_BAD_REQUEST);
+    assert_fails(what_if_run(workload, &poor, *state, &result, &err), &err, ERROR_BAD_REQUEST);
+    assert_fails(what_if_run(workload, &range, *state, &result, &err), &err, ERROR_BAD_REQUEST);
+    assert_fails(what_if_run(empty, &fine, *state, &result, &err), &err, ERROR_BAD_REQUEST);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_date_is_throttled_where_an_id_is_not),
+        cmocka_unit_test(who_comes_again_gets_through_later),
+        cmocka_unit_test(more_throughput_is_never_throttled_more),
+        cmocka_unit_test(a_range_of_dates_is_hot_at_its_end),
+        cmocka_unit_test(cells_sum_up_to_the_figures),
+        cmocka_unit_test(plans_that_make_no_sense_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
