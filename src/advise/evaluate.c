@@ -190,7 +190,6 @@ static void load_done(struct load *load)
     memory_free(load->cru);
     memory_free(load->ideal);
 }
-CLEANUP_VALUE_FN(struct load, load_done)
 
 static size_t load_window(const struct load *load, int64_t time_ms)
 {
