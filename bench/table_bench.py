@@ -7,13 +7,63 @@ Starts both servers and hands them to the program, which makes the load and prin
 Azurite keeps its tables in memory and saves them to a file now and then.
 """
 import argparse
+import base64
+import email.utils
+import hashlib
+import hmac
+import json
 import os
 import socket
 import subprocess
 import sys
 import tempfile
+import urllib.parse
+import urllib.request
 
 from servers import Server, install
+
+
+# Of the Cosmos DB emulator: no secret.
+KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
+
+# Nothing is indexed but the keys, in their order.
+KEYED = {
+    "id": "keyed",
+    "partitionKey": {"paths": ["/PartitionKey"], "kind": "Hash", "version": 2},
+    "indexingPolicy": {
+        "includedPaths": [], "excludedPaths": [{"path": "/*"}],
+        "compositeIndexes": [[{"path": "/PartitionKey", "order": "ascending"},
+                              {"path": "/id", "order": "ascending"}]],
+    },
+}
+
+
+def container_make(port):
+    """A table with a policy of its own, made through the NoSQL API."""
+    date = email.utils.formatdate(usegmt=True)
+    text = f"post\ncolls\ndbs/TablesDB\n{date.lower()}\n\n"
+    mac = hmac.new(base64.b64decode(KEY), text.encode(), hashlib.sha256).digest()
+    token = urllib.parse.quote(f"type=master&ver=1.0&sig={base64.b64encode(mac).decode()}", safe="")
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/dbs/TablesDB/colls", json.dumps(KEYED).encode(),
+        {"authorization": token, "x-ms-date": date, "x-ms-version": "2020-07-15",
+         "x-ms-offer-throughput": "1000000"})
+    with urllib.request.urlopen(request):
+        pass
+
+
+def database_make(port):
+    """The first table makes the database of tables."""
+    key = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+    date = email.utils.formatdate(usegmt=True)
+    text = f"{date}\n/devstoreaccount1/devstoreaccount1/Tables"
+    mac = hmac.new(base64.b64decode(key), text.encode(), hashlib.sha256).digest()
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/devstoreaccount1/Tables", b'{"TableName":"first"}',
+        {"authorization": f"SharedKeyLite devstoreaccount1:{base64.b64encode(mac).decode()}",
+         "x-ms-date": date, "content-type": "application/json"})
+    with urllib.request.urlopen(request):
+        pass
 
 
 def free_port():
@@ -35,8 +85,9 @@ def main():
             open(os.path.join(directory, "log"), "w", encoding="utf-8") as log:
         servers = []
         try:
+            rest = free_port()
             servers.append(Server("orrery", [
-                orrery, "serve", "--dev", "--rest", "off", "--table", "127.0.0.1:0",
+                orrery, "serve", "--dev", "--rest", f"127.0.0.1:{rest}", "--table", "127.0.0.1:0",
                 "--node", f"local=rocksdb:{directory}/data",
                 "--set", "partition.ru_max=1000000", "--set", "log.level=warning",
             ], r"TableEndpoint=https?://\S+:(\d+)/", log))
@@ -47,6 +98,8 @@ def main():
                 "--skipApiVersionCheck",
             ], r"successfully started on 127.0.0.1:(\d+)", log))
             ours, azurite = servers
+            database_make(ours.port)
+            container_make(rest)
             result = subprocess.run([
                 os.path.join(programs, "table_bench_load"), "--ours", ours.argument(),
                 "--azurite", azurite.argument(), "--rounds", args.rounds, "--seconds", args.seconds,

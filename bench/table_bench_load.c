@@ -1,9 +1,11 @@
 /* The measuring side of table_bench: the Table API of ours against Azurite, with the same signed
  * requests: durable inserts of 1 KB entities, point gets, queries of one partition with a filter,
- * and entity group transactions of 100 inserts, at 16 connections.
+ * and entity group transactions of 100 inserts, at 16 connections. Inserts go into a table with
+ * every property indexed, as ours have it, and into one with the keys indexed alone, as Azurite and
+ * the storage service have it; the script has made that one on our side.
  *
  *     table_bench_load --ours PORT:PID [--azurite PORT:PID] [--rounds N] [--seconds S]
- *                      [--only insert|get|query|batch]
+ *                      [--only insert|insert_keyed|get|query|batch|batch_keyed]
  *
  * Without Azurite ours is measured alone, for a profiler.
  * Servers take turns within every round; rates are medians over the rounds. The generator shares
@@ -22,7 +24,7 @@
 
 enum { CONNECTIONS = 16, ENTITIES = 2000, THROUGHPUT = 1000000 };
 enum server { OURS, AZURITE, SERVER_COUNT };
-enum workload { INSERT, GET, QUERY, BATCH, WORKLOAD_COUNT };
+enum workload { INSERT, INSERT_KEYED, GET, QUERY, BATCH, BATCH_KEYED, WORKLOAD_COUNT };
 
 static const char *const server_names[] = {"ours", "Azurite"};
 
@@ -31,7 +33,7 @@ struct target {
     pid_t process;
     struct table_requests *requests; /* borrowed */
     struct random random;
-    uint64_t inserted, batches;
+    uint64_t inserted, inserted_keyed, batches, batches_keyed;
     uint64_t filled; /* entities there to be read */
 };
 
@@ -39,7 +41,14 @@ static void insert_append(void *context, struct buf *out)
 {
     struct target *target = context;
 
-    table_request_insert(target->requests, target->inserted++, out);
+    table_request_insert(target->requests, "bench", target->inserted++, out);
+}
+
+static void insert_keyed_append(void *context, struct buf *out)
+{
+    struct target *target = context;
+
+    table_request_insert(target->requests, "keyed", target->inserted_keyed++, out);
 }
 
 static void get_append(void *context, struct buf *out)
@@ -60,7 +69,14 @@ static void batch_append(void *context, struct buf *out)
 {
     struct target *target = context;
 
-    table_request_batch(target->requests, target->batches++, out);
+    table_request_batch(target->requests, "batches", target->batches++, out);
+}
+
+static void batch_keyed_append(void *context, struct buf *out)
+{
+    struct target *target = context;
+
+    table_request_batch(target->requests, "keyed", target->batches_keyed++, out);
 }
 
 static const struct {
@@ -70,12 +86,16 @@ static const struct {
     void (*append)(void *context, struct buf *out);
     double each; /* entities of an operation */
 } workloads[] = {
-    [INSERT] = {"inserts of 1 KB", "insert", 204, 0, insert_append, 1},
+    [INSERT] = {"inserts of 1 KB, every property indexed", "insert", 204, 0, insert_append, 1},
+    [INSERT_KEYED] = {"inserts of 1 KB, keys indexed", "insert_keyed", 204, 0, insert_keyed_append,
+                      1},
     [GET] = {"point gets of 1 KB", "get", 200, 900, get_append, 1},
     [QUERY] = {"queries of a partition with a filter, 5 entities", "query", 200, 4500, query_append,
                1},
-    [BATCH] = {"entities in batches of 100", "batch", 202, 10000, batch_append,
-               TABLE_BATCH_ENTITIES},
+    [BATCH] = {"entities in batches of 100, every property indexed", "batch", 202, 10000,
+               batch_append, TABLE_BATCH_ENTITIES},
+    [BATCH_KEYED] = {"entities in batches of 100, keys indexed", "batch_keyed", 202, 10000,
+                     batch_keyed_append, TABLE_BATCH_ENTITIES},
 };
 
 static_assert(ARRAY_LEN(workloads) == WORKLOAD_COUNT, "all of them");
@@ -132,26 +152,37 @@ static void round_run(struct bench *bench, size_t round)
         }
 }
 
+/* A table to be made. */
+struct table_wish {
+    struct target *target;
+    const char *name;
+};
+
 static void table_append(void *context, struct buf *out)
 {
-    table_request_create(((struct target *)context)->requests, THROUGHPUT, out);
+    const struct table_wish *wish = context;
+
+    table_request_create(wish->target->requests, wish->name, THROUGHPUT, out);
 }
 
-static void batch_table_append(void *context, struct buf *out)
+static void table_make(struct target *target, const char *name)
 {
-    table_request_batch_table(((struct target *)context)->requests, THROUGHPUT, out);
-}
-
-static void target_prepare(struct target *target)
-{
+    struct table_wish wish = {target, name};
     struct http_client_plan plan = {
-        .port = target->port, .status = 201, .request_append = table_append, .context = target};
+        .port = target->port, .status = 201, .request_append = table_append, .context = &wish};
+
+    http_client_once(&plan);
+}
+
+static void target_prepare(struct target *target, enum server server)
+{
     struct load_result unused = {0};
 
     random_seed(&target->random, 1);
-    http_client_once(&plan);
-    plan.request_append = batch_table_append;
-    http_client_once(&plan);
+    table_make(target, "bench");
+    table_make(target, "batches");
+    if (server == AZURITE)
+        table_make(target, "keyed");
     while (target->inserted < ENTITIES)
         turn(target, INSERT, 0.1, &unused);
     target->filled = target->inserted / TABLE_PARTITION_ENTITIES * TABLE_PARTITION_ENTITIES -
@@ -246,7 +277,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < SERVER_COUNT; i++) {
         bench->targets[i].requests = requests;
         if (bench->targets[i].port)
-            target_prepare(&bench->targets[i]);
+            target_prepare(&bench->targets[i], (enum server)i);
     }
     for (size_t round = 0; round < bench->rounds; round++)
         round_run(bench, round);

@@ -104,34 +104,24 @@ static void properties_append(struct table_requests *requests, uint64_t n, struc
                requests->note);
 }
 
-static void table_create(struct table_requests *requests, const char *name, unsigned throughput,
-                         struct buf *out)
+void table_request_create(struct table_requests *requests, const char *table, unsigned throughput,
+                          struct buf *out)
 {
     char headers[128];
 
     path_set(requests, "Tables");
     buf_clear(&requests->body);
-    buf_printf(&requests->body, "{\"TableName\":\"%s\"}", name);
+    buf_printf(&requests->body, "{\"TableName\":\"%s\"}", table);
     snprintf(headers, sizeof headers,
              "Content-Type: application/json\r\nx-ms-offer-throughput: %u\r\n", throughput);
     head_append(requests, "POST", "", headers, out);
     body_append(requests, out);
 }
 
-void table_request_create(struct table_requests *requests, unsigned throughput, struct buf *out)
+void table_request_insert(struct table_requests *requests, const char *table, uint64_t n,
+                          struct buf *out)
 {
-    table_create(requests, "bench", throughput, out);
-}
-
-void table_request_batch_table(struct table_requests *requests, unsigned throughput,
-                               struct buf *out)
-{
-    table_create(requests, "batches", throughput, out);
-}
-
-void table_request_insert(struct table_requests *requests, uint64_t n, struct buf *out)
-{
-    path_set(requests, "bench");
+    path_set(requests, table);
     buf_clear(&requests->body);
     keys_print(n, "{\"PartitionKey\":\"%s\",\"RowKey\":\"%s\",", &requests->body);
     properties_append(requests, n, &requests->body);
@@ -159,19 +149,22 @@ void table_request_query(struct table_requests *requests, uint64_t n, struct buf
     head_append(requests, "GET", query, "\r\n", out);
 }
 
-void table_request_batch(struct table_requests *requests, uint64_t n, struct buf *out)
+void table_request_batch(struct table_requests *requests, const char *table, uint64_t n,
+                         struct buf *out)
 {
     struct buf *body = &requests->body;
 
     buf_clear(body);
     BUF_APPEND(body, "--batch_a\r\nContent-Type: multipart/mixed; boundary=changeset_a\r\n\r\n");
     for (uint64_t i = 0; i < TABLE_BATCH_ENTITIES; i++) {
-        BUF_APPEND(body, "--changeset_a\r\ncontent-type: application/http\r\n"
-                         "content-transfer-encoding: binary\r\n\r\n"
-                         "POST http://127.0.0.1/" TABLE_REQUESTS_ACCOUNT "/batches HTTP/1.1\r\n"
-                         "content-type: application/json;odata=nometadata\r\n"
-                         "accept: application/json;odata=minimalmetadata\r\n"
-                         "dataserviceversion: 3.0\r\nprefer: return-no-content\r\n\r\n\r\n");
+        buf_printf(body,
+                   "--changeset_a\r\ncontent-type: application/http\r\n"
+                   "content-transfer-encoding: binary\r\n\r\n"
+                   "POST http://127.0.0.1/" TABLE_REQUESTS_ACCOUNT "/%s HTTP/1.1\r\n"
+                   "content-type: application/json;odata=nometadata\r\n"
+                   "accept: application/json;odata=minimalmetadata\r\n"
+                   "dataserviceversion: 3.0\r\nprefer: return-no-content\r\n\r\n\r\n",
+                   table);
         buf_printf(body, "{\"PartitionKey\":\"b%08" PRIu64 "\",\"RowKey\":\"r%04" PRIu64 "\",", n,
                    i);
         properties_append(requests, n + i, body);

@@ -17,14 +17,17 @@ struct table_requests *table_requests_new(void);
 void table_requests_free(struct table_requests *requests);
 
 /* Each appends one request. throughput is RU/s of the table, where the server knows it. */
-void table_request_create(struct table_requests *requests, unsigned throughput, struct buf *out);
-void table_request_insert(struct table_requests *requests, uint64_t n, struct buf *out);
+void table_request_create(struct table_requests *requests, const char *table, unsigned throughput,
+                          struct buf *out);
+void table_request_insert(struct table_requests *requests, const char *table, uint64_t n,
+                          struct buf *out);
+
+/* Of an entity of the table bench. */
 void table_request_get(struct table_requests *requests, uint64_t n, struct buf *out);
 
 /* The entities of the partition of entity n whose count is even: half of them. */
 void table_request_query(struct table_requests *requests, uint64_t n, struct buf *out);
 
-/* Batch n, in a table of batches alone. */
-void table_request_batch_table(struct table_requests *requests, unsigned throughput,
-                               struct buf *out);
-void table_request_batch(struct table_requests *requests, uint64_t n, struct buf *out);
+/* Batch n of inserts. */
+void table_request_batch(struct table_requests *requests, const char *table, uint64_t n,
+                         struct buf *out);
