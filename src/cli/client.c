@@ -533,6 +533,18 @@ struct slice cli_answer_inside(struct slice document, const char *name)
                : slice_of(empty, sizeof empty);
 }
 
+struct slice cli_answer_key(struct slice entry, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf text;
+    struct document_value value;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    if (!document_find(entry, SLICE("partitionKey"), &value) || value.type != DOCUMENT_ARRAY)
+        return cli_answer_text(entry, "partitionKeyBytes");
+    document_json_write_value(&value, &text);
+    return arena_copy(arena, buf_slice(&text));
+}
+
 double cli_decimal(struct slice text)
 {
     struct json_number number;

@@ -1,5 +1,6 @@
 #include "container/metering.h"
 
+#include "container/claim.h"
 #include "throughput/cost.h"
 
 #include <xxhash.h>
@@ -17,21 +18,22 @@ struct slice metering_pk(const struct partition_key *key, struct arena *arena)
     return arena_copy(arena, buf_slice(&bytes));
 }
 
-static void statistics_add(struct metering *metering, int64_t cru, bool throttled)
+static void statistics_add(struct metering *metering, int64_t cru, bool throttled, int64_t time_us)
 {
     struct statistics_event event = {.key = metering->pk,
                                      .cru = cru,
                                      .throttled = throttled,
                                      .bytes_in = metering->bytes_in,
-                                     .bytes_out = metering->bytes_out};
+                                     .bytes_out = metering->bytes_out,
+                                     .time_us = (uint64_t)MAX(time_us, (int64_t)0)};
 
     statistics_record(meter_statistics(metering->meter), &event,
                       clock_read_wall_ms(meters_clock(metering->meters)));
 }
 
-static int64_t now_ms(const struct metering *metering)
+static int64_t now_us(const struct metering *metering)
 {
-    return clock_read_monotonic_ms(meters_clock(metering->meters));
+    return clock_read_monotonic_us(meters_clock(metering->meters));
 }
 
 bool metering_begin(struct metering *metering, struct meters *meters,
@@ -50,28 +52,45 @@ bool metering_begin(struct metering *metering, struct meters *meters,
     if (!metering->meter)
         return true;
     metering->budget = meter_budget(metering->meter);
-    if (!metering->budget || budget_admit(metering->budget, &wanted, now_ms(metering),
+    metering->begun_us = now_us(metering);
+    if (!metering->budget || budget_admit(metering->budget, &wanted, metering->begun_us / 1000,
                                           &metering->grant, &call->wait_ms, err))
         return true;
-    statistics_add(metering, 0, true);
+    statistics_add(metering, 0, true, 0);
     return false;
 }
 
 void metering_end(struct metering *metering, int64_t charge_cru)
 {
+    int64_t ended_us;
+
     metering->call->charge_cru = charge_cru;
     if (!metering->meter)
         return;
+    ended_us = now_us(metering);
     metering->call->minute_used = metering->grant.minute_used;
     if (metering->budget)
-        budget_settle(metering->budget, &metering->grant, charge_cru, now_ms(metering));
-    statistics_add(metering, charge_cru, false);
+        budget_settle(metering->budget, &metering->grant, charge_cru, ended_us / 1000);
+    statistics_add(metering, charge_cru, false, ended_us - metering->begun_us);
+}
+
+void metering_charge(struct meters *meters, uint32_t partition, int64_t charge_cru)
+{
+    struct metered_call call = {0};
+    struct metering metering = {.meters = meters, .call = &call};
+
+    metering.meter = meters ? meters_find(meters, partition) : NULL;
+    if (!metering.meter)
+        return;
+    if (meter_budget(metering.meter))
+        budget_charge(meter_budget(metering.meter), charge_cru, now_us(&metering) / 1000);
+    statistics_add(&metering, charge_cru, false, 0);
 }
 
 void metering_drop(struct metering *metering)
 {
     if (metering->meter && metering->budget)
-        budget_settle(metering->budget, &metering->grant, 0, now_ms(metering));
+        budget_settle(metering->budget, &metering->grant, 0, now_us(metering) / 1000);
 }
 
 int64_t metering_refused_cru(const struct error *err)
@@ -116,6 +135,39 @@ static bool item_begin(struct metering *metering, struct meters *meters,
     return metering_begin(metering, meters, &request, call, err);
 }
 
+/* The claim of an operation whose key is not known whole. What it was charged goes to the call,
+ * also when it failed. */
+static bool claim_begin(struct claim *claim, struct meters *meters, const struct item_space *space,
+                        const struct partition_key *key, const struct document_value *id,
+                        enum claim_purpose purpose, struct metered_call *call, struct arena *arena,
+                        struct error *err)
+{
+    bool taken;
+    bool fine = claim_take(claim, meters, space, key, id, purpose, true, call, arena, &taken, err);
+
+    call->charge_cru = claim->cru;
+    if (fine) {
+        call->key_found = true;
+        call->key = claim->key;
+    }
+    return fine;
+}
+
+static bool claimed_read(struct meters *meters, const struct item_space *space,
+                         const struct partition_key *key, const struct document_value *id,
+                         struct metered_call *call, struct arena *arena, struct item *ret_item,
+                         struct error *err)
+{
+    CLEANUP(claim_release) struct claim claim = {0};
+    bool found;
+
+    if (!claim_begin(&claim, meters, space, key, id, CLAIM_READ, call, arena, err))
+        return false;
+    found = metered_read(meters, &claim.space, &claim.key, id, call, arena, ret_item, err);
+    call->charge_cru = cost_add(call->charge_cru, claim.cru);
+    return found;
+}
+
 bool metered_read(struct meters *meters, const struct item_space *space,
                   const struct partition_key *key, const struct document_value *id,
                   struct metered_call *call, struct arena *arena, struct item *ret_item,
@@ -124,6 +176,8 @@ bool metered_read(struct meters *meters, const struct item_space *space,
     struct metering metering;
     bool found;
 
+    if (claim_is_needed(&space->definition->key, key, CLAIM_READ))
+        return claimed_read(meters, space, key, id, call, arena, ret_item, err);
     if (!item_begin(&metering, meters, space, key, id, cost_read(0, call->strong), call, arena,
                     err))
         return false;
@@ -141,7 +195,9 @@ bool metered_read_cached(struct meters *meters, const struct item_space *space,
     struct metering metering;
     bool found;
 
-    *ret_cold = false;
+    *ret_cold = claim_is_needed(&space->definition->key, key, CLAIM_READ);
+    if (*ret_cold)
+        return true;
     if (!item_begin(&metering, meters, space, key, id, cost_read(0, call->strong), call, arena,
                     err))
         return false;
@@ -155,11 +211,39 @@ bool metered_read_cached(struct meters *meters, const struct item_space *space,
     return found;
 }
 
-bool metered_write(struct meters *meters, const struct item_space *space,
-                   const struct partition_key *key, const struct document_value *id,
-                   enum transaction_verb verb, struct slice document,
-                   const struct transaction_options *options, struct metered_call *call,
-                   struct arena *arena, struct transaction_result *ret_result, struct error *err)
+/* Admits a write and, if it is one with a claim, looks for the item then: if that is elsewhere, it
+ * is that partition that has to admit it. */
+static bool write_admit(struct metering *metering, struct meters *meters,
+                        const struct item_space *space, const struct partition_key *key,
+                        const struct document_value *id, int64_t price_cru, struct claim *claim,
+                        struct metered_call *call, struct arena *arena, struct error *err)
+{
+    bool moved;
+
+    if (!item_begin(metering, meters, space, key, id, price_cru, call, arena, err))
+        return false;
+    if (!claim)
+        return true;
+    if (!claim_look(claim, meters, id, arena, &moved, err)) {
+        metering_drop(metering);
+        call->charge_cru = claim->cru;
+        return false;
+    }
+    call->key = claim->key;
+    if (!moved)
+        return true;
+    metering_drop(metering);
+    call->charge_cru = claim->cru;
+    return item_begin(metering, meters, space, key, id, price_cru, call, arena, err);
+}
+
+/* claim NULL: none is needed. */
+static bool write_run(struct meters *meters, const struct item_space *space,
+                      const struct partition_key *key, const struct document_value *id,
+                      enum transaction_verb verb, struct slice document,
+                      const struct transaction_options *options, struct claim *claim,
+                      struct metered_call *call, struct arena *arena,
+                      struct transaction_result *ret_result, struct error *err)
 {
     struct cost_write known = {.removes = verb == TRANSACTION_DELETE,
                                .puts = verb != TRANSACTION_DELETE,
@@ -168,12 +252,36 @@ bool metered_write(struct meters *meters, const struct item_space *space,
     struct metering metering;
     bool written;
 
-    if (!item_begin(&metering, meters, space, key, id, cost_write(&known), call, arena, err))
+    if (!write_admit(&metering, meters, space, key, id, cost_write(&known), claim, call, arena,
+                     err))
         return false;
     metering.bytes_in = document.len;
     written = items_write(space, key, id, verb, document, options, arena, ret_result, &work, err);
     metering_end(&metering, written ? work.write_cru : metering_refused_cru(err));
+    if (claim)
+        call->charge_cru = cost_add(call->charge_cru, claim->cru);
     return written;
+}
+
+bool metered_write(struct meters *meters, const struct item_space *space,
+                   const struct partition_key *key, const struct document_value *id,
+                   enum transaction_verb verb, struct slice document,
+                   const struct transaction_options *options, struct metered_call *call,
+                   struct arena *arena, struct transaction_result *ret_result, struct error *err)
+{
+    CLEANUP(claim_release) struct claim claim = {0};
+    struct transaction_options claimed = {0};
+
+    if (!claim_is_needed(&space->definition->key, key, claim_purpose_of(verb)))
+        return write_run(meters, space, key, id, verb, document, options, NULL, call, arena,
+                         ret_result, err);
+    if (!claim_begin(&claim, meters, space, key, id, claim_purpose_of(verb), call, arena, err))
+        return false;
+    if (options)
+        claimed = *options;
+    claimed.id_is_free = true;
+    return write_run(meters, &claim.space, &claim.key, id, verb, document, &claimed, &claim, call,
+                     arena, ret_result, err);
 }
 
 /* A metered write under way; in the arena. */
@@ -207,6 +315,8 @@ bool metered_write_start(struct meters *meters, const struct item_space *space,
     struct metering *metering = &started->metering;
 
     *ret_begun = false;
+    if (claim_is_needed(&space->definition->key, key, claim_purpose_of(verb)))
+        return true;
     if (!item_begin(metering, meters, space, key, id, cost_write(&known), call, arena, err))
         return false;
     metering->bytes_in = document.len;
@@ -230,16 +340,24 @@ bool metered_change(struct meters *meters, const struct item_space *space,
                     struct metered_call *call, struct arena *arena,
                     struct transaction_result *ret_result, struct error *err)
 {
+    CLEANUP(claim_release) struct claim claim = {0};
     struct cost_write known = {.removes = true, .puts = true};
     struct transaction_work work = {0};
     struct metering metering;
     bool written;
 
+    if (claim_is_needed(&space->definition->key, key, CLAIM_CHANGE)) {
+        if (!claim_begin(&claim, meters, space, key, id, CLAIM_CHANGE, call, arena, err))
+            return false;
+        space = &claim.space;
+        key = &claim.key;
+    }
     if (!item_begin(&metering, meters, space, key, id, cost_write(&known), call, arena, err))
         return false;
     written = items_change(space, key, id, make, context, options, arena, ret_result, &work, err);
     metering.bytes_in = work.bytes_written;
     metering_end(&metering, written ? work.write_cru : metering_refused_cru(err));
+    call->charge_cru = cost_add(call->charge_cru, claim.cru);
     return written;
 }
 
@@ -250,12 +368,15 @@ static bool transaction_attempt(const struct item_space *space, struct slice log
                                 struct metered_transaction *run, struct arena *arena,
                                 int64_t *ret_writes_cru, struct error *err)
 {
+    CLEANUP(arena_free) struct arena *own = run->own_arena ? arena_new() : NULL;
     CLEANUP(transaction_free) struct transaction *transaction = NULL;
     struct item_scope scope = item_space_scope(space, logical);
     size_t nth;
 
     run->reads_cru = 0;
-    if (!transaction_begin(&scope, logical, arena, &transaction, err) ||
+    run->space = space;
+    run->arena = own ? own : arena;
+    if (!transaction_begin(&scope, logical, run->arena, &transaction, err) ||
         !run->plan(run, transaction, err))
         return false;
     if (!transaction_commit(transaction, err)) {
@@ -271,25 +392,29 @@ static bool transaction_attempt(const struct item_space *space, struct slice log
 
 /* The first attempt does not wait for anybody. Those that follow take turns with other transactions
  * of the logical partition that lost as well, and so lose only to writes of single items. */
-static bool transaction_attempts(const struct item_space *space, struct slice logical,
-                                 struct metered_transaction *run, struct arena *arena,
-                                 int64_t *ret_writes_cru, struct error *err)
+static bool transaction_attempts(const struct item_space *space, const struct partition_key *key,
+                                 struct slice logical, struct metered_transaction *run,
+                                 struct arena *arena, int64_t *ret_writes_cru, struct error *err)
 {
     CLEANUP(item_space_release) struct item_space now = *space;
+    struct item_gates *gates = run->gates ? run->gates : space->gates;
+    int attempts_max = run->attempts_max ? run->attempts_max : ATTEMPTS_MAX;
     bool done = false, at_gate = false;
 
     now.renewed = false;
-    for (int i = 0; i < ATTEMPTS_MAX && !done; i++) {
-        done = transaction_attempt(&now, logical, run, arena, ret_writes_cru, err);
+    for (int i = 0; i < attempts_max && !done; i++) {
+        /* Routed anew: with another map another definition may have come. */
+        done = transaction_attempt(&now, item_logical(&now.definition->key, key, arena), run, arena,
+                                   ret_writes_cru, err);
         if (!done && !item_space_try_again(&now, err))
             break;
         if (!done && !at_gate) {
-            item_gates_enter(space->gates, logical);
+            item_gates_enter(gates, logical);
             at_gate = true;
         }
     }
     if (at_gate)
-        item_gates_leave(space->gates, logical);
+        item_gates_leave(gates, logical);
     return done;
 }
 
@@ -311,7 +436,7 @@ bool metered_transaction_run(struct meters *meters, const struct item_space *spa
 
     if (!metering_begin(&metering, meters, &request, call, err))
         return false;
-    done = transaction_attempts(space, logical, transaction, arena, &writes_cru, err);
+    done = transaction_attempts(space, key, logical, transaction, arena, &writes_cru, err);
     metering_end(&metering,
                  cost_add(transaction->reads_cru, done ? writes_cru : metering_refused_cru(err)));
     return done;

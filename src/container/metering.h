@@ -18,6 +18,11 @@ struct metered_call {
     int64_t charge_cru; /* out: also of a refused write, which has read; 0 when throttled */
     int64_t wait_ms;    /* out: with ERROR_TOO_MANY_REQUESTS and its kin */
     bool minute_used;   /* out: paid from the RU per minute pool */
+
+    /* Out, of an operation on one item whose key was open or is made with a random suffix: the
+     * whole key it was done with (claim.h). */
+    bool key_found;
+    struct partition_key key;
 };
 
 /* --- Any request ------------------------------------------------------------------------------ */
@@ -30,6 +35,7 @@ struct metering {
     struct budget_grant grant;
     struct slice pk;
     struct metered_call *call;
+    int64_t begun_us;
     uint64_t bytes_in, bytes_out; /* for the statistics, to be set before the end */
 };
 
@@ -45,6 +51,8 @@ NODISCARD bool metering_begin(struct metering *metering, struct meters *meters,
                               const struct metering_request *request, struct metered_call *call,
                               struct error *err);
 void metering_end(struct metering *metering, int64_t charge_cru);
+/* A charge on another partition's budget than the one that admitted the request. */
+void metering_charge(struct meters *meters, uint32_t partition, int64_t charge_cru);
 /* As if it had never begun. */
 void metering_drop(struct metering *metering);
 
@@ -57,8 +65,9 @@ int64_t metering_refused_cru(const struct error *err);
 
 /* --- Operations on one item ------------------------------------------------------------------- */
 
-/* As items_read, items_write and items_change, on a budget. meters NULL: not held back, but still
- * priced. ERROR_TOO_MANY_REQUESTS, ERROR_BUCKET_THROTTLED, ERROR_KEY_THROTTLED. */
+/* As items_read, items_write and items_change, on a budget, and with keys that are open. meters
+ * NULL: not held back, but still priced. ERROR_TOO_MANY_REQUESTS, ERROR_BUCKET_THROTTLED,
+ * ERROR_KEY_THROTTLED. */
 NODISCARD bool metered_read(struct meters *meters, const struct item_space *space,
                             const struct partition_key *key, const struct document_value *id,
                             struct metered_call *call, struct arena *arena, struct item *ret_item,
@@ -108,6 +117,16 @@ struct metered_transaction {
     int64_t price_cru; /* what is known up front */
     uint64_t ticket;   /* of metering_request */
     int64_t reads_cru;
+
+    int attempts_max;         /* 0: as many as are usual */
+    struct item_gates *gates; /* where attempts after the first take turns; NULL: the space's */
+    bool own_arena; /* each attempt has an arena of its own, gone with it: what plan and done want
+                     * to keep they copy */
+
+    /* Of the present attempt, for plan and done: the container as its map has it now, and the
+     * arena of the transaction. */
+    const struct item_space *space;
+    struct arena *arena;
 };
 
 /* Runs it as often as it takes, up to a limit: ERROR_CONFLICT after that many. */

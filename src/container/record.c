@@ -15,6 +15,7 @@
  *     a | account | 1 | database | 3 | user | 4 | number  -> a permission
  *     a | account | 1 | database | 5 | number         -> a client encryption key
  *     x | key of a record                         -> that record and all below it are dropped
+ *     n | key of a note                           -> a note (catalogue_notes.h)
  *
  * So parents come before what is in them, an offer right behind what it is for, and everything in
  * a scope shares a prefix: dropping is one key, however much is dropped.

@@ -5,7 +5,10 @@
 
 #include "base/bytes.h"
 #include "document/bson.h"
+#include "document/order.h"
 #include "partition/layout.h"
+#include "partition/strategy.h"
+#include "partition/synthetic.h"
 #include "throughput/cost.h"
 
 #include <xxhash.h>
@@ -138,6 +141,11 @@ bool transaction_enter(struct transaction *transaction, const struct item_scope 
     return true;
 }
 
+struct engine_snapshot *transaction_snapshot(const struct transaction *transaction)
+{
+    return transaction->snapshot;
+}
+
 int64_t transaction_now_ms(const struct transaction *transaction)
 {
     return transaction->now_ms;
@@ -249,6 +257,52 @@ bool transaction_read(struct transaction *transaction, const struct document_val
     if (!seen_get(transaction, id, &seen, err))
         return false;
     *ret_item = seen_item(seen);
+    return true;
+}
+
+static struct seen *seen_provisional(const struct transaction *transaction, uint64_t number)
+{
+    uint64_t first = partition_number(TRANSACTION_NUMBER_SOURCE, 0);
+
+    return number >= first && number - first < transaction->seen_count
+               ? transaction->seen[number - first]
+               : NULL;
+}
+
+bool transaction_find_number(struct transaction *transaction, uint64_t number,
+                             struct document_value *ret_id, bool *ret_found, struct error *err)
+{
+    const struct item_scope *scope = &transaction->place->scope;
+    const struct seen *seen = seen_provisional(transaction, number);
+    struct engine_value value = {0};
+    struct slice item_key = SLICE_NONE, id;
+    uint8_t key[9] = {PARTITION_FAMILY_NUMBER};
+
+    *ret_found = false;
+    bytes_put_be64(key + 1, number);
+    if (seen)
+        item_key = seen->key;
+    else if (!engine_get(scope->engine, transaction->snapshot, scope->partition,
+                         slice_of(key, sizeof key), ENGINE_READ_ANY, transaction->arena, &value,
+                         err))
+        return false;
+    else if (value.found == ENGINE_FOUND)
+        item_key = value.bytes;
+    if (!slice_starts_with(item_key, transaction->place->logical))
+        return true;
+    id = slice_skip(item_key, transaction->place->logical.len);
+    *ret_found = true;
+    return document_key_read(DOCUMENT_ORDER_SQL, &id, transaction->arena, ret_id, err);
+}
+
+bool transaction_number(const struct transaction *transaction, uint64_t provisional,
+                        uint64_t *ret_number)
+{
+    const struct seen *seen = seen_provisional(transaction, provisional);
+
+    if (!seen || !seen->change || !seen->after.data)
+        return false;
+    *ret_number = seen->change->header.number;
     return true;
 }
 
@@ -402,28 +456,26 @@ bool transaction_scan(struct transaction *transaction, struct slice after, size_
 
 /* --- Planning -------------------------------------------------------------------------------- */
 
-/* What the transaction itself has written has no etag yet, so nobody can know it. */
-static bool etag_fits(const struct item *item, bool is_written, struct slice etag)
+/* Of what the transaction itself has written, the etag is provisional. */
+static bool etag_fits(const struct item *item, struct slice etag)
 {
     char text[ITEM_ETAG_LEN];
 
     if (slice_equal(etag, SLICE("*")))
         return item != NULL;
-    if (!item || is_written)
+    if (!item)
         return false;
     item_etag(&item->header, text);
     return slice_equal(etag, slice_of(text, sizeof text));
 }
 
-static bool precondition_check(const struct item *item, bool is_written,
-                               const struct transaction_options *options, bool missing_is_fine,
-                               struct error *err)
+static bool precondition_check(const struct item *item, const struct transaction_options *options,
+                               bool missing_is_fine, struct error *err)
 {
-    if (options->if_match.len && !(missing_is_fine && !item) &&
-        !etag_fits(item, is_written, options->if_match))
+    if (options->if_match.len && !(missing_is_fine && !item) && !etag_fits(item, options->if_match))
         return error_set(err, ERROR_PRECONDITION_FAILED,
                          "the item has changed: its etag is not the one of if-match");
-    if (options->if_none_match.len && etag_fits(item, is_written, options->if_none_match))
+    if (options->if_none_match.len && etag_fits(item, options->if_none_match))
         return error_set(err, ERROR_PRECONDITION_FAILED,
                          "the item exists with the etag of if-none-match");
     return true;
@@ -470,6 +522,50 @@ static void plan_note(struct transaction *transaction, struct seen *seen, bool c
         (struct planned){.seen = seen->index, .created = created};
 }
 
+/* Under a random suffix an id is unique within its base, which only a claim can promise; and the
+ * index on id is how it is found. */
+static bool random_suffix_check(const struct item *item, const struct transaction_options *options,
+                                struct error *err)
+{
+    if (options->not_indexed)
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "an item cannot be left out of the index in a container with a random "
+                         "suffix: it is found by it");
+    return item || options->id_is_free ||
+           error_set(err, ERROR_NOT_SUPPORTED,
+                     "a transaction cannot create items in a container with a random suffix: their "
+                     "ids are unique across all suffixes");
+}
+
+/* For every write of every API: here nobody passes by. */
+static bool synthetic_apply(struct transaction *transaction, const struct item *item,
+                            const struct transaction_options *options, struct slice *document,
+                            struct error *err)
+{
+    const struct partition_definition *definition = &transaction->place->scope.definition->key;
+    struct slice rest = transaction->place->logical;
+    struct partition_key key;
+
+    if (partition_synthetic_is_random(definition) && !random_suffix_check(item, options, err))
+        return false;
+    return partition_route_skip(definition, &rest, err) &&
+           partition_key_read(definition, &rest, transaction->arena, &key, err) &&
+           partition_synthetic_fill(definition, &key, item ? item->document : SLICE_NONE, *document,
+                                    transaction->arena, document, err);
+}
+
+static struct item_header header_provisional(const struct transaction *transaction,
+                                             const struct seen *seen, const struct item *before)
+{
+    return (struct item_header){
+        .number = before ? before->header.number
+                         : partition_number(TRANSACTION_NUMBER_SOURCE, (uint32_t)seen->index),
+        .lsn = TRANSACTION_LSN_PROVISIONAL,
+        .ordinal = (uint32_t)transaction->planned_count,
+        .wall_ms = transaction->now_ms,
+    };
+}
+
 bool transaction_write(struct transaction *transaction, const struct document_value *id,
                        enum transaction_verb verb, struct slice document,
                        const struct transaction_options *options, struct error *err)
@@ -485,12 +581,15 @@ bool transaction_write(struct transaction *transaction, const struct document_va
         return false;
     item = seen_item(seen);
     if (!verb_check(verb, item, err) ||
-        !precondition_check(item, seen->is_written, options, verb == TRANSACTION_UPSERT, err) ||
+        !precondition_check(item, options, verb == TRANSACTION_UPSERT, err) ||
         (verb != TRANSACTION_DELETE && !ttl_of(document, &ttl, err)))
         return false;
-    seen->view = (struct item){.key = seen->key, .document = document};
-    if (item)
-        seen->view.header = item->header;
+    if (transaction->place->scope.definition->key.synthetic && verb != TRANSACTION_DELETE &&
+        !synthetic_apply(transaction, item, options, &document, err))
+        return false;
+    seen->view = (struct item){.header = header_provisional(transaction, seen, item),
+                               .key = seen->key,
+                               .document = document};
     seen->is_written = true;
     seen->after = verb == TRANSACTION_DELETE ? SLICE_NONE : document;
     seen->ttl = ttl;

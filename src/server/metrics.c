@@ -148,6 +148,23 @@ static void queries_print(const struct rest *front, struct buf *out)
            "Queries that could not write to disk as much as they wanted.", m.failures);
 }
 
+static void scripts_print(struct script_pool *scripts, struct buf *out)
+{
+    struct script_statistics s;
+
+    script_pool_statistics(scripts, &s);
+    single(out, "orrery_script_runs_total", "counter",
+           "Procedures, triggers and batches of calls of functions that were run.", s.runs);
+    single(out, "orrery_script_failures_total", "counter", "Those that failed.", s.failures);
+    single(out, "orrery_script_timeouts_total", "counter", "Those that ran too long.", s.timeouts);
+    single(out, "orrery_script_crashes_total", "counter", "Those that ended their process.",
+           s.crashes);
+    single(out, "orrery_script_processes", "gauge", "Processes for scripts.", s.workers);
+    single(out, "orrery_script_processes_busy", "gauge", "Those at work.", s.workers_busy);
+    single(out, "orrery_script_processes_started_total", "counter", "Those ever started.",
+           s.workers_started);
+}
+
 struct node_sample {
     const char *name;
     bool up;
@@ -203,6 +220,18 @@ static void nodes_print(const struct nodes *nodes, struct buf *out)
                      families[i].offset);
 }
 
+static void heat_print(struct heat *heat, struct buf *out)
+{
+    size_t counts[HEAT_TROUBLES];
+
+    heat_count(heat, counts);
+    family(out, "orrery_logical_partitions_in_trouble", "gauge",
+           "Logical partitions too hot or too large for their physical one.");
+    for (int i = 0; i < HEAT_TROUBLES; i++)
+        buf_printf(out, "orrery_logical_partitions_in_trouble{trouble=\"%s\"} %zu\n",
+                   heat_trouble_name((enum heat_trouble)i), counts[i]);
+}
+
 void metrics_print(const struct metrics_sources *sources, struct buf *out)
 {
     const struct net_listener *rest = atomic_load(&sources->rest);
@@ -213,5 +242,9 @@ void metrics_print(const struct metrics_sources *sources, struct buf *out)
     requests_print(sources->http, out);
     workers_print(sources->workers, out);
     queries_print(sources->front, out);
+    if (sources->scripts)
+        scripts_print(sources->scripts, out);
     nodes_print(sources->nodes, out);
+    if (sources->heat)
+        heat_print(sources->heat, out);
 }

@@ -3,10 +3,12 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "container/heat.h"
 #include "front/rest/rest.h"
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/workers.h"
+#include "script/script.h"
 #include "server/nodes.h"
 
 #include <stdatomic.h>
@@ -19,6 +21,8 @@ struct metrics_sources {
     struct net_workers *workers;
     const struct nodes *nodes;
     const struct rest *front; /* the REST front */
+    struct script_pool *scripts;
+    struct heat *heat; /* NULL: none is kept */
     const struct log *log;
     int64_t started_ms; /* wall clock */
 };

@@ -193,6 +193,19 @@ static struct rest_query_limits query_limits(const struct settings *settings, co
     };
 }
 
+static struct script_pool *scripts_make(const struct settings *settings)
+{
+    return script_pool_new(&(struct script_options){
+        .program = settings->script_program[0] ? settings->script_program : NULL,
+        .workers_max = (uint32_t)settings->script_workers_max,
+        .time_ms = settings->script_time_ms,
+        .wait_ms = settings->script_wait_ms,
+        .memory_bytes = (size_t)settings->script_memory_bytes_max,
+        .output_bytes = (size_t)settings->script_output_bytes_max,
+        .log_bytes = (size_t)settings->script_log_bytes_max,
+    });
+}
+
 static struct rest *rest_make(struct server *server)
 {
     const struct settings *settings = server->settings;
@@ -209,6 +222,11 @@ static struct rest *rest_make(struct server *server)
 
     spill_directory_find(server, directory, sizeof directory);
     options.queries = query_limits(settings, directory);
+    options.scripts =
+        (struct rest_script_limits){.time_ms = settings->script_time_ms,
+                                    .threads_max = (uint32_t)(settings->net_workers_max + 1) / 2,
+                                    .ru_seconds = (uint32_t)settings->script_ru_seconds};
+    options.services.scripts = server->scripts;
     options.services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
     static_assert((int)REST_SEAL_BYTES == (int)KEYS_SEAL_BYTES, "one seal");
@@ -259,6 +277,7 @@ static bool threads_start(struct server *server, struct error *err)
     if (!net_loops_new((size_t)settings->net_loops, &server->loops, err))
         return false;
     server->workers = net_workers_new(&workers);
+    server->scripts = scripts_make(settings);
     server->rest_front = rest_make(server);
     server->probes.rest = server->rest_front;
     server->http = net_http_new(server->loops, &http, probes_handle, &server->probes);
@@ -270,6 +289,8 @@ static bool threads_start(struct server *server, struct error *err)
     sources->workers = server->workers;
     sources->nodes = server->nodes;
     sources->front = server->rest_front;
+    sources->scripts = server->scripts;
+    sources->heat = store_heat(server->store);
     sources->log = server->log;
     sources->started_ms = clock_wall_ms();
     return true;
@@ -355,6 +376,8 @@ void server_free(struct server *server)
     net_http_free(server->table_http);
     rest_free(server->rest_front);
     table_free(server->table_front);
+    if (server->scripts)
+        script_pool_free(server->scripts);
     store_close(server->store);
     nodes_close(server->nodes);
     certificate_free(server->certificate);

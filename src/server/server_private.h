@@ -25,6 +25,7 @@ struct server {
     struct net_loops *loops;
     struct net_workers *workers;
     struct net_http *http;
+    struct script_pool *scripts;
     struct rest *rest_front;
     struct net_listener *rest; /* NULL: off */
     struct table *table_front;

@@ -2,6 +2,7 @@
 
 #include "container/caretaker.h"
 #include "container/container_meters.h"
+#include "container/heat.h"
 #include "container/migrator.h"
 
 struct store {
@@ -13,6 +14,7 @@ struct store {
     struct caretaker *caretaker;
     struct migrator *migrator;
     struct traffic *traffic;
+    struct heat *heat;
     struct log *log;
 };
 
@@ -29,6 +31,7 @@ static struct catalogue_limits limits_of(const struct settings *settings)
     limits.account_resources_max = (uint32_t)settings->account_resources_max;
     limits.shared_containers_max = (uint32_t)settings->database_shared_containers_max;
     limits.container_partitions_max = (uint32_t)settings->container_partitions_max;
+    limits.directory_lines_max = (uint32_t)settings->container_directory_lines_max;
     limits.account_children_max = (uint32_t)settings->account_children_max;
     limits.users_max = (uint32_t)settings->database_users_max;
     limits.encryption_keys_max = (uint32_t)settings->database_encryption_keys_max;
@@ -90,6 +93,16 @@ static bool meters_fill(struct store *store, struct error *err)
     return fine;
 }
 
+/* Its new partitions get their shares of the throughput before the first request reaches them. */
+static void on_publishing(const struct container *container, void *context)
+{
+    struct store *store = context;
+    struct error err;
+
+    if (!container_meters_prepare(store->meters, container, store->burst_seconds, &err))
+        log_error(store->log, "throughput of new partitions not set", &err);
+}
+
 /* A container has another map: its new partitions get their shares of the throughput. */
 static void on_published(struct container *container, void *context)
 {
@@ -98,6 +111,7 @@ static void on_published(struct container *container, void *context)
 
     if (!container_meters_apply(store->meters, container, store->burst_seconds, &err))
         log_error(store->log, "throughput of new partitions not set", &err);
+    heat_published(store->heat, container);
 }
 
 static void on_dropped(uint32_t partition, void *context)
@@ -109,12 +123,34 @@ static struct migrator *migrator_start(struct store *store, const struct setting
 {
     return migrator_new(&(struct migrator_options){
         .catalogue = store->catalogue,
+        .meters = store->meters,
         .log = store->log,
         .bytes_per_second = (uint64_t)settings->migration_bytes_per_second,
         .pause_ms = settings->migration_pause_ms,
+        .publishing = on_publishing,
         .published = on_published,
         .dropped = on_dropped,
         .context = store,
+    });
+}
+
+static struct heat *heat_start(struct store *store, const struct settings *settings)
+{
+    struct heat_limits limits = HEAT_LIMITS_DEFAULT;
+
+    limits.split_minutes = (uint32_t)settings->migration_heat_minutes;
+    limits.split_percent = (double)settings->migration_heat_percent;
+    limits.rate_percent = (double)settings->migration_heat_rate_percent;
+    limits.merge_ms = settings->migration_merge_after_ms;
+    limits.merge_percent = (double)settings->migration_merge_percent;
+    return heat_new(&(struct heat_options){
+        .catalogue = store->catalogue,
+        .meters = store->meters,
+        .log = store->log,
+        .pause_ms = settings->heat_pause_ms,
+        .limits = limits,
+        .hot_percent = (uint32_t)settings->heat_hot_percent,
+        .large_percent = (uint32_t)settings->heat_large_percent,
     });
 }
 
@@ -149,7 +185,9 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
                                       .containers_max = (size_t)settings->advise_containers_max,
                                       .per_second_max = (uint32_t)settings->advise_per_second_max,
                                       .hashed = settings->advise_values == 1});
+    store->heat = heat_start(store, settings);
     store->migrator = migrator_start(store, settings);
+    heat_set_migrator(store->heat, store->migrator);
     *ret_store = TAKE(store);
     return true;
 }
@@ -158,8 +196,11 @@ void store_close(struct store *store)
 {
     if (!store)
         return;
+    if (store->heat)
+        heat_stop(store->heat); /* it asks the migrator, which tells it what it publishes */
     migrator_free(store->migrator);
     traffic_free(store->traffic);
+    heat_free(store->heat);
     caretaker_free(store->caretaker);
     catalogue_close(store->catalogue);
     cluster_free(store->cluster);
@@ -171,6 +212,11 @@ void store_close(struct store *store)
 struct catalogue *store_catalogue(struct store *store)
 {
     return store->catalogue;
+}
+
+struct heat *store_heat(struct store *store)
+{
+    return store->heat;
 }
 
 const struct cluster *store_cluster(const struct store *store)
@@ -186,6 +232,8 @@ struct front_services store_services(struct store *store, struct net_workers *wo
         .meters = store->meters,
         .gates = store->gates,
         .caretaker = store->caretaker,
+        .migrator = store->migrator,
+        .heat = store->heat,
         .clock = &clock_system,
         .workers = workers,
         .log = log,

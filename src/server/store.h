@@ -17,6 +17,8 @@ CLEANUP_FN(struct store *, store_close)
 struct catalogue *store_catalogue(struct store *store);
 const struct cluster *store_cluster(const struct store *store);
 
+struct heat *store_heat(struct store *store);
+
 /* What the fronts are handed; borrowed while the store is open. */
 struct front_services store_services(struct store *store, struct net_workers *workers,
                                      struct log *log);

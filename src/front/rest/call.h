@@ -55,6 +55,8 @@ struct rest_call {
     struct rest_metadata_ticket ticket;     /* of an operation on it */
     struct query_cache *queries;            /* unfinished results, of the front */
     struct query_spill *spill;              /* the same, on disk */
+    struct item_gates *script_gates;        /* where scripts take turns that lost to others */
+    atomic_uint *scripts_running;           /* of all calls */
     struct net_work work;
 };
 
@@ -111,6 +113,9 @@ NODISCARD bool rest_call_database(struct rest_call *call, struct database **ret_
  * of it. Checks x-ms-cosmos-intended-collection-rid. */
 NODISCARD bool rest_call_container(struct rest_call *call, struct container **ret_container,
                                    struct error *err);
+
+/* Where the clients of the account reach this server, as the request named it: in the arena. */
+struct slice rest_call_endpoint(struct rest_call *call);
 
 /* The values of If-Match and If-None-Match without quotes; data NULL where absent. */
 struct slice rest_call_etag(const struct rest_call *call, enum rest_header header);

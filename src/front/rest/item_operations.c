@@ -1,13 +1,16 @@
 /* Operations on one item. Where the partition key comes from: the header, which must agree with
- * what the item says; without a header the item's own for a create or upsert. */
+ * what the item says; without a header the item's own for a create or upsert. A synthetic one may
+ * be open until the operation is done (container/claim.h). */
 #include "front/rest/items.h"
 #include "front/rest/patch.h"
+#include "front/rest/scripts.h"
 #include "front/rest/token.h"
 #include "front/traffic.h"
+#include "partition/synthetic.h"
 
 /* By the path: an id, or in a path made of _rids the item's own, which says where it is. */
-static bool target_of_path(struct rest_call *call, const struct rest_items *items,
-                           struct rest_item_target *ret_target, struct error *err)
+bool rest_item_target_of_path(struct rest_call *call, const struct rest_items *items,
+                              struct rest_item_target *ret_target, struct error *err)
 {
     struct rid rid;
     struct item item;
@@ -28,7 +31,8 @@ static bool target_of_path(struct rest_call *call, const struct rest_items *item
                                err) &&
                rest_token_check_key(call, &items->space.definition->key, &ret_target->key, err);
     }
-    return given || rest_items_key_missing(err);
+    return given || partition_key_unnamed(&items->space.definition->key, &ret_target->key) ||
+           rest_items_key_missing(err);
 }
 
 static bool target_of_body(struct rest_call *call, const struct rest_items *items,
@@ -44,10 +48,15 @@ static bool target_of_body(struct rest_call *call, const struct rest_items *item
         !rest_item_size_check(items, ret_target->document, err) ||
         !rest_items_key(call, items, &header, &given, err))
         return false;
-    ret_target->key = partition_key_extract(definition, ret_target->document);
-    if (given && !partition_key_equal(&header, &ret_target->key))
-        return rest_items_key_mismatch(err);
-    return true;
+    return partition_key_derive(definition, ret_target->document, given ? &header : NULL,
+                                call->arena, &ret_target->key, err);
+}
+
+/* The key an operation was done with, where the request did not name it whole. */
+static void target_settle(struct rest_item_target *target, const struct metered_call *metered)
+{
+    if (metered->key_found)
+        target->key = metered->key;
 }
 
 static void item_answer(struct rest_call *call, const struct rest_items *items,
@@ -85,7 +94,7 @@ bool rest_items_read(struct rest_call *call, struct error *err)
     bool found;
 
     if (!rest_items_open(call, &items, err) || !rest_items_metered(call, &metered, err) ||
-        !target_of_path(call, &items, &target, err))
+        !rest_item_target_of_path(call, &items, &target, err))
         return false;
     if (call->may_block)
         found = metered_read(call->services->meters, &items.space, &target.key, &target.id,
@@ -96,6 +105,7 @@ bool rest_items_read(struct rest_call *call, struct error *err)
     if (call->cold)
         return false;
     rest_items_charged(call, &metered);
+    target_settle(&target, &metered);
     if (!found) {
         rest_item_refused(call, &items, &target, err);
         return false;
@@ -160,7 +170,7 @@ static bool too_long_for_loop(struct rest_call *call)
 
 /* Writes and answers; takes items over. */
 static bool item_write(struct rest_call *call, struct rest_items *items,
-                       const struct rest_item_target *target, enum transaction_verb verb,
+                       struct rest_item_target *target, enum transaction_verb verb,
                        struct error *err)
 {
     struct transaction_result result;
@@ -177,6 +187,7 @@ static bool item_write(struct rest_call *call, struct rest_items *items,
     written = metered_write(call->services->meters, &items->space, &target->key, &target->id, verb,
                             target->document, &options, &metered, call->arena, &result, err);
     rest_items_charged(call, &metered);
+    target_settle(target, &metered);
     if (written)
         rest_item_written(call, items, target, verb, &result);
     else
@@ -190,6 +201,8 @@ static bool item_post(struct rest_call *call, enum transaction_verb verb, struct
     CLEANUP(rest_items_close) struct rest_items items = {0};
     struct rest_item_target target;
 
+    if (rest_triggers_named(call))
+        return rest_triggers_write(call, err);
     if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
         !target_of_body(call, &items, &target, err))
         return false;
@@ -211,14 +224,19 @@ bool rest_items_replace(struct rest_call *call, struct error *err)
     CLEANUP(rest_items_close) struct rest_items items = {0};
     struct rest_item_target target, body;
 
+    if (rest_triggers_named(call))
+        return rest_triggers_write(call, err);
     if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
-        !target_of_path(call, &items, &target, err) || !target_of_body(call, &items, &body, err))
+        !rest_item_target_of_path(call, &items, &target, err) ||
+        !target_of_body(call, &items, &body, err))
         return false;
     if (!slice_equal(body.id.text, target.id.text))
         return error_set(err, ERROR_BAD_REQUEST,
                          "the id of an item cannot be changed: the body says \"%.*s\"",
                          (int)MIN(body.id.text.len, (size_t)64), (const char *)body.id.text.data);
     target.document = body.document;
+    if (target.key.open)
+        target.key = body.key; /* known better: the item has what it is made of */
     return item_write(call, &items, &target, TRANSACTION_REPLACE, err);
 }
 
@@ -234,7 +252,10 @@ bool rest_items_patch(struct rest_call *call, struct error *err)
     struct rest_patch patch;
     bool written;
 
-    if (!rest_items_open(call, &items, err) || !target_of_path(call, &items, &target, err) ||
+    if (rest_triggers_named(call))
+        return rest_triggers_write(call, err);
+    if (!rest_items_open(call, &items, err) ||
+        !rest_item_target_of_path(call, &items, &target, err) ||
         !rest_call_body_value(call, 0, &body, err) ||
         !rest_patch_parse(call, &items, &body, &patch, err) ||
         !rest_items_options(call, &options, err) || !rest_items_metered(call, &metered, err))
@@ -243,6 +264,7 @@ bool rest_items_patch(struct rest_call *call, struct error *err)
         metered_change(call->services->meters, &items.space, &target.key, &target.id,
                        rest_patch_make, &patch, &options, &metered, call->arena, &result, err);
     rest_items_charged(call, &metered);
+    target_settle(&target, &metered);
     if (written)
         rest_item_written(call, &items, &target, TRANSACTION_REPLACE, &result);
     else
@@ -255,8 +277,10 @@ bool rest_items_delete(struct rest_call *call, struct error *err)
     CLEANUP(rest_items_close) struct rest_items items = {0};
     struct rest_item_target target = {0};
 
+    if (rest_triggers_named(call))
+        return rest_triggers_write(call, err);
     if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
-        !target_of_path(call, &items, &target, err))
+        !rest_item_target_of_path(call, &items, &target, err))
         return false;
     return item_write(call, &items, &target, TRANSACTION_DELETE, err);
 }

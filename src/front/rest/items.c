@@ -124,13 +124,6 @@ bool rest_items_key_missing(struct error *err)
                      "PartitionKey value must be supplied for this operation.");
 }
 
-bool rest_items_key_mismatch(struct error *err)
-{
-    return error_set(err, ERROR_KEY_MISMATCH,
-                     "PartitionKey extracted from document doesn't match the one specified in the "
-                     "header");
-}
-
 bool rest_items_minimal(const struct rest_call *call)
 {
     struct slice rest = rest_call_header(call, REST_HEADER_PREFER), preference;
@@ -163,13 +156,8 @@ bool rest_items_options(struct rest_call *call, struct transaction_options *ret_
         .if_match = rest_call_etag(call, REST_HEADER_IF_MATCH),
         .if_none_match = rest_call_etag(call, REST_HEADER_IF_NONE_MATCH),
     };
-    if (!rest_items_directive(rest_call_header(call, REST_HEADER_INDEXING_DIRECTIVE),
-                              &ret_options->not_indexed, err))
-        return false;
-    if (rest_call_header(call, REST_HEADER_PRE_TRIGGER).len ||
-        rest_call_header(call, REST_HEADER_POST_TRIGGER).len)
-        return error_set(err, ERROR_NOT_SUPPORTED, "triggers are stored but do not run yet");
-    return true;
+    return rest_items_directive(rest_call_header(call, REST_HEADER_INDEXING_DIRECTIVE),
+                                &ret_options->not_indexed, err);
 }
 
 /* --- Bodies ---------------------------------------------------------------------------------- */

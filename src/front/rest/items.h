@@ -20,7 +20,7 @@ void rest_items_close(struct rest_items *items);
 CLEANUP_VALUE_FN(struct rest_items, rest_items_close)
 
 /* The partition key of the header. *ret_given false: there is no header, and *ret_key is not
- * written. */
+ * written. A synthetic key may be open. */
 NODISCARD bool rest_items_key(struct rest_call *call, const struct rest_items *items,
                               struct partition_key *ret_key, bool *ret_given, struct error *err);
 
@@ -62,9 +62,8 @@ uint32_t rest_items_partition(const struct rest_items *items, const struct parti
 /* Notes the charge of a request, and the wait if it was refused for it. */
 void rest_items_charged(struct rest_call *call, const struct metered_call *metered);
 
-/* The service's words for a key that is not there, and for one that is not the item's. False. */
+/* The service's words for a key that is not there. False. */
 bool rest_items_key_missing(struct error *err);
-bool rest_items_key_mismatch(struct error *err);
 
 /* Whether Prefer asks for no body after a write. */
 bool rest_items_minimal(const struct rest_call *call);
@@ -85,6 +84,11 @@ struct rest_item_target {
     struct document_value id;
     struct slice document; /* of writes that bring one */
 };
+
+/* The item that the path of the call names: by id, with the partition key of the header, or by its
+ * _rid where the path is made of those. On a loop call->cold may be set. */
+NODISCARD bool rest_item_target_of_path(struct rest_call *call, const struct rest_items *items,
+                                        struct rest_item_target *ret_target, struct error *err);
 
 /* Ends a write that went well: headers, status and, unless the client wants none, the item. */
 void rest_item_written(struct rest_call *call, const struct rest_items *items,

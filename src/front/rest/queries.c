@@ -7,7 +7,9 @@
 #include "front/fan_out.h"
 #include "front/rest/continuation.h"
 #include "front/rest/feed.h"
+#include "front/rest/functions.h"
 #include "front/rest/query_figures.h"
+#include "front/rest/scripts.h"
 #include "front/rest/session.h"
 #include "front/rest/sql/computed.h"
 #include "front/rest/sql/documents.h"
@@ -16,6 +18,7 @@
 #include "front/rest/sql/parser.h"
 #include "front/rest/sql/resolve.h"
 #include "front/traffic.h"
+#include "partition/synthetic.h"
 #include "query/cache.h"
 #include "throughput/cost.h"
 
@@ -28,9 +31,12 @@ struct querying {
     struct rest_call *call;
     struct rest_items items;
     struct rest_feed_target target;
+    struct partition_key *keys; /* of an open key */
+    size_t key_count;
     struct metered_call metered;
     struct sql_body body;
     struct sql_prepared prepared;
+    struct rest_functions functions;
     size_t rows_max;
     size_t rows;
     uint64_t compile_ns;
@@ -96,6 +102,7 @@ static bool query_prepare(struct querying *q, struct error *err)
     struct sql_error fault = {0};
     uint64_t begin = clock_monotonic_ns();
 
+    rest_functions_offer(&q->functions, &options);
     if (!sql_prepare(q->body.text, q->body.parameters, &options, q->call->arena, &q->prepared,
                      &fault, err)) {
         rest_query_fault(q->call, &fault);
@@ -124,24 +131,40 @@ static bool scope_check(struct querying *q, struct error *err)
                      "x-ms-documentdb-partitionkey, or revise your query to avoid this exception.");
 }
 
+/* The logical partitions of a base. */
+static bool keys_find(struct querying *q, struct error *err)
+{
+    return !q->target.key.open ||
+           partition_synthetic_keys(&q->items.space.definition->key, &q->target.key, q->call->arena,
+                                    &q->keys, &q->key_count, err);
+}
+
 static bool request_read(struct querying *q, struct error *err)
 {
     return body_read(q->call, &q->body, err) && rest_items_open(q->call, &q->items, err) &&
-           rest_feed_target(q->call, &q->items, &q->target, err) &&
+           rest_feed_target(q->call, &q->items, &q->target, err) && keys_find(q, err) &&
            rest_feed_page_size(q->call, &q->rows_max, err) &&
            rest_continuation_limit_check(q->call, err) &&
            rest_items_metered(q->call, &q->metered, err) && query_prepare(q, err) &&
            scope_check(q, err);
 }
 
-/* A page goes on under the same key. Ranges may differ: they split and merge between pages. */
+/* A page goes on under the same key. Ranges may differ: they split and merge between pages, and a
+ * key may be placed elsewhere. */
 static void fingerprint_scope(struct querying *q)
 {
     struct slice key = rest_call_header(q->call, REST_HEADER_PARTITION_KEY);
+    CLEANUP(buf_done) struct buf bytes;
 
-    if (key.data)
-        q->prepared.plan.fingerprint = XXH3_64bits_withSeed(
-            q->target.range.min.data, q->target.range.min.len, q->prepared.plan.fingerprint);
+    buf_init(&bytes, BUF_DEFAULT_MAX);
+    if (!key.data)
+        return;
+    if (q->target.key.open)
+        buf_append_slice(&bytes, key);
+    else
+        partition_key_append(&q->target.key, &bytes);
+    q->prepared.plan.fingerprint =
+        XXH3_64bits_withSeed(bytes.data, bytes.len, q->prepared.plan.fingerprint);
 }
 
 static bool continuation_open(struct querying *q, struct slice *ret_bytes, struct error *err)
@@ -216,6 +239,9 @@ static void page_answer(struct querying *q, const struct query_page *page)
 
 static struct query_scope scope_of(const struct querying *q)
 {
+    if (q->target.key.open)
+        return (struct query_scope){
+            .kind = QUERY_SCOPE_KEYS, .keys = q->keys, .key_count = q->key_count};
     if (rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data)
         return (struct query_scope){.kind = QUERY_SCOPE_KEY, .key = q->target.key};
     return (struct query_scope){.kind = QUERY_SCOPE_RANGE, .range = q->target.range};
@@ -253,11 +279,12 @@ static bool query_page_run(struct querying *q, struct error *err)
     bool done;
 
     fingerprint_scope(q);
-    if (!continuation_open(q, &request.continuation, err))
+    if (!continuation_open(q, &request.continuation, err) ||
+        !rest_functions_host(&q->functions, &request.udf, err))
         return false;
     rest_feed_begin(call, &q->items);
     done = query_run(&q->prepared.plan, &request, &page, err);
-    rest_items_charged(call, &q->metered);
+    rest_script_charged(call, &q->metered);
     if (!done)
         return false;
     if (!request.continuation.len)
@@ -272,8 +299,11 @@ static bool query_page_run(struct querying *q, struct error *err)
 bool rest_items_query(struct rest_call *call, struct error *err)
 {
     struct querying q = {.call = call};
-    bool done = request_read(&q, err) && query_page_run(&q, err);
+    bool done;
 
+    rest_functions_init(&q.functions, call, &q.items);
+    done = request_read(&q, err) && query_page_run(&q, err);
+    rest_functions_done(&q.functions);
     rest_items_close(&q.items);
     return done;
 }

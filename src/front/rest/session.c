@@ -83,8 +83,7 @@ bool rest_session_check(struct rest_call *call, const struct rest_items *items, 
     return true;
 }
 
-/* The name of the database, where the path may have its rid. */
-static struct slice database_name(struct rest_call *call)
+struct slice rest_session_database(struct rest_call *call)
 {
     CLEANUP(database_unref) struct database *database = NULL;
     struct slice text = call->route.database;
@@ -106,7 +105,7 @@ void rest_session_paths(struct rest_call *call, const struct rest_items *items)
     if (!call->route.database.data)
         return;
     BUF_APPEND(lines, "x-ms-alt-content-path: dbs/");
-    front_percent_encode(database_name(call), lines);
+    front_percent_encode(rest_session_database(call), lines);
     BUF_APPEND(lines, "/colls/");
     front_percent_encode(container_info(items->container)->id, lines);
     BUF_APPEND(lines, "\r\n");

@@ -33,7 +33,7 @@ bool table_container_fits(const struct container *container)
     const struct partition_definition *key =
         &definition_fields(container_definition(container))->key;
 
-    return key->path_count == 1 && key->paths[0].count == 1 &&
+    return !key->synthetic && key->path_count == 1 && key->paths[0].count == 1 &&
            slice_equal(key->paths[0].segments[0].name, SLICE("PartitionKey"));
 }
 

@@ -85,7 +85,8 @@ NODISCARD bool table_space_open(struct table_call *call, struct slice name,
 void table_space_close(struct table_space *space);
 CLEANUP_VALUE_FN(struct table_space, table_space_close)
 
-/* Whether a container can be used as a table: its key is /PartitionKey alone. */
+/* Whether a container can be used as a table: its key is /PartitionKey alone, and not made by the
+ * server. */
 bool table_container_fits(const struct container *container);
 
 /* The container of a table by any letter case; NULL: there is none. Borrowed from the database. */
