@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/thread.h"
+#include "front/table/table.h"
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/workers.h"
@@ -27,6 +28,9 @@ struct server {
     struct script_pool *scripts;
     struct rest *rest_front;
     struct net_listener *rest; /* NULL: off */
+    struct table *table_front;
+    struct net_http *table_http;
+    struct net_listener *table; /* NULL: off */
     struct probes probes;
 };
 

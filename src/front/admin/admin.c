@@ -133,7 +133,7 @@ struct slice admin_parameter(const struct rest_call *call, struct slice name)
             rest = SLICE_NONE;
         }
         if (slice_split(part, '=', &key, &value) && slice_equal(key, name))
-            return rest_percent_decode(value, call->arena, &decoded) ? decoded : value;
+            return front_percent_decode(value, call->arena, &decoded) ? decoded : value;
     }
     return SLICE_NONE;
 }

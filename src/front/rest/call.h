@@ -102,10 +102,6 @@ struct slice rest_etag_bare(struct slice etag);
 /* Finds the account that host and path name, and its keys. ERROR_ACCOUNT_MISSING. */
 NODISCARD bool rest_account_find(struct rest_call *call, struct error *err);
 
-/* Can an account be called that? It must do as a host label and as the first segment of a path.
- * ERROR_BAD_REQUEST. */
-NODISCARD bool rest_account_name_check(struct slice name, struct error *err);
-
 /* Makes the account if it is to be made by use; blocks. */
 NODISCARD bool rest_account_make(struct rest_call *call, struct error *err);
 

@@ -124,7 +124,7 @@ void rest_script_log(struct rest_call *call, struct slice log)
     if (!rest_headers_true(&call->headers, REST_HEADER_SCRIPT_LOGGING))
         return;
     BUF_APPEND(&call->lines, "x-ms-documentdb-script-log-results: ");
-    rest_percent_encode(log, &call->lines);
+    front_percent_encode(log, &call->lines);
     BUF_APPEND(&call->lines, "\r\n");
 }
 

@@ -111,8 +111,8 @@ void rest_session_paths(struct rest_call *call, const struct rest_items *items)
     if (!call->route.database.data)
         return;
     BUF_APPEND(lines, "x-ms-alt-content-path: dbs/");
-    rest_percent_encode(rest_session_database(call), lines);
+    front_percent_encode(rest_session_database(call), lines);
     BUF_APPEND(lines, "/colls/");
-    rest_percent_encode(container_info(items->container)->id, lines);
+    front_percent_encode(container_info(items->container)->id, lines);
     BUF_APPEND(lines, "\r\n");
 }

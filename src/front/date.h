@@ -5,4 +5,4 @@
 
 /* Reads "Thu, 27 Apr 2017 00:51:12 GMT", in any case; the name of the day is not checked. False:
  * it is none. */
-NODISCARD bool rest_date_parse(struct slice text, int64_t *ret_wall_ms);
+NODISCARD bool front_date_parse(struct slice text, int64_t *ret_wall_ms);

@@ -2,15 +2,15 @@
  * the few hundred bytes that are signed. Its plain SHA-256 functions have no such cost; they are
  * called deprecated, but are what its providers use themselves. */
 #define OPENSSL_SUPPRESS_DEPRECATED
-#include "front/rest/signature.h"
+#include "front/signature.h"
 
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 
-static_assert(REST_SIGNATURE_LEN == SHA256_DIGEST_LENGTH, "one digest");
+static_assert(FRONT_SIGNATURE_LEN == SHA256_DIGEST_LENGTH, "one digest");
 
-void rest_signature(struct slice key, const struct slice *parts, size_t count,
-                    uint8_t ret_mac[REST_SIGNATURE_LEN])
+void front_signature(struct slice key, const struct slice *parts, size_t count,
+                     uint8_t ret_mac[FRONT_SIGNATURE_LEN])
 {
     uint8_t inner[SHA256_CBLOCK] = {0}, outer[SHA256_CBLOCK];
     uint8_t digest[SHA256_DIGEST_LENGTH];
@@ -41,7 +41,8 @@ void rest_signature(struct slice key, const struct slice *parts, size_t count,
     OPENSSL_cleanse(outer, sizeof outer);
 }
 
-bool rest_signature_equal(const uint8_t a[REST_SIGNATURE_LEN], const uint8_t b[REST_SIGNATURE_LEN])
+bool front_signature_equal(const uint8_t a[FRONT_SIGNATURE_LEN],
+                           const uint8_t b[FRONT_SIGNATURE_LEN])
 {
-    return CRYPTO_memcmp(a, b, REST_SIGNATURE_LEN) == 0;
+    return CRYPTO_memcmp(a, b, FRONT_SIGNATURE_LEN) == 0;
 }

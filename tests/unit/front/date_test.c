@@ -1,4 +1,4 @@
-#include "front/rest/date.h"
+#include "front/date.h"
 
 #include "base/clock.h"
 #include "support/check.h"
@@ -7,7 +7,7 @@ static int64_t parsed(const char *text)
 {
     int64_t wall_ms = -1;
 
-    if (!rest_date_parse(slice_of_text(text), &wall_ms))
+    if (!front_date_parse(slice_of_text(text), &wall_ms))
         fail_msg("\"%s\" is refused", text);
     return wall_ms;
 }
@@ -36,7 +36,7 @@ static void what_the_server_writes_is_read_back(void **state UNUSED)
         char text[CLOCK_HTTP_DATE_LEN];
 
         clock_http_date(wall_ms, text);
-        assert_true(rest_date_parse(slice_of(text, sizeof text), &back));
+        assert_true(front_date_parse(slice_of(text, sizeof text), &back));
         assert_int_equal(back, wall_ms);
     }
 }
@@ -61,7 +61,7 @@ static void anything_else_is_refused(void **state UNUSED)
     int64_t wall_ms;
 
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
-        if (rest_date_parse(slice_of_text(wrong[i]), &wall_ms))
+        if (front_date_parse(slice_of_text(wrong[i]), &wall_ms))
             fail_msg("\"%s\" is taken", wrong[i]);
 }
 

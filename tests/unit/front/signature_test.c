@@ -1,12 +1,12 @@
-#include "front/rest/signature.h"
+#include "front/signature.h"
 
 #include "support/check.h"
 
-static void assert_mac(const uint8_t mac[REST_SIGNATURE_LEN], const char *hex)
+static void assert_mac(const uint8_t mac[FRONT_SIGNATURE_LEN], const char *hex)
 {
-    char text[2 * REST_SIGNATURE_LEN + 1];
+    char text[2 * FRONT_SIGNATURE_LEN + 1];
 
-    for (size_t i = 0; i < REST_SIGNATURE_LEN; i++)
+    for (size_t i = 0; i < FRONT_SIGNATURE_LEN; i++)
         snprintf(text + 2 * i, 3, "%02x", mac[i]);
     assert_string_equal(text, hex);
 }
@@ -15,7 +15,7 @@ static void assert_mac(const uint8_t mac[REST_SIGNATURE_LEN], const char *hex)
 static void the_vectors_of_the_standard_hold(void **state UNUSED)
 {
     uint8_t aa[131], dd[50], cd[50], count[25], b0[20];
-    uint8_t mac[REST_SIGNATURE_LEN];
+    uint8_t mac[FRONT_SIGNATURE_LEN];
 
     memset(aa, 0xaa, sizeof aa);
     memset(dd, 0xdd, sizeof dd);
@@ -45,7 +45,7 @@ static void the_vectors_of_the_standard_hold(void **state UNUSED)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        rest_signature(cases[i].key, &cases[i].text, 1, mac);
+        front_signature(cases[i].key, &cases[i].text, 1, mac);
         assert_mac(mac, cases[i].hex);
     }
 }
@@ -55,13 +55,13 @@ static void parts_are_signed_as_if_they_were_one_text(void **state UNUSED)
     const struct slice whole = SLICE("what do ya want for nothing?");
     const struct slice parts[] = {SLICE("what do "), SLICE_NONE, SLICE("ya want for"), SLICE(""),
                                   SLICE(" nothing?")};
-    uint8_t one[REST_SIGNATURE_LEN], several[REST_SIGNATURE_LEN];
+    uint8_t one[FRONT_SIGNATURE_LEN], several[FRONT_SIGNATURE_LEN];
 
-    rest_signature(SLICE("Jefe"), &whole, 1, one);
-    rest_signature(SLICE("Jefe"), parts, ARRAY_LEN(parts), several);
-    assert_true(rest_signature_equal(one, several));
-    several[REST_SIGNATURE_LEN - 1] ^= 1;
-    assert_false(rest_signature_equal(one, several));
+    front_signature(SLICE("Jefe"), &whole, 1, one);
+    front_signature(SLICE("Jefe"), parts, ARRAY_LEN(parts), several);
+    assert_true(front_signature_equal(one, several));
+    several[FRONT_SIGNATURE_LEN - 1] ^= 1;
+    assert_false(front_signature_equal(one, several));
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "front/rest/date.h"
+#include "front/date.h"
 
 enum { DATE_LEN = 29 };
 
@@ -34,7 +34,7 @@ static int64_t days_of(int year, int month, int day)
     return y * 365 + y / 4 - y / 100 + y / 400 + in_year - 719468;
 }
 
-bool rest_date_parse(struct slice text, int64_t *ret_wall_ms)
+bool front_date_parse(struct slice text, int64_t *ret_wall_ms)
 {
     int day, month, year, hour, minute, second;
 
