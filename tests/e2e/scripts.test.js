@@ -265,6 +265,24 @@ test('refusals of operations reach the callback with their number', async (t) =>
   assert.equal(await countOf(container, 'x'), 1);
 });
 
+test('a unique key that is taken reaches the callback too', async (t) => {
+  const { container } = await shop(t, { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/mail'] }] } });
+  await container.items.create({ id: 'a', tenant: 'x', mail: 'm' });
+  const make = await procedure(container, 'make', function (mails) {
+    const c = getContext().getCollection();
+    const numbers = [];
+    for (const mail of mails)
+      c.createDocument(c.getSelfLink(), { tenant: 'x', mail }, (err) => {
+        numbers.push(err ? err.number : 0);
+        getContext().getResponse().setBody(numbers);
+      });
+  });
+  assert.deepEqual((await make('x', [['m', 'n']])).resource, [409, 0]);
+  // a clash among its own writes is seen at the commit, and all of it is refused
+  assert.equal((await failure(make('x', [['o', 'o']]))).code, 409);
+  assert.equal(await countOf(container, 'x'), 2);
+});
+
 test('links that lead out of the collection are refused', async (t) => {
   const { container, database } = await shop(t);
   await database.containers.create({ id: 'other', partitionKey: '/tenant' });

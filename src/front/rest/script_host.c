@@ -125,7 +125,9 @@ bool rest_script_write(struct rest_script_host *host, const struct document_valu
 
     if (transaction_work(host->transaction).writes >= WRITES_MAX)
         return error_set(err, ERROR_TOO_LARGE, "a script writes more than %d times", WRITES_MAX);
-    if (!transaction_write(host->transaction, id, verb, document, options, err)) {
+    if ((verb != TRANSACTION_DELETE &&
+         !transaction_unique_check(host->transaction, id, document, err)) ||
+        !transaction_write(host->transaction, id, verb, document, options, err)) {
         host->reads_cru = cost_add(host->reads_cru, metering_refused_cru(err));
         return false;
     }
