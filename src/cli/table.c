@@ -97,7 +97,7 @@ void cli_table_number(struct cli_table *table, double number, int decimals)
     cli_table_text(table, arena_printf(table->arena, "%.*f", decimals, number));
 }
 
-void cli_table_bytes(struct cli_table *table, double bytes)
+struct slice cli_table_bytes_text(double bytes, struct arena *arena)
 {
     static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
     size_t unit = 0;
@@ -106,8 +106,12 @@ void cli_table_bytes(struct cli_table *table, double bytes)
         bytes /= 1024;
         unit++;
     }
-    cli_table_text(table,
-                   arena_printf(table->arena, "%.*f %s", unit && bytes < 100, bytes, units[unit]));
+    return arena_printf(arena, "%.*f %s", unit && bytes < 100, bytes, units[unit]);
+}
+
+void cli_table_bytes(struct cli_table *table, double bytes)
+{
+    cli_table_text(table, cli_table_bytes_text(bytes, table->arena));
 }
 
 /* How wide the table is when no column is wider than most. */

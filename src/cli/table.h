@@ -19,6 +19,7 @@ struct cli_table *cli_table_new_columns(struct arena *arena, const struct slice 
 void cli_table_text(struct cli_table *table, struct slice text);
 void cli_table_number(struct cli_table *table, double number, int decimals);
 void cli_table_bytes(struct cli_table *table, double bytes); /* 1.5 MB */
+struct slice cli_table_bytes_text(double bytes, struct arena *arena);
 
 /* Cuts columns so that rows are not wider than this, the widest first; columns at the end for
  * which there is no room at all are left out. Says how many. */

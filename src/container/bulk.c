@@ -2,10 +2,14 @@
  * order; it is over when all of its commits are. Nearly always there is one wave.
  *
  * The gates that order plain writes of a hot item are not taken: a thread may hold one of them
- * only. An operation that loses against another writer is run again as a plain one, at its gate. */
+ * only. An operation that loses against another writer is run again as a plain one, at its gate.
+ *
+ * Claims (claim.h) are held to the end of the wave, and so taken without waiting: an operation that
+ * does not get its claim is left for a wave of its own, in which nothing else is held. */
 #include "container/bulk.h"
 
 #include "base/thread.h"
+#include "container/claim.h"
 #include "throughput/cost.h"
 
 /* The commits of a wave that are still to come. */
@@ -20,6 +24,7 @@ struct run {
     const struct item_space *space;
     struct arena *arena;
     size_t bytes, bytes_max; /* of items in memory */
+    size_t claims;           /* held */
     struct pending pending;
 };
 
@@ -30,6 +35,10 @@ struct flight {
     struct slice logical, item_key;
     struct transaction *transaction; /* while its commit is under way */
     struct metering metering;
+    struct claim claim;
+    const struct item_space *space; /* the run's, or the claim's */
+    struct partition_key key;       /* whole, once it is begun */
+    bool is_claimed;
     struct error err;
     bool in_wave;
 };
@@ -43,6 +52,68 @@ static bool fail(struct flight *flight, const struct error *err)
 
 /* --- One operation -----------------------------------------------------------------------------
  */
+
+/* Ends its claim, if it has one. */
+static void flight_unclaim(struct flight *flight)
+{
+    if (!flight->is_claimed)
+        return;
+    flight->is_claimed = false;
+    flight->run->claims--;
+    claim_release(&flight->claim);
+}
+
+static void flight_charge(struct flight *flight, int64_t cru)
+{
+    metering_end(&flight->metering, cru);
+    flight->operation->metered.charge_cru =
+        cost_add(flight->operation->metered.charge_cru, flight->claim.cru);
+}
+
+static enum claim_purpose purpose_of(const struct bulk_operation *operation)
+{
+    if (operation->is_read)
+        return CLAIM_READ;
+    return operation->make ? CLAIM_CHANGE : claim_purpose_of(operation->verb);
+}
+
+/* The key of its claim. */
+static void flight_go_to(struct flight *flight, const struct partition_key *key)
+{
+    flight->key = *key;
+    flight->logical =
+        item_logical(&flight->space->definition->key, &flight->key, flight->run->arena);
+    flight->operation->metered.key_found = true;
+    flight->operation->metered.key = flight->key;
+}
+
+/* Finds the whole key. *ret_ready false: another one has the claim, so it is for a later wave. */
+static bool flight_claim(struct flight *flight, bool *ret_ready, struct error *err)
+{
+    struct bulk_operation *operation = flight->operation;
+    struct run *run = flight->run;
+    bool fine;
+
+    *ret_ready = true;
+    flight->space = run->space;
+    flight->key = operation->key;
+    if (!claim_is_needed(&run->space->definition->key, &operation->key, purpose_of(operation)))
+        return true;
+    fine = claim_take(&flight->claim, run->meters, run->space, &operation->key, &operation->id,
+                      purpose_of(operation), run->claims == 0, &operation->metered, run->arena,
+                      ret_ready, err);
+    if (!fine || !*ret_ready) {
+        claim_release(&flight->claim);
+        operation->metered.charge_cru = flight->claim.cru;
+        return fine;
+    }
+    flight->is_claimed = true;
+    run->claims++;
+    flight->space = &flight->claim.space;
+    operation->options.id_is_free = true;
+    flight_go_to(flight, &flight->claim.key);
+    return true;
+}
 
 static int64_t price_of(const struct bulk_operation *operation)
 {
@@ -59,9 +130,9 @@ static bool admit(struct flight *flight, struct error *err)
 {
     struct run *run = flight->run;
     struct metering_request request = {
-        .partition = partition_map_find(run->space->map, flight->logical)->id,
+        .partition = partition_map_find(flight->space->map, flight->logical)->id,
         .price_cru = price_of(flight->operation),
-        .pk = metering_pk(&flight->operation->key, run->arena),
+        .pk = metering_pk(&flight->key, run->arena),
     };
 
     return metering_begin(&flight->metering, run->meters, &request, &flight->operation->metered,
@@ -72,7 +143,7 @@ static void read_run(struct flight *flight)
 {
     struct bulk_operation *operation = flight->operation;
     struct run *run = flight->run;
-    bool found = items_read(run->space, &operation->key, &operation->id, run->arena,
+    bool found = items_read(flight->space, &flight->key, &operation->id, run->arena,
                             &operation->item, &operation->err);
     uint64_t bytes = found ? operation->item.document.len : 0;
 
@@ -80,7 +151,7 @@ static void read_run(struct flight *flight)
         operation->err.code = ERROR_NONE;
     run->bytes += bytes;
     flight->metering.bytes_out = bytes;
-    metering_end(&flight->metering, cost_read(bytes, operation->metered.strong));
+    flight_charge(flight, cost_read(bytes, operation->metered.strong));
     operation->ended = true;
 }
 
@@ -118,7 +189,7 @@ static bool write_start(struct flight *flight, struct error *err)
 {
     struct bulk_operation *operation = flight->operation;
     struct run *run = flight->run;
-    struct item_scope scope = item_space_scope(run->space, flight->logical);
+    struct item_scope scope = item_space_scope(flight->space, flight->logical);
     struct slice document;
 
     if (!transaction_begin(&scope, flight->logical, run->arena, &flight->transaction, err) ||
@@ -149,18 +220,17 @@ static void write_again(struct flight *flight)
     bool written;
 
     if (operation->make)
-        written = items_change(run->space, &operation->key, &operation->id, operation->make,
+        written = items_change(flight->space, &flight->key, &operation->id, operation->make,
                                operation->context, &operation->options, run->arena,
                                &operation->result, &work, &operation->err);
     else
-        written = items_write(run->space, &operation->key, &operation->id, operation->verb,
+        written = items_write(flight->space, &flight->key, &operation->id, operation->verb,
                               operation->document, &operation->options, run->arena,
                               &operation->result, &work, &operation->err);
     if (written)
         operation->err.code = ERROR_NONE;
     operation->ended = true;
-    metering_end(&flight->metering,
-                 written ? work.write_cru : metering_refused_cru(&operation->err));
+    flight_charge(flight, written ? work.write_cru : metering_refused_cru(&operation->err));
 }
 
 static bool lost_race(const struct error *err)
@@ -178,14 +248,15 @@ static void write_end(struct flight *flight)
     if (written)
         operation->result = transaction_result(flight->transaction, 0);
     if (!lost_race(&flight->err)) {
-        metering_end(&flight->metering, written ? transaction_work(flight->transaction).write_cru
-                                                : metering_refused_cru(&flight->err));
+        flight_charge(flight, written ? transaction_work(flight->transaction).write_cru
+                                      : metering_refused_cru(&flight->err));
         operation->err = flight->err;
         operation->ended = true;
     }
     transaction_free(TAKE(flight->transaction));
     if (!operation->ended)
         write_again(flight);
+    flight_unclaim(flight);
 }
 
 /* --- Waves -------------------------------------------------------------------------------------
@@ -199,18 +270,47 @@ static bool has_room(const struct run *run, struct error *err)
     return true;
 }
 
+/* Is there an item already that it will write instead of a new one? Then that is admitted where it
+ * is. */
+static bool flight_look(struct flight *flight, struct error *err)
+{
+    struct run *run = flight->run;
+    bool moved;
+
+    if (!claim_look(&flight->claim, run->meters, &flight->operation->id, run->arena, &moved, err)) {
+        metering_drop(&flight->metering);
+        return false;
+    }
+    if (!moved)
+        return true;
+    metering_drop(&flight->metering);
+    flight_go_to(flight, &flight->claim.key);
+    return admit(flight, err);
+}
+
 static bool flight_start(struct flight *flight)
 {
     struct error err;
+    bool ready;
 
-    if (!has_room(flight->run, &err) ||
-        (!flight->operation->is_read &&
-         !items_names_check(flight->run->space, &flight->operation->key, &flight->operation->id,
-                            &err)) ||
-        !admit(flight, &err))
+    if (!has_room(flight->run, &err) || !flight_claim(flight, &ready, &err))
         return fail(flight, &err);
+    if (!ready)
+        return false;
+    if ((!flight->operation->is_read &&
+         !items_names_check(flight->space, &flight->key, &flight->operation->id, &err)) ||
+        !admit(flight, &err)) {
+        flight_unclaim(flight);
+        return fail(flight, &err);
+    }
+    if (flight->is_claimed && !flight_look(flight, &err)) {
+        flight_unclaim(flight);
+        flight->operation->metered.charge_cru = flight->claim.cru;
+        return fail(flight, &err);
+    }
     if (flight->operation->is_read) {
         read_run(flight);
+        flight_unclaim(flight);
         return false;
     }
     flight->in_wave = true;

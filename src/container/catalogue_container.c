@@ -4,6 +4,7 @@
  * partitions, then commits the record: the one moment from which it exists. */
 #include "container/catalogue_private.h"
 #include "document/order.h"
+#include "partition/lookup.h"
 
 static bool is_given(const struct offer_request *request)
 {
@@ -40,20 +41,36 @@ static bool offer_decide(const struct catalogue_limits *limits, const struct dat
     return true;
 }
 
+static bool directory_check(const struct catalogue_limits *limits,
+                            const struct partition_definition *key, struct error *err)
+{
+    if (key->lookup && key->lookup->line_count > limits->directory_lines_max)
+        return error_set(err, ERROR_LIMIT_REACHED,
+                         "a directory of %zu lines is over the limit of %u",
+                         key->lookup->line_count, limits->directory_lines_max);
+    return true;
+}
+
+/* As many as the throughput needs, or as its creator's bounds make. */
 static bool partitions_decide(const struct catalogue_limits *limits,
                               const struct container *container, uint32_t *ret_count,
                               struct error *err)
 {
+    const struct partition_definition *key = &definition_fields(container->definition)->key;
     uint32_t count =
         container_is_fixed(container) ? 1 : offer_partitions(limits, container->offer.ru);
 
+    if (key->bound_count + 1 > limits->container_partitions_max)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "%zu bounds make %zu physical partitions; the limit is %u",
+                         key->bound_count, key->bound_count + 1, limits->container_partitions_max);
     if (count > limits->container_partitions_max)
         return error_set(err, ERROR_BAD_REQUEST,
                          "throughput of %llu RU/s needs %u physical partitions; the limit is %u",
                          (unsigned long long)container->offer.ru, count,
                          limits->container_partitions_max);
-    *ret_count = count;
-    return true;
+    *ret_count = MAX(count, (uint32_t)key->bound_count + 1);
+    return directory_check(limits, key, err);
 }
 
 /* All that can be refused before anything is written. */

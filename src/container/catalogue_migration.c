@@ -3,7 +3,9 @@
 #include "container/catalogue_migration.h"
 
 #include "container/catalogue_private.h"
+#include "container/definition_strategy.h"
 #include "partition/journal.h"
+#include "partition/layout.h"
 
 enum { RENEW_MS_MAX = 30000 };
 
@@ -108,6 +110,15 @@ static bool migration_change_begin(struct catalogue *catalogue, const struct con
     return true;
 }
 
+/* A reroute that leaves its sources where they are. */
+static bool keeps_sources(const struct migration *migration)
+{
+    size_t targets;
+
+    (void)migration_targets(migration, &targets);
+    return targets == 0;
+}
+
 /* Takes both over. */
 static void container_set(struct container *container, struct partition_map *map,
                           struct migration *migration)
@@ -129,108 +140,7 @@ static bool migration_change_commit(struct migration_change *c, struct error *er
     return true;
 }
 
-/* --- Beginning ------------------------------------------------------------------------------- */
-
-/* Within what belongs to one routing key there is no bound: an entry is placed by bytes that begin
- * with its routing key, whatever follows. FF follows no routing key. */
-static bool bounds_check(const struct container *container, const struct migration_request *request,
-                         struct error *err)
-{
-    const struct partition_definition *key = &definition_fields(container->definition)->key;
-
-    for (size_t i = 0; i + 1 < request->target_count; i++) {
-        struct slice rest = request->bounds[i];
-        struct error ignored;
-
-        if (partition_route_skip(key, &rest, &ignored) && rest.len && rest.data[0] != 0xFF)
-            return error_set(err, ERROR_BAD_REQUEST, "a bound lies within a logical partition");
-    }
-    return true;
-}
-
-static bool request_check(const struct container *container,
-                          const struct migration_request *request, struct error *err)
-{
-    size_t spans;
-
-    (void)partition_map_spans(container->map, &spans);
-    if (container->migration)
-        return error_set(err, ERROR_BUSY,
-                         "another migration of container \"%.*s\" is under way: a %s",
-                         SLICE_ARG(container->state.info.id),
-                         migration_kind_name(migration_kind(container->migration)));
-    if (container_is_fixed(container) && request->target_count > 1)
-        return error_set(err, ERROR_NOT_SUPPORTED,
-                         "container \"%.*s\" has no partition key and cannot be split",
-                         SLICE_ARG(container->state.info.id));
-    if (request->target_count > request->source_count &&
-        spans - MIN(spans, request->source_count) + request->target_count >
-            container->catalogue->limits.container_partitions_max)
-        return error_set(err, ERROR_LIMIT_REACHED,
-                         "container \"%.*s\" has %zu physical partitions; the limit is %u",
-                         SLICE_ARG(container->state.info.id), spans,
-                         container->catalogue->limits.container_partitions_max);
-    return bounds_check(container, request, err);
-}
-
-bool catalogue_migration_begin(struct catalogue *catalogue, const struct container *container,
-                               const struct migration_request *request,
-                               struct container **ret_container, struct error *err)
-{
-    CLEANUP(migration_change_end) struct migration_change c;
-    CLEANUP(migration_unref) struct migration *migration = NULL;
-    const struct partition_span *targets;
-    uint32_t first;
-    size_t count;
-
-    if (!migration_change_begin(catalogue, container, &c, err) ||
-        !request_check(c.before, request, err) ||
-        !partition_ids_take(&catalogue->head, (uint32_t)MIN(request->target_count, UINT32_MAX),
-                            &first, err) ||
-        !migration_new(c.before->map, request, first, &migration, err))
-        return false;
-    targets = migration_targets(migration, &count);
-    if (!partitions_make_spans(catalogue, targets, count, err))
-        return false;
-    container_set(c.after, partition_map_ref(c.before->map), migration_ref(migration));
-    if (!migration_change_commit(&c, err)) {
-        /* If the outcome is not known, loading again tells whose they are. */
-        if (!catalogue->in_doubt)
-            partitions_unmake_spans(catalogue, targets, count);
-        return false;
-    }
-    *ret_container = container_ref(c.after);
-    return true;
-}
-
-/* --- Publishing ------------------------------------------------------------------------------ */
-
-static bool none(struct error *err)
-{
-    return error_set(err, ERROR_BAD_REQUEST, "no migration is under way");
-}
-
-bool catalogue_migration_publish(struct catalogue *catalogue, const struct container *container,
-                                 struct error *err)
-{
-    CLEANUP(migration_change_end) struct migration_change c;
-    struct migration *migration;
-
-    if (!migration_change_begin(catalogue, container, &c, err))
-        return false;
-    migration = c.before->migration;
-    if (!migration)
-        return none(err);
-    if (migration_state(migration) == MIGRATION_DROPPING)
-        return true;
-    if (migration_state(migration) == MIGRATION_CANCELLED)
-        return error_set(err, ERROR_BUSY, "the migration was cancelled");
-    container_set(c.after, partition_map_ref(migration_map(migration)),
-                  migration_with_state(migration, MIGRATION_DROPPING));
-    return migration_change_commit(&c, err);
-}
-
-/* --- Cancelling ------------------------------------------------------------------------------ */
+/* --- Fences ---------------------------------------------------------------------------------- */
 
 static bool epoch_of(const struct cluster_node *node, uint32_t id, struct arena *arena,
                      uint64_t *ret_epoch, struct error *err)
@@ -281,6 +191,208 @@ static bool map_unfenced(struct catalogue *catalogue, const struct container *co
     return partition_map_new(copies, count, partition_map_version(container->map) + 1, ret_map,
                              err);
 }
+
+/* --- Beginning ------------------------------------------------------------------------------- */
+
+/* Within what belongs to one routing key there is no bound: an entry is placed by bytes that begin
+ * with its routing key, whatever follows. FF follows no routing key. */
+static bool bounds_check(const struct container *container, const struct migration_request *request,
+                         struct error *err)
+{
+    const struct partition_definition *key = &definition_fields(container->definition)->key;
+
+    for (size_t i = 0; request->bounds && i + 1 < request->target_count; i++) {
+        struct slice rest = request->bounds[i];
+        struct error ignored;
+
+        if (partition_route_skip(key, &rest, &ignored) && rest.len && rest.data[0] != 0xFF)
+            return error_set(err, ERROR_BAD_REQUEST, "a bound lies within a logical partition");
+    }
+    return true;
+}
+
+static bool busy(const struct container *container, struct error *err)
+{
+    return error_set(err, ERROR_BUSY, "another migration of container \"%.*s\" is under way: a %s",
+                     SLICE_ARG(container->state.info.id),
+                     migration_kind_name(migration_kind(container->migration)));
+}
+
+/* It found that there is something to carry, and another takes its place. */
+static bool is_superseded(const struct container *container,
+                          const struct migration_request *request)
+{
+    return is_moving(container) && keeps_sources(container->migration) &&
+           request->definition == migration_definition(container->migration) &&
+           request->target_count;
+}
+
+static bool request_check(const struct container *container,
+                          const struct migration_request *request, struct error *err)
+{
+    size_t spans;
+
+    (void)partition_map_spans(container->map, &spans);
+    if (container->migration && !is_superseded(container, request))
+        return busy(container, err);
+    if (container_is_fixed(container) && request->target_count > 1)
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "container \"%.*s\" has no partition key and cannot be split",
+                         SLICE_ARG(container->state.info.id));
+    if (request->target_count > request->source_count &&
+        spans - MIN(spans, request->source_count) + request->target_count >
+            container->catalogue->limits.container_partitions_max)
+        return error_set(err, ERROR_LIMIT_REACHED,
+                         "container \"%.*s\" has %zu physical partitions; the limit is %u",
+                         SLICE_ARG(container->state.info.id), spans,
+                         container->catalogue->limits.container_partitions_max);
+    return bounds_check(container, request, err);
+}
+
+/* Another definition was made from the one of the state it comes with: what was published since
+ * must not be lost. */
+static bool is_seen(const struct container *seen, const struct container *now, struct error *err)
+{
+    return !is_later(now, seen) ||
+           error_set(err, ERROR_BUSY, "container \"%.*s\" has changed meanwhile: try again",
+                     SLICE_ARG(now->state.info.id));
+}
+
+/* Behind the eras of all that is there. */
+static bool era_next(const struct catalogue *catalogue, const struct partition_map *map,
+                     const struct migration_request *request, uint64_t *ret_era, struct error *err)
+{
+    *ret_era = 0;
+    for (size_t i = 0; request->definition && i < request->source_count; i++) {
+        const struct partition_span *span = partition_map_find_id(map, request->sources[i]);
+        const struct cluster_node *node =
+            span ? cluster_find(catalogue->cluster, span->node) : NULL;
+        uint64_t lsn;
+
+        if (!node)
+            return error_set(err, ERROR_PARTITION_UNKNOWN, "the container has no partition %u",
+                             request->sources[i]);
+        if (!commit_partition_lsn(node->commit, span->id, &lsn, err))
+            return false;
+        *ret_era = MAX(*ret_era, partition_lsn_era(lsn) + 1);
+    }
+    return true;
+}
+
+/* The map to plan on: the present one, or, of sources that were fenced already, with their epochs
+ * as they are. */
+static bool map_present(struct migration_change *c, struct partition_map **ret_map,
+                        struct error *err)
+{
+    if (c->before->migration)
+        return map_unfenced(c->change.catalogue, c->before, c->change.arena, ret_map, err);
+    *ret_map = partition_map_ref(c->before->map);
+    return true;
+}
+
+bool catalogue_migration_begin(struct catalogue *catalogue, const struct container *container,
+                               const struct migration_request *request,
+                               struct container **ret_container, struct error *err)
+{
+    CLEANUP(migration_change_end) struct migration_change c;
+    CLEANUP(migration_unref) struct migration *migration = NULL;
+    CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    struct migration_request planned = *request;
+    const struct partition_span *targets;
+    uint32_t first;
+    size_t count;
+
+    if (!migration_change_begin(catalogue, container, &c, err) ||
+        !request_check(c.before, request, err) ||
+        (request->definition && !is_seen(container, c.before, err)) ||
+        !map_present(&c, &map, err) || !era_next(catalogue, map, request, &planned.era, err) ||
+        !partition_ids_take(&catalogue->head,
+                            (uint32_t)MIN(MAX(request->target_count, (size_t)1), UINT32_MAX),
+                            &first, err) ||
+        !migration_new(map, &planned, first, &migration, err))
+        return false;
+    targets = migration_targets(migration, &count);
+    if (!partitions_make_spans(catalogue, targets, count, err))
+        return false;
+    container_set(c.after, partition_map_ref(map), migration_ref(migration));
+    if (!migration_change_commit(&c, err)) {
+        /* If the outcome is not known, loading again tells whose they are. */
+        if (!catalogue->in_doubt)
+            partitions_unmake_spans(catalogue, targets, count);
+        return false;
+    }
+    *ret_container = container_ref(c.after);
+    return true;
+}
+
+/* --- Publishing ------------------------------------------------------------------------------ */
+
+static bool none(struct error *err)
+{
+    return error_set(err, ERROR_BAD_REQUEST, "no migration is under way");
+}
+
+/* What places items is that of the other; the rest may have been replaced meanwhile. */
+static bool definition_publish(struct migration_change *c, const struct definition *placing,
+                               struct error *err)
+{
+    struct definition *next;
+
+    if (!placing)
+        return true;
+    if (!definition_placed_as(c->after->definition, placing, &next, err))
+        return false;
+    definition_unref(c->after->definition);
+    c->after->definition = next;
+    return true;
+}
+
+bool catalogue_migration_publish(struct catalogue *catalogue, const struct container *container,
+                                 struct error *err)
+{
+    CLEANUP(migration_change_end) struct migration_change c;
+    struct migration *migration;
+
+    if (!migration_change_begin(catalogue, container, &c, err))
+        return false;
+    migration = c.before->migration;
+    if (!migration)
+        return none(err);
+    if (migration_state(migration) == MIGRATION_DROPPING)
+        return true;
+    if (migration_state(migration) == MIGRATION_CANCELLED)
+        return error_set(err, ERROR_BUSY, "the migration was cancelled");
+    if (!definition_publish(&c, migration_definition(migration), err))
+        return false;
+    container_set(c.after, partition_map_ref(migration_map(migration)),
+                  migration_with_state(migration, MIGRATION_DROPPING));
+    return migration_change_commit(&c, err);
+}
+
+/* With a version of its own: who knows the map by its version knows the definition too. */
+bool catalogue_directory_note(struct catalogue *catalogue, const struct container *container,
+                              const struct definition *definition, struct error *err)
+{
+    CLEANUP(migration_change_end) struct migration_change c;
+    const struct partition_span *spans;
+    struct partition_map *map;
+    size_t count;
+
+    if (!migration_change_begin(catalogue, container, &c, err))
+        return false;
+    if (c.before->migration)
+        return busy(c.before, err);
+    if (!is_seen(container, c.before, err))
+        return false;
+    spans = partition_map_spans(c.before->map, &count);
+    if (!definition_publish(&c, definition, err) ||
+        !partition_map_new(spans, count, partition_map_version(c.before->map) + 1, &map, err))
+        return false;
+    container_set(c.after, map, NULL);
+    return migration_change_commit(&c, err);
+}
+
+/* --- Cancelling ------------------------------------------------------------------------------ */
 
 bool catalogue_migration_cancel(struct catalogue *catalogue, const struct container *container,
                                 struct error *err)
@@ -363,7 +475,8 @@ static bool journals_end(const struct catalogue *catalogue, const struct contain
 static bool remains_drop(struct catalogue *catalogue, const struct container *container,
                          struct error *err)
 {
-    if (migration_state(container->migration) == MIGRATION_DROPPING)
+    if (migration_state(container->migration) == MIGRATION_DROPPING &&
+        !keeps_sources(container->migration))
         return sources_drop(catalogue, container->migration, err);
     return targets_drop(catalogue, container->migration, err) &&
            journals_end(catalogue, container, err);

@@ -9,9 +9,11 @@
 
 #include "container/catalogue.h"
 
-/* Makes the targets and commits the plan. *ret_container: the state with it, a reference.
- * ERROR_BUSY: one is under way. ERROR_LIMIT_REACHED: container.partitions_max. ERROR_NOT_SUPPORTED:
- * a container without a partition key is split. Else as migration_new. */
+/* Makes the targets and commits the plan. *ret_container: the state with it, a reference. A reroute
+ * with targets may take the place of one without, which found that it needs them; the era of its
+ * LSNs is filled in. ERROR_BUSY: another is under way, or, of a reroute, the map has changed since
+ * the state it comes with. ERROR_LIMIT_REACHED: container.partitions_max. ERROR_NOT_SUPPORTED: a
+ * container without a partition key is split. Else as migration_new. */
 NODISCARD bool catalogue_migration_begin(struct catalogue *catalogue,
                                          const struct container *container,
                                          const struct migration_request *request,
@@ -44,3 +46,9 @@ bool container_is_current(const struct container *container);
  * migration is under way that would bring one, or it takes too long. Blocks. */
 NODISCARD bool container_renew(const struct container *container, struct container **ret_container,
                                struct error *err);
+
+/* Commits another definition that places every key where the one before does; nothing moves.
+ * ERROR_BUSY: a migration is under way. */
+NODISCARD bool catalogue_directory_note(struct catalogue *catalogue,
+                                        const struct container *container,
+                                        const struct definition *definition, struct error *err);

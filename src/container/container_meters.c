@@ -36,6 +36,63 @@ bool container_meters_apply(struct meters *meters, const struct container *conta
     return true;
 }
 
+/* --- Migrations ------------------------------------------------------------------------------ */
+
+/* The sources' past goes to a target by its part of all the targets' shares. Where one source
+ * becomes several targets that divides it, where several become one it adds up. */
+static void past_take_over(struct meters *meters, const struct migration *migration,
+                           const struct partition_span *target)
+{
+    size_t source_count, target_count;
+    const struct migration_source *sources = migration_sources(migration, &source_count);
+    const struct partition_span *targets = migration_targets(migration, &target_count);
+    struct budget *budget = meter_budget(meters_find(meters, target->id));
+    double shares = 0;
+
+    for (size_t i = 0; i < target_count; i++)
+        shares += targets[i].share;
+    for (size_t i = 0; i < source_count; i++) {
+        struct meter *source = meters_find(meters, sources[i].id);
+
+        if (source && meter_budget(source))
+            budget_take_over(budget, meter_budget(source),
+                             shares > 0 ? target->share / shares : 1.0 / (double)target_count,
+                             clock_read_monotonic_ms(meters_clock(meters)));
+    }
+}
+
+bool container_meters_prepare(struct meters *meters, const struct container *container,
+                              uint32_t burst_seconds, struct error *err)
+{
+    struct migration *migration = container_migration(container);
+    struct budget_options options = options_of(container, burst_seconds);
+    const struct offer *offer = container_offer(container);
+    struct shared_throughput *shared = NULL;
+    size_t count, span_count;
+    const struct partition_span *targets = migration_targets(migration, &count);
+    const struct partition_span *spans = partition_map_spans(migration_map(migration), &span_count);
+    int64_t whole_cru = options.rate_cru;
+
+    if (offer->shared && !meters_shared(meters, offer->number, &options, &shared, err))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (meters_find(meters, targets[i].id))
+            continue;
+        if (shared) {
+            meters_set_shared(
+                meters, targets[i].id, shared,
+                (uint32_t)(partition_map_find_id(migration_map(migration), targets[i].id) - spans));
+            continue;
+        }
+        options.rate_cru = (int64_t)((double)whole_cru * targets[i].share + 0.5);
+        meters_set_own(meters, targets[i].id, &options);
+        past_take_over(meters, migration, &targets[i]);
+    }
+    return true;
+}
+
+/* --- Now ------------------------------------------------------------------------------------- */
+
 /* Summed over the partitions; a partition nobody has used yet counts with its floor. */
 static int64_t own_now_cru(struct meters *meters, const struct offer *offer,
                            const struct container *container)

@@ -9,6 +9,12 @@
 NODISCARD bool container_meters_apply(struct meters *meters, const struct container *container,
                                       uint32_t burst_seconds, struct error *err);
 
+/* Gives the targets of the container's migration their throughput before anybody can use them, and
+ * with it what its sources owe and have saved, divided by shares. A target that has some already is
+ * left as it is. */
+NODISCARD bool container_meters_prepare(struct meters *meters, const struct container *container,
+                                        uint32_t burst_seconds, struct error *err);
+
 /* RU/s an offer gives at this moment: what was bought, or what use has made of an autoscale one,
  * which is a tenth of its maximum at least. container: whose it is; NULL when it is shared. */
 uint64_t container_meters_now(struct meters *meters, const struct offer *offer,

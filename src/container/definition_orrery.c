@@ -2,10 +2,14 @@
  * of it leave it out when they replace a container; then it stays as it is.
  *
  *     {"strategy": "hash"}    how keys are placed; hash is what a container has that says nothing
+ *                             (definition_strategy.c has all of them)
+ *     {"synthetic": {...}}    how a part of the partition key is made (partition/synthetic.h)
  */
 #include "container/definition_private.h"
+#include "container/definition_strategy.h"
 
 #include "document/bson.h"
+#include "partition/synthetic.h"
 
 struct reading {
     struct definition_fields *fields;
@@ -17,18 +21,65 @@ struct reading {
 static bool strategy_read(struct reading *reading, const struct document_value *value,
                           struct error *err)
 {
-    if (value->type != DOCUMENT_STRING || !slice_equal(value->text, SLICE("hash")))
-        return error_set(err, ERROR_BAD_REQUEST, "orrery.strategy must be \"hash\"");
-    reading->fields->key.strategy = PARTITION_STRATEGY_HASH;
-    document_append_string(reading->out, SLICE("strategy"), value->text);
+    return definition_strategy_read(reading->fields, value, reading->before, reading->arena,
+                                    reading->out, err);
+}
+
+static bool strategy_keep(struct reading *reading, struct error *err)
+{
+    return definition_strategy_keep(reading->fields, reading->before, reading->arena, reading->out,
+                                    err);
+}
+
+/* Every item stored has the key it was given, so nothing of this may change under it. */
+static bool synthetic_fits_before(const struct partition_synthetic *synthetic,
+                                  const struct definition_fields *before, struct error *err)
+{
+    const struct partition_synthetic *was = before->key.synthetic;
+
+    if (was && partition_synthetic_equal(synthetic, was))
+        return true;
+    if (was && synthetic->suffixes && was->suffixes && synthetic->suffixes != was->suffixes)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.synthetic: %u suffixes cannot become %u by a replace: that gives "
+                         "items other keys and is a re-key",
+                         was->suffixes, synthetic->suffixes);
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "orrery.synthetic cannot be changed by a replace: that gives items other keys "
+                     "and is a re-key");
+}
+
+static bool synthetic_read(struct reading *reading, const struct document_value *value,
+                           struct error *err)
+{
+    struct partition_definition *key = &reading->fields->key;
+
+    if (value->type != DOCUMENT_OBJECT)
+        return error_set(err, ERROR_BAD_REQUEST, "orrery.synthetic must be an object");
+    if (!partition_synthetic_read(value->document, key, reading->arena, &key->synthetic, err) ||
+        (reading->before && !synthetic_fits_before(key->synthetic, reading->before, err)))
+        return false;
+    partition_synthetic_append(key->synthetic, key, SLICE("synthetic"), reading->out);
     return true;
 }
 
+static bool synthetic_keep(struct reading *reading, struct error *err)
+{
+    if (!reading->before->key.synthetic)
+        return true;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "orrery.synthetic cannot be left out by a replace that names orrery: items "
+                     "have the keys it made");
+}
+
+/* keep: a replace has the property without this member; NULL: then it is gone. */
 static const struct member {
     struct slice name;
     bool (*read)(struct reading *reading, const struct document_value *value, struct error *err);
+    bool (*keep)(struct reading *reading, struct error *err);
 } members[] = {
-    {SLICE("strategy"), strategy_read},
+    {SLICE("strategy"), strategy_read, strategy_keep},
+    {SLICE("synthetic"), synthetic_read, synthetic_keep},
 };
 
 static const struct member *member_find(struct slice name)
@@ -63,9 +114,14 @@ bool definition_orrery_read(struct definition_fields *fields, struct slice objec
         return true;
     if (!names_check(object, err))
         return false;
-    for (size_t i = 0; i < ARRAY_LEN(members); i++)
-        if (document_find(object, members[i].name, &value) &&
-            !members[i].read(&reading, &value, err))
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        const struct member *member = &members[i];
+        bool given = document_find(object, member->name, &value);
+
+        if (given && !member->read(&reading, &value, err))
             return false;
+        if (!given && before && member->keep && !member->keep(&reading, err))
+            return false;
+    }
     return true;
 }

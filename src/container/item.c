@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "document/order.h"
+#include "partition/layout.h"
 #include "partition/strategy.h"
 
 enum {
@@ -44,14 +45,14 @@ bool item_decode(struct slice key, struct slice stored, struct item *ret_item, s
 }
 
 /* Time and LSN tell the versions of an item apart wherever it has been; the ordinal those of one
- * transaction. */
+ * transaction. Without its era the LSN stays as it is when a key is placed elsewhere. */
 void item_etag(const struct item_header *header, char ret_text[ITEM_ETAG_LEN])
 {
     static const char hex[] = "0123456789abcdef";
     uint8_t bytes[16];
     size_t at = 0;
 
-    bytes_put_be64(bytes, header->lsn);
+    bytes_put_be64(bytes, partition_lsn_low(header->lsn));
     bytes_put_be64(bytes + 8, (uint64_t)header->wall_ms << 16 | (header->ordinal & 0xFFFF));
     for (size_t i = 0; i < sizeof bytes; i++) {
         if (i == 4 || i == 6 || i == 8 || i == 10)

@@ -22,16 +22,31 @@ struct gate {
 
 struct item_gates {
     struct gate gates[GATES];
+    struct gate claims[GATES];
 };
+
+static void gates_init(struct gate *gates)
+{
+    for (size_t i = 0; i < GATES; i++) {
+        mutex_init(&gates[i].lock);
+        condition_init(&gates[i].opened);
+    }
+}
+
+static void gates_done(struct gate *gates)
+{
+    for (size_t i = 0; i < GATES; i++) {
+        condition_done(&gates[i].opened);
+        mutex_done(&gates[i].lock);
+    }
+}
 
 struct item_gates *item_gates_new(void)
 {
     struct item_gates *gates = MEMORY_NEW(struct item_gates);
 
-    for (size_t i = 0; i < GATES; i++) {
-        mutex_init(&gates->gates[i].lock);
-        condition_init(&gates->gates[i].opened);
-    }
+    gates_init(gates->gates);
+    gates_init(gates->claims);
     return gates;
 }
 
@@ -39,10 +54,8 @@ void item_gates_free(struct item_gates *gates)
 {
     if (!gates)
         return;
-    for (size_t i = 0; i < GATES; i++) {
-        condition_done(&gates->gates[i].opened);
-        mutex_done(&gates->gates[i].lock);
-    }
+    gates_done(gates->claims);
+    gates_done(gates->gates);
     memory_free(gates);
 }
 
@@ -106,6 +119,26 @@ void item_gates_enter(struct item_gates *gates, struct slice key)
 void item_gates_leave(struct item_gates *gates, struct slice key)
 {
     gate_leave(gate_find(gates, key));
+}
+
+static struct gate *claim_find(struct item_gates *gates, struct slice key)
+{
+    return gates ? &gates->claims[XXH3_64bits(key.data, key.len) % GATES] : NULL;
+}
+
+void item_gates_claim(struct item_gates *gates, struct slice key)
+{
+    gate_enter(claim_find(gates, key));
+}
+
+bool item_gates_claim_try(struct item_gates *gates, struct slice key)
+{
+    return gate_try(claim_find(gates, key));
+}
+
+void item_gates_unclaim(struct item_gates *gates, struct slice key)
+{
+    gate_leave(claim_find(gates, key));
 }
 
 /* --- Finding the place ----------------------------------------------------------------------- */
@@ -343,7 +376,8 @@ static bool attempt_run(const struct item_scope *scope, struct slice logical,
     return true;
 }
 
-static bool attempts_run(const struct item_space *space, struct slice logical,
+/* Each attempt routes anew: with another map another definition may have come. */
+static bool attempts_run(const struct item_space *space, const struct partition_key *key,
                          const struct attempt *attempt, struct arena *arena,
                          struct transaction_result *ret_result, struct transaction_work *ret_work,
                          struct error *err)
@@ -352,6 +386,7 @@ static bool attempts_run(const struct item_space *space, struct slice logical,
 
     now.renewed = false;
     for (int i = 0; i < ATTEMPTS_MAX; i++) {
+        struct slice logical = item_logical(&now.definition->key, key, arena);
         struct item_scope scope = item_space_scope(&now, logical);
 
         if (attempt_run(&scope, logical, attempt, arena, ret_result, ret_work, err))
@@ -387,7 +422,7 @@ static bool write_at_gate(const struct item_space *space, const struct partition
     if (!items_names_check(space, key, attempt->id, err))
         return false;
     gate_enter(gate);
-    done = attempts_run(space, logical, attempt, arena, ret_result, ret_work, err);
+    done = attempts_run(space, key, attempt, arena, ret_result, ret_work, err);
     gate_leave(gate);
     return done;
 }
@@ -516,11 +551,13 @@ bool items_patch(const struct item_space *space, const struct partition_key *key
 
 /* --- Moving ---------------------------------------------------------------------------------- */
 
-static bool move_run(const struct item_space *space, struct slice from, struct slice to,
-                     const struct attempt *attempt, struct arena *arena, struct item *ret_item,
-                     struct error *err)
+static bool move_run(const struct item_space *space, const struct partition_key *from_key,
+                     const struct partition_key *to_key, const struct attempt *attempt,
+                     struct arena *arena, struct item *ret_item, struct error *err)
 {
     CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct slice from = item_logical(&space->definition->key, from_key, arena);
+    struct slice to = item_logical(&space->definition->key, to_key, arena);
     struct item_scope source = item_space_scope(space, from);
     struct item_scope target = item_space_scope(space, to);
 
@@ -552,7 +589,7 @@ bool items_move(const struct item_space *space, const struct partition_key *from
     if (slice_equal(source, target))
         return error_set(err, ERROR_BAD_REQUEST, "the item has that partition key already");
     for (int i = 0; i < ATTEMPTS_MAX; i++) {
-        if (move_run(&now, source, target, &attempt, arena, ret_item, err))
+        if (move_run(&now, from, to, &attempt, arena, ret_item, err))
             return true;
         if (!item_space_try_again(&now, err))
             return false;

@@ -25,6 +25,12 @@ CLEANUP_FN(struct item_gates *, item_gates_free)
 void item_gates_enter(struct item_gates *gates, struct slice key);
 void item_gates_leave(struct item_gates *gates, struct slice key);
 
+/* Claims are gates before those: who is at one may go on to a gate, but nobody at a gate comes to a
+ * claim, and nobody waits for a second one. claim.h is who takes them. */
+void item_gates_claim(struct item_gates *gates, struct slice key);
+NODISCARD bool item_gates_claim_try(struct item_gates *gates, struct slice key);
+void item_gates_unclaim(struct item_gates *gates, struct slice key);
+
 /* One container as items see it: the map and how to get at the nodes it names. A plain value;
  * everything is borrowed. */
 struct item_space {

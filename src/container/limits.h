@@ -19,6 +19,7 @@ struct catalogue_limits {
     uint32_t shared_containers_max;    /* database.shared_containers_max: sharing its throughput */
     uint32_t container_partitions_max; /* container.partitions_max: physical */
     uint32_t definition_bytes_max;     /* container.definition_bytes_max: of its BSON */
+    uint32_t directory_lines_max;      /* container.directory_lines_max: of the lookup strategy */
 
     uint32_t account_children_max; /* account.children_max: all of what is limited below */
     uint32_t users_max;            /* database.users_max */
@@ -51,6 +52,7 @@ static const struct catalogue_limits CATALOGUE_LIMITS_DEFAULT = {
     .shared_containers_max = 25,
     .container_partitions_max = 1024,
     .definition_bytes_max = 1024 * 1024,
+    .directory_lines_max = 10000,
     .account_children_max = 100000,
     .users_max = 10000,
     .encryption_keys_max = 20,

@@ -1,5 +1,6 @@
 #include "container/metering.h"
 
+#include "container/claim.h"
 #include "throughput/cost.h"
 
 #include <xxhash.h>
@@ -68,6 +69,19 @@ void metering_end(struct metering *metering, int64_t charge_cru)
     statistics_add(metering, charge_cru, false);
 }
 
+void metering_charge(struct meters *meters, uint32_t partition, int64_t charge_cru)
+{
+    struct metered_call call = {0};
+    struct metering metering = {.meters = meters, .call = &call};
+
+    metering.meter = meters ? meters_find(meters, partition) : NULL;
+    if (!metering.meter)
+        return;
+    if (meter_budget(metering.meter))
+        budget_charge(meter_budget(metering.meter), charge_cru, now_ms(&metering));
+    statistics_add(&metering, charge_cru, false);
+}
+
 void metering_drop(struct metering *metering)
 {
     if (metering->meter && metering->budget)
@@ -116,6 +130,39 @@ static bool item_begin(struct metering *metering, struct meters *meters,
     return metering_begin(metering, meters, &request, call, err);
 }
 
+/* The claim of an operation whose key is not known whole. What it was charged goes to the call,
+ * also when it failed. */
+static bool claim_begin(struct claim *claim, struct meters *meters, const struct item_space *space,
+                        const struct partition_key *key, const struct document_value *id,
+                        enum claim_purpose purpose, struct metered_call *call, struct arena *arena,
+                        struct error *err)
+{
+    bool taken;
+    bool fine = claim_take(claim, meters, space, key, id, purpose, true, call, arena, &taken, err);
+
+    call->charge_cru = claim->cru;
+    if (fine) {
+        call->key_found = true;
+        call->key = claim->key;
+    }
+    return fine;
+}
+
+static bool claimed_read(struct meters *meters, const struct item_space *space,
+                         const struct partition_key *key, const struct document_value *id,
+                         struct metered_call *call, struct arena *arena, struct item *ret_item,
+                         struct error *err)
+{
+    CLEANUP(claim_release) struct claim claim = {0};
+    bool found;
+
+    if (!claim_begin(&claim, meters, space, key, id, CLAIM_READ, call, arena, err))
+        return false;
+    found = metered_read(meters, &claim.space, &claim.key, id, call, arena, ret_item, err);
+    call->charge_cru = cost_add(call->charge_cru, claim.cru);
+    return found;
+}
+
 bool metered_read(struct meters *meters, const struct item_space *space,
                   const struct partition_key *key, const struct document_value *id,
                   struct metered_call *call, struct arena *arena, struct item *ret_item,
@@ -124,6 +171,8 @@ bool metered_read(struct meters *meters, const struct item_space *space,
     struct metering metering;
     bool found;
 
+    if (claim_is_needed(&space->definition->key, key, CLAIM_READ))
+        return claimed_read(meters, space, key, id, call, arena, ret_item, err);
     if (!item_begin(&metering, meters, space, key, id, cost_read(0, call->strong), call, arena,
                     err))
         return false;
@@ -141,7 +190,9 @@ bool metered_read_cached(struct meters *meters, const struct item_space *space,
     struct metering metering;
     bool found;
 
-    *ret_cold = false;
+    *ret_cold = claim_is_needed(&space->definition->key, key, CLAIM_READ);
+    if (*ret_cold)
+        return true;
     if (!item_begin(&metering, meters, space, key, id, cost_read(0, call->strong), call, arena,
                     err))
         return false;
@@ -155,11 +206,39 @@ bool metered_read_cached(struct meters *meters, const struct item_space *space,
     return found;
 }
 
-bool metered_write(struct meters *meters, const struct item_space *space,
-                   const struct partition_key *key, const struct document_value *id,
-                   enum transaction_verb verb, struct slice document,
-                   const struct transaction_options *options, struct metered_call *call,
-                   struct arena *arena, struct transaction_result *ret_result, struct error *err)
+/* Admits a write and, if it is one with a claim, looks for the item then: if that is elsewhere, it
+ * is that partition that has to admit it. */
+static bool write_admit(struct metering *metering, struct meters *meters,
+                        const struct item_space *space, const struct partition_key *key,
+                        const struct document_value *id, int64_t price_cru, struct claim *claim,
+                        struct metered_call *call, struct arena *arena, struct error *err)
+{
+    bool moved;
+
+    if (!item_begin(metering, meters, space, key, id, price_cru, call, arena, err))
+        return false;
+    if (!claim)
+        return true;
+    if (!claim_look(claim, meters, id, arena, &moved, err)) {
+        metering_drop(metering);
+        call->charge_cru = claim->cru;
+        return false;
+    }
+    call->key = claim->key;
+    if (!moved)
+        return true;
+    metering_drop(metering);
+    call->charge_cru = claim->cru;
+    return item_begin(metering, meters, space, key, id, price_cru, call, arena, err);
+}
+
+/* claim NULL: none is needed. */
+static bool write_run(struct meters *meters, const struct item_space *space,
+                      const struct partition_key *key, const struct document_value *id,
+                      enum transaction_verb verb, struct slice document,
+                      const struct transaction_options *options, struct claim *claim,
+                      struct metered_call *call, struct arena *arena,
+                      struct transaction_result *ret_result, struct error *err)
 {
     struct cost_write known = {.removes = verb == TRANSACTION_DELETE,
                                .puts = verb != TRANSACTION_DELETE,
@@ -168,12 +247,36 @@ bool metered_write(struct meters *meters, const struct item_space *space,
     struct metering metering;
     bool written;
 
-    if (!item_begin(&metering, meters, space, key, id, cost_write(&known), call, arena, err))
+    if (!write_admit(&metering, meters, space, key, id, cost_write(&known), claim, call, arena,
+                     err))
         return false;
     metering.bytes_in = document.len;
     written = items_write(space, key, id, verb, document, options, arena, ret_result, &work, err);
     metering_end(&metering, written ? work.write_cru : metering_refused_cru(err));
+    if (claim)
+        call->charge_cru = cost_add(call->charge_cru, claim->cru);
     return written;
+}
+
+bool metered_write(struct meters *meters, const struct item_space *space,
+                   const struct partition_key *key, const struct document_value *id,
+                   enum transaction_verb verb, struct slice document,
+                   const struct transaction_options *options, struct metered_call *call,
+                   struct arena *arena, struct transaction_result *ret_result, struct error *err)
+{
+    CLEANUP(claim_release) struct claim claim = {0};
+    struct transaction_options claimed = {0};
+
+    if (!claim_is_needed(&space->definition->key, key, claim_purpose_of(verb)))
+        return write_run(meters, space, key, id, verb, document, options, NULL, call, arena,
+                         ret_result, err);
+    if (!claim_begin(&claim, meters, space, key, id, claim_purpose_of(verb), call, arena, err))
+        return false;
+    if (options)
+        claimed = *options;
+    claimed.id_is_free = true;
+    return write_run(meters, &claim.space, &claim.key, id, verb, document, &claimed, &claim, call,
+                     arena, ret_result, err);
 }
 
 /* A metered write under way; in the arena. */
@@ -207,6 +310,8 @@ bool metered_write_start(struct meters *meters, const struct item_space *space,
     struct metering *metering = &started->metering;
 
     *ret_begun = false;
+    if (claim_is_needed(&space->definition->key, key, claim_purpose_of(verb)))
+        return true;
     if (!item_begin(metering, meters, space, key, id, cost_write(&known), call, arena, err))
         return false;
     metering->bytes_in = document.len;
@@ -230,16 +335,24 @@ bool metered_change(struct meters *meters, const struct item_space *space,
                     struct metered_call *call, struct arena *arena,
                     struct transaction_result *ret_result, struct error *err)
 {
+    CLEANUP(claim_release) struct claim claim = {0};
     struct cost_write known = {.removes = true, .puts = true};
     struct transaction_work work = {0};
     struct metering metering;
     bool written;
 
+    if (claim_is_needed(&space->definition->key, key, CLAIM_CHANGE)) {
+        if (!claim_begin(&claim, meters, space, key, id, CLAIM_CHANGE, call, arena, err))
+            return false;
+        space = &claim.space;
+        key = &claim.key;
+    }
     if (!item_begin(&metering, meters, space, key, id, cost_write(&known), call, arena, err))
         return false;
     written = items_change(space, key, id, make, context, options, arena, ret_result, &work, err);
     metering.bytes_in = work.bytes_written;
     metering_end(&metering, written ? work.write_cru : metering_refused_cru(err));
+    call->charge_cru = cost_add(call->charge_cru, claim.cru);
     return written;
 }
 
@@ -274,9 +387,9 @@ static bool transaction_attempt(const struct item_space *space, struct slice log
 
 /* The first attempt does not wait for anybody. Those that follow take turns with other transactions
  * of the logical partition that lost as well, and so lose only to writes of single items. */
-static bool transaction_attempts(const struct item_space *space, struct slice logical,
-                                 struct metered_transaction *run, struct arena *arena,
-                                 int64_t *ret_writes_cru, struct error *err)
+static bool transaction_attempts(const struct item_space *space, const struct partition_key *key,
+                                 struct slice logical, struct metered_transaction *run,
+                                 struct arena *arena, int64_t *ret_writes_cru, struct error *err)
 {
     CLEANUP(item_space_release) struct item_space now = *space;
     struct item_gates *gates = run->gates ? run->gates : space->gates;
@@ -285,7 +398,9 @@ static bool transaction_attempts(const struct item_space *space, struct slice lo
 
     now.renewed = false;
     for (int i = 0; i < attempts_max && !done; i++) {
-        done = transaction_attempt(&now, logical, run, arena, ret_writes_cru, err);
+        /* Routed anew: with another map another definition may have come. */
+        done = transaction_attempt(&now, item_logical(&now.definition->key, key, arena), run, arena,
+                                   ret_writes_cru, err);
         if (!done && !item_space_try_again(&now, err))
             break;
         if (!done && !at_gate) {
@@ -316,7 +431,7 @@ bool metered_transaction_run(struct meters *meters, const struct item_space *spa
 
     if (!metering_begin(&metering, meters, &request, call, err))
         return false;
-    done = transaction_attempts(space, logical, transaction, arena, &writes_cru, err);
+    done = transaction_attempts(space, key, logical, transaction, arena, &writes_cru, err);
     metering_end(&metering,
                  cost_add(transaction->reads_cru, done ? writes_cru : metering_refused_cru(err)));
     return done;

@@ -18,6 +18,11 @@ struct metered_call {
     int64_t charge_cru; /* out: also of a refused write, which has read; 0 when throttled */
     int64_t wait_ms;    /* out: with ERROR_TOO_MANY_REQUESTS and its kin */
     bool minute_used;   /* out: paid from the RU per minute pool */
+
+    /* Out, of an operation on one item whose key was open or is made with a random suffix: the
+     * whole key it was done with (claim.h). */
+    bool key_found;
+    struct partition_key key;
 };
 
 /* --- Any request ------------------------------------------------------------------------------ */
@@ -45,6 +50,8 @@ NODISCARD bool metering_begin(struct metering *metering, struct meters *meters,
                               const struct metering_request *request, struct metered_call *call,
                               struct error *err);
 void metering_end(struct metering *metering, int64_t charge_cru);
+/* A charge on another partition's budget than the one that admitted the request. */
+void metering_charge(struct meters *meters, uint32_t partition, int64_t charge_cru);
 /* As if it had never begun. */
 void metering_drop(struct metering *metering);
 
@@ -57,8 +64,9 @@ int64_t metering_refused_cru(const struct error *err);
 
 /* --- Operations on one item ------------------------------------------------------------------- */
 
-/* As items_read, items_write and items_change, on a budget. meters NULL: not held back, but still
- * priced. ERROR_TOO_MANY_REQUESTS, ERROR_BUCKET_THROTTLED, ERROR_KEY_THROTTLED. */
+/* As items_read, items_write and items_change, on a budget, and with keys that are open. meters
+ * NULL: not held back, but still priced. ERROR_TOO_MANY_REQUESTS, ERROR_BUCKET_THROTTLED,
+ * ERROR_KEY_THROTTLED. */
 NODISCARD bool metered_read(struct meters *meters, const struct item_space *space,
                             const struct partition_key *key, const struct document_value *id,
                             struct metered_call *call, struct arena *arena, struct item *ret_item,

@@ -1,25 +1,32 @@
 /* A plan is the map to be published, which of its spans are new, and what they come from. So
  * publishing decides nothing.
  *
- * Format 1, a BSON document:
+ * Formats 1 and 2, a BSON document:
  *
- *     {format: 1, kind: int32, state: int32, map: {...} as partition_map_append writes it,
+ *     {format: int32, kind: int32, state: int32, map: {...} as partition_map_append writes it,
  *      first: int64, count: int64 (ids of the targets),
- *      sources: [{id: int64, node: int64, epoch: int64}, ...]} */
+ *      sources: [{id: int64, node: int64, epoch: int64}, ...],
+ *      definition: {...} of the container, era: int64}
+ *
+ * The last two are there, and the format is 2, where keys are placed otherwise from then on. */
 #include "container/migration.h"
 
 #include "document/bson.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
-enum { FORMAT = 1 };
+enum { FORMAT = 1, FORMAT_DEFINITION = 2 };
 
 struct migration {
     atomic_uint refs;
     enum migration_kind kind;
     enum migration_state state;
-    struct partition_map *map; /* a reference */
-    const struct partition_span *targets;
+    struct partition_map *map;     /* a reference */
+    struct definition *definition; /* a reference, or NULL */
+    uint64_t era;
+    uint32_t first_id;
+    struct partition_span targets[MIGRATION_TARGETS_MAX]; /* bounds and parents in the map */
     size_t target_count;
     size_t source_count;
     struct migration_source sources[MIGRATION_SOURCES_MAX];
@@ -31,7 +38,7 @@ struct migration {
 struct planning {
     const struct partition_map *map;
     const struct migration_request *request;
-    const struct partition_span *sources; /* in the map, in key order */
+    const struct partition_span *sources[MIGRATION_SOURCES_MAX]; /* of the map, in key order */
     struct arena *arena;
 };
 
@@ -40,37 +47,53 @@ static bool refused(struct error *err, const char *why)
     return error_set(err, ERROR_BAD_REQUEST, "physical partitions cannot be changed so: %s", why);
 }
 
-/* Sources may be named in any order, but must be neighbours. */
+/* Copies of what a reroute leaves as it is are not made. */
+static bool keeps_sources(const struct migration_request *request)
+{
+    return request->kind == MIGRATION_REROUTE && request->target_count == 0;
+}
+
+static int source_compare(const void *a, const void *b)
+{
+    const struct partition_span *const *left = a, *const *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+/* Sources may be named in any order, but must be neighbours, except to be rerouted. */
 static bool sources_find(struct planning *p, struct error *err)
 {
     const struct migration_request *request = p->request;
-    const struct partition_span *first = NULL, *last = NULL;
+    size_t count = request->source_count;
 
-    if (request->source_count == 0 || request->source_count > MIGRATION_SOURCES_MAX)
+    if (count == 0 || count > MIGRATION_SOURCES_MAX)
         return refused(err, "there are no sources, or too many");
-    for (size_t i = 0; i < request->source_count; i++) {
-        const struct partition_span *span = partition_map_find_id(p->map, request->sources[i]);
-
-        if (!span)
+    for (size_t i = 0; i < count; i++) {
+        p->sources[i] = partition_map_find_id(p->map, request->sources[i]);
+        if (!p->sources[i])
             return error_set(err, ERROR_PARTITION_UNKNOWN, "the container has no partition %u",
                              request->sources[i]);
         for (size_t j = 0; j < i; j++)
-            if (request->sources[j] == span->id)
+            if (p->sources[j] == p->sources[i])
                 return refused(err, "a source is named twice");
-        first = !first || span < first ? span : first;
-        last = !last || span > last ? span : last;
     }
-    if ((size_t)(last - first) + 1 != request->source_count)
+    qsort(p->sources, count, sizeof *p->sources, source_compare);
+    if (request->kind != MIGRATION_REROUTE &&
+        (size_t)(p->sources[count - 1] - p->sources[0]) + 1 != count)
         return refused(err, "sources are not neighbours");
-    p->sources = first;
     return true;
 }
 
 static bool bounds_check(const struct planning *p, struct error *err)
 {
     const struct migration_request *request = p->request;
-    struct slice reached = p->sources[0].min, end = p->sources[request->source_count - 1].max;
+    struct slice reached = p->sources[0]->min, end = p->sources[request->source_count - 1]->max;
 
+    if ((request->kind == MIGRATION_REROUTE) != (request->definition != NULL))
+        return refused(err, "only to be rerouted they need another definition");
+    if (request->kind == MIGRATION_REROUTE)
+        return keeps_sources(request) || request->target_count == request->source_count ||
+               refused(err, "there is not one target for each source");
     if (request->target_count == 0 || request->target_count > MIGRATION_TARGETS_MAX)
         return refused(err, "there are no targets, or too many");
     for (size_t i = 0; i + 1 < request->target_count; i++) {
@@ -80,7 +103,7 @@ static bool bounds_check(const struct planning *p, struct error *err)
         reached = request->bounds[i];
     }
     if (request->source_count == 1 && request->target_count == 1 &&
-        (!request->nodes || request->nodes[0] == p->sources[0].node))
+        (!request->nodes || request->nodes[0] == p->sources[0]->node))
         return refused(err, "nothing would change");
     return true;
 }
@@ -90,7 +113,7 @@ static double share_of_sources(const struct planning *p)
     double share = 0;
 
     for (size_t i = 0; i < p->request->source_count; i++)
-        share += p->sources[i].share;
+        share += p->sources[i]->share;
     return share;
 }
 
@@ -106,7 +129,7 @@ static bool weights_check(const struct migration_request *request, double *ret_s
             return refused(err, "a weight is negative or too large");
         sum += weight;
     }
-    if (sum <= 0)
+    if (sum <= 0 && !keeps_sources(request))
         return refused(err, "all weights are zero");
     *ret_sum = sum;
     return true;
@@ -127,10 +150,10 @@ static void parents_set(const struct planning *p, struct partition_span *target)
     uint32_t *parents;
 
     for (size_t i = 0; i < p->request->source_count; i++)
-        room += p->sources[i].parent_count + 1;
+        room += p->sources[i]->parent_count + 1;
     parents = ARENA_ARRAY(p->arena, uint32_t, room);
     for (size_t i = 0; i < p->request->source_count; i++) {
-        const struct partition_span *source = &p->sources[i];
+        const struct partition_span *source = p->sources[i];
 
         if (slice_compare(source->min, target->max) >= 0 ||
             slice_compare(source->max, target->min) <= 0)
@@ -144,6 +167,17 @@ static void parents_set(const struct planning *p, struct partition_span *target)
     target->parent_count = count;
 }
 
+/* The target of a reroute has what its source had. */
+static struct partition_span target_of_source(const struct planning *p, size_t i, uint32_t id)
+{
+    struct partition_span target = *p->sources[i];
+
+    target.id = id;
+    target.epoch = 1;
+    parents_set(p, &target);
+    return target;
+}
+
 static struct partition_span target_of(const struct planning *p, size_t i, uint32_t id,
                                        double share)
 {
@@ -152,14 +186,22 @@ static struct partition_span target_of(const struct planning *p, size_t i, uint3
         .id = id,
         .epoch = 1,
         .share = share,
-        .min = i ? request->bounds[i - 1] : p->sources[0].min,
+        .min = i ? request->bounds[i - 1] : p->sources[0]->min,
         .max = i + 1 < request->target_count ? request->bounds[i]
-                                             : p->sources[request->source_count - 1].max,
+                                             : p->sources[request->source_count - 1]->max,
     };
 
     target.node = request->nodes ? request->nodes[i] : partition_map_find(p->map, target.min)->node;
     parents_set(p, &target);
     return target;
+}
+
+static bool is_source(const struct planning *p, const struct partition_span *span)
+{
+    for (size_t i = 0; i < p->request->source_count; i++)
+        if (p->sources[i] == span)
+            return true;
+    return false;
 }
 
 static bool map_make(const struct planning *p, uint32_t first_id, double weights,
@@ -171,14 +213,19 @@ static bool map_make(const struct planning *p, uint32_t first_id, double weights
     struct partition_span *after =
         ARENA_ARRAY(p->arena, struct partition_span, before + request->target_count);
 
-    for (size_t i = 0; i < before; i++)
-        if (&spans[i] < p->sources || &spans[i] >= p->sources + request->source_count)
-            after[count++] = spans[i];
+    for (size_t i = 0; i < before; i++) {
+        if (is_source(p, &spans[i]) && !keeps_sources(request))
+            continue;
+        after[count] = spans[i];
+        after[count++].epoch += is_source(p, &spans[i]); /* behind the fence */
+    }
     for (size_t i = 0; i < request->target_count; i++) {
         double weight = request->weights ? request->weights[i] : 1;
+        uint32_t id = first_id + (uint32_t)i;
 
-        after[count++] =
-            target_of(p, i, first_id + (uint32_t)i, share_of_sources(p) * weight / weights);
+        after[count++] = request->kind == MIGRATION_REROUTE
+                             ? target_of_source(p, i, id)
+                             : target_of(p, i, id, share_of_sources(p) * weight / weights);
     }
     return partition_map_new(after, count, partition_map_version(p->map) + 1, ret_map, err);
 }
@@ -195,6 +242,21 @@ static struct migration *migration_make(enum migration_kind kind, enum migration
     return migration;
 }
 
+/* Targets have the ids that follow one another. */
+static bool targets_find(struct migration *migration, size_t count)
+{
+    migration->target_count = count;
+    for (size_t i = 0; i < count; i++) {
+        const struct partition_span *span =
+            partition_map_find_id(migration->map, migration->first_id + (uint32_t)i);
+
+        if (!span)
+            return false;
+        migration->targets[i] = *span;
+    }
+    return true;
+}
+
 bool migration_new(const struct partition_map *map, const struct migration_request *request,
                    uint32_t first_id, struct migration **ret_migration, struct error *err)
 {
@@ -209,13 +271,16 @@ bool migration_new(const struct partition_map *map, const struct migration_reque
         !map_make(&planning, first_id, weights, &next, err))
         return false;
     migration = migration_make(request->kind, MIGRATION_MOVING, next);
-    migration->targets = partition_map_find_id(next, first_id);
-    migration->target_count = request->target_count;
+    migration->definition = request->definition ? definition_ref(request->definition) : NULL;
+    migration->era = request->era;
+    migration->first_id = first_id;
+    if (!targets_find(migration, request->target_count))
+        assert(!"the map was made with them");
     migration->source_count = request->source_count;
     for (size_t i = 0; i < request->source_count; i++)
-        migration->sources[i] = (struct migration_source){.id = planning.sources[i].id,
-                                                          .node = planning.sources[i].node,
-                                                          .epoch = planning.sources[i].epoch};
+        migration->sources[i] = (struct migration_source){.id = planning.sources[i]->id,
+                                                          .node = planning.sources[i]->node,
+                                                          .epoch = planning.sources[i]->epoch};
     *ret_migration = migration;
     return true;
 }
@@ -223,13 +288,14 @@ bool migration_new(const struct partition_map *map, const struct migration_reque
 struct migration *migration_with_state(const struct migration *migration,
                                        enum migration_state state)
 {
-    struct migration *copy =
-        migration_make(migration->kind, state, partition_map_ref(migration->map));
+    struct migration *copy = MEMORY_NEW(struct migration);
 
-    copy->targets = migration->targets;
-    copy->target_count = migration->target_count;
-    copy->source_count = migration->source_count;
-    memcpy(copy->sources, migration->sources, sizeof copy->sources);
+    memcpy(copy, migration, sizeof *copy);
+    atomic_init(&copy->refs, 1);
+    copy->state = state;
+    partition_map_ref(copy->map);
+    if (copy->definition)
+        definition_ref(copy->definition);
     return copy;
 }
 
@@ -247,6 +313,7 @@ void migration_unref(struct migration *migration)
     if (!migration || atomic_fetch_sub(&migration->refs, 1) != 1)
         return;
     partition_map_unref(migration->map);
+    definition_unref(migration->definition);
     memory_free(migration);
 }
 
@@ -258,10 +325,8 @@ enum migration_kind migration_kind(const struct migration *migration)
 const char *migration_kind_name(enum migration_kind kind)
 {
     static const char *const names[MIGRATION_KINDS] = {
-        [MIGRATION_SPLIT] = "split",
-        [MIGRATION_MERGE] = "merge",
-        [MIGRATION_MOVE] = "move",
-        [MIGRATION_ISOLATE] = "isolate",
+        [MIGRATION_SPLIT] = "split",     [MIGRATION_MERGE] = "merge",     [MIGRATION_MOVE] = "move",
+        [MIGRATION_ISOLATE] = "isolate", [MIGRATION_REROUTE] = "reroute",
     };
 
     return names[kind];
@@ -270,6 +335,21 @@ const char *migration_kind_name(enum migration_kind kind)
 enum migration_state migration_state(const struct migration *migration)
 {
     return migration->state;
+}
+
+struct definition *migration_definition(const struct migration *migration)
+{
+    return migration->definition;
+}
+
+uint64_t migration_era(const struct migration *migration)
+{
+    return migration->era;
+}
+
+uint32_t migration_id(const struct migration *migration)
+{
+    return migration->first_id;
 }
 
 struct partition_map *migration_map(const struct migration *migration)
@@ -303,11 +383,11 @@ void migration_append(const struct migration *migration, struct buf *buf)
     partition_map_append(migration->map, &map);
     value = document_object(buf_slice(&map));
     document = document_begin(buf);
-    document_append_int32(buf, SLICE("format"), FORMAT);
+    document_append_int32(buf, SLICE("format"), migration->definition ? FORMAT_DEFINITION : FORMAT);
     document_append_int32(buf, SLICE("kind"), (int32_t)migration->kind);
     document_append_int32(buf, SLICE("state"), (int32_t)migration->state);
     document_append(buf, SLICE("map"), &value);
-    document_append_int64(buf, SLICE("first"), migration->targets[0].id);
+    document_append_int64(buf, SLICE("first"), migration->first_id);
     document_append_int64(buf, SLICE("count"), (int64_t)migration->target_count);
     array = document_append_array_begin(buf, SLICE("sources"));
     for (uint32_t i = 0; i < migration->source_count; i++) {
@@ -320,6 +400,11 @@ void migration_append(const struct migration *migration, struct buf *buf)
         document_end(buf, object);
     }
     document_end(buf, array);
+    if (migration->definition) {
+        value = document_object(definition_fields(migration->definition)->document);
+        document_append(buf, SLICE("definition"), &value);
+        document_append_int64(buf, SLICE("era"), (int64_t)migration->era);
+    }
     document_end(buf, document);
 }
 
@@ -356,21 +441,17 @@ static bool sources_read(struct slice array, struct migration *migration)
     return migration->source_count > 0;
 }
 
-/* The targets follow one another in the map, by ids as by keys. */
-static bool targets_find(struct migration *migration, int64_t first, int64_t count)
+static bool definition_read(struct slice document, struct migration *migration, struct error *err)
 {
-    size_t spans;
-    const struct partition_span *begin = partition_map_spans(migration->map, &spans);
-    const struct partition_span *target = partition_map_find_id(migration->map, (uint32_t)first);
+    struct document_value definition;
+    int64_t era;
 
-    if (!target || count < 1 || (size_t)count > spans - (size_t)(target - begin))
-        return false;
-    for (int64_t i = 0; i < count; i++)
-        if (target[i].id != (uint32_t)(first + i))
-            return false;
-    migration->targets = target;
-    migration->target_count = (size_t)count;
-    return true;
+    if (!document_find(document, SLICE("definition"), &definition))
+        return migration->target_count > 0 || damaged(err);
+    if (definition.type != DOCUMENT_OBJECT || !number_of(document, SLICE("era"), INT64_MAX, &era))
+        return damaged(err);
+    migration->era = (uint64_t)era;
+    return definition_new(definition.document, NULL, &migration->definition, err);
 }
 
 bool migration_parse(struct slice document, struct migration **ret_migration, struct error *err)
@@ -382,9 +463,9 @@ bool migration_parse(struct slice document, struct migration **ret_migration, st
 
     if (!number_of(document, SLICE("format"), INT32_MAX, &format))
         return damaged(err);
-    if (format > FORMAT)
+    if (format > FORMAT_DEFINITION)
         return error_set(err, ERROR_STORE_VERSION, "a migration of format %d is newer than %d",
-                         (int)format, FORMAT);
+                         (int)format, FORMAT_DEFINITION);
     if (!number_of(document, SLICE("kind"), MIGRATION_KINDS - 1, &kind) ||
         !number_of(document, SLICE("state"), MIGRATION_CANCELLED, &state) ||
         !number_of(document, SLICE("first"), UINT32_MAX, &first) ||
@@ -395,8 +476,11 @@ bool migration_parse(struct slice document, struct migration **ret_migration, st
     if (!partition_map_read(map.document, &next, err))
         return false;
     migration = migration_make((enum migration_kind)kind, (enum migration_state)state, next);
-    if (!sources_read(sources.document, migration) || !targets_find(migration, first, count))
+    migration->first_id = (uint32_t)first;
+    if (!sources_read(sources.document, migration) || !targets_find(migration, (size_t)count))
         return damaged(err);
+    if (!definition_read(document, migration, err))
+        return false;
     *ret_migration = TAKE(migration);
     return true;
 }

@@ -8,16 +8,27 @@
  *     merge     several sources, one target
  *     move      one source, one target on another node
  *     isolate   one source, a target for a key value alone and one or two for its neighbours
+ *     reroute   any sources, one target for each with its bounds, under another definition: keys
+ *               that it places elsewhere go to another target than the rest of their source. Where
+ *               no such key has any data there is nothing to carry, and sources stay: no targets
  *
- * A plan carries the whole map that is published when it is done. */
+ * A plan carries the whole map that is published when it is done, and, if keys are placed
+ * otherwise from then on, the definition that says how. */
 #pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "container/definition.h"
 #include "partition/map.h"
 
-enum migration_kind { MIGRATION_SPLIT, MIGRATION_MERGE, MIGRATION_MOVE, MIGRATION_ISOLATE };
-enum { MIGRATION_KINDS = 4, MIGRATION_TARGETS_MAX = 64, MIGRATION_SOURCES_MAX = 64 };
+enum migration_kind {
+    MIGRATION_SPLIT,
+    MIGRATION_MERGE,
+    MIGRATION_MOVE,
+    MIGRATION_ISOLATE,
+    MIGRATION_REROUTE,
+};
+enum { MIGRATION_KINDS = 5, MIGRATION_TARGETS_MAX = 64, MIGRATION_SOURCES_MAX = 64 };
 
 /* How it stands on disk. Before its map is published everything may be done again or taken back;
  * afterwards only the sources are left to be dropped, or, if it was cancelled, the targets. */
@@ -34,6 +45,11 @@ struct migration_request {
     const struct slice *bounds; /* target_count - 1, ascending, within the sources */
     const uint32_t *nodes;      /* of each target; NULL: where the keys are now */
     const double *weights;      /* of each target, to divide the share by; NULL: even */
+
+    /* Of a reroute: bounds, nodes and shares of its targets, as many as sources or none, are those
+     * of the sources, which need not be neighbours. */
+    struct definition *definition; /* to be published with the map */
+    uint64_t era;                  /* of the LSNs of what is placed elsewhere: above all of now */
 };
 
 /* Plans what is wanted of a map. The targets get first_id and the ids that follow.
@@ -55,7 +71,15 @@ enum migration_kind migration_kind(const struct migration *migration);
 const char *migration_kind_name(enum migration_kind kind);
 enum migration_state migration_state(const struct migration *migration);
 
-/* The map to publish. Borrowed, as all below. */
+/* The definition to publish, and the era of what it places elsewhere; NULL: it stays. Borrowed, as
+ * all below. */
+struct definition *migration_definition(const struct migration *migration);
+uint64_t migration_era(const struct migration *migration);
+
+/* The id that tells it from every other migration: of its first target, if it has any. */
+uint32_t migration_id(const struct migration *migration);
+
+/* The map to publish. */
 struct partition_map *migration_map(const struct migration *migration);
 
 /* A partition it began with. */
@@ -66,7 +90,7 @@ struct migration_source {
 const struct migration_source *migration_sources(const struct migration *migration,
                                                  size_t *ret_count);
 
-/* The targets, in key order, for they follow one another. */
+/* The targets as they are in the map, in key order; they follow one another, but for a reroute. */
 const struct partition_span *migration_targets(const struct migration *migration,
                                                size_t *ret_count);
 

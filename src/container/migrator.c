@@ -9,8 +9,11 @@
 enum {
     PAUSE_DEFAULT_MS = 1000,
     LAG_DEFAULT = 512,
-    ROUNDS_MAX = 1000,        /* of catching up; then the fence comes anyway */
-    FAILURES_FENCED_MAX = 10, /* then the writers who wait are let go on as before */
+    ROUNDS_COMPARED = 16,      /* of catching up, after which they are compared with writers */
+    PRESSURE_MAX = 6,          /* on writers that are faster */
+    ROUNDS_PRESSED_MAX = 1000, /* at the highest; then the fence comes anyway */
+    HOLD_MS = 250,             /* writers at most, in one round */
+    FAILURES_FENCED_MAX = 10,  /* then the writers who wait are let go on as before */
     FENCED_RETRY_MS = 100,
     DROP_POLL_MS = 5, /* while the old map is held */
 };
@@ -28,20 +31,18 @@ const char *migrator_phase_name(enum migrator_phase phase)
 
 /* --- Runs ------------------------------------------------------------------------------------ */
 
-static uint32_t first_target(const struct container *container)
+static uint32_t run_id(const struct container *container)
 {
-    size_t count;
-
-    return migration_targets(container_migration(container), &count)->id;
+    return migration_id(container_migration(container));
 }
 
 static struct migrator_run *run_find(const struct migrator *migrator,
                                      const struct container *container)
 {
     struct migrator_run *run = migrator->runs;
-    uint32_t target = first_target(container);
+    uint32_t id = run_id(container);
 
-    while (run && run->target != target)
+    while (run && run->id != id)
         run = run->next;
     return run;
 }
@@ -71,8 +72,10 @@ static struct migrator_run *run_new(struct migrator *migrator, const struct cont
 {
     struct migrator_run *run = MEMORY_NEW(struct migrator_run);
 
-    run->target = first_target(container);
+    run->id = run_id(container);
+    run->begun_ms = clock_read_monotonic_ms(migrator->clock);
     run->progress = (struct migrator_progress){
+        .id = run->id,
         .kind = migration_kind(container_migration(container)),
         .bytes_total = bytes_in_sources(container),
         .pause_ms = -1,
@@ -151,6 +154,8 @@ static bool mover_make(struct migrator *migrator, struct migrator_run *run,
     struct mover_options options = {
         .cluster = catalogue_cluster(migrator->catalogue),
         .migration = container_migration(container),
+        .definition = container_definition(container),
+        .map = container_map(container),
         .chunk_bytes = migrator->options.chunk_bytes,
         .round_keys = migrator->options.round_keys,
     };
@@ -186,32 +191,82 @@ static bool fence_and_publish(struct migrator *migrator, struct migrator_run *ru
                               const struct container *container, struct error *err)
 {
     CLEANUP(container_unref) struct container *now = NULL;
+    struct migrator_options *options = &migrator->options;
     int64_t since_ms = clock_read_monotonic_ms(migrator->clock);
 
     if (!run->map)
         run->map = partition_map_ref(container_map(container));
     phase_set(migrator, run, MIGRATOR_FENCED);
-    if (!mover_fence(run->mover, err) || !rest_catch_up(run, err) ||
-        !mover_finish(run->mover, err) ||
-        !catalogue_migration_publish(migrator->catalogue, container, err))
+    if (!mover_fence(run->mover, err) || !rest_catch_up(run, err))
+        return false;
+    if (!mover_finish(run->mover, err))
+        return migrator_supersede(migrator, container, err);
+    if (options->publishing)
+        options->publishing(container, options->context);
+    if (!catalogue_migration_publish(migrator->catalogue, container, err))
         return false;
     pause_note(migrator, run, since_ms);
     phase_set(migrator, run, MIGRATOR_DROPPING);
-    if (migrator->options.published &&
-        catalogue_container_reopen(migrator->catalogue, container, &now, err))
-        migrator->options.published(now, migrator->options.context);
+    if (options->published && catalogue_container_reopen(migrator->catalogue, container, &now, err))
+        options->published(now, options->context);
+    return true;
+}
+
+/* Writers that come to more than three quarters of what some rounds have caught up with get half
+ * the time they had; those that come to less than a quarter get more. So a lag of any size shrinks.
+ */
+static bool pressure_adjust(struct migrator *migrator, struct migrator_run *run, struct error *err)
+{
+    struct mover_race race;
+    uint64_t written, caught_up;
+
+    if (run->rounds++ % ROUNDS_COMPARED)
+        return true;
+    if (!mover_race(run->mover, &race, err))
+        return false;
+    written = race.written - run->race.written;
+    caught_up = race.caught_up - run->race.caught_up;
+    if (run->race.caught_up && written > caught_up - caught_up / 4)
+        run->pressure = MIN(run->pressure + 1, (unsigned)PRESSURE_MAX);
+    else if (run->race.caught_up && run->pressure && written < caught_up / 4)
+        run->pressure--;
+    run->race = race;
+    WITH_LOCK (&migrator->lock)
+        run->progress.pressure = run->pressure;
+    return true;
+}
+
+/* Under pressure writers are held while a round runs, and have a part of that time behind it. */
+static bool catch_up_round(struct migrator *migrator, struct migrator_run *run, size_t *ret_keys,
+                           struct error *err)
+{
+    int64_t begun_ms = clock_read_monotonic_ms(migrator->clock), ended_ms;
+    bool fine;
+
+    if (!run->pressure)
+        return mover_catch_up(run->mover, ret_keys, err);
+    if (!mover_hold(run->mover, HOLD_MS, err))
+        return false;
+    fine = mover_catch_up(run->mover, ret_keys, err);
+    if (!mover_hold(run->mover, 0, err) || !fine)
+        return false;
+    ended_ms = clock_read_monotonic_ms(migrator->clock);
+    run->not_before_ms = ended_ms + MAX((ended_ms - begun_ms) >> run->pressure, INT64_C(1));
+    run->rounds_pressed += run->pressure == PRESSURE_MAX;
     return true;
 }
 
 static bool catch_up(struct migrator *migrator, struct migrator_run *run,
                      const struct container *container, struct error *err)
 {
-    size_t lag = migrator->options.lag_keys ? migrator->options.lag_keys : LAG_DEFAULT, keys;
+    size_t lag = migrator->options.lag_keys ? migrator->options.lag_keys : LAG_DEFAULT, keys = 0;
 
-    if (!mover_catch_up(run->mover, &keys, err))
+    if (!catch_up_round(migrator, run, &keys, err) || !pressure_adjust(migrator, run, err))
         return false;
-    return (keys > lag && ++run->rounds < ROUNDS_MAX) ||
-           fence_and_publish(migrator, run, container, err);
+    if (keys > lag && run->rounds_pressed < ROUNDS_PRESSED_MAX)
+        return true;
+    run->not_before_ms = 0;
+    return fence_and_publish(migrator, run, container, err);
 }
 
 static bool step_moving(struct migrator *migrator, struct migrator_run *run,
@@ -223,6 +278,10 @@ static bool step_moving(struct migrator *migrator, struct migrator_run *run,
 
     if (!mover_make(migrator, run, container, err))
         return false;
+    if (migrator_is_paused(migrator) && !run->map && !mover_is_fenced(run->mover)) {
+        run->not_before_ms = clock_read_monotonic_ms(migrator->clock) + migrator->options.pause_ms;
+        return true;
+    }
     before = mover_figures(run->mover);
     if (run->progress.phase == MIGRATOR_PLANNED)
         phase_set(migrator, run, MIGRATOR_COPYING);
@@ -234,10 +293,18 @@ static bool step_moving(struct migrator *migrator, struct migrator_run *run,
         fine = catch_up(migrator, run, container, err);
     }
     bytes = figures_add(migrator, run, &before);
-    if (run->progress.phase != MIGRATOR_FENCED && !mover_is_fenced(run->mover))
+    if (run->progress.phase == MIGRATOR_COPYING && !mover_is_fenced(run->mover))
         run->not_before_ms = clock_read_monotonic_ms(migrator->clock) +
                              migrator_throttle_ms(bytes, migrator->options.bytes_per_second);
     return fine;
+}
+
+static bool run_keeps(const struct migration *migration)
+{
+    size_t targets;
+
+    (void)migration_targets(migration, &targets);
+    return targets == 0;
 }
 
 static void sources_forget(struct migrator *migrator, const struct migration *migration)
@@ -245,8 +312,20 @@ static void sources_forget(struct migrator *migrator, const struct migration *mi
     size_t count;
     const struct migration_source *sources = migration_sources(migration, &count);
 
+    if (run_keeps(migration))
+        return;
     for (size_t i = 0; migrator->options.dropped && i < count; i++)
         migrator->options.dropped(sources[i].id, migrator->options.context);
+}
+
+/* A cancelled one: some may have got a budget already. */
+static void targets_forget(struct migrator *migrator, const struct migration *migration)
+{
+    size_t count;
+    const struct partition_span *targets = migration_targets(migration, &count);
+
+    for (size_t i = 0; migrator->options.dropped && i < count; i++)
+        migrator->options.dropped(targets[i].id, migrator->options.context);
 }
 
 static void done_note(struct migrator *migrator, const struct migrator_run *run,
@@ -254,6 +333,7 @@ static void done_note(struct migrator *migrator, const struct migrator_run *run,
 {
     WITH_LOCK (&migrator->lock)
         migrator->statistics.done[run->progress.kind]++;
+    migrator_outcome_note(migrator, run, container, false);
     log_event(migrator->options.log, LOG_INFO, "migration done",
               LOG_TEXT("kind", migration_kind_name(run->progress.kind)),
               LOG_SLICE("container", container_info(container)->id),
@@ -270,11 +350,11 @@ static bool step_dropping(struct migrator *migrator, struct migrator_run *run,
     struct migration *migration = migration_ref(container_migration(container));
 
     phase_set(migrator, run, MIGRATOR_DROPPING);
+    mover_free(TAKE(run->mover)); /* it holds the old map, too */
     if (run->map && partition_map_is_shared(run->map)) {
         run->not_before_ms = clock_read_monotonic_ms(migrator->clock) + DROP_POLL_MS;
         return true;
     }
-    mover_free(TAKE(run->mover));
     if (!mover_make(migrator, run, container, err) || !mover_clean(run->mover, err) ||
         !catalogue_migration_end(migrator->catalogue, container, err))
         return false;
@@ -293,8 +373,12 @@ static bool step(struct migrator *migrator, struct migrator_run *run,
     case MIGRATION_DROPPING:
         return step_dropping(migrator, run, container, err);
     default:
-        run->seen = false; /* done when this succeeds */
-        return catalogue_migration_end(migrator->catalogue, container, err);
+        if (!catalogue_migration_end(migrator->catalogue, container, err))
+            return false;
+        targets_forget(migrator, container_migration(container));
+        migrator_outcome_note(migrator, run, container, true);
+        run->seen = false;
+        return true;
     }
 }
 
@@ -311,8 +395,10 @@ static void step_failed(struct migrator *migrator, struct migrator_run *run,
     run->not_before_ms = clock_read_monotonic_ms(migrator->clock) +
                          (fenced ? FENCED_RETRY_MS : migrator->options.pause_ms);
     run->failures_fenced += fenced;
+    run->race = (struct mover_race){0}; /* the next mover may stand before this one */
     WITH_LOCK (&migrator->lock) {
         run->progress.failures++;
+        (void)snprintf(run->progress.error, sizeof run->progress.error, "%s", err->message);
         if (run->progress.phase != MIGRATOR_DROPPING)
             run->progress.phase = MIGRATOR_PLANNED;
     }
@@ -395,7 +481,8 @@ static bool round_run(struct migrator *migrator, bool *busy, struct error *err)
         container_unref(containers[i]);
     }
     runs_sweep(migrator);
-    if (migrator->options.splits_off || now_ms < migrator->look_at_ms)
+    if (migrator->options.splits_off || now_ms < migrator->look_at_ms ||
+        migrator_is_paused(migrator))
         return fine;
     migrator->look_at_ms = now_ms + migrator->options.pause_ms;
     fine = migrator_look(migrator, &begun, err) && fine;
@@ -496,6 +583,8 @@ void migrator_free(struct migrator *migrator)
         migrator->runs = run->next;
         run_free(run);
     }
+    migrator_outcomes_free(migrator);
+    migrator_sizes_free(&migrator->sizes);
     condition_done(&migrator->wake);
     mutex_done(&migrator->lock);
     mutex_done(&migrator->step_lock);
@@ -525,15 +614,39 @@ bool migrator_progress(struct migrator *migrator, const struct container *contai
     if (!catalogue_container_reopen(migrator->catalogue, container, &now, &err) ||
         !container_migration(now))
         return false;
-    *ret_progress = (struct migrator_progress){.kind = migration_kind(container_migration(now)),
-                                               .pause_ms = -1};
+    *ret_progress = (struct migrator_progress){
+        .id = run_id(now), .kind = migration_kind(container_migration(now)), .pause_ms = -1};
     WITH_LOCK (&migrator->lock) {
         const struct migrator_run *run = run_find(migrator, now);
 
-        if (run)
+        if (run) {
             *ret_progress = run->progress;
+            ret_progress->elapsed_ms = clock_read_monotonic_ms(migrator->clock) - run->begun_ms;
+        }
     }
     return true;
+}
+
+/* step_lock: whoever sees it paused meets no step that began before. */
+void migrator_pause(struct migrator *migrator, bool paused)
+{
+    WITH_LOCK (&migrator->step_lock) {
+        WITH_LOCK (&migrator->lock)
+            migrator->paused = paused;
+        for (struct migrator_run *run = migrator->runs; !paused && run; run = run->next)
+            run->not_before_ms = 0;
+    }
+    if (!paused)
+        migrator_wake(migrator);
+}
+
+bool migrator_is_paused(struct migrator *migrator)
+{
+    bool paused = false;
+
+    WITH_LOCK (&migrator->lock)
+        paused = migrator->paused;
+    return paused;
 }
 
 struct migrator_statistics migrator_statistics(struct migrator *migrator)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "container/catalogue.h"
+#include "container/definition_strategy.h"
 #include "partition/key.h"
 
 struct migrator; /* opaque, owned */
@@ -24,6 +25,9 @@ struct migrator_options {
     bool splits_off;             /* begins nothing by itself */
     bool by_hand;                /* no thread: the test calls migrator_round */
 
+    /* The targets of a container's migration are complete, and will be used in a moment. NULL:
+     * nobody. */
+    void (*publishing)(const struct container *container, void *context);
     /* A container has another map: for whoever hands out throughput. NULL: nobody. */
     void (*published)(struct container *container, void *context);
     /* A partition is gone, and nobody uses it any more. NULL: nobody. */
@@ -63,6 +67,15 @@ NODISCARD bool migrator_move(struct migrator *migrator, const struct container *
 NODISCARD bool migrator_isolate(struct migrator *migrator, const struct container *container,
                                 const struct partition_key *key, double heat, struct error *err);
 
+/* Changes lines of the directory of a container whose strategy is lookup. The items of keys that
+ * belong elsewhere then are carried there, and the directory is published with the map. Nothing is
+ * carried if no such key was ever used; if every key stays where it is, the directory is changed
+ * when the call returns. ERROR_BAD_REQUEST: it has no directory, an edit cannot be, or is not
+ * within limits. */
+NODISCARD bool migrator_reroute(struct migrator *migrator, const struct container *container,
+                                const struct directory_edit *edits, size_t count,
+                                struct error *err);
+
 /* Takes it back. ERROR_BUSY: its map is published. ERROR_BAD_REQUEST: there is none. */
 NODISCARD bool migrator_cancel(struct migrator *migrator, const struct container *container,
                                struct error *err);
@@ -78,19 +91,44 @@ enum migrator_phase {
 };
 const char *migrator_phase_name(enum migrator_phase phase);
 
+enum { MIGRATOR_ERROR_MAX = 240 };
+
 struct migrator_progress {
+    uint32_t id; /* migration_id */
     enum migration_kind kind;
     enum migrator_phase phase;
     uint64_t bytes, items; /* copied by this process */
     uint64_t bytes_total;  /* of items in the sources when it began */
     uint64_t keys;         /* of the journal, caught up with */
+    unsigned pressure;     /* writers have a 2^pressure-th of the time while it catches up */
     int64_t pause_ms;      /* that writers waited; -1: not yet */
+    int64_t elapsed_ms;    /* since this process took it up */
     unsigned failures;     /* steps that failed and are tried again */
+    char error[MIGRATOR_ERROR_MAX]; /* what the last of them said; empty: none has */
 };
 
 /* False: no migration of that container is under way. */
 NODISCARD bool migrator_progress(struct migrator *migrator, const struct container *container,
                                  struct migrator_progress *ret_progress);
+
+/* Holds all migrations before their next step, and begins none by itself, or goes on. One whose
+ * writers wait behind a fence is finished first. A new process is not paused. */
+void migrator_pause(struct migrator *migrator, bool paused);
+bool migrator_is_paused(struct migrator *migrator);
+
+/* One that is over. The last MIGRATOR_OUTCOMES are remembered. */
+enum { MIGRATOR_OUTCOMES = 64 };
+struct migrator_outcome {
+    uint32_t account;                 /* number */
+    struct slice database, container; /* ids; in the arena */
+    bool cancelled;
+    int64_t ended_ms; /* wall clock */
+    struct migrator_progress progress;
+};
+
+/* The latest first, in the arena. */
+struct migrator_outcome *migrator_outcomes(struct migrator *migrator, struct arena *arena,
+                                           size_t *ret_count);
 
 /* What all of them came to, since the process began. */
 struct migrator_statistics {

@@ -8,8 +8,8 @@ enum { WHOLE_MS = 60000 };
 
 /* --- By hand --------------------------------------------------------------------------------- */
 
-static bool begin(struct migrator *migrator, const struct container *container,
-                  const struct migration_request *request, struct error *err)
+bool migrator_begin(struct migrator *migrator, const struct container *container,
+                    const struct migration_request *request, struct error *err)
 {
     CLEANUP(container_unref) struct container *now = NULL;
 
@@ -54,14 +54,14 @@ bool migrator_split(struct migrator *migrator, const struct container *container
     if (count + 1 < pieces)
         return error_set(err, ERROR_BAD_REQUEST, "partition %u cannot be split into %zu", partition,
                          pieces);
-    return begin(migrator, now,
-                 &(struct migration_request){.kind = MIGRATION_SPLIT,
-                                             .sources = &partition,
-                                             .source_count = 1,
-                                             .target_count = pieces,
-                                             .bounds = points,
-                                             .weights = weights},
-                 err);
+    return migrator_begin(migrator, now,
+                          &(struct migration_request){.kind = MIGRATION_SPLIT,
+                                                      .sources = &partition,
+                                                      .source_count = 1,
+                                                      .target_count = pieces,
+                                                      .bounds = points,
+                                                      .weights = weights},
+                          err);
 }
 
 bool migrator_merge(struct migrator *migrator, const struct container *container,
@@ -81,24 +81,24 @@ bool migrator_merge(struct migrator *migrator, const struct container *container
         return error_set(err, ERROR_BAD_REQUEST,
                          "throughput of %llu RU/s needs %u physical partitions",
                          (unsigned long long)container_offer(now)->ru, needed);
-    return begin(migrator, now,
-                 &(struct migration_request){.kind = MIGRATION_MERGE,
-                                             .sources = partitions,
-                                             .source_count = count,
-                                             .target_count = 1},
-                 err);
+    return migrator_begin(migrator, now,
+                          &(struct migration_request){.kind = MIGRATION_MERGE,
+                                                      .sources = partitions,
+                                                      .source_count = count,
+                                                      .target_count = 1},
+                          err);
 }
 
 bool migrator_move(struct migrator *migrator, const struct container *container, uint32_t partition,
                    uint32_t node, struct error *err)
 {
-    return begin(migrator, container,
-                 &(struct migration_request){.kind = MIGRATION_MOVE,
-                                             .sources = &partition,
-                                             .source_count = 1,
-                                             .target_count = 1,
-                                             .nodes = &node},
-                 err);
+    return migrator_begin(migrator, container,
+                          &(struct migration_request){.kind = MIGRATION_MOVE,
+                                                      .sources = &partition,
+                                                      .source_count = 1,
+                                                      .target_count = 1,
+                                                      .nodes = &node},
+                          err);
 }
 
 bool migrator_isolate(struct migrator *migrator, const struct container *container,
@@ -132,14 +132,14 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
         return error_set(err, ERROR_BAD_REQUEST, "the key has partition %u for itself", span->id);
     if (count == 2) /* both neighbours share what is left */
         weights[0] = weights[2] = (1 - heat) / 2;
-    return begin(migrator, now,
-                 &(struct migration_request){.kind = MIGRATION_ISOLATE,
-                                             .sources = &span->id,
-                                             .source_count = 1,
-                                             .target_count = count + 1,
-                                             .bounds = bounds,
-                                             .weights = weights},
-                 err);
+    return migrator_begin(migrator, now,
+                          &(struct migration_request){.kind = MIGRATION_ISOLATE,
+                                                      .sources = &span->id,
+                                                      .source_count = 1,
+                                                      .target_count = count + 1,
+                                                      .bounds = bounds,
+                                                      .weights = weights},
+                          err);
 }
 
 /* --- By limits ------------------------------------------------------------------------------- */
@@ -153,10 +153,12 @@ static bool is_whole(const struct migrator *migrator, uint32_t partition, int64_
 }
 
 static void whole_note(struct migrator *migrator, const struct container *container,
-                       uint32_t partition)
+                       uint32_t partition, bool by_bytes)
 {
     migrator->wholes[migrator->whole_next++ % MIGRATOR_WHOLES] =
         (struct migrator_whole){partition, clock_read_monotonic_ms(migrator->clock) + WHOLE_MS};
+    if (!by_bytes)
+        return; /* for throughput alone: it has too few keys yet */
     log_event(migrator->options.log, LOG_WARNING, "partition too large cannot be split",
               LOG_SLICE("container", container_info(container)->id),
               LOG_INT("partition", partition));
@@ -166,11 +168,12 @@ static bool points_choose(const struct container *container, const struct migrat
                           const struct partition_span *span, struct arena *arena,
                           struct slice *points, size_t *ret_count, struct error *err)
 {
-    if (choice->by_bytes)
-        return split_points_by_bytes(container, span, choice->pieces, arena, points, ret_count,
-                                     err);
-    split_points_even(container, span, choice->pieces, arena, points, ret_count);
-    return true;
+    *ret_count = 0;
+    if (!choice->by_bytes)
+        split_points_even(container, span, choice->pieces, arena, points, ret_count);
+    /* Where nothing is known of keys to come, those that are stored tell. */
+    return *ret_count ||
+           split_points_by_bytes(container, span, choice->pieces, arena, points, ret_count, err);
 }
 
 static bool container_split(struct migrator *migrator, const struct container *container,
@@ -185,17 +188,41 @@ static bool container_split(struct migrator *migrator, const struct container *c
     if (!points_choose(container, choice, span, arena, points, &count, err))
         return false;
     if (count == 0) {
-        whole_note(migrator, container, span->id);
+        whole_note(migrator, container, span->id, choice->by_bytes);
         return true;
     }
     *begun = true;
-    return begin(migrator, container,
-                 &(struct migration_request){.kind = MIGRATION_SPLIT,
-                                             .sources = &span->id,
-                                             .source_count = 1,
-                                             .target_count = count + 1,
-                                             .bounds = points},
-                 err);
+    return migrator_begin(migrator, container,
+                          &(struct migration_request){.kind = MIGRATION_SPLIT,
+                                                      .sources = &span->id,
+                                                      .source_count = 1,
+                                                      .target_count = count + 1,
+                                                      .bounds = points},
+                          err);
+}
+
+/* The counter is read only if something was committed to the partition since the last time. The LSN
+ * is taken first: what is committed in between is then read twice, never missed. */
+static bool bytes_of(struct migrator *migrator, const struct container *container,
+                     const struct partition_span *span, struct arena *arena, uint64_t *ret_bytes,
+                     struct error *err)
+{
+    struct migrator_size *size = migrator_size_of(&migrator->sizes, span->id);
+    struct container_usage usage;
+    uint64_t lsn;
+
+    if (!commit_partition_lsn(container_commit(container, span->node), span->id, &lsn, err))
+        return false;
+    size->seen = true;
+    if (size->lsn != lsn || !lsn) {
+        if (!container_usage_partition(container, span, arena, &usage, err))
+            return false;
+        size->bytes = usage.bytes;
+        size->lsn = lsn;
+        migrator->sizes_read++;
+    }
+    *ret_bytes = size->bytes;
+    return true;
 }
 
 static bool container_look(struct migrator *migrator, const struct container *container,
@@ -212,13 +239,10 @@ static bool container_look(struct migrator *migrator, const struct container *co
     if (container_is_fixed(container) || container_migration(container))
         return true;
     for (size_t i = 0; i < count; i++) {
-        struct container_usage usage;
-
-        if (!container_usage_partition(container, &spans[i], arena, &usage, err))
-            return false;
-        figures[i] = (struct migrator_figures){.bytes = usage.bytes,
-                                               .share = spans[i].share,
+        figures[i] = (struct migrator_figures){.share = spans[i].share,
                                                .whole = is_whole(migrator, spans[i].id, now_ms)};
+        if (!bytes_of(migrator, container, &spans[i], arena, &figures[i].bytes, err))
+            return false;
     }
     choice = migrator_decide(figures, count, limits->partition_bytes_max,
                              offer_partitions(limits, container_offer(container)->ru),
@@ -226,15 +250,36 @@ static bool container_look(struct migrator *migrator, const struct container *co
     return !choice.wanted || container_split(migrator, container, &choice, begun, err);
 }
 
-/* A container that cannot be looked at now does not keep the others waiting. */
-bool migrator_look(struct migrator *migrator, bool *ret_begun, struct error *err)
+/* Whatever a decision rests on is committed somewhere: items, and in the catalogue maps and offers.
+ * But for partitions found indivisible, whose time comes by itself. */
+static uint64_t commits_of_all(const struct migrator *migrator)
+{
+    const struct cluster *cluster = catalogue_cluster(migrator->catalogue);
+    uint64_t commits = 0;
+
+    for (size_t i = 0; i < cluster_count(cluster); i++)
+        commits += commit_statistics(cluster_at(cluster, i)->commit).batches;
+    return commits;
+}
+
+static bool any_whole(const struct migrator *migrator)
+{
+    int64_t now_ms = clock_read_monotonic_ms(migrator->clock);
+
+    for (size_t i = 0; i < MIGRATOR_WHOLES; i++)
+        if (migrator->wholes[i].partition && migrator->wholes[i].until_ms > now_ms - WHOLE_MS)
+            return true;
+    return false;
+}
+
+static bool look_at_all(struct migrator *migrator, bool *ret_begun, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     size_t count;
     struct account **accounts = catalogue_accounts(migrator->catalogue, arena, &count);
     bool fine = true;
 
-    *ret_begun = false;
+    /* A container that cannot be looked at now does not keep the others waiting. */
     for (size_t i = 0; i < count; i++) {
         for (size_t d = 0; d < account_database_count(accounts[i]); d++) {
             const struct database *database = account_database(accounts[i], d);
@@ -245,5 +290,20 @@ bool migrator_look(struct migrator *migrator, bool *ret_begun, struct error *err
         }
         account_unref(accounts[i]);
     }
+    migrator_sizes_sweep(&migrator->sizes);
+    return fine;
+}
+
+bool migrator_look(struct migrator *migrator, bool *ret_begun, struct error *err)
+{
+    uint64_t commits = commits_of_all(migrator);
+    bool fine;
+
+    *ret_begun = false;
+    if (migrator->calm.valid && migrator->calm.commits == commits)
+        return true;
+    fine = look_at_all(migrator, ret_begun, err);
+    migrator->calm = (struct migrator_calm){.valid = fine && !*ret_begun && !any_whole(migrator),
+                                            .commits = commits};
     return fine;
 }

@@ -89,11 +89,13 @@ bool mover_target_find(struct mover *mover, struct slice routing, struct mover_t
     const struct partition_span *span =
         partition_map_find(migration_map(mover->migration), routing);
 
-    if (span < mover->targets[0].span || span > mover->targets[mover->target_count - 1].span)
+    uint32_t nth = span->id - migration_id(mover->migration);
+
+    if (nth >= mover->target_count)
         return error_set(err, ERROR_STORE_CORRUPT,
                          "a partition holds a key outside of its span; partition %u owns it",
                          span->id);
-    *ret_target = &mover->targets[span - mover->targets[0].span];
+    *ret_target = &mover->targets[nth];
     return true;
 }
 
@@ -137,13 +139,13 @@ static bool node_write(struct mover *mover, const struct cluster_node *node, str
 
 bool mover_targets_write(struct mover *mover, struct error *err)
 {
-    const struct cluster_node *last = mover->targets[0].node;
+    const struct cluster_node *last = mover->target_count ? mover->targets[0].node : NULL;
 
     for (size_t i = 0; i < mover->target_count; i++)
         if (mover->targets[i].op_count && mover->targets[i].node != last &&
             !node_write(mover, mover->targets[i].node, err))
             return false;
-    return node_write(mover, last, err);
+    return !last || node_write(mover, last, err);
 }
 
 void mover_gather(struct mover *mover)
@@ -187,6 +189,8 @@ static bool progress_read(struct mover *mover, struct mover_source *source, stru
     const struct mover_target *first = &mover->targets[0];
     struct engine_value value;
 
+    if (!mover->target_count)
+        return true;
     if (!engine_get(first->node->engine, NULL, first->span->id, mover_progress_key(mover, source),
                     ENGINE_READ_ANY, mover->arena, &value, err))
         return false;
@@ -250,6 +254,15 @@ static bool fence_look(struct mover *mover, const struct mover_source *source, s
     return true;
 }
 
+static void source_span(const struct mover *mover, struct mover_source *source)
+{
+    const struct partition_span *span = partition_map_find_id(mover->map, source->plan.id);
+
+    assert(span);
+    source->min = span->min;
+    source->max = span->max;
+}
+
 bool mover_is_fenced(const struct mover *mover)
 {
     return mover->fenced;
@@ -260,17 +273,25 @@ bool mover_new(const struct mover_options *options, struct mover **ret_mover, st
     CLEANUP(mover_free) struct mover *mover = MEMORY_NEW(struct mover);
 
     mover->migration = migration_ref(options->migration);
+    mover->definition = definition_ref(options->definition);
     mover->arena = arena_new();
     mover->values = arena_new();
     mover->chunk_bytes = options->chunk_bytes ? options->chunk_bytes : CHUNK_DEFAULT;
     mover->round_keys = options->round_keys ? options->round_keys : ROUND_DEFAULT;
     if (!ends_find(mover, options->cluster, err))
         return false;
+    if (migration_definition(mover->migration)) {
+        mover->from = &definition_fields(mover->definition)->key;
+        mover->to = &definition_fields(migration_definition(mover->migration))->key;
+        mover_reroute_receivers(mover);
+    }
+    mover->map = partition_map_ref(options->map);
     for (size_t i = 0; i < mover->source_count; i++) {
         const struct mover_source *source = &mover->sources[i];
 
         if (migration_state(mover->migration) != MIGRATION_MOVING)
             continue; /* only to clean up; the source may be gone */
+        source_span(mover, &mover->sources[i]);
         if (!commit_partition_tap(source->node->commit, source->plan.id, true, err) ||
             !progress_read(mover, &mover->sources[i], err) || !fence_look(mover, source, err))
             return false;
@@ -289,6 +310,8 @@ void mover_free(struct mover *mover)
     memory_free(mover->targets);
     arena_free(mover->values);
     arena_free(mover->arena);
+    definition_unref(mover->definition);
+    partition_map_unref(mover->map);
     migration_unref(mover->migration);
     memory_free(mover);
 }
@@ -331,17 +354,18 @@ static bool range_next(const struct mover_source *source, struct arena *arena,
 static bool entry_take(struct mover *mover, const struct engine_entry *entry, struct error *err)
 {
     struct engine_value value = {ENGINE_FOUND, entry->value};
+    struct mover_entry moved = {.key = entry->key, .value = entry->value};
     struct mover_target *target = NULL;
-    struct slice routing;
 
     if (!journal_notes(entry->key) || mover_is_mark(entry->key))
         return true;
-    if (!mover_routing(entry->key, &value, &routing, err) ||
-        !mover_target_find(mover, routing, &target, err))
+    if (!(mover->to ? mover_reroute(mover, entry->key, &value, &moved, err)
+                    : mover_routing(entry->key, &value, &moved.routing, err)) ||
+        !mover_target_find(mover, moved.routing, &target, err))
         return false;
     mover_op_add(mover, target,
-                 (struct engine_op){ENGINE_PUT, arena_copy(mover->arena, entry->key),
-                                    arena_copy(mover->arena, entry->value)});
+                 (struct engine_op){ENGINE_PUT, arena_copy(mover->arena, moved.key),
+                                    arena_copy(mover->arena, moved.value)});
     mover->figures.bytes += entry->key.len + entry->value.len;
     mover->figures.items += entry->key.data[0] == PARTITION_FAMILY_ITEM;
     return true;
@@ -398,7 +422,7 @@ static bool source_copy(struct mover *mover, struct mover_source *source, struct
 
 bool mover_copy(struct mover *mover, bool *ret_done, struct error *err)
 {
-    for (size_t i = 0; i < mover->source_count; i++)
+    for (size_t i = 0; mover->target_count && i < mover->source_count; i++)
         if (!mover->sources[i].copied) {
             *ret_done = false;
             return source_copy(mover, &mover->sources[i], err);

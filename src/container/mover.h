@@ -4,6 +4,10 @@
  * catch up until nothing is left, finish; clean when the map is published. Each may fail and be
  * begun again with another mover, also after a crash: how far it is stands in the targets.
  *
+ * Where the migration comes with another definition, entries are rewritten on the way
+ * (mover_reroute.c); one without targets carries nothing and only sees to it that nothing had to be
+ * carried.
+ *
  * The journals of the sources are on from the first mover of a migration to its end; after a
  * restart the catalogue switches them on before anybody can write. One thread at a time. */
 #pragma once
@@ -16,6 +20,8 @@ struct mover; /* opaque, owned */
 struct mover_options {
     const struct cluster *cluster; /* borrowed */
     struct migration *migration;   /* a reference is taken */
+    struct definition *definition; /* of the container now; a reference is taken */
+    struct partition_map *map;     /* that the sources are in; a reference is taken */
     size_t chunk_bytes;            /* read and written in one go; 0: 256 KB */
     size_t round_keys;             /* of the journal in one go; 0: 4096 */
 };
@@ -37,14 +43,31 @@ NODISCARD bool mover_copy(struct mover *mover, bool *ret_done, struct error *err
  * are what the sources were when the round began. */
 NODISCARD bool mover_catch_up(struct mover *mover, size_t *ret_keys, struct error *err);
 
+/* How many transactions the sources have had so far, and up to which of them the targets have
+ * caught up; sums of LSNs, so that only their growth tells something. */
+struct mover_race {
+    uint64_t written, caught_up;
+};
+NODISCARD bool mover_race(const struct mover *mover, struct mover_race *ret_race,
+                          struct error *err);
+
+/* Lets writers of the sources wait for so long, a second at most; 0: no longer. */
+NODISCARD bool mover_hold(struct mover *mover, int64_t ms, struct error *err);
+
 /* From here on no write of a source succeeds. May be called again. */
 NODISCARD bool mover_fence(struct mover *mover, struct error *err);
 
-/* Numbering, sums and marks of the targets, behind a fence and when nothing is left to catch up. */
+/* Numbering, sums and marks of the targets, behind a fence and when nothing is left to catch up.
+ * ERROR_RANGES_BROKEN: there are no targets, and yet something would have to be carried. */
 NODISCARD bool mover_finish(struct mover *mover, struct error *err);
 
 /* Removes what reminds of copying from the first target. */
 NODISCARD bool mover_clean(struct mover *mover, struct error *err);
+
+/* Was a key of this range of routing keys ever used in a partition? */
+NODISCARD bool mover_range_used(struct engine *engine, uint32_t partition,
+                                struct partition_range range, struct arena *arena, bool *ret_used,
+                                struct error *err);
 
 /* What this mover has done. */
 struct mover_figures {

@@ -154,23 +154,34 @@ static bool key_apply(struct mover *mover, struct mover_target *target, struct s
     return true;
 }
 
+static bool key_apply_everywhere(struct mover *mover, struct slice key,
+                                 const struct engine_value *value, struct error *err)
+{
+    for (size_t i = 0; i < mover->target_count; i++)
+        if (!key_apply(mover, &mover->targets[i], key, value, err))
+            return false;
+    return true;
+}
+
 /* Makes the key in the targets what it is in the source. Where nothing tells whose it was, it is
  * removed everywhere: its bytes exist once in a container. */
 static bool key_sync(struct mover *mover, struct slice key, const struct engine_value *value,
                      struct error *err)
 {
+    struct mover_entry moved = {.key = key, .value = value->bytes};
+    struct engine_value rewritten = *value;
     struct mover_target *target = NULL;
-    struct slice routing;
 
-    if (!mover_routing(key, value, &routing, err))
+    if (!(mover->to ? mover_reroute(mover, key, value, &moved, err)
+                    : mover_routing(key, value, &moved.routing, err)))
         return false;
-    if (routing.len)
-        return mover_target_find(mover, routing, &target, err) &&
-               key_apply(mover, target, key, value, err);
-    for (size_t i = 0; i < mover->target_count; i++)
-        if (!key_apply(mover, &mover->targets[i], key, value, err))
-            return false;
-    return true;
+    if (value->found == ENGINE_FOUND)
+        rewritten.bytes = moved.value;
+    if (moved.routing.len)
+        return mover_target_find(mover, moved.routing, &target, err) &&
+               key_apply(mover, target, moved.key, &rewritten, err);
+    return key_apply_everywhere(mover, moved.key, &rewritten, err) &&
+           (!moved.other.len || key_apply_everywhere(mover, moved.other, &rewritten, err));
 }
 
 static bool keys_sync(struct mover *mover, const struct mover_source *source,
@@ -226,10 +237,39 @@ static bool source_catch_up(struct mover *mover, struct mover_source *source, si
     return mover_targets_write(mover, err);
 }
 
+bool mover_race(const struct mover *mover, struct mover_race *ret_race, struct error *err)
+{
+    struct mover_race race = {0};
+
+    for (size_t i = 0; i < mover->source_count; i++) {
+        const struct mover_source *source = &mover->sources[i];
+        uint64_t lsn;
+
+        if (!commit_partition_lsn(source->node->commit, source->plan.id, &lsn, err))
+            return false;
+        race.written += lsn;
+        race.caught_up += source->journal.lsn;
+    }
+    *ret_race = race;
+    return true;
+}
+
+bool mover_hold(struct mover *mover, int64_t ms, struct error *err)
+{
+    for (size_t i = 0; i < mover->source_count; i++)
+        if (!commit_partition_hold(mover->sources[i].node->commit, mover->sources[i].plan.id, ms,
+                                   err))
+            return false;
+    return true;
+}
+
 bool mover_catch_up(struct mover *mover, size_t *ret_keys, struct error *err)
 {
     size_t keys = 0;
 
+    *ret_keys = 0;
+    if (!mover->target_count)
+        return true;
     if (!sums_begin(mover, err))
         return false;
     for (size_t i = 0; i < mover->source_count; i++)

@@ -70,56 +70,84 @@ static void sums_put(struct mover *mover, struct mover_target *target)
         (struct engine_op){ENGINE_PUT, slice_of(key, sizeof key), slice_of(bytes, COUNTER_BYTES)});
 }
 
-/* What all sources together say. */
+/* What the sources of a target say together. */
 struct ending {
     struct commit_numbering numbering;
-    uint64_t trimmed, merged;
+    uint64_t merged;
 };
 
-static bool ending_read(struct mover *mover, struct ending *ending, struct error *err)
+/* Not before either, neither by era nor by what is counted within one: records of a key stay in
+ * order when they come to another era. */
+static uint64_t lsn_behind(uint64_t a, uint64_t b)
 {
+    return partition_lsn_in(MAX(partition_lsn_era(a), partition_lsn_era(b)),
+                            MAX(partition_lsn_low(a), partition_lsn_low(b)));
+}
+
+static bool ending_add(struct mover *mover, const struct mover_source *source,
+                       struct ending *ending, struct error *err)
+{
+    ending->numbering.lsn = lsn_behind(ending->numbering.lsn, source->numbering.lsn);
+    ending->numbering.wall_ms = MAX(ending->numbering.wall_ms, source->numbering.wall_ms);
+    return mark_read(mover, source, FEED_MARK_MERGED, &ending->merged, err);
+}
+
+/* Of all sources; where each has a target of its own, of that one alone. What a target receives in
+ * another era is behind all that is its own, and the next LSN behind that. */
+static bool ending_read(struct mover *mover, size_t target, struct ending *ending,
+                        struct error *err)
+{
+    uint64_t low = 0, era = migration_era(mover->migration);
+
     *ending = (struct ending){.numbering.lsn = 1};
     for (size_t i = 0; i < mover->source_count; i++) {
-        const struct mover_source *source = &mover->sources[i];
-
-        ending->numbering.lsn = MAX(ending->numbering.lsn, source->numbering.lsn);
-        ending->numbering.wall_ms = MAX(ending->numbering.wall_ms, source->numbering.wall_ms);
-        if (!mark_read(mover, source, FEED_MARK_TRIMMED, &ending->trimmed, err) ||
-            !mark_read(mover, source, FEED_MARK_MERGED, &ending->merged, err))
+        low = MAX(low, partition_lsn_low(mover->sources[i].numbering.lsn));
+        if (mover->to && partition_lsn_era(mover->sources[i].numbering.lsn) >= era)
+            return error_set(err, ERROR_RANGES_BROKEN, "partition %u has come to another era",
+                             mover->sources[i].plan.id);
+        if ((!mover->to || i == target) && !ending_add(mover, &mover->sources[i], ending, err))
             return false;
     }
-    if (mover->source_count > 1)
+    if (mover->targets[target].receives)
+        ending->numbering.lsn = partition_lsn_in(era, low);
+    if (mover->targets[target].receives || (!mover->to && mover->source_count > 1))
         ending->merged = ending->numbering.lsn;
     return true;
+}
+
+static bool target_end(struct mover *mover, size_t nth, struct error *err)
+{
+    struct mover_target *target = &mover->targets[nth];
+    struct commit_numbering before;
+    struct ending ending;
+
+    if (!ending_read(mover, nth, &ending, err))
+        return false;
+    before = (struct commit_numbering){.lsn = ending.numbering.lsn - 1,
+                                       .wall_ms = ending.numbering.wall_ms};
+    sums_put(mover, target);
+    mark_add(mover, target, FEED_MARK_MERGED, ending.merged);
+    return mover_trimmed_add(mover, target, err) &&
+           commit_partition_renumber(target->node->commit, target->span->id, &before, err);
 }
 
 /* The batch that ends the copy has the LSN the source's last had. */
 bool mover_finish(struct mover *mover, struct error *err)
 {
-    struct ending ending;
-
-    assert(mover->summed);
     mover_gather(mover);
-    if (!ending_read(mover, &ending, err))
-        return false;
-    for (size_t i = 0; i < mover->target_count; i++) {
-        struct mover_target *target = &mover->targets[i];
-        struct commit_numbering before = {.lsn = ending.numbering.lsn - 1,
-                                          .wall_ms = ending.numbering.wall_ms};
-
-        sums_put(mover, target);
-        mark_add(mover, target, FEED_MARK_TRIMMED, ending.trimmed);
-        mark_add(mover, target, FEED_MARK_MERGED, ending.merged);
-        if (!commit_partition_renumber(target->node->commit, target->span->id, &before, err))
+    if (!mover->target_count)
+        return mover_reroute_check(mover, err);
+    assert(mover->summed);
+    for (size_t i = 0; i < mover->target_count; i++)
+        if (!target_end(mover, i, err))
             return false;
-    }
     return mover_targets_write(mover, err);
 }
 
 bool mover_clean(struct mover *mover, struct error *err)
 {
     mover_gather(mover);
-    for (size_t i = 0; i < mover->source_count; i++)
+    for (size_t i = 0; mover->target_count && i < mover->source_count; i++)
         mover_op_add(mover, &mover->targets[0],
                      (struct engine_op){.kind = ENGINE_DELETE,
                                         .key = mover_progress_key(mover, &mover->sources[i])});

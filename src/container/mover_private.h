@@ -1,5 +1,5 @@
 /* The mover from within: mover.c makes it and copies, mover_catch_up.c follows the journals,
- * mover_finish.c is what happens behind the fence. */
+ * mover_finish.c is what happens behind the fence, mover_reroute.c rewrites entries. */
 #pragma once
 
 #include "container/mover.h"
@@ -8,6 +8,7 @@
 
 struct mover_source {
     struct migration_source plan;
+    struct slice min, max; /* its routing keys; in the map */
     const struct cluster_node *node;
     struct buf position; /* the last key copied */
     bool copied;
@@ -21,10 +22,15 @@ struct mover_target {
     struct engine_op *ops; /* in the mover's arena */
     size_t op_count, op_capacity;
     int64_t sums[COUNTER_NUMBERS]; /* of all its logical partitions, once summed */
+    bool receives;                 /* keys that were placed elsewhere before */
 };
 
 struct mover {
     struct migration *migration;
+    struct definition *definition;           /* of the container */
+    const struct partition_definition *from; /* how entries are placed in the sources, */
+    const struct partition_definition *to;   /* and in the targets; NULL: the same */
+    struct partition_map *map;               /* of the sources */
     size_t chunk_bytes, round_keys;
     struct arena *arena;  /* of the chunk or round at hand */
     struct arena *values; /* of what was looked up and is not yet written */
@@ -47,6 +53,26 @@ NODISCARD bool mover_routing(struct slice key, const struct engine_value *value,
 NODISCARD bool mover_target_find(struct mover *mover, struct slice routing,
                                  struct mover_target **ret_target, struct error *err);
 
+/* An entry as the targets are to have it. What is in it is borrowed from the entry, or in the arena
+ * of the mover. */
+struct mover_entry {
+    struct slice key;
+    struct slice value;   /* of one that is there */
+    struct slice routing; /* bytes that begin with its routing key; none: only the value could tell,
+                             and it is gone */
+    struct slice other;   /* another key it may have had; none: it has always this one */
+};
+
+/* Rewrites an entry for mover->to. value: as the source has it, or not found. */
+NODISCARD bool mover_reroute(struct mover *mover, struct slice key,
+                             const struct engine_value *value, struct mover_entry *ret_entry,
+                             struct error *err);
+
+/* Finds out which targets receive keys; and, of a migration without targets, behind the fence,
+ * whether any of its keys has data after all. */
+void mover_reroute_receivers(struct mover *mover);
+NODISCARD bool mover_reroute_check(struct mover *mover, struct error *err);
+
 /* Forgets what was gathered, and begins anew. */
 void mover_gather(struct mover *mover);
 void mover_op_add(struct mover *mover, struct mover_target *target, struct engine_op op);
@@ -54,6 +80,10 @@ void mover_op_add(struct mover *mover, struct mover_target *target, struct engin
 /* Writes what was gathered, one commit for each node; that of the first target comes last, for it
  * may have the progress with it. */
 NODISCARD bool mover_targets_write(struct mover *mover, struct error *err);
+
+/* Adds the mark of what was trimmed to what is gathered for a target, behind the fence. */
+NODISCARD bool mover_trimmed_add(struct mover *mover, struct mover_target *target,
+                                 struct error *err);
 
 struct slice mover_progress_key(const struct mover *mover, const struct mover_source *source);
 void mover_progress_add(struct mover *mover, const struct mover_source *source);

@@ -5,7 +5,7 @@
 #include "partition/layout.h"
 #include "partition/strategy.h"
 
-/* Even points are chosen from this many over all keys. */
+/* Even points are chosen from up to this many over all keys. */
 enum { GRID = 65536 };
 
 /* Going through the logical partitions in key order. */
@@ -106,14 +106,14 @@ void split_points_even(const struct container *container, const struct partition
                        size_t *ret_count)
 {
     struct slice *grid = ARENA_ARRAY(arena, struct slice, GRID);
-    size_t first = 0, last, within;
+    size_t first = 0, last, within, known;
 
     assert(pieces >= 2 && pieces < GRID);
-    partition_route_split_points(&definition_fields(container_definition(container))->key, GRID,
-                                 arena, grid);
-    while (first < GRID - 1 && slice_compare(grid[first], span->min) <= 0)
+    known = partition_route_split_points(&definition_fields(container_definition(container))->key,
+                                         GRID, arena, grid);
+    while (first < known && slice_compare(grid[first], span->min) <= 0)
         first++;
-    for (last = first; last < GRID - 1 && slice_compare(grid[last], span->max) < 0;)
+    for (last = first; last < known && slice_compare(grid[last], span->max) < 0;)
         last++;
     within = last - first;
     *ret_count = MIN(pieces - 1, within);

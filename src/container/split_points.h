@@ -13,7 +13,8 @@ NODISCARD bool split_points_by_bytes(const struct container *container,
                                      size_t *ret_count, struct error *err);
 
 /* Bounds that cut it into pieces that keys to come will reach about equally often, stored or not.
- * *ret_count less than pieces - 1: the span is too narrow for more. */
+ * *ret_count less than pieces - 1: the span is too narrow for more, or nothing is known of keys to
+ * come. */
 void split_points_even(const struct container *container, const struct partition_span *span,
                        size_t pieces, struct arena *arena, struct slice *ret_points,
                        size_t *ret_count);

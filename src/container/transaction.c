@@ -7,6 +7,8 @@
 #include "document/bson.h"
 #include "document/order.h"
 #include "partition/layout.h"
+#include "partition/strategy.h"
+#include "partition/synthetic.h"
 #include "throughput/cost.h"
 
 #include <xxhash.h>
@@ -520,6 +522,38 @@ static void plan_note(struct transaction *transaction, struct seen *seen, bool c
         (struct planned){.seen = seen->index, .created = created};
 }
 
+/* Under a random suffix an id is unique within its base, which only a claim can promise; and the
+ * index on id is how it is found. */
+static bool random_suffix_check(const struct item *item, const struct transaction_options *options,
+                                struct error *err)
+{
+    if (options->not_indexed)
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "an item cannot be left out of the index in a container with a random "
+                         "suffix: it is found by it");
+    return item || options->id_is_free ||
+           error_set(err, ERROR_NOT_SUPPORTED,
+                     "a transaction cannot create items in a container with a random suffix: their "
+                     "ids are unique across all suffixes");
+}
+
+/* For every write of every API: here nobody passes by. */
+static bool synthetic_apply(struct transaction *transaction, const struct item *item,
+                            const struct transaction_options *options, struct slice *document,
+                            struct error *err)
+{
+    const struct partition_definition *definition = &transaction->place->scope.definition->key;
+    struct slice rest = transaction->place->logical;
+    struct partition_key key;
+
+    if (partition_synthetic_is_random(definition) && !random_suffix_check(item, options, err))
+        return false;
+    return partition_route_skip(definition, &rest, err) &&
+           partition_key_read(definition, &rest, transaction->arena, &key, err) &&
+           partition_synthetic_fill(definition, &key, item ? item->document : SLICE_NONE, *document,
+                                    transaction->arena, document, err);
+}
+
 static struct item_header header_provisional(const struct transaction *transaction,
                                              const struct seen *seen, const struct item *before)
 {
@@ -549,6 +583,9 @@ bool transaction_write(struct transaction *transaction, const struct document_va
     if (!verb_check(verb, item, err) ||
         !precondition_check(item, options, verb == TRANSACTION_UPSERT, err) ||
         (verb != TRANSACTION_DELETE && !ttl_of(document, &ttl, err)))
+        return false;
+    if (transaction->place->scope.definition->key.synthetic && verb != TRANSACTION_DELETE &&
+        !synthetic_apply(transaction, item, options, &document, err))
         return false;
     seen->view = (struct item){.header = header_provisional(transaction, seen, item),
                                .key = seen->key,

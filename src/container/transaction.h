@@ -93,11 +93,14 @@ struct transaction_options {
     struct slice if_match;      /* etag without quotes, or "*"; empty: none */
     struct slice if_none_match; /* likewise */
     bool not_indexed;
+    bool id_is_free; /* under the base of a random suffix: the caller holds a claim (claim.h) */
 };
 
 /* Plans a write. ERROR_PRECONDITION_FAILED: the etag is another. The document is BSON without
- * system properties, borrowed until the commit; its ttl property is looked at. ERROR_BAD_REQUEST.
- */
+ * system properties, borrowed until the commit; its ttl property is looked at. A synthetic
+ * partition key is checked, and filled in where it is missing (partition/synthetic.h).
+ * ERROR_BAD_REQUEST, ERROR_KEY_MISMATCH. ERROR_NOT_SUPPORTED: it would create an item under a
+ * random suffix without a claim. */
 NODISCARD bool transaction_write(struct transaction *transaction, const struct document_value *id,
                                  enum transaction_verb verb, struct slice document,
                                  const struct transaction_options *options, struct error *err);

@@ -7,6 +7,7 @@
 #include "container/catalogue.h"
 #include "container/items.h"
 #include "container/metering.h"
+#include "container/migrator.h"
 #include "net/workers.h"
 #include "script/script.h"
 
@@ -16,6 +17,7 @@ struct front_services {
     struct meters *meters;
     struct item_gates *gates;
     struct caretaker *caretaker;
+    struct migrator *migrator; /* NULL: partitions stay as they are */
     const struct clock *clock;
     struct net_workers *workers;
     struct log *log;

@@ -13,6 +13,7 @@ enum {
     RECENT_KEYS_DEFAULT = 65536,
     RECENT_BYTES_PER_KEY = 128,
     COUNTERS_DEFAULT = 65536,
+    HELD_POLL_MS = 2, /* while batches are held */
 };
 
 static void committer_main(void *context);
@@ -33,6 +34,7 @@ struct commit *commit_new(const struct commit_options *options)
     commit->counters = counters_new(options->engine, options->counters_max ? options->counters_max
                                                                            : COUNTERS_DEFAULT);
     commit->arena = arena_new();
+    commit->held_end = &commit->held;
     mutex_init(&commit->sleep_lock);
     condition_init(&commit->wake);
     mutex_init(&commit->partitions_lock);
@@ -104,6 +106,29 @@ bool commit_submit(struct commit *commit, struct commit_batch *batch, struct err
     return true;
 }
 
+/* False: it is time to look at what is held. Under sleep_lock. */
+static bool queue_wait(struct commit *commit)
+{
+    if (commit->held)
+        return condition_wait_until(&commit->wake, &commit->sleep_lock,
+                                    clock_monotonic_ms() + HELD_POLL_MS);
+    condition_wait(&commit->wake, &commit->sleep_lock);
+    return true;
+}
+
+/* What was held comes before what is new. */
+static struct commit_batch *held_take(struct commit *commit, struct commit_batch *queue)
+{
+    struct commit_batch *held = commit->held;
+
+    if (!held)
+        return queue;
+    *commit->held_end = queue;
+    commit->held = NULL;
+    commit->held_end = &commit->held;
+    return held;
+}
+
 /* The whole queue, oldest first. Waits while there is none; NULL when stopping. */
 static struct commit_batch *queue_take(struct commit *commit)
 {
@@ -114,8 +139,8 @@ static struct commit_batch *queue_take(struct commit *commit)
         WITH_LOCK (&commit->sleep_lock) {
             while (
                 !(newest = atomic_exchange_explicit(&commit->queue, NULL, memory_order_acquire)) &&
-                !atomic_load(&commit->stopping))
-                condition_wait(&commit->wake, &commit->sleep_lock);
+                !atomic_load(&commit->stopping) && queue_wait(commit))
+                ;
         }
     while (newest) {
         struct commit_batch *next = newest->next;
@@ -124,7 +149,7 @@ static struct commit_batch *queue_take(struct commit *commit)
         oldest = newest;
         newest = next;
     }
-    return oldest;
+    return held_take(commit, oldest);
 }
 
 struct waiter {

@@ -139,6 +139,14 @@ NODISCARD bool commit_partition_renumber(struct commit *commit, uint32_t partiti
 NODISCARD bool commit_partition_tap(struct commit *commit, uint32_t partition, bool on,
                                     struct error *err);
 
+/* Lets batches for a partition wait for so long, at most COMMIT_HOLD_MS_MAX: back pressure while
+ * somebody catches up with its journal. They stay queued in their
+ * order and count for queue_max; those for other partitions pass them by. 0, or a partition opened
+ * at another epoch: they go on. ERROR_PARTITION_UNKNOWN. */
+enum { COMMIT_HOLD_MS_MAX = 1000 };
+NODISCARD bool commit_partition_hold(struct commit *commit, uint32_t partition, int64_t ms,
+                                     struct error *err);
+
 struct commit_statistics {
     uint64_t batches, groups;    /* made durable */
     uint64_t conflicts, too_old; /* refused */

@@ -23,8 +23,9 @@ struct partition {
     struct numbering durable;
     struct numbering now; /* including the group being made */
     bool in_group;
-    bool closing; /* open or close waits: no more batches */
-    bool tapped;  /* a journal is kept */
+    bool closing;          /* open or close waits: no more batches */
+    bool tapped;           /* a journal is kept */
+    int64_t held_until_ms; /* its batches wait till then */
     uint8_t meta[COMMIT_META_LEN];
     struct partition *next_in_group;
 };
@@ -68,7 +69,9 @@ struct commit {
     struct placed_op *placed; /* reused from group to group */
     size_t placed_capacity;
     struct partition *in_group;
+    struct commit_batch *held, **held_end; /* waiting for their partitions, oldest first */
 
+    int64_t hold_until_ms; /* under partitions_lock: of all partitions the latest */
     atomic_uint_fast64_t moment;
     atomic_bool poisoned;
     atomic_uint_fast64_t batches, groups, conflicts, too_old;

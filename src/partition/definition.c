@@ -178,8 +178,7 @@ void partition_definition_append(const struct partition_definition *definition, 
 bool partition_definition_equal(const struct partition_definition *a,
                                 const struct partition_definition *b)
 {
-    if (a->kind != b->kind || a->strategy != b->strategy || a->system_key != b->system_key ||
-        a->path_count != b->path_count)
+    if (a->kind != b->kind || a->system_key != b->system_key || a->path_count != b->path_count)
         return false;
     for (size_t i = 0; i < a->path_count; i++) {
         if (!paths_equal(&a->paths[i], &b->paths[i]))

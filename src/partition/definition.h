@@ -22,7 +22,12 @@ enum partition_kind {
 /* How the server places keys (strategy.h). */
 enum partition_strategy_kind {
     PARTITION_STRATEGY_HASH,
+    PARTITION_STRATEGY_RANGE,
+    PARTITION_STRATEGY_LOOKUP,
 };
+
+struct partition_lookup; /* of PARTITION_STRATEGY_LOOKUP: lookup.h */
+struct partition_synthetic; /* synthetic.h */
 
 struct partition_definition {
     enum partition_kind kind;
@@ -30,7 +35,13 @@ struct partition_definition {
     bool system_key; /* a fixed container made without a key: /_partitionKey, filled by nobody */
     uint8_t path_count;
     struct document_path paths[PARTITION_PATHS_MAX];
-    struct slice texts[PARTITION_PATHS_MAX]; /* the paths as they were given */
+    struct slice texts[PARTITION_PATHS_MAX];     /* the paths as they were given */
+    const struct partition_synthetic *synthetic; /* how one of them is made; NULL: none is */
+
+    /* Of PARTITION_STRATEGY_RANGE: routing keys that the first map is cut at, ascending. */
+    const struct slice *bounds;
+    size_t bound_count;
+    const struct partition_lookup *lookup;
 };
 
 /* What a creator said. */
@@ -60,6 +71,7 @@ NODISCARD bool partition_definition_read(struct slice document, struct arena *ar
 void partition_definition_append(const struct partition_definition *definition, struct slice key,
                                  struct buf *buf);
 
-/* Equal in all that places an item; paths count by what they mean, not by their quotes. */
+/* Equal in kind and paths; paths count by what they mean, not by their quotes. The strategy is not
+ * looked at: it is read apart (container/definition_strategy.c). */
 bool partition_definition_equal(const struct partition_definition *a,
                                 const struct partition_definition *b);

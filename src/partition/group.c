@@ -400,16 +400,52 @@ static size_t batch_bytes(const struct commit_batch *batch)
     return bytes;
 }
 
+/* Does somebody catch up with a partition it goes to? A server that stops holds nobody. */
+static bool batch_is_held(const struct commit *commit, const struct commit_batch *batch,
+                          int64_t now_ms)
+{
+    for (size_t p = 0; p < batch->part_count; p++) {
+        const struct partition *partition =
+            commit_partition_find(commit, batch->parts[p].partition);
+
+        if (partition && partition->held_until_ms > now_ms &&
+            partition->epoch == batch->parts[p].epoch)
+            return true;
+    }
+    return false;
+}
+
+static bool holds_any(const struct commit *commit, int64_t *ret_now_ms)
+{
+    if (!commit->hold_until_ms || atomic_load(&commit->stopping))
+        return false;
+    *ret_now_ms = clock_read_monotonic_ms(commit->clock);
+    return *ret_now_ms < commit->hold_until_ms;
+}
+
+static void batch_hold(struct commit *commit, struct commit_batch *batch)
+{
+    batch->next = NULL;
+    *commit->held_end = batch;
+    commit->held_end = &batch->next;
+}
+
 /* Admits batches from the front of *queue until the group is full. */
 static void group_admit(struct commit *commit, struct commit_batch **queue,
                         struct batch_list *group, struct batch_list *refused)
 {
     size_t bytes = 0;
+    int64_t now_ms = 0;
+    bool holding = holds_any(commit, &now_ms);
 
     while (*queue && bytes < commit->group_bytes_max) {
         struct commit_batch *batch = *queue;
 
         *queue = batch->next;
+        if (holding && batch_is_held(commit, batch, now_ms)) {
+            batch_hold(commit, batch);
+            continue;
+        }
         if (batch_admit(commit, batch, &batch->err)) {
             bytes += batch_bytes(batch);
             list_add(group, batch);

@@ -6,6 +6,7 @@
 
 #include "document/json.h"
 #include "document/order.h"
+#include "partition/synthetic.h"
 
 enum {
     TEXT_MAX = 64 * 1024, /* three components of the largest size, every byte escaped */
@@ -15,8 +16,9 @@ enum {
 static bool is_nested(const struct document_value *value);
 static bool component_of_json(const struct document_value *value, struct document_value *ret,
                               struct error *err);
-static bool read_components(const struct document_value *array, struct partition_key *ret_key,
-                            size_t *ret_count, struct error *err);
+static bool read_components(const struct document_value *array, size_t max,
+                            struct document_value *ret_values, size_t *ret_count,
+                            struct error *err);
 
 struct partition_key partition_key_extract(const struct partition_definition *definition,
                                            struct slice item)
@@ -100,7 +102,7 @@ bool partition_key_parse(const struct partition_definition *definition, struct s
 {
     const struct document_limits limits = {.depth_max = TEXT_DEPTH_MAX, .bytes_max = TEXT_MAX};
     CLEANUP(buf_done) struct buf buf;
-    struct document_value array;
+    struct document_value array, values[PARTITION_COMPONENTS_MAX];
     struct partition_key key = {0};
     size_t count, expected = definition->path_count;
     struct error why;
@@ -111,10 +113,12 @@ bool partition_key_parse(const struct partition_definition *definition, struct s
     if (array.type != DOCUMENT_ARRAY)
         return error_set(err, ERROR_BAD_REQUEST, "partition key is not a JSON array");
     array.document = arena_copy(arena, array.document);
-    if (!read_components(&array, &key, &count, err))
+    if (!read_components(&array, ARRAY_LEN(values), values, &count, err))
         return false;
+    if (definition->synthetic)
+        return partition_synthetic_take(definition, values, count, need, arena, ret_key, err);
     if (count == 0 && definition->system_key) {
-        key.components[0] = document_undefined();
+        values[0] = document_undefined();
         count = 1;
     }
     if (count > expected || (count < expected && need == PARTITION_KEY_WHOLE))
@@ -122,6 +126,8 @@ bool partition_key_parse(const struct partition_definition *definition, struct s
                          "Number of components in partition key value (%zu) does not match "
                          "definition (%zu)",
                          count, expected);
+    for (size_t i = 0; i < count; i++)
+        key.components[i] = values[i];
     key.count = (uint8_t)count;
     key.partial = count < expected;
     *ret_key = key;
@@ -130,8 +136,8 @@ bool partition_key_parse(const struct partition_definition *definition, struct s
 
 /* All are counted, so that the message can say how many there were; only as many as a key can have
  * are kept. */
-static bool read_components(const struct document_value *array, struct partition_key *ret_key,
-                            size_t *ret_count, struct error *err)
+static bool read_components(const struct document_value *array, size_t max,
+                            struct document_value *ret_values, size_t *ret_count, struct error *err)
 {
     struct document_iter iter;
     size_t count = 0;
@@ -142,8 +148,8 @@ static bool read_components(const struct document_value *array, struct partition
 
         if (!component_of_json(&iter.value, &component, err))
             return false;
-        if (count < PARTITION_PATHS_MAX)
-            ret_key->components[count] = component;
+        if (count < max)
+            ret_values[count] = component;
     }
     *ret_count = count;
     return true;

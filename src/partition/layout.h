@@ -37,3 +37,24 @@ static inline uint64_t partition_number(uint32_t source, uint64_t counter)
 {
     return (uint64_t)source << PARTITION_NUMBER_COUNTER_BITS | counter;
 }
+
+/* LSNs count in the low bits. Above them is an era, 0 at first: when a migration places a key
+ * elsewhere (mover_reroute.c), what was written of it is put behind everything its new partition
+ * has, by another era, so that no reader of the feed there has passed it. The low bits stay, and
+ * still tell the versions of an item apart. */
+enum { PARTITION_LSN_BITS = 40 };
+
+static inline uint64_t partition_lsn_era(uint64_t lsn)
+{
+    return lsn >> PARTITION_LSN_BITS;
+}
+
+static inline uint64_t partition_lsn_low(uint64_t lsn)
+{
+    return lsn & (((uint64_t)1 << PARTITION_LSN_BITS) - 1);
+}
+
+static inline uint64_t partition_lsn_in(uint64_t era, uint64_t lsn)
+{
+    return era << PARTITION_LSN_BITS | partition_lsn_low(lsn);
+}

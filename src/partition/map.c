@@ -151,6 +151,7 @@ bool partition_map_new_even(const struct partition_map_plan *plan, struct partit
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct partition_span *spans;
     struct slice *points;
+    size_t count;
 
     assert(plan->count > 0 && plan->node_count > 0);
     if (!count_fits(plan->count, err))
@@ -158,19 +159,19 @@ bool partition_map_new_even(const struct partition_map_plan *plan, struct partit
     assert(plan->first_id <= UINT32_MAX - plan->count);
     spans = ARENA_ARRAY(arena, struct partition_span, plan->count);
     points = ARENA_ARRAY(arena, struct slice, plan->count);
-    partition_route_split_points(plan->definition, plan->count, arena, points);
-    points[plan->count - 1] = PARTITION_ROUTING_MAX;
-    for (size_t i = 0; i < plan->count; i++) {
+    count = partition_route_split_points(plan->definition, plan->count, arena, points) + 1;
+    points[count - 1] = PARTITION_ROUTING_MAX;
+    for (size_t i = 0; i < count; i++) {
         spans[i] = (struct partition_span){
             .id = plan->first_id + (uint32_t)i,
             .node = plan->nodes[i % plan->node_count],
             .epoch = plan->epoch,
-            .share = 1.0 / (double)plan->count,
+            .share = 1.0 / (double)count,
             .min = i ? points[i - 1] : PARTITION_ROUTING_MIN,
             .max = points[i],
         };
     }
-    return partition_map_new(spans, plan->count, 1, ret_map, err);
+    return partition_map_new(spans, count, 1, ret_map, err);
 }
 
 struct partition_map *partition_map_ref(struct partition_map *map)

@@ -35,14 +35,14 @@ NODISCARD bool partition_map_new(const struct partition_span *spans, size_t coun
 /* The first map of a container. */
 struct partition_map_plan {
     const struct partition_definition *definition;
-    size_t count;          /* of spans, at least 1: as many as its throughput needs */
+    size_t count;          /* of spans, at least 1, at most: the strategy may know fewer bounds */
     uint32_t first_id;     /* the spans get this id and those that follow, in key order */
     uint64_t epoch;        /* of every span */
     const uint32_t *nodes; /* dealt to the spans in turn */
     size_t node_count;     /* at least 1 */
 };
 
-/* Builds version 1 of a map: spans that hashed keys reach equally often, with even shares.
+/* Builds version 1 of a map: spans that keys are expected to reach equally often, with even shares.
  * ERROR_TOO_LARGE: more than PARTITION_SPANS_MAX. */
 NODISCARD bool partition_map_new_even(const struct partition_map_plan *plan,
                                       struct partition_map **ret_map, struct error *err);

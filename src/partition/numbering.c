@@ -233,6 +233,27 @@ bool commit_partition_tap(struct commit *commit, uint32_t id, bool on, struct er
     return partition || not_open(err, id);
 }
 
+bool commit_partition_hold(struct commit *commit, uint32_t id, int64_t ms, struct error *err)
+{
+    struct partition *partition;
+
+    WITH_LOCK (&commit->partitions_lock) {
+        partition = commit_partition_find(commit, id);
+        if (partition) {
+            partition->held_until_ms =
+                ms ? clock_read_monotonic_ms(commit->clock) + MIN(ms, (int64_t)COMMIT_HOLD_MS_MAX)
+                   : 0;
+            commit->hold_until_ms = MAX(commit->hold_until_ms, partition->held_until_ms);
+        }
+    }
+    if (!partition)
+        return not_open(err, id);
+    if (!ms)
+        WITH_LOCK (&commit->sleep_lock)
+            condition_signal(&commit->wake);
+    return true;
+}
+
 bool commit_partitions_reload(struct commit *commit, struct error *err)
 {
     for (size_t i = 0; i < commit->partition_count; i++) {

@@ -18,6 +18,7 @@ struct query_feed {
     struct query_streaming how;
     struct query_feed_options options;
     bool direct; /* there is nothing to load, so there are no batches */
+    bool lazy;   /* merged, and partitions are in the order as well: they wait for their turn */
 
     struct partition_range window;
     struct slice reached; /* routing keys below are done */
@@ -31,6 +32,17 @@ struct query_feed {
     uint64_t passed; /* hits that the present one stands for besides itself */
     struct query_feed_times times;
 };
+
+/* Is the order of the index that of the routing keys? */
+static bool order_is_routing(const struct query_spans *spans, const struct query_access *access)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    const struct partition_definition *key = &spans->request->space->definition->key;
+
+    return partition_route_is_ordered(key) && access->kind == QUERY_ACCESS_INDEX &&
+           !access->second && access->index->value_count == 1 && !access->index->descending &&
+           slice_equal(query_path_prefix(&key->paths[0], arena), access->index->prefix);
+}
 
 static uint64_t time_begin(const struct query_feed *feed)
 {
@@ -57,6 +69,7 @@ struct query_feed *query_feed_new(struct query_spans *spans, const struct query_
     feed->how.by_number = !feed->how.by_key && access->kind != QUERY_ACCESS_INDEX;
     feed->direct = feed->how.by_key || access->kind == QUERY_ACCESS_POINT ||
                    (!options->load && options->order != QUERY_FEED_MERGED);
+    feed->lazy = options->order == QUERY_FEED_MERGED && order_is_routing(spans, access);
     feed->how.ties_backwards = access->backwards;
     feed->reached = PARTITION_ROUTING_MIN;
     feed->arena = arena_new();
@@ -122,8 +135,9 @@ static struct slice smaller(struct slice a, struct slice b)
     return slice_compare(a, b) <= 0 ? a : b;
 }
 
-static bool stream_add(struct query_feed *feed, size_t span, const struct query_target *target,
-                       struct partition_range range, struct error *err)
+static struct query_stream *stream_push(struct query_feed *feed, size_t span,
+                                        const struct query_target *target,
+                                        struct partition_range range)
 {
     struct query_stream *stream = MEMORY_NEW(struct query_stream);
 
@@ -136,6 +150,14 @@ static bool stream_add(struct query_feed *feed, size_t span, const struct query_
             feed->streams, memory_array_size(feed->stream_capacity, sizeof *feed->streams));
     }
     feed->streams[feed->stream_count++] = stream;
+    return stream;
+}
+
+static bool stream_add(struct query_feed *feed, size_t span, const struct query_target *target,
+                       struct partition_range range, struct error *err)
+{
+    struct query_stream *stream = stream_push(feed, span, target, range);
+
     if (!query_stream_open(&feed->how, stream, err))
         return false;
     if (!stream->has) {
@@ -143,6 +165,46 @@ static bool stream_add(struct query_feed *feed, size_t span, const struct query_
         query_stream_free(stream);
     }
     return true;
+}
+
+/* Bytes that the values of a range of routing keys do not come before, or behind: as places have
+ * them, turned over where the index is walked backwards. */
+static void range_end(const struct query_feed *feed, struct partition_range range, bool last,
+                      struct buf *ret_bytes)
+{
+    bool backwards = feed->how.access->backwards, upper = last != backwards;
+    struct slice value = partition_route_first(upper ? range.max : range.min);
+
+    buf_clear(ret_bytes);
+    buf_append_slice(ret_bytes, value);
+    if (upper)
+        buf_append_byte(ret_bytes, 0xFF);
+    for (size_t i = 0; backwards && i < ret_bytes->len; i++)
+        ret_bytes->data[i] = (uint8_t)~ret_bytes->data[i];
+    if (last && !upper)
+        buf_append_byte(ret_bytes, 0xFF);
+}
+
+/* A stream that is opened when a hit of it may be the next; none, if pages before are beyond it. */
+static void stream_wait(struct query_feed *feed, size_t span, const struct query_target *target,
+                        struct partition_range range)
+{
+    const struct query_position *from = &feed->how.from;
+    CLEANUP(buf_done) struct buf end;
+    struct query_stream *stream;
+
+    buf_init(&end, BUF_DEFAULT_MAX);
+    range_end(feed, range, true, &end);
+    if (from->begun && slice_compare(buf_slice(&end), from->place.key) < 0)
+        return;
+    stream = stream_push(feed, span, target, range);
+    stream->waiting = true;
+    buf_init(&stream->bytes, BUF_DEFAULT_MAX);
+    range_end(feed, range, false, &stream->bytes);
+    /* Before all that have the same value. */
+    stream->place =
+        (struct query_place){.key = buf_slice(&stream->bytes),
+                             .routing = feed->how.ties_backwards ? SLICE("\xFF\xFF") : SLICE_NONE};
 }
 
 /* Was the span read from by a page before? */
@@ -155,15 +217,40 @@ static bool is_resumed(const struct query_feed *feed, const struct partition_spa
 /* False with *ret_held, when nothing is wrong but the budget. */
 static bool span_admit(struct query_feed *feed, size_t span, bool *ret_held, struct error *err)
 {
-    bool first = feed->how.spans->admitted == 0 || feed->options.order == QUERY_FEED_MERGED;
+    bool merged = feed->options.order == QUERY_FEED_MERGED && !feed->lazy;
+    bool first = feed->how.spans->admitted == 0;
 
     if (query_spans_admit(feed->how.spans, span, is_resumed(feed, feed->how.spans->list[span].span),
                           err))
         return true;
-    *ret_held = !first && feed->options.order != QUERY_FEED_MERGED &&
+    *ret_held = !first && !merged &&
                 (err->code == ERROR_TOO_MANY_REQUESTS || err->code == ERROR_BUCKET_THROTTLED ||
                  err->code == ERROR_KEY_THROTTLED);
     return false;
+}
+
+/* Opens those whose turn it is, until the first has a hit. */
+static bool waiting_open(struct query_feed *feed, struct error *err)
+{
+    while (feed->stream_count && feed->streams[0]->waiting) {
+        struct query_stream *top = feed->streams[0];
+
+        if (!span_admit(feed, top->span, &feed->held, err)) {
+            if (feed->held)
+                streams_clear(feed);
+            return feed->held;
+        }
+        top->waiting = false;
+        buf_done(&top->bytes); /* opening begins with an empty one */
+        if (!query_stream_open(&feed->how, top, err))
+            return false;
+        if (!top->has) {
+            query_stream_free(top);
+            feed->streams[0] = feed->streams[--feed->stream_count];
+        }
+        heap_sift_down(feed, 0);
+    }
+    return true;
 }
 
 static bool window_open(struct query_feed *feed, struct partition_range window, struct error *err)
@@ -185,6 +272,10 @@ static bool window_open(struct query_feed *feed, struct partition_range window, 
             struct partition_range range = {larger(part.min, span->min),
                                             smaller(part.max, span->max)};
 
+            if (feed->lazy) {
+                stream_wait(feed, i, target, range);
+                continue;
+            }
             if (!span_admit(feed, i, &feed->held, err))
                 return feed->held;
             if (!stream_add(feed, i, target, range, err))
@@ -193,7 +284,7 @@ static bool window_open(struct query_feed *feed, struct partition_range window, 
     }
     for (size_t i = feed->stream_count / 2; i-- > 0;)
         heap_sift_down(feed, i);
-    return true;
+    return waiting_open(feed, err);
 }
 
 /* The next window: the one of the position, then span after span, target after target. */
@@ -266,7 +357,7 @@ static bool heap_advance(struct query_feed *feed, struct error *err)
         feed->streams[0] = feed->streams[--feed->stream_count];
     }
     heap_sift_down(feed, 0);
-    return true;
+    return waiting_open(feed, err);
 }
 
 static void hit_of(const struct query_feed *feed, const struct query_stream *stream,

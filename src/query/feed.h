@@ -1,8 +1,9 @@
 /* Feed: the items a query may want, one by one, from all physical partitions it has to ask.
  *
- * Where the order matters all partitions are merged by it. Where it does not, they are read one
- * after the other: each span is a window that is finished before the next begins. Items behind
- * index entries are loaded in batches that grow while they are wanted. */
+ * Where the order matters all partitions are merged by it; where it is that of the partition key
+ * and the partitions have it too, each is opened when its turn comes. Where it does not, they are
+ * read one after the other: each span is a window that is finished before the next begins. Items
+ * behind index entries are loaded in batches that grow while they are wanted. */
 #pragma once
 
 #include "query/access.h"

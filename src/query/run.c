@@ -346,6 +346,34 @@ void query_run_context_init(struct query_run_state *run)
     run->context.udf = run->request->udf;
 }
 
+/* A logical partition may have been placed elsewhere since: where the page before ended is the same
+ * place under its present routing key. */
+static void position_reroute(struct query_run_state *run)
+{
+    const struct query_scope *scope = &run->request->scope;
+    const struct partition_definition *key;
+    struct query_position *from = &run->from;
+    struct partition_range range;
+    struct slice rest = from->place.key;
+    CLEANUP(buf_done) struct buf bytes;
+    struct error ignored;
+
+    buf_init(&bytes, BUF_DEFAULT_MAX);
+    if (!from->begun || scope->kind != QUERY_SCOPE_KEY || scope->key.partial)
+        return;
+    key = &run->request->space->definition->key;
+    range = partition_route_range(key, &scope->key, run->arena);
+    if (slice_compare(from->window.max, PARTITION_ROUTING_MAX) < 0)
+        from->window = range;
+    if (from->place.routing.len) {
+        from->place.routing = range.min;
+    } else if (rest.len && partition_route_skip(key, &rest, &ignored)) { /* the key of an item */
+        buf_append_slice(&bytes, range.min);
+        buf_append_slice(&bytes, rest);
+        from->place.key = arena_copy(run->arena, buf_slice(&bytes));
+    }
+}
+
 static bool run_init(struct query_run_state *run, const struct query_plan *plan,
                      const struct query_request *request, const struct clock *clock,
                      struct error *err)
@@ -359,6 +387,7 @@ static bool run_init(struct query_run_state *run, const struct query_plan *plan,
     if (request->continuation.len &&
         !query_position_load(request->continuation, plan->fingerprint, &run->from, err))
         return false;
+    position_reroute(run);
     run->context.now_ticks = run->from.now_ticks;
     run->at = run->from;
     if (!run->from.begun)

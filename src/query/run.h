@@ -24,12 +24,15 @@ enum query_scope_kind {
     QUERY_SCOPE_CONTAINER,
     QUERY_SCOPE_KEY,   /* one partition key, or all that begin with a partial one */
     QUERY_SCOPE_RANGE, /* routing keys from min to max */
+    QUERY_SCOPE_KEYS,  /* each of these: the suffixes of a base */
 };
 
 struct query_scope {
     enum query_scope_kind kind;
     struct partition_key key;
     struct partition_range range;
+    const struct partition_key *keys;
+    size_t key_count; /* at most QUERY_TARGETS_MAX */
 };
 
 struct query_page_limits {

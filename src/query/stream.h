@@ -21,7 +21,8 @@ struct query_stream {
     struct cursor *second;
     uint64_t counted; /* entries that are in the cost */
     bool point_given;
-    bool has; /* place and key below are those of the next hit */
+    bool waiting; /* not open yet: place is before that of every hit it may have */
+    bool has;     /* place and key below are those of the next hit */
     struct query_place place;
     struct item item;
     struct buf bytes;    /* of the place and the item key */

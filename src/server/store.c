@@ -29,6 +29,7 @@ static struct catalogue_limits limits_of(const struct settings *settings)
     limits.account_resources_max = (uint32_t)settings->account_resources_max;
     limits.shared_containers_max = (uint32_t)settings->database_shared_containers_max;
     limits.container_partitions_max = (uint32_t)settings->container_partitions_max;
+    limits.directory_lines_max = (uint32_t)settings->container_directory_lines_max;
     limits.account_children_max = (uint32_t)settings->account_children_max;
     limits.users_max = (uint32_t)settings->database_users_max;
     limits.encryption_keys_max = (uint32_t)settings->database_encryption_keys_max;
@@ -90,6 +91,16 @@ static bool meters_fill(struct store *store, struct error *err)
     return fine;
 }
 
+/* Its new partitions get their shares of the throughput before the first request reaches them. */
+static void on_publishing(const struct container *container, void *context)
+{
+    struct store *store = context;
+    struct error err;
+
+    if (!container_meters_prepare(store->meters, container, store->burst_seconds, &err))
+        log_error(store->log, "throughput of new partitions not set", &err);
+}
+
 /* A container has another map: its new partitions get their shares of the throughput. */
 static void on_published(struct container *container, void *context)
 {
@@ -112,6 +123,7 @@ static struct migrator *migrator_start(struct store *store, const struct setting
         .log = store->log,
         .bytes_per_second = (uint64_t)settings->migration_bytes_per_second,
         .pause_ms = settings->migration_pause_ms,
+        .publishing = on_publishing,
         .published = on_published,
         .dropped = on_dropped,
         .context = store,
@@ -186,6 +198,7 @@ struct front_services store_services(struct store *store, struct net_workers *wo
         .meters = store->meters,
         .gates = store->gates,
         .caretaker = store->caretaker,
+        .migrator = store->migrator,
         .clock = &clock_system,
         .workers = workers,
         .log = log,

@@ -389,6 +389,17 @@ void budget_settle(struct budget *budget, struct budget_grant *grant, int64_t ch
     *grant = (struct budget_grant){0};
 }
 
+void budget_charge(struct budget *budget, int64_t charge_cru, int64_t now_ms)
+{
+    assert(charge_cru >= 0 && charge_cru <= COST_MAX_CRU);
+    now_ms = now_clamped(now_ms);
+    WITH_LOCK (&budget->lock) {
+        use_advance(budget, now_ms);
+        (void)lane_take(&budget->lane, -1, charge_cru, now_ms * MS_NS);
+        use_spend(budget, charge_cru);
+    }
+}
+
 void budget_set_throughput(struct budget *budget, int64_t rate_cru, bool autoscale,
                            bool minute_pool, int64_t now_ms)
 {
@@ -444,6 +455,50 @@ bool budget_set_tenant(struct budget *budget, struct slice key, int64_t reserved
                              TENANTS_MAX);
     }
     return true;
+}
+
+static int64_t part_of(int64_t amount, double part)
+{
+    return (int64_t)((double)amount * part);
+}
+
+static void use_take_over(struct use *use, const struct use *from, double part)
+{
+    use->spent_cru += part_of(from->spent_cru, part);
+    use->spent_before_cru += part_of(from->spent_before_cru, part);
+    use->normal_cru += part_of(from->normal_cru, part);
+    use->normal_before_cru += part_of(from->normal_before_cru, part);
+    use->peak_cru += part_of(from->peak_cru, part);
+    use->peak_before_cru += part_of(from->peak_before_cru, part);
+}
+
+/* One lock after the other: two budgets are never locked at once. */
+void budget_take_over(struct budget *budget, struct budget *from, double part, int64_t now_ms)
+{
+    int64_t now_ns, extra_cru = 0, minute_left_cru = 0, minute_end_ms = 0;
+    struct lane lane = {0};
+    struct use use = {0};
+
+    now_ms = now_clamped(now_ms);
+    now_ns = now_ms * MS_NS;
+    WITH_LOCK (&from->lock) {
+        use_advance(from, now_ms);
+        lane_advance(&from->lane, now_ns);
+        lane = from->lane;
+        use = from->use;
+        extra_cru = from->extra_cru;
+        minute_left_cru = from->minute_left_cru;
+        minute_end_ms = from->minute_end_ms;
+    }
+    WITH_LOCK (&budget->lock) {
+        use_advance(budget, now_ms);
+        lane_advance(&budget->lane, now_ns);
+        lane_take_over(&budget->lane, &lane, part, now_ns);
+        use_take_over(&budget->use, &use, part);
+        budget->extra_cru = MAX(budget->extra_cru, extra_cru);
+        budget->minute_left_cru += part_of(minute_left_cru, part);
+        budget->minute_end_ms = MAX(budget->minute_end_ms, minute_end_ms);
+    }
 }
 
 void budget_get_state(struct budget *budget, int64_t now_ms, struct budget_state *ret_state)

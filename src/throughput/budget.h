@@ -86,9 +86,16 @@ NODISCARD bool budget_admit(struct budget *budget, const struct budget_request *
 void budget_settle(struct budget *budget, struct budget_grant *grant, int64_t charge_cru,
                    int64_t now_ms);
 
+/* A charge for what another budget admitted: it becomes debt if there is nothing left. */
+void budget_charge(struct budget *budget, int64_t charge_cru, int64_t now_ms);
+
 /* Another throughput from now on; what is owed and saved stays, as far as the new value allows. */
 void budget_set_throughput(struct budget *budget, int64_t rate_cru, bool autoscale,
                            bool minute_pool, int64_t now_ms);
+
+/* Takes over a part, from 0 to 1, of what another budget owes, has saved and has been spending: of
+ * a physical partition whose keys this one gets. Bounds of buckets and tenants are set anew. */
+void budget_take_over(struct budget *budget, struct budget *from, double part, int64_t now_ms);
 
 /* A throughput bucket gets at most this percentage of the rate; 100 (as at the beginning): all. */
 void budget_set_bucket(struct budget *budget, uint8_t bucket, uint8_t percent_max, int64_t now_ms);

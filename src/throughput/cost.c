@@ -26,6 +26,7 @@ const struct cost_model cost_model = {
     .metadata_read = 1000000,
     .metadata_list = 2000000,
     .metadata_write = 5000000,
+    .id_seek = 100000,
 };
 
 enum { KB = 1024, MICRO_PER_CRU = 10000 };
@@ -103,6 +104,11 @@ int64_t cost_script(uint64_t calls, uint64_t bytes)
 {
     return rounded(cost_model.script_base + times(calls, cost_model.script_call) +
                    kilobytes(bytes, cost_model.script_kb));
+}
+
+int64_t cost_id_seek(void)
+{
+    return rounded(cost_model.id_seek);
 }
 
 int64_t cost_metadata(enum cost_metadata kind)

@@ -28,6 +28,8 @@
  *                                                    1 KB item = 2.64
  *     1,000 items of 1 KB = 35 to 60                 47.30, and 47.75 in pages of 100
  *     metadata 1 to 5                                read 1, list 2, write 5
+ *     an id sought in one partition                  id_seek = 0.10; nothing is published, for the
+ *                                                    service has no such thing
  *
  * Strong and bounded staleness read two replicas: reads and queries count twice. */
 struct cost_model {
@@ -38,6 +40,7 @@ struct cost_model {
     uint32_t feed_page;
     uint32_t script_base, script_call, script_kb;
     uint32_t metadata_read, metadata_list, metadata_write;
+    uint32_t id_seek;
 };
 extern const struct cost_model cost_model;
 
@@ -78,6 +81,9 @@ int64_t cost_feed(uint64_t entries, uint64_t output_bytes);
 /* A stored procedure, trigger or function on top of the operations it ran: its calls of the server
  * and the bytes handed in and out stand for its work, as processor time would not repeat. */
 int64_t cost_script(uint64_t calls, uint64_t bytes);
+
+/* An id sought in one physical partition, found or not: of items under a random suffix. */
+int64_t cost_id_seek(void);
 
 /* Databases, containers, offers, users, scripts as resources: paid from the account's own budget.
  */

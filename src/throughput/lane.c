@@ -255,6 +255,19 @@ void lane_set_burst(struct lane *lane, int64_t burst_rate_cru, int64_t max_cru)
     lane->credit_milli = MIN(lane->credit_milli, lane->credit_max_milli);
 }
 
+/* The second goes on where it was: otherwise a burst would be refused that was still welcome. */
+void lane_take_over(struct lane *lane, const struct lane *from, double part, int64_t now_ns)
+{
+    int64_t owed_ns = MAX(from->paid_ns - now_ns, INT64_C(0));
+    int64_t owed_cru = multiply_divide(owed_ns, from->rate_cru, SECOND_NS);
+    int64_t credit_milli = (int64_t)((double)from->credit_milli * part);
+
+    lane->paid_ns += MIN(duration((int64_t)((double)owed_cru * part), lane->rate_cru),
+                         MAX(now_ns + OWED_MAX_NS - lane->paid_ns, INT64_C(0)));
+    lane->second_end_ns = MAX(lane->second_end_ns, from->second_end_ns);
+    lane->credit_milli = MIN(lane->credit_milli + credit_milli, lane->credit_max_milli);
+}
+
 uint32_t lane_waiting(const struct lane *lane)
 {
     return lane->places ? lane->places->reserved_count : 0;

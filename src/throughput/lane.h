@@ -69,5 +69,9 @@ void lane_set_rate(struct lane *lane, int64_t rate_cru, int64_t now_ns);
 /* Saves at most max_cru of unused budget and spends it at burst_rate_cru; 0 switches it off. */
 void lane_set_burst(struct lane *lane, int64_t burst_rate_cru, int64_t max_cru);
 
+/* Takes over a part, from 0 to 1, of what another lane owes and has saved; places stay behind. Both
+ * are at now. */
+void lane_take_over(struct lane *lane, const struct lane *from, double part, int64_t now_ns);
+
 /* Places set aside and not claimed yet. */
 uint32_t lane_waiting(const struct lane *lane);

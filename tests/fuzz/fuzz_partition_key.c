@@ -61,6 +61,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(slice_compare(range.min, range.max) < 0);
         if (!key.partial)
             check_stored(&definition, &key, arena);
+        definition.strategy = PARTITION_STRATEGY_RANGE;
+        range = partition_route_range(&definition, &key, arena);
+        FUZZ_CHECK(slice_compare(range.min, range.max) < 0);
+        FUZZ_CHECK(partition_route_is_bound(&definition, range.min));
+        FUZZ_CHECK(partition_route_is_bound(&definition, range.max));
+        if (!key.partial)
+            check_stored(&definition, &key, arena);
     }
     return 0;
 }

@@ -1,6 +1,6 @@
 /* Moving world: a container of the catalogue on two nodes whose partitions split, merge, move and
- * isolate while items are written, with faults and restarts in between; and a plain table of what
- * it should hold. */
+ * isolate, and keys change their shard, while items are written, with faults and restarts in
+ * between; and a plain table of what it should hold. */
 #pragma once
 
 #include "base/random.h"
@@ -22,6 +22,7 @@ struct moving_store {
 struct moving_item {
     bool stored;
     uint32_t version, seen; /* the last written, and the last the feed has shown */
+    unsigned again; /* how often the feed may begin anew with it: its key was placed elsewhere */
 };
 
 /* Where the reader of the feed is, for a range of routing keys. */
@@ -53,6 +54,7 @@ struct moving {
 
     unsigned migrations[MIGRATION_KINDS], cancelled, crashes, fenced_crashes, changes_seen;
     unsigned policies; /* changes of the index policy */
+    unsigned repeats;  /* of the feed, of keys that were placed elsewhere */
 };
 
 /* bodies: the container as JSON, its id "c", twice: with one index policy and with another. */

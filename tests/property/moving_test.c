@@ -1,5 +1,6 @@
-/* Random writes, splits, merges, moves, isolations, cancellations, faults and restarts, and
- * everything compared. ORRERY_TEST_SEED repeats a run, ORRERY_TEST_STEPS sets its length. */
+/* Random writes, splits, merges, moves, isolations, edits of directories, cancellations, faults and
+ * restarts, in containers of every strategy, and everything compared. ORRERY_TEST_SEED repeats a
+ * run, ORRERY_TEST_STEPS sets its length. */
 #include "property/moving.h"
 #include "support/check.h"
 #include "support/fault_engine.h"
@@ -26,6 +27,13 @@ struct fixture {
 static const char *const plain[] = {PLAIN "}", PLAIN POLICY "}"};
 static const char *const rich[] = {RICH "}", RICH POLICY "}"};
 
+#define RANGE ",\"orrery\":{\"strategy\":{\"kind\":\"range\",\"bounds\":[\"k2\"]}}"
+#define LOOKUP ",\"orrery\":{\"strategy\":{\"kind\":\"lookup\",\"shards\":8}}"
+
+static const char *const range[] = {RICH RANGE "}", RICH POLICY "}"};
+static const char *const lookup[] = {PLAIN LOOKUP "}", PLAIN POLICY "}"};
+static const char *const lookup_rich[] = {RICH LOOKUP "}", RICH POLICY "}"};
+
 static uint64_t number_from(const char *name, uint64_t otherwise)
 {
     const char *text = getenv(name);
@@ -45,11 +53,13 @@ static void run(struct fixture *fixture, const struct moving_store *store,
         moving_step(&moving);
     moving_check(&moving);
     print_message("# %u steps, %u splits, %u merges, %u moves, %u isolations, %u cancelled, %u "
-                  "crashes, %u of them behind a fence, %u policies, %u changes seen\n",
+                  "crashes, %u of them behind a fence, %u policies, %u changes seen, %u edits, %u "
+                  "changes seen again\n",
                   moving.step, moving.migrations[MIGRATION_SPLIT],
                   moving.migrations[MIGRATION_MERGE], moving.migrations[MIGRATION_MOVE],
                   moving.migrations[MIGRATION_ISOLATE], moving.cancelled, moving.crashes,
-                  moving.fenced_crashes, moving.policies, moving.changes_seen);
+                  moving.fenced_crashes, moving.policies, moving.changes_seen,
+                  moving.migrations[MIGRATION_REROUTE], moving.repeats);
     for (size_t i = 0; counts && i < MIGRATION_KINDS; i++)
         fixture->migrations[i] += moving.migrations[i];
     fixture->crashes += counts ? moving.crashes : 0;
@@ -78,6 +88,21 @@ static void a_plain_container_moves_about_in_memory(void **state)
 static void a_container_that_keeps_versions_moves_about_in_memory(void **state)
 {
     run(*state, &memory, rich, STEPS_MEMORY, true);
+}
+
+static void a_container_of_ranges_moves_about_in_memory(void **state)
+{
+    run(*state, &memory, range, STEPS_MEMORY, true);
+}
+
+static void a_directory_is_edited_in_memory(void **state)
+{
+    run(*state, &memory, lookup, STEPS_MEMORY, true);
+}
+
+static void a_directory_is_edited_where_versions_are_kept(void **state)
+{
+    run(*state, &memory, lookup_rich, STEPS_MEMORY, true);
 }
 
 static void the_runs_did_everything_often_enough(void **state)
@@ -128,6 +153,17 @@ static void a_container_moves_about_on_disks(void **state)
     scratch_done(&places.scratch);
 }
 
+static void a_directory_is_edited_on_disks(void **state)
+{
+    struct places places = {0};
+    struct moving_store store = {
+        .open = place_open, .reopens = true, .faults = true, .context = &places};
+
+    scratch_init(&places.scratch);
+    run(*state, &store, lookup_rich, STEPS_ROCKSDB, false);
+    scratch_done(&places.scratch);
+}
+
 static void a_container_moves_between_a_disk_and_a_postgresql_server(void **state)
 {
     CLEANUP(postgres_free) struct postgres *postgres = postgres_start(false);
@@ -146,8 +182,12 @@ int main(void)
     struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plain_container_moves_about_in_memory),
         cmocka_unit_test(a_container_that_keeps_versions_moves_about_in_memory),
+        cmocka_unit_test(a_container_of_ranges_moves_about_in_memory),
+        cmocka_unit_test(a_directory_is_edited_in_memory),
+        cmocka_unit_test(a_directory_is_edited_where_versions_are_kept),
         cmocka_unit_test(the_runs_did_everything_often_enough),
         cmocka_unit_test(a_container_moves_about_on_disks),
+        cmocka_unit_test(a_directory_is_edited_on_disks),
         cmocka_unit_test(a_container_moves_between_a_disk_and_a_postgresql_server),
     };
     struct fixture fixture = {.steps = (unsigned)number_from("ORRERY_TEST_STEPS", 0)};

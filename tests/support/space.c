@@ -1,6 +1,7 @@
 #include "support/space.h"
 
 #include "document/json.h"
+#include "partition/synthetic.h"
 #include "support/check.h"
 #include "support/documents.h"
 
@@ -19,6 +20,22 @@ static struct commit *commit_of(void *nodes, uint32_t node UNUSED)
     return ((struct test_space *)nodes)->commit;
 }
 
+static void bounds_init(struct test_space *test, const struct test_space_options *options)
+{
+    struct partition_definition *key = &test->definition.key;
+    struct slice *bounds = ARENA_ARRAY(test->arena, struct slice, ARRAY_LEN(options->bounds));
+
+    key->strategy = PARTITION_STRATEGY_RANGE;
+    key->bounds = bounds;
+    for (; key->bound_count < ARRAY_LEN(options->bounds) && options->bounds[key->bound_count];) {
+        struct document_value value =
+            document_string(slice_of_text(options->bounds[key->bound_count]));
+        struct partition_key bound = partition_key_of(key, &value, 1);
+
+        bounds[key->bound_count++] = partition_route_range(key, &bound, test->arena).min;
+    }
+}
+
 static void key_init(struct test_space *test, const struct test_space_options *options)
 {
     struct slice paths[3] = {SLICE("/pk")};
@@ -32,6 +49,13 @@ static void key_init(struct test_space *test, const struct test_space_options *o
     if (parts.path_count > 1)
         parts.kind = SLICE("MultiHash");
     assert_ok(partition_definition_build(&parts, test->arena, &test->definition.key, &err), &err);
+    if (options->bounds[0])
+        bounds_init(test, options);
+    if (options->synthetic)
+        assert_ok(partition_synthetic_read(document_of(test->arena, options->synthetic),
+                                           &test->definition.key, test->arena,
+                                           &test->definition.key.synthetic, &err),
+                  &err);
 }
 
 static void uniques_init(struct test_space *test, const struct test_space_options *options)

@@ -17,11 +17,13 @@ struct test_space {
 /* What a test wants its container to be; zeros: /pk, version 2, all paths indexed, no TTL. */
 struct test_space_options {
     const char *paths[3];        /* of the partition key; NULL: "/pk" alone */
+    const char *synthetic;       /* JSON of a synthetic key */
     const char *policy;          /* JSON of an indexing policy */
     const char *unique_paths[4]; /* each a unique key of its own */
     int32_t default_ttl;
     int64_t feed_retention_ms;
-    size_t partitions; /* 0: 1 */
+    size_t partitions;     /* 0: 1 */
+    const char *bounds[8]; /* texts, ascending: the strategy is range, cut at these; not hash */
     int64_t logical_bytes_max;
 };
 

@@ -1,6 +1,7 @@
 #include "front/admin/admin.h"
 
 #include "document/json.h"
+#include "partition/epk.h"
 
 static bool settings_show(struct admin_request *request, struct error *err);
 static bool nodes_list(struct admin_request *request, struct error *err);
@@ -21,6 +22,20 @@ static const struct resource {
     {REST_READ, "databases", admin_databases_list},
     {REST_READ, "containers/*/*", admin_containers_show},
     {REST_READ, "containers/*/*/keys", admin_containers_keys},
+    {REST_READ, "containers/*/*/partitions", admin_partitions_list},
+    {REST_EXECUTE, "containers/*/*/partitions/*/split", admin_partitions_split},
+    {REST_EXECUTE, "containers/*/*/partitions/*/move", admin_partitions_move},
+    {REST_EXECUTE, "containers/*/*/partitions/merge", admin_partitions_merge},
+    {REST_EXECUTE, "containers/*/*/isolate", admin_partitions_isolate},
+    {REST_READ, "containers/*/*/directory", admin_directory_show},
+    {REST_EXECUTE, "containers/*/*/directory", admin_directory_edit},
+    {REST_READ, "containers/*/*/migration", admin_migration_show},
+    {REST_DELETE, "containers/*/*/migration", admin_migration_cancel},
+    {REST_READ, "containers/*/*/shards", admin_shards_show},
+    {REST_READ, "migrations", admin_migrations_list},
+    {REST_EXECUTE, "migrations/pause", admin_migrations_pause},
+    {REST_EXECUTE, "migrations/resume", admin_migrations_resume},
+    {REST_EXECUTE, "containers/*/*/key", admin_containers_key},
     {REST_READ, "containers/*/*/advice", admin_advice_show},
     {REST_READ, "containers/*/*/traffic", admin_traffic_show},
     {REST_READ, "containers/*/*/what-if", admin_what_if},
@@ -145,6 +160,39 @@ void admin_ru(struct buf *out, const char *name, int64_t cru)
 {
     member_begin(out, name);
     buf_printf(out, "%lld.%02lld", (long long)(cru / 100), (long long)(cru % 100));
+}
+
+void admin_hex(struct buf *out, const char *name, struct slice bytes)
+{
+    member_begin(out, name);
+    BUF_APPEND(out, "\"");
+    partition_epk_hex(bytes, out);
+    BUF_APPEND(out, "\"");
+}
+
+void admin_node(struct rest_call *call, uint32_t node)
+{
+    const struct admin_hooks *hooks = &call->options->admin;
+    const char *name = hooks->node_name ? hooks->node_name(hooks->context, node) : NULL;
+
+    if (name)
+        admin_text(&call->body, "node", slice_of_text(name));
+    else
+        admin_number_append(&call->body, "node", node);
+}
+
+bool admin_container_open(struct admin_request *request, struct container **ret_container,
+                          struct error *err)
+{
+    struct rest_call *call = request->call;
+    struct slice account = admin_parameter(call, SLICE("account"));
+
+    if (!account.data)
+        account = call->account_id;
+    if (!slice_equal(account, call->account_id) && !admin_need_owner(call, err))
+        return false;
+    return catalogue_container_open(call->services->catalogue, account, request->names[0],
+                                    request->names[1], ret_container, err);
 }
 
 /* --- The server ------------------------------------------------------------------------------ */

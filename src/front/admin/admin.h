@@ -8,7 +8,7 @@
 
 #include "front/rest/call.h"
 
-enum { ADMIN_NAMES_MAX = 2 };
+enum { ADMIN_NAMES_MAX = 3 };
 
 /* One request: the names its path had in the places of the stars. */
 struct admin_request {
@@ -34,6 +34,16 @@ void admin_text(struct buf *out, const char *name, struct slice text);
 void admin_number_append(struct buf *out, const char *name, uint64_t number);
 void admin_ru(struct buf *out, const char *name, int64_t cru); /* hundredths as a decimal */
 
+void admin_hex(struct buf *out, const char *name, struct slice bytes); /* in upper case */
+
+/* "node": what the operator calls it, or its number where it has no name here. */
+void admin_node(struct rest_call *call, uint32_t node);
+
+/* The container of the first two names: of the account that asks, or with ?account=NAME, which only
+ * the default account may say, of that one. The caller lets go of it. */
+NODISCARD bool admin_container_open(struct admin_request *request, struct container **ret_container,
+                                    struct error *err);
+
 /* The resources, one function each; admin.c has the table. */
 bool admin_accounts_list(struct admin_request *request, struct error *err);
 bool admin_accounts_create(struct admin_request *request, struct error *err);
@@ -47,3 +57,17 @@ bool admin_advice_show(struct admin_request *request, struct error *err);
 bool admin_traffic_show(struct admin_request *request, struct error *err);
 bool admin_what_if(struct admin_request *request, struct error *err);
 bool admin_containers_keys(struct admin_request *request, struct error *err);
+bool admin_partitions_list(struct admin_request *request, struct error *err);
+bool admin_partitions_split(struct admin_request *request, struct error *err);
+bool admin_partitions_merge(struct admin_request *request, struct error *err);
+bool admin_partitions_move(struct admin_request *request, struct error *err);
+bool admin_partitions_isolate(struct admin_request *request, struct error *err);
+bool admin_migration_show(struct admin_request *request, struct error *err);
+bool admin_migration_cancel(struct admin_request *request, struct error *err);
+bool admin_migrations_list(struct admin_request *request, struct error *err);
+bool admin_migrations_pause(struct admin_request *request, struct error *err);
+bool admin_migrations_resume(struct admin_request *request, struct error *err);
+bool admin_directory_show(struct admin_request *request, struct error *err);
+bool admin_directory_edit(struct admin_request *request, struct error *err);
+bool admin_shards_show(struct admin_request *request, struct error *err);
+bool admin_containers_key(struct admin_request *request, struct error *err);

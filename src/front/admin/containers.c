@@ -3,21 +3,11 @@
 #include "front/admin/admin.h"
 
 #include "container/container_usage.h"
+#include "container/definition_strategy.h"
+#include "document/bson.h"
 #include "document/json.h"
 
 enum { KEYS_DEFAULT = 20, KEYS_MAX = STATISTICS_KEYS_MAX, MINUTES_DEFAULT = 5 };
-
-static void hex_append(struct buf *out, const char *name, struct slice bytes)
-{
-    static const char digits[] = "0123456789ABCDEF";
-
-    buf_printf(out, ",\"%s\":\"", name);
-    for (size_t i = 0; i < bytes.len; i++) {
-        buf_append_byte(out, (uint8_t)digits[bytes.data[i] >> 4]);
-        buf_append_byte(out, (uint8_t)digits[bytes.data[i] & 15]);
-    }
-    BUF_APPEND(out, "\"");
-}
 
 static void offer_append(struct buf *out, const struct offer *offer)
 {
@@ -77,15 +67,6 @@ bool admin_databases_list(struct admin_request *request, struct error *err UNUSE
 
 /* --- One container --------------------------------------------------------------------------- */
 
-static bool container_open(struct admin_request *request, struct container **ret_container,
-                           struct error *err)
-{
-    struct rest_call *call = request->call;
-
-    return catalogue_container_open(call->services->catalogue, call->account_id, request->names[0],
-                                    request->names[1], ret_container, err);
-}
-
 static void numbers_append(struct buf *out, const struct statistics_numbers *numbers)
 {
     BUF_APPEND(out, "{");
@@ -112,17 +93,6 @@ static void totals_append(struct buf *out, const struct statistics_totals *total
         numbers_append(out, &totals->minutes[i]);
     }
     BUF_APPEND(out, "]}");
-}
-
-static void node_append(struct rest_call *call, uint32_t node)
-{
-    const struct admin_hooks *hooks = &call->options->admin;
-    const char *name = hooks->node_name ? hooks->node_name(hooks->context, node) : NULL;
-
-    if (name)
-        admin_text(&call->body, "node", slice_of_text(name));
-    else
-        admin_number_append(&call->body, "node", node);
 }
 
 /* What was asked of a partition, and of all of them together. */
@@ -158,9 +128,9 @@ static bool span_append(struct rest_call *call, const struct container *containe
     sum->bytes += usage.bytes;
     sum->items += usage.items;
     buf_printf(out, "{\"id\":\"%u\"", span->id);
-    hex_append(out, "minInclusive", span->min);
-    hex_append(out, "maxExclusive", span->max);
-    node_append(call, span->node);
+    admin_hex(out, "minInclusive", span->min);
+    admin_hex(out, "maxExclusive", span->max);
+    admin_node(call, span->node);
     admin_number_append(out, "epoch", span->epoch);
     buf_printf(out, ",\"share\":%.6f", span->share);
     admin_number_append(out, "bytes", usage.bytes);
@@ -168,6 +138,30 @@ static bool span_append(struct rest_call *call, const struct container *containe
     meter_append(call, span->id, all);
     BUF_APPEND(out, "}");
     return true;
+}
+
+/* As the container shows it: a directory has an address of its own. */
+static void strategy_append(struct buf *out, const struct definition_fields *fields)
+{
+    CLEANUP(buf_done) struct buf shown;
+    struct document_value orrery, strategy = document_string(SLICE("hash"));
+    size_t begin;
+
+    buf_init(&shown, BUF_DEFAULT_MAX);
+    begin = document_begin(&shown);
+    if (document_find(fields->document, SLICE("orrery"), &orrery))
+        definition_orrery_show(orrery.document, &shown);
+    document_end(&shown, begin);
+    if (document_find(buf_slice(&shown), SLICE("orrery"), &orrery))
+        (void)document_find(orrery.document, SLICE("strategy"), &strategy);
+    BUF_APPEND(out, ",\"strategy\":");
+    if (strategy.type == DOCUMENT_STRING) {
+        BUF_APPEND(out, "{");
+        admin_text(out, "kind", strategy.text);
+        BUF_APPEND(out, "}");
+    } else {
+        document_json_write_value(&strategy, out);
+    }
 }
 
 static void container_head(struct rest_call *call, const struct container *container,
@@ -183,6 +177,7 @@ static void container_head(struct rest_call *call, const struct container *conta
         BUF_APPEND(&call->body, ",\"partitionKey\":");
         document_json_write_value(&key, &call->body);
     }
+    strategy_append(&call->body, fields);
     offer_append(&call->body, container_offer(container));
 }
 
@@ -195,7 +190,7 @@ bool admin_containers_show(struct admin_request *request, struct error *err)
     const struct partition_span *spans;
     size_t count;
 
-    if (!container_open(request, &container, err))
+    if (!admin_container_open(request, &container, err))
         return false;
     spans = partition_map_spans(container_map(container), &count);
     BUF_APPEND(&call->body, "{");
@@ -246,7 +241,7 @@ static void key_append(struct rest_call *call, const struct container *container
 
     if (!partition_key_read(definition, &rest, call->arena, &key, &ignored)) {
         BUF_APPEND(&call->body, "\"partitionKey\":null");
-        hex_append(&call->body, "partitionKeyBytes", bytes);
+        admin_hex(&call->body, "partitionKeyBytes", bytes);
         return;
     }
     BUF_APPEND(&call->body, "\"partitionKey\":");
@@ -319,7 +314,7 @@ bool admin_containers_keys(struct admin_request *request, struct error *err)
     if (!admin_number(call, SLICE("minutes"), 1, STATISTICS_MINUTES, MINUTES_DEFAULT, &minutes,
                       err) ||
         !admin_number(call, SLICE("max"), 1, KEYS_MAX, KEYS_DEFAULT, &max, err) ||
-        !container_open(request, &container, err))
+        !admin_container_open(request, &container, err))
         return false;
     hot = hot_keys_gather(call, container, (uint32_t)minutes, max, &count);
     BUF_APPEND(&call->body, "{");

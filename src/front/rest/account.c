@@ -116,7 +116,7 @@ static void location_append(struct rest_call *call, const char *property, struct
 }
 
 /* The client's own words for where we are: whatever it reached us by must lead here again. */
-static struct slice endpoint_of(struct rest_call *call)
+struct slice rest_call_endpoint(struct rest_call *call)
 {
     struct slice host = rest_call_header(call, REST_HEADER_HOST);
 
@@ -126,7 +126,7 @@ static struct slice endpoint_of(struct rest_call *call)
 
 bool rest_account_read(struct rest_call *call, struct error *err UNUSED)
 {
-    struct slice endpoint = endpoint_of(call);
+    struct slice endpoint = rest_call_endpoint(call);
     struct buf *body = &call->body;
 
     /* There are no media; old clients read how much of their room is used. */

@@ -6,6 +6,7 @@
 #include "front/rest/hybrid_row.h"
 #include "front/rest/scripts.h"
 #include "front/traffic.h"
+#include "partition/synthetic.h"
 #include "throughput/cost.h"
 
 /* --- JSON ------------------------------------------------------------------------------------- */
@@ -230,16 +231,16 @@ bool rest_batch_read(struct rest_call *call, struct rest_batch *ret_batch, struc
 static bool item_prepare(struct rest_call *call, const struct rest_items *items, bool key_known,
                          struct rest_batch_operation *operation, struct error *err)
 {
-    struct partition_key own;
+    struct partition_key own, *named = key_known ? &operation->key : NULL;
 
     if (operation->body.type != DOCUMENT_OBJECT)
         return error_set(err, ERROR_BAD_REQUEST, "resourceBody is missing or no object");
     if (!rest_item_clean(operation->body.document, call->arena, &operation->document,
                          &operation->id, err))
         return false;
-    own = partition_key_extract(&items->space.definition->key, operation->document);
-    if (key_known && !partition_key_equal(&own, &operation->key))
-        return rest_items_key_mismatch(err);
+    if (!partition_key_derive(&items->space.definition->key, operation->document, named,
+                              call->arena, &own, err))
+        return false;
     operation->key = own;
     if (operation->kind == REST_BATCH_REPLACE && operation->id_given.data &&
         !slice_equal(operation->id_given, operation->id.text))
@@ -267,7 +268,7 @@ static bool prepare(struct rest_call *call, const struct rest_items *items,
     if (operation->kind == REST_BATCH_CREATE || operation->kind == REST_BATCH_UPSERT ||
         operation->kind == REST_BATCH_REPLACE)
         return item_prepare(call, items, key_known, operation, err);
-    if (!key_known)
+    if (!key_known && !partition_key_unnamed(&items->space.definition->key, &operation->key))
         return rest_items_key_missing(err);
     operation->id = document_string(operation->id_given);
     if (!operation->id_given.data)

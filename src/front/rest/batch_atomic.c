@@ -5,6 +5,7 @@
  * written before shows the item as it was read, with the etag it has now. */
 #include "front/rest/batch.h"
 
+#include "partition/synthetic.h"
 #include "throughput/cost.h"
 
 #include <xxhash.h>
@@ -283,12 +284,40 @@ static bool keys_check(struct rest_call *call, const struct rest_items *items,
         if (!partition_key_parse(&items->space.definition->key, batch->operations[i].key_given,
                                  PARTITION_KEY_WHOLE, call->arena, &key, err))
             return false;
-        if (!partition_key_equal(&key, header))
+        if (!key.open && !partition_key_equal(&key, header))
             return error_set(err, ERROR_BAD_REQUEST,
                              "One or more operations within the batch request have a different "
                              "partition key value than the request.");
     }
     return true;
+}
+
+/* The key that a request leaves open is that of the first item it brings; the others must agree. */
+static bool key_settle(struct rest_call *call, const struct rest_items *items,
+                       const struct rest_batch *batch, struct partition_key *key, struct error *err)
+{
+    const struct partition_definition *definition = &items->space.definition->key;
+    struct partition_key named = *key;
+    bool known = false;
+
+    for (size_t i = 0; i < batch->count && !known; i++) {
+        const struct rest_batch_operation *operation = &batch->operations[i];
+
+        if (operation->kind == REST_BATCH_PATCH || operation->body.type != DOCUMENT_OBJECT)
+            continue;
+        if (!partition_key_derive(definition, operation->body.document, &named, call->arena, key,
+                                  err))
+            return false;
+        known = true;
+    }
+    if (known && !key->open)
+        return true;
+    if (partition_synthetic_is_random(definition))
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "PartitionKey value must be supplied for this operation: a batch needs the "
+            "suffix too, for it stays within one logical partition");
+    return rest_items_key_missing(err);
 }
 
 /* What writing the documents costs at the least; and the same for every attempt of the client. */
@@ -324,8 +353,10 @@ bool rest_batch_run_atomic(struct rest_call *call, const struct rest_items *item
 
     if (!rest_items_key(call, items, &key, &given, err) || !rest_items_metered(call, &metered, err))
         return false;
-    if (!given)
+    if (!given && !partition_key_unnamed(&items->space.definition->key, &key))
         return rest_items_key_missing(err);
+    if (key.open && !key_settle(call, items, batch, &key, err))
+        return false;
     if (!keys_check(call, items, &key, batch, err))
         return false;
     for (size_t i = 0; i < batch->count; i++)

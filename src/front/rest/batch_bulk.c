@@ -42,6 +42,7 @@ static void operation_show(struct rest_call *call, const struct rest_items *item
     uint16_t status = 200;
 
     operation->charge_cru = bulk->metered.charge_cru;
+    operation->key = bulk->key;
     if (bulk->err.code != ERROR_NONE) {
         rest_batch_failed(call, operation, &bulk->err);
         operation->retry_after_ms = bulk->err.status == 429 ? MAX(bulk->metered.wait_ms, 1) : 0;
@@ -121,6 +122,8 @@ bool rest_batch_run_bulk(struct rest_call *call, const struct rest_items *items,
         /* In order, what was wrong from the start is not looked at behind a failure either. */
         if (!bulk[i].ended || (in_order && i && batch->operations[i - 1].status >= 400))
             bulk[i].err = dependent;
+        if (bulk[i].metered.key_found)
+            bulk[i].key = bulk[i].metered.key;
         operation_fit(&batch->operations[i], &bulk[i], &shown);
         operation_show(call, items, &batch->operations[i], &bulk[i]);
         call->charge_cru = cost_add(call->charge_cru, bulk[i].metered.charge_cru);

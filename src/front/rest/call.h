@@ -118,5 +118,8 @@ NODISCARD bool rest_call_database(struct rest_call *call, struct database **ret_
 NODISCARD bool rest_call_container(struct rest_call *call, struct container **ret_container,
                                    struct error *err);
 
+/* Where the clients of the account reach this server, as the request named it: in the arena. */
+struct slice rest_call_endpoint(struct rest_call *call);
+
 /* The values of If-Match and If-None-Match without quotes; data NULL where absent. */
 struct slice rest_call_etag(const struct rest_call *call, enum rest_header header);

@@ -2,6 +2,7 @@
  * not know the key the service shows for it, and are not shown it. */
 #include "container/caretaker.h"
 #include "container/container_meters.h"
+#include "container/definition_strategy.h"
 #include "document/bson.h"
 #include "front/rest/container_figures.h"
 #include "front/rest/metadata.h"
@@ -28,9 +29,12 @@ static void properties_append(struct rest_call *call, const struct container *co
     struct document_iter iter;
 
     document_iter_init(&iter, fields->document);
-    while (document_iter_next(&iter))
-        if (!keyless || !slice_equal(iter.key, SLICE("partitionKey")))
+    while (document_iter_next(&iter)) {
+        if (slice_equal(iter.key, SLICE("orrery")))
+            definition_orrery_show(iter.value.document, document);
+        else if (!keyless || !slice_equal(iter.key, SLICE("partitionKey")))
             buf_append(document, iter.element, (size_t)(iter.at - iter.element));
+    }
 }
 
 static bool document_make(struct rest_call *call, const struct container *container,

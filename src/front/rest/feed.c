@@ -35,7 +35,7 @@ static bool bound_read(struct rest_call *call, enum rest_header header, struct s
 static bool bounds_apply(struct rest_call *call, const struct rest_items *items,
                          struct rest_feed_target *target, struct error *err)
 {
-    enum partition_kind kind = items->space.definition->key.kind;
+    const struct partition_definition *key = &items->space.definition->key;
     struct slice type = rest_call_header(call, REST_HEADER_READ_KEY_TYPE);
     struct slice min = target->range.min, max = target->range.max;
 
@@ -48,13 +48,18 @@ static bool bounds_apply(struct rest_call *call, const struct rest_items *items,
     if (!bound_read(call, REST_HEADER_START_EPK, &min, err) ||
         !bound_read(call, REST_HEADER_END_EPK, &max, err))
         return false;
-    if (partition_epk_compare(kind, min, max) >= 0)
+    if (!partition_route_is_bound(key, min) || !partition_route_is_bound(key, max))
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "x-ms-start-epk and x-ms-end-epk are no bounds of this container: its keys "
+            "are not hashed, so a library cannot compute them");
+    if (partition_route_compare(key, min, max) >= 0)
         return error_set(err, ERROR_BAD_REQUEST, "x-ms-start-epk is not below x-ms-end-epk");
-    if (partition_epk_compare(kind, min, target->range.min) > 0)
+    if (partition_route_compare(key, min, target->range.min) > 0)
         target->range.min = min;
-    if (partition_epk_compare(kind, max, target->range.max) < 0)
+    if (partition_route_compare(key, max, target->range.max) < 0)
         target->range.max = max;
-    if (partition_epk_compare(kind, target->range.min, target->range.max) >= 0)
+    if (partition_route_compare(key, target->range.min, target->range.max) >= 0)
         return error_set(err, ERROR_RANGE_GONE,
                          "the bounds are outside of the range: read the ranges again");
     return true;
@@ -71,8 +76,9 @@ bool rest_feed_target(struct rest_call *call, const struct rest_items *items,
     if (key.data) {
         if (!partition_key_parse(definition, key, PARTITION_KEY_ANY, call->arena, &target.key, err))
             return false;
-        target.keyed = !target.key.partial;
-        target.range = partition_route_range(definition, &target.key, call->arena);
+        target.keyed = !target.key.partial && !target.key.open;
+        if (!target.key.open)
+            target.range = partition_route_range(definition, &target.key, call->arena);
         if (target.keyed)
             target.logical = item_logical(definition, &target.key, call->arena);
     } else {
@@ -87,6 +93,14 @@ bool rest_feed_target(struct rest_call *call, const struct rest_items *items,
     }
     *ret_target = target;
     return true;
+}
+
+bool rest_feed_whole(const struct rest_feed_target *target, struct error *err)
+{
+    return !target->key.open ||
+           error_set(
+               err, ERROR_NOT_SUPPORTED,
+               "a feed of a partition key needs its suffix too; a query can do with the base");
 }
 
 bool rest_feed_page_size(const struct rest_call *call, size_t *ret_items, struct error *err)

@@ -14,8 +14,8 @@ enum {
 struct rest_feed_target {
     struct partition_range range; /* of routing keys; in the arena or borrowed from the map */
     bool keyed;                   /* a whole partition key is named: */
-    struct partition_key key;
-    struct slice logical;              /* of it; data NULL: none */
+    struct partition_key key; /* open: only the base of a suffix is; the range is all there is */
+    struct slice logical;     /* of it; data NULL: none */
     const struct partition_span *span; /* named by its id; NULL: not */
 };
 
@@ -24,6 +24,9 @@ struct rest_feed_target {
  * ERROR_RANGE_GONE: the range is no more, or the bounds are outside of it. ERROR_BAD_REQUEST. */
 NODISCARD bool rest_feed_target(struct rest_call *call, const struct rest_items *items,
                                 struct rest_feed_target *ret_target, struct error *err);
+
+/* ERROR_NOT_SUPPORTED: the key is open; only queries look at several logical partitions at once. */
+NODISCARD bool rest_feed_whole(const struct rest_feed_target *target, struct error *err);
 
 /* The span of x-ms-documentdb-partitionkeyrangeid, which is there. ERROR_RANGE_GONE. */
 NODISCARD bool rest_feed_span(struct rest_call *call, const struct rest_items *items,

@@ -164,6 +164,7 @@ bool rest_items_list(struct rest_call *call, struct error *err)
 
     if (!rest_items_open(call, &items, err) ||
         !rest_feed_target(call, &items, &reading.target, err) ||
+        !rest_feed_whole(&reading.target, err) ||
         !rest_feed_page_size(call, &reading.items_max, err) ||
         !rest_continuation_limit_check(call, err) ||
         !rest_items_metered(call, &reading.metered, err) || !position_find(&reading, err))

@@ -1,10 +1,12 @@
 /* Operations on one item. Where the partition key comes from: the header, which must agree with
- * what the item says; without a header the item's own for a create or upsert. */
+ * what the item says; without a header the item's own for a create or upsert. A synthetic one may
+ * be open until the operation is done (container/claim.h). */
 #include "front/rest/items.h"
 #include "front/rest/patch.h"
 #include "front/rest/scripts.h"
 #include "front/rest/token.h"
 #include "front/traffic.h"
+#include "partition/synthetic.h"
 
 /* By the path: an id, or in a path made of _rids the item's own, which says where it is. */
 bool rest_item_target_of_path(struct rest_call *call, const struct rest_items *items,
@@ -29,7 +31,8 @@ bool rest_item_target_of_path(struct rest_call *call, const struct rest_items *i
                                err) &&
                rest_token_check_key(call, &items->space.definition->key, &ret_target->key, err);
     }
-    return given || rest_items_key_missing(err);
+    return given || partition_key_unnamed(&items->space.definition->key, &ret_target->key) ||
+           rest_items_key_missing(err);
 }
 
 static bool target_of_body(struct rest_call *call, const struct rest_items *items,
@@ -45,10 +48,15 @@ static bool target_of_body(struct rest_call *call, const struct rest_items *item
         !rest_item_size_check(items, ret_target->document, err) ||
         !rest_items_key(call, items, &header, &given, err))
         return false;
-    ret_target->key = partition_key_extract(definition, ret_target->document);
-    if (given && !partition_key_equal(&header, &ret_target->key))
-        return rest_items_key_mismatch(err);
-    return true;
+    return partition_key_derive(definition, ret_target->document, given ? &header : NULL,
+                                call->arena, &ret_target->key, err);
+}
+
+/* The key an operation was done with, where the request did not name it whole. */
+static void target_settle(struct rest_item_target *target, const struct metered_call *metered)
+{
+    if (metered->key_found)
+        target->key = metered->key;
 }
 
 static void item_answer(struct rest_call *call, const struct rest_items *items,
@@ -97,6 +105,7 @@ bool rest_items_read(struct rest_call *call, struct error *err)
     if (call->cold)
         return false;
     rest_items_charged(call, &metered);
+    target_settle(&target, &metered);
     if (!found) {
         rest_item_refused(call, &items, &target, err);
         return false;
@@ -161,7 +170,7 @@ static bool too_long_for_loop(struct rest_call *call)
 
 /* Writes and answers; takes items over. */
 static bool item_write(struct rest_call *call, struct rest_items *items,
-                       const struct rest_item_target *target, enum transaction_verb verb,
+                       struct rest_item_target *target, enum transaction_verb verb,
                        struct error *err)
 {
     struct transaction_result result;
@@ -178,6 +187,7 @@ static bool item_write(struct rest_call *call, struct rest_items *items,
     written = metered_write(call->services->meters, &items->space, &target->key, &target->id, verb,
                             target->document, &options, &metered, call->arena, &result, err);
     rest_items_charged(call, &metered);
+    target_settle(target, &metered);
     if (written)
         rest_item_written(call, items, target, verb, &result);
     else
@@ -225,6 +235,8 @@ bool rest_items_replace(struct rest_call *call, struct error *err)
                          "the id of an item cannot be changed: the body says \"%.*s\"",
                          (int)MIN(body.id.text.len, (size_t)64), (const char *)body.id.text.data);
     target.document = body.document;
+    if (target.key.open)
+        target.key = body.key; /* known better: the item has what it is made of */
     return item_write(call, &items, &target, TRANSACTION_REPLACE, err);
 }
 
@@ -252,6 +264,7 @@ bool rest_items_patch(struct rest_call *call, struct error *err)
         metered_change(call->services->meters, &items.space, &target.key, &target.id,
                        rest_patch_make, &patch, &options, &metered, call->arena, &result, err);
     rest_items_charged(call, &metered);
+    target_settle(&target, &metered);
     if (written)
         rest_item_written(call, &items, &target, TRANSACTION_REPLACE, &result);
     else

@@ -124,13 +124,6 @@ bool rest_items_key_missing(struct error *err)
                      "PartitionKey value must be supplied for this operation.");
 }
 
-bool rest_items_key_mismatch(struct error *err)
-{
-    return error_set(err, ERROR_KEY_MISMATCH,
-                     "PartitionKey extracted from document doesn't match the one specified in the "
-                     "header");
-}
-
 bool rest_items_minimal(const struct rest_call *call)
 {
     struct slice rest = rest_call_header(call, REST_HEADER_PREFER), preference;

@@ -20,7 +20,7 @@ void rest_items_close(struct rest_items *items);
 CLEANUP_VALUE_FN(struct rest_items, rest_items_close)
 
 /* The partition key of the header. *ret_given false: there is no header, and *ret_key is not
- * written. */
+ * written. A synthetic key may be open. */
 NODISCARD bool rest_items_key(struct rest_call *call, const struct rest_items *items,
                               struct partition_key *ret_key, bool *ret_given, struct error *err);
 
@@ -62,9 +62,8 @@ uint32_t rest_items_partition(const struct rest_items *items, const struct parti
 /* Notes the charge of a request, and the wait if it was refused for it. */
 void rest_items_charged(struct rest_call *call, const struct metered_call *metered);
 
-/* The service's words for a key that is not there, and for one that is not the item's. False. */
+/* The service's words for a key that is not there. False. */
 bool rest_items_key_missing(struct error *err);
-bool rest_items_key_mismatch(struct error *err);
 
 /* Whether Prefer asks for no body after a write. */
 bool rest_items_minimal(const struct rest_call *call);

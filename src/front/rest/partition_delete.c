@@ -100,7 +100,7 @@ bool rest_partition_delete(struct rest_call *call, struct error *err)
     if (!rest_items_open(call, &items, err) || !rest_items_key(call, &items, &key, &given, err) ||
         !rest_items_metered(call, &metered, err))
         return false;
-    if (!given)
+    if (!given || key.open)
         return rest_items_key_missing(err);
     request.partition = rest_items_partition(&items, &key, call->arena);
     request.pk = metering_pk(&key, call->arena);

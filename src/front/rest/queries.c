@@ -18,6 +18,7 @@
 #include "front/rest/sql/parser.h"
 #include "front/rest/sql/resolve.h"
 #include "front/traffic.h"
+#include "partition/synthetic.h"
 #include "query/cache.h"
 #include "throughput/cost.h"
 
@@ -30,6 +31,8 @@ struct querying {
     struct rest_call *call;
     struct rest_items items;
     struct rest_feed_target target;
+    struct partition_key *keys; /* of an open key */
+    size_t key_count;
     struct metered_call metered;
     struct sql_body body;
     struct sql_prepared prepared;
@@ -128,24 +131,40 @@ static bool scope_check(struct querying *q, struct error *err)
                      "x-ms-documentdb-partitionkey, or revise your query to avoid this exception.");
 }
 
+/* The logical partitions of a base. */
+static bool keys_find(struct querying *q, struct error *err)
+{
+    return !q->target.key.open ||
+           partition_synthetic_keys(&q->items.space.definition->key, &q->target.key, q->call->arena,
+                                    &q->keys, &q->key_count, err);
+}
+
 static bool request_read(struct querying *q, struct error *err)
 {
     return body_read(q->call, &q->body, err) && rest_items_open(q->call, &q->items, err) &&
-           rest_feed_target(q->call, &q->items, &q->target, err) &&
+           rest_feed_target(q->call, &q->items, &q->target, err) && keys_find(q, err) &&
            rest_feed_page_size(q->call, &q->rows_max, err) &&
            rest_continuation_limit_check(q->call, err) &&
            rest_items_metered(q->call, &q->metered, err) && query_prepare(q, err) &&
            scope_check(q, err);
 }
 
-/* A page goes on under the same key. Ranges may differ: they split and merge between pages. */
+/* A page goes on under the same key. Ranges may differ: they split and merge between pages, and a
+ * key may be placed elsewhere. */
 static void fingerprint_scope(struct querying *q)
 {
     struct slice key = rest_call_header(q->call, REST_HEADER_PARTITION_KEY);
+    CLEANUP(buf_done) struct buf bytes;
 
-    if (key.data)
-        q->prepared.plan.fingerprint = XXH3_64bits_withSeed(
-            q->target.range.min.data, q->target.range.min.len, q->prepared.plan.fingerprint);
+    buf_init(&bytes, BUF_DEFAULT_MAX);
+    if (!key.data)
+        return;
+    if (q->target.key.open)
+        buf_append_slice(&bytes, key);
+    else
+        partition_key_append(&q->target.key, &bytes);
+    q->prepared.plan.fingerprint =
+        XXH3_64bits_withSeed(bytes.data, bytes.len, q->prepared.plan.fingerprint);
 }
 
 static bool continuation_open(struct querying *q, struct slice *ret_bytes, struct error *err)
@@ -220,6 +239,9 @@ static void page_answer(struct querying *q, const struct query_page *page)
 
 static struct query_scope scope_of(const struct querying *q)
 {
+    if (q->target.key.open)
+        return (struct query_scope){
+            .kind = QUERY_SCOPE_KEYS, .keys = q->keys, .key_count = q->key_count};
     if (rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data)
         return (struct query_scope){.kind = QUERY_SCOPE_KEY, .key = q->target.key};
     return (struct query_scope){.kind = QUERY_SCOPE_RANGE, .range = q->target.range};

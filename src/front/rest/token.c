@@ -27,6 +27,7 @@
 #include "front/rest/call.h"
 #include "front/rest/reach.h"
 #include "front/rest/signature.h"
+#include "partition/synthetic.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -273,6 +274,20 @@ static struct slice key_of(struct rest_call *call, const struct catalogue_child 
     return arena_copy(call->arena, buf_slice(&text));
 }
 
+/* A limit may name the base of a suffix alone: then all suffixes are within. A key that leaves open
+ * what the limit names is not. */
+static bool key_within(const struct partition_definition *definition,
+                       const struct partition_key *key, const struct partition_key *limit)
+{
+    if (!definition->synthetic || (!limit->open && !key->open))
+        return partition_key_starts_with(key, limit);
+    if (key->count < limit->count || !limit->open || limit->partial)
+        return false;
+    if (key->open)
+        return partition_key_starts_with(key, limit);
+    return partition_key_closes(definition, key, limit);
+}
+
 bool rest_token_check_key(struct rest_call *call, const struct partition_definition *definition,
                           const struct partition_key *key, struct error *err)
 {
@@ -285,7 +300,7 @@ bool rest_token_check_key(struct rest_call *call, const struct partition_definit
         return stopped(err, "the partition key of its permission does not fit the container");
     if (limit.count == 0) /* the prefix of every key is no limit */
         return stopped(err, "the partition key of its permission is empty");
-    return partition_key_starts_with(key, &limit) ||
+    return key_within(definition, key, &limit) ||
            insufficient(call, err, "the token is for another partition key");
 }
 
@@ -300,8 +315,14 @@ static bool header_key_check(struct rest_call *call, const struct container *con
     if (!header.data)
         return insufficient(call, err,
                             "the token is for one partition key, which the request must name");
-    return partition_key_parse(definition, header, PARTITION_KEY_ANY, call->arena, &key, err) &&
-           rest_token_check_key(call, definition, &key, err);
+    if (!partition_key_parse(definition, header, PARTITION_KEY_ANY, call->arena, &key, err))
+        return false;
+    /* Elsewhere it means: find out. Nothing may be found for who is bound to one key. */
+    if (definition->synthetic && key.count > definition->synthetic->target &&
+        key.components[definition->synthetic->target].type == DOCUMENT_UNDEFINED)
+        return insufficient(call, err,
+                            "the token is for one partition key, which the request must name");
+    return rest_token_check_key(call, definition, &key, err);
 }
 
 /* What a token bound to a partition key may do: whatever names that key in its header, which every

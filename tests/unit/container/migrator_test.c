@@ -1,307 +1,9 @@
 /* Splits, merges, moves and isolations of real containers, step by step and cut off at every write.
  */
-#include "container/migrator.h"
+#include "migrator_fixture.h"
 
-#include "container/catalogue_migration.h"
-#include "container/container_space.h"
 #include "container/feed_read.h"
-#include "support/check.h"
-#include "support/documents.h"
-#include "support/fault_engine.h"
-#include "support/verify.h"
-
-struct fixture {
-    struct arena *arena;
-    struct engine *engines[2]; /* faulty ones around memory */
-    struct cluster *cluster;
-    struct catalogue *catalogue;
-    struct migrator *migrator;
-    struct item_gates *gates;
-    struct catalogue_limits limits;
-    unsigned published, dropped;
-    struct clock clock; /* every look at it takes a while */
-    int64_t now_ms;
-};
-
-static int64_t time_passes(void *context)
-{
-    return ((struct fixture *)context)->now_ms += 5;
-}
-
-static void on_published(struct container *container, void *context)
-{
-    assert_non_null(container_migration(container));
-    ((struct fixture *)context)->published++;
-}
-
-static void on_dropped(uint32_t partition UNUSED, void *context)
-{
-    ((struct fixture *)context)->dropped++;
-}
-
-static void start(struct fixture *fixture)
-{
-    struct error err;
-
-    fixture->cluster = cluster_new(NULL);
-    for (size_t i = 0; i < 2; i++)
-        assert_ok(cluster_add(fixture->cluster, i ? "b" : "a", fixture->engines[i], &err), &err);
-    assert_ok(catalogue_open(&(struct catalogue_options){.cluster = fixture->cluster,
-                                                         .limits = &fixture->limits,
-                                                         .purge_by_hand = true},
-                             &fixture->catalogue, &err),
-              &err);
-    fixture->clock = (struct clock){
-        .wall_ms = clock_system.wall_ms, .monotonic_ms = time_passes, .context = fixture};
-    fixture->migrator = migrator_new(&(struct migrator_options){
-        .clock = &fixture->clock,
-        .catalogue = fixture->catalogue,
-        .chunk_bytes = 2000,
-        .round_keys = 16,
-        .lag_keys = 4,
-        .pause_ms = 1,
-        .by_hand = true,
-        .published = on_published,
-        .dropped = on_dropped,
-        .context = fixture,
-    });
-}
-
-static void stop(struct fixture *fixture)
-{
-    migrator_free(TAKE(fixture->migrator));
-    catalogue_close(TAKE(fixture->catalogue));
-    cluster_free(TAKE(fixture->cluster));
-}
-
-static void restart(struct fixture *fixture)
-{
-    stop(fixture);
-    for (size_t i = 0; i < 2; i++)
-        fault_engine_heal(fixture->engines[i]);
-    start(fixture);
-}
-
-static int setup(void **state)
-{
-    struct fixture *fixture = MEMORY_NEW(struct fixture);
-    CLEANUP(account_unref) struct account *account = NULL;
-    CLEANUP(database_unref) struct database *database = NULL;
-    struct error err;
-
-    fixture->arena = arena_new();
-    fixture->limits = CATALOGUE_LIMITS_DEFAULT;
-    fixture->gates = item_gates_new();
-    for (size_t i = 0; i < 2; i++) {
-        struct engine *inner;
-
-        assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &inner, &err), &err);
-        fixture->engines[i] = fault_engine_new(inner);
-    }
-    start(fixture);
-    assert_ok(catalogue_account_create(fixture->catalogue, SLICE("acme"),
-                                       document_of(fixture->arena, "{}"), &account, &err),
-              &err);
-    assert_ok(catalogue_database_create(fixture->catalogue, SLICE("acme"), SLICE("shop"), NULL,
-                                        &database, &err),
-              &err);
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *fixture = *state;
-
-    stop(fixture);
-    for (size_t i = 0; i < 2; i++)
-        engine_close(fixture->engines[i]);
-    item_gates_free(fixture->gates);
-    arena_free(fixture->arena);
-    memory_free(fixture);
-    return 0;
-}
-
-#define BODY                                                                                       \
-    "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],\"version\":2},"                          \
-    "\"uniqueKeyPolicy\":{\"uniqueKeys\":[{\"paths\":[\"/email\"]}]},\"defaultTtl\":-1}"
-
-static void container_make(struct fixture *fixture, const char *body, int64_t ru)
-{
-    CLEANUP(container_unref) struct container *container = NULL;
-    struct offer_request request = {.given = true, .ru = ru};
-    struct error err;
-
-    assert_ok(catalogue_container_create(fixture->catalogue, SLICE("acme"), SLICE("shop"),
-                                         document_of(fixture->arena, body), &request, &container,
-                                         &err),
-              &err);
-}
-
-static struct container *opened(struct fixture *fixture)
-{
-    struct container *container;
-    struct error err;
-
-    assert_ok(catalogue_container_open(fixture->catalogue, SLICE("acme"), SLICE("shop"), SLICE("c"),
-                                       &container, &err),
-              &err);
-    return container;
-}
-
-/* Writes item number i of a logical partition of ten. */
-static bool item_put(struct fixture *fixture, const struct container *container, int i,
-                     const char *word, struct transaction_result *ret_result, struct error *err)
-{
-    struct item_space space =
-        container_space((struct container *)container, &clock_system, fixture->gates);
-    struct slice text = arena_printf(
-        fixture->arena,
-        "{\"id\":\"%d\",\"pk\":\"k%d\",\"x\":%d,\"w\":\"%s\",\"email\":\"%s%d\",\"ttl\":100000}", i,
-        i / 10, i, word, word, i);
-    struct slice document = document_of(fixture->arena, arena_text(fixture->arena, text));
-    struct partition_key key = partition_key_extract(&space.definition->key, document);
-    struct document_value id = document_string(arena_printf(fixture->arena, "%d", i));
-
-    return items_write(&space, &key, &id, TRANSACTION_UPSERT, document, NULL, fixture->arena,
-                       ret_result, NULL, err);
-}
-
-static void items_put(struct fixture *fixture, int from, int to, const char *word)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-    struct transaction_result result;
-    struct error err;
-
-    for (int i = from; i < to; i++)
-        assert_ok(item_put(fixture, container, i, word, &result, &err), &err);
-}
-
-static void item_delete(struct fixture *fixture, int i)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-    struct item_space space = container_space(container, &clock_system, fixture->gates);
-    struct slice document = document_of(
-        fixture->arena,
-        arena_text(fixture->arena, arena_printf(fixture->arena, "{\"pk\":\"k%d\"}", i / 10)));
-    struct partition_key key = partition_key_extract(&space.definition->key, document);
-    struct document_value id = document_string(arena_printf(fixture->arena, "%d", i));
-    struct transaction_result result;
-    struct error err;
-
-    assert_ok(items_write(&space, &key, &id, TRANSACTION_DELETE, SLICE_NONE, NULL, fixture->arena,
-                          &result, NULL, &err),
-              &err);
-}
-
-static void item_expect(struct fixture *fixture, int i, const char *word)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-    struct item_space space = container_space(container, &clock_system, fixture->gates);
-    struct slice document = document_of(
-        fixture->arena,
-        arena_text(fixture->arena, arena_printf(fixture->arena, "{\"pk\":\"k%d\"}", i / 10)));
-    struct partition_key key = partition_key_extract(&space.definition->key, document);
-    struct document_value id = document_string(arena_printf(fixture->arena, "%d", i)), value;
-    struct item item;
-    struct error err;
-
-    if (!word) {
-        assert_fails(items_read(&space, &key, &id, fixture->arena, &item, &err), &err,
-                     ERROR_ITEM_MISSING);
-        return;
-    }
-    assert_ok(items_read(&space, &key, &id, fixture->arena, &item, &err), &err);
-    assert_true(document_find(item.document, SLICE("w"), &value));
-    assert_true(slice_equal(value.text, slice_of_text(word)));
-}
-
-static bool is_moving(struct fixture *fixture)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-
-    return container_migration(container) != NULL;
-}
-
-static void settle(struct fixture *fixture)
-{
-    struct error err;
-    bool busy;
-
-    for (int i = 0; i < 10000 && is_moving(fixture); i++)
-        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
-    assert_false(is_moving(fixture));
-}
-
-static size_t span_count(struct fixture *fixture)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-    size_t count;
-
-    (void)partition_map_spans(container_map(container), &count);
-    return count;
-}
-
-static uint32_t span_id(struct fixture *fixture, size_t index)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-    size_t count;
-
-    return partition_map_spans(container_map(container), &count)[index].id;
-}
-
-static void verify(struct fixture *fixture, size_t items)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-
-    assert_int_equal(verify_container(container), items);
-    verify_no_others(fixture->cluster, &container, 1);
-}
-
-static void split(struct fixture *fixture, size_t index, size_t pieces)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-    struct error err;
-
-    assert_ok(
-        migrator_split(fixture->migrator, container, span_id(fixture, index), pieces, NULL, &err),
-        &err);
-}
-
-static void merge(struct fixture *fixture, size_t index, size_t count)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-    uint32_t ids[8];
-    struct error err;
-
-    for (size_t i = 0; i < count; i++)
-        ids[i] = span_id(fixture, index + i);
-    assert_ok(migrator_merge(fixture->migrator, container, ids, count, &err), &err);
-}
-
-static void move(struct fixture *fixture, size_t index)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-    size_t count;
-    const struct partition_span *span =
-        &partition_map_spans(container_map(container), &count)[index];
-    struct error err;
-
-    assert_ok(migrator_move(fixture->migrator, container, span->id, 1 - span->node, &err), &err);
-}
-
-static struct partition_key key_named(struct fixture *fixture, const char *json)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-    struct partition_key key;
-    struct error err;
-
-    assert_ok(partition_key_parse(&definition_fields(container_definition(container))->key,
-                                  slice_of_text(json), PARTITION_KEY_WHOLE, fixture->arena, &key,
-                                  &err),
-              &err);
-    return key;
-}
+#include "container/migrator_private.h"
 
 /* --- What it does ---------------------------------------------------------------------------- */
 
@@ -379,6 +81,83 @@ static void a_merge_brings_neighbours_together(void **state)
     verify(fixture, 150);
     items_put(fixture, 0, 160, "b");
     verify(fixture, 160);
+}
+
+#define BODY_VERSIONS                                                                              \
+    "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],\"version\":2},"                          \
+    "\"changeFeedPolicy\":{\"retentionDuration\":10}}"
+
+static int64_t an_hour_later(void *context UNUSED)
+{
+    return clock_system.wall_ms(clock_system.context) + 3600000;
+}
+
+/* Trims the partition as if it were an hour later. */
+static void trim(struct fixture *fixture, size_t index)
+{
+    const struct clock later = {.wall_ms = an_hour_later,
+                                .monotonic_ms = clock_system.monotonic_ms};
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+    struct item_space space = container_space(container, &later, fixture->gates);
+    struct item_scope scope;
+    struct error err;
+    size_t count, removed;
+
+    scope = item_space_span_scope(&space,
+                                  &partition_map_spans(container_map(container), &count)[index]);
+    assert_ok(feed_trim(&scope, 1000, &removed, &err), &err);
+    assert_true(removed > 0);
+}
+
+/* Reads all versions of a range behind an LSN. */
+static bool versions_read(struct fixture *fixture, struct slice min, struct slice max, uint64_t lsn,
+                          struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+    struct item_space space = container_space(container, &clock_system, fixture->gates);
+    struct feed_request request = {
+        .mode = FEED_ALL_VERSIONS, .after_lsn = lsn, .routing_min = min, .routing_max = max};
+    struct item_scope scope;
+    struct feed_page page;
+    size_t count;
+
+    scope = item_space_span_scope(&space, partition_map_spans(container_map(container), &count));
+    return feed_read(&scope, &request, fixture->arena, &page, err);
+}
+
+static void a_merge_leaves_readers_what_was_not_trimmed_in_their_range(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct slice bound;
+    struct error err;
+    uint64_t lsn;
+    size_t count;
+
+    container_make(fixture, BODY_VERSIONS, 400);
+    items_put(fixture, 0, 100, "a");
+    split(fixture, 0, 2);
+    settle(fixture);
+    container = opened(fixture);
+    bound =
+        arena_copy(fixture->arena, partition_map_spans(container_map(container), &count)[1].min);
+    assert_ok(commit_partition_lsn(container_commit(container, 0), span_id(fixture, 1), &lsn, &err),
+              &err);
+    container_unref(TAKE(container));
+    items_put(fixture, 0, 100, "b");
+    items_put(fixture, 0, 100, "c");
+    trim(fixture, 0);
+    merge(fixture, 0, 2);
+    settle(fixture);
+    /* Who stands where the split was has missed something in the first range, nothing behind it. */
+    assert_fails(versions_read(fixture, SLICE_NONE, bound, lsn, &err), &err, ERROR_FEED_RETENTION);
+    assert_fails(versions_read(fixture, SLICE_NONE, SLICE_NONE, lsn, &err), &err,
+                 ERROR_FEED_RETENTION);
+    assert_ok(versions_read(fixture, bound, SLICE_NONE, lsn, &err), &err);
+    split(fixture, 0, 2);
+    settle(fixture);
+    assert_fails(versions_read(fixture, SLICE_NONE, SLICE_NONE, lsn, &err), &err,
+                 ERROR_FEED_RETENTION);
 }
 
 static void a_merge_leaves_what_the_throughput_needs(void **state)
@@ -601,6 +380,36 @@ static void copying_is_no_faster_than_it_may_be(void **state)
     assert_true(progress.bytes * 1000 / (uint64_t)taken_ms <= 10500);
 }
 
+/* --- Under writers --------------------------------------------------------------------------- */
+
+/* Rounds of 16 keys are no match for four items written meanwhile, so the lag would grow for ever.
+ * Under pressure writers come to less, as time does. */
+static void writers_faster_than_catching_up_are_slowed_until_it_ends(void **state)
+{
+    struct fixture *fixture = *state;
+    struct migrator_progress progress = {0};
+    unsigned pressure = 0;
+    struct error err;
+    bool busy;
+    int round = 0;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 100, "a");
+    split(fixture, 0, 2);
+    for (; round < 2000 && span_count(fixture) == 1; round++) {
+        CLEANUP(container_unref) struct container *container = opened(fixture);
+
+        items_put(fixture, 0, 4 >> progress.pressure, round % 2 ? "b" : "c");
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+        if (migrator_progress(fixture->migrator, container, &progress))
+            pressure = MAX(pressure, progress.pressure);
+    }
+    assert_int_equal(span_count(fixture), 2);
+    assert_in_range(pressure, 1, 3);
+    settle(fixture);
+    verify(fixture, 100);
+}
+
 /* --- Limits ---------------------------------------------------------------------------------- */
 
 static void limits_settle(struct fixture *fixture)
@@ -626,6 +435,46 @@ static void a_partition_over_its_bytes_is_split(void **state)
     }
     assert_true(span_count(fixture) >= 4);
     verify(fixture, 300);
+}
+
+static void looks_read_only_what_was_written_since(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err;
+    uint64_t before;
+    bool busy;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 100, "a");
+    split(fixture, 0, 4);
+    settle(fixture);
+    for (int i = 0; i < 5; i++)
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    before = fixture->migrator->sizes_read;
+    for (int i = 0; i < 50; i++)
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    assert_int_equal(fixture->migrator->sizes_read, before);
+    items_put(fixture, 7, 8, "b");
+    for (int i = 0; i < 50; i++)
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    assert_int_equal(fixture->migrator->sizes_read, before + 1);
+}
+
+static void sizes_of_partitions_that_are_gone_are_forgotten(void **state UNUSED)
+{
+    struct migrator_sizes sizes = {0};
+
+    for (uint32_t i = 1; i <= 1000; i++)
+        *migrator_size_of(&sizes, i) = (struct migrator_size){i, i % 2, i, 10 * i};
+    for (uint32_t i = 1; i <= 1000; i++)
+        assert_int_equal(migrator_size_of(&sizes, i)->bytes, 10 * i);
+    migrator_sizes_sweep(&sizes);
+    assert_int_equal(sizes.count, 500);
+    assert_int_equal(migrator_size_of(&sizes, 3)->bytes, 30);
+    assert_int_equal(migrator_size_of(&sizes, 4)->bytes, 0);
+    migrator_sizes_sweep(&sizes);
+    assert_int_equal(sizes.count, 0);
+    migrator_sizes_free(&sizes);
 }
 
 static void more_throughput_than_partitions_may_give_splits_them(void **state)
@@ -676,48 +525,6 @@ static void decisions_follow_bytes_first_then_throughput(void **state UNUSED)
 }
 
 /* --- Cut off --------------------------------------------------------------------------------- */
-
-/* A story with a fault at its nth write of a node, then a restart, then to its end. False: it has
- * no nth write. */
-static bool cut_off_once(struct fixture *fixture, size_t node, unsigned nth,
-                         enum fault_outcome outcome, void (*begin)(struct fixture *fixture))
-{
-    struct error err;
-    unsigned before = fault_engine_count(fixture->engines[node], FAULT_WRITES);
-    bool busy;
-
-    items_put(fixture, 0, 30, "a");
-    begin(fixture);
-    items_put(fixture, 10, 20, "b");
-    before = fault_engine_count(fixture->engines[node], FAULT_WRITES);
-    fault_engine_fail_nth(fixture->engines[node], FAULT_WRITES, nth, ERROR_STORE_IO, outcome);
-    for (int i = 0; i < 1000 && is_moving(fixture); i++)
-        if (!migrator_round(fixture->migrator, &busy, &err))
-            break;
-    if (fault_engine_count(fixture->engines[node], FAULT_WRITES) - before < nth) {
-        fault_engine_fail_nth(fixture->engines[node], FAULT_WRITES, 0, ERROR_NONE, outcome);
-        settle(fixture);
-        verify(fixture, 30);
-        return false;
-    }
-    restart(fixture);
-    settle(fixture);
-    verify(fixture, 30);
-    item_expect(fixture, 15, "b");
-    item_expect(fixture, 25, "a");
-    return true;
-}
-
-static void cut_off_everywhere(struct fixture *fixture, void (*begin)(struct fixture *fixture))
-{
-    for (size_t node = 0; node < 2; node++)
-        for (int outcome = FAULT_NOT_WRITTEN; outcome <= FAULT_WRITTEN; outcome++)
-            for (unsigned nth = 1;; nth++) {
-                arena_reset(fixture->arena);
-                if (!cut_off_once(fixture, node, nth, (enum fault_outcome)outcome, begin))
-                    break;
-            }
-}
 
 static void begin_split_or_merge(struct fixture *fixture)
 {
@@ -772,6 +579,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(writes_during_the_copy_arrive_too, setup, teardown),
         cmocka_unit_test_setup_teardown(a_merge_brings_neighbours_together, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_merge_leaves_readers_what_was_not_trimmed_in_their_range,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_merge_leaves_what_the_throughput_needs, setup, teardown),
         cmocka_unit_test_setup_teardown(a_move_goes_to_the_other_node_and_back, setup, teardown),
         cmocka_unit_test_setup_teardown(a_key_gets_a_partition_of_its_own, setup, teardown),
@@ -782,7 +591,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_container_dropped_on_the_way_leaves_nothing, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(copying_is_no_faster_than_it_may_be, setup, teardown),
+        cmocka_unit_test_setup_teardown(writers_faster_than_catching_up_are_slowed_until_it_ends,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_partition_over_its_bytes_is_split, setup, teardown),
+        cmocka_unit_test_setup_teardown(looks_read_only_what_was_written_since, setup, teardown),
+        cmocka_unit_test(sizes_of_partitions_that_are_gone_are_forgotten),
         cmocka_unit_test_setup_teardown(more_throughput_than_partitions_may_give_splits_them, setup,
                                         teardown),
         cmocka_unit_test(decisions_follow_bytes_first_then_throughput),

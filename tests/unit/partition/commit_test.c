@@ -709,6 +709,63 @@ static void a_renumbered_partition_goes_on_from_there(void **state)
     assert_int_equal(numbering.lsn, 42);
 }
 
+/* --- Holding --------------------------------------------------------------------------------- */
+
+struct told {
+    struct one_put tx;
+    atomic_bool done;
+};
+
+static void told_done(struct commit_batch *batch, const struct error *err)
+{
+    assert_null(err);
+    atomic_store(&CONTAINER_OF(batch, struct told, tx.batch)->done, true);
+}
+
+static void batches_for_a_held_partition_wait_and_others_pass_them_by(void **state)
+{
+    struct bench *bench = *state;
+    struct told first = {0}, second = {0};
+    struct one_put tx;
+    struct error err;
+
+    assert_ok(commit_partition_hold(bench->commit, 1, 1000, &err), &err);
+    one_put(&first.tx, 1, "da", "1", COMMIT_NOTHING_RELIED_ON)->done = told_done;
+    one_put(&second.tx, 1, "da", "2", COMMIT_NOTHING_RELIED_ON)->done = told_done;
+    assert_ok(commit_submit(bench->commit, &first.tx.batch, &err), &err);
+    assert_ok(commit_submit(bench->commit, &second.tx.batch, &err), &err);
+    for (int i = 0; i < 3; i++)
+        assert_ok(
+            commit_run(bench->commit, one_put(&tx, 2, "dz", "1", COMMIT_NOTHING_RELIED_ON), &err),
+            &err);
+    assert_false(atomic_load(&first.done) || atomic_load(&second.done));
+    assert_int_equal(commit_statistics(bench->commit).queued, 2);
+    assert_ok(commit_partition_hold(bench->commit, 1, 0, &err), &err);
+    assert_ok(commit_run(bench->commit, one_put(&tx, 1, "db", "1", COMMIT_NOTHING_RELIED_ON), &err),
+              &err);
+    assert_true(atomic_load(&first.done) && atomic_load(&second.done));
+    assert_int_equal(first.tx.part.stamp.lsn + 1, second.tx.part.stamp.lsn);
+    assert_fails(commit_partition_hold(bench->commit, 9, 1, &err), &err, ERROR_PARTITION_UNKNOWN);
+}
+
+static void a_hold_ends_by_itself_and_with_the_committer(void **state)
+{
+    struct bench *bench = *state;
+    struct told last = {0};
+    struct one_put tx;
+    struct error err;
+
+    assert_ok(commit_partition_hold(bench->commit, 1, 5, &err), &err);
+    assert_ok(commit_run(bench->commit, one_put(&tx, 1, "da", "1", COMMIT_NOTHING_RELIED_ON), &err),
+              &err);
+    assert_ok(commit_partition_hold(bench->commit, 1, 1000, &err), &err);
+    one_put(&last.tx, 1, "db", "1", COMMIT_NOTHING_RELIED_ON)->done = told_done;
+    assert_ok(commit_submit(bench->commit, &last.tx.batch, &err), &err);
+    commit_free(TAKE(bench->commit));
+    assert_true(atomic_load(&last.done));
+    bench_start(bench, (struct commit_options){0});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -740,6 +797,8 @@ int main(void)
             sums_of_logical_partitions_are_noted_those_of_the_whole_are_not, setup, teardown),
         cmocka_unit_test_setup_teardown(a_tap_waits_for_the_group_in_flight, setup, teardown),
         cmocka_unit_test_setup_teardown(a_renumbered_partition_goes_on_from_there, setup, teardown),
+        COMMIT_TEST(batches_for_a_held_partition_wait_and_others_pass_them_by),
+        COMMIT_TEST(a_hold_ends_by_itself_and_with_the_committer),
     };
     return cmocka_run_group_tests_name("partition/commit", tests, NULL, NULL);
 }

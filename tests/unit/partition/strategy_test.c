@@ -1,7 +1,9 @@
 #include "partition/strategy.h"
 
 #include "base/random.h"
+#include "document/order.h"
 #include "fixture.h"
+#include "partition/lookup.h"
 
 static struct slice route(struct arena *arena, const struct partition_definition *definition,
                           const struct partition_key *key)
@@ -11,6 +13,31 @@ static struct slice route(struct arena *arena, const struct partition_definition
     buf_init(&buf, BUF_DEFAULT_MAX);
     partition_route(definition, key, &buf);
     return arena_copy(arena, buf_slice(&buf));
+}
+
+/* The definition with one of the strategies, the directory with a few of the values that random
+ * keys have. */
+static void strategy_set(struct arena *arena, enum partition_strategy_kind strategy,
+                         struct partition_definition *definition)
+{
+    static const char *const values[] = {"[null]", "[true]", "[\"\"]", "[\"a\"]", "[0]", "[1]"};
+    struct partition_lookup *lookup = ARENA_NEW(arena, struct partition_lookup);
+    struct partition_line *lines = ARENA_ARRAY(arena, struct partition_line, ARRAY_LEN(values));
+    struct error err;
+
+    definition->strategy = strategy;
+    if (strategy != PARTITION_STRATEGY_LOOKUP)
+        return;
+    *lookup = (struct partition_lookup){.shards = 300, .hashes = true};
+    for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+        struct partition_definition v2 = definition_of(arena, V2);
+        struct partition_key key = key_of(arena, &v2, values[i]);
+
+        lines[lookup->line_count++] = (struct partition_line){
+            .component = partition_component(&key.components[0], arena), .shard = (uint32_t)i * 50};
+    }
+    assert_ok(partition_lookup_settle(lookup, lines, &err), &err);
+    definition->lookup = lookup;
 }
 
 static bool range_holds(struct partition_range range, struct slice bytes)
@@ -69,6 +96,16 @@ static struct partition_key key_random(struct random *random, struct arena *aren
     return partition_key_of(definition, values, definition->path_count);
 }
 
+static struct partition_definition definition_any(struct random *random, struct arena *arena,
+                                                  const char *const *texts, size_t count)
+{
+    struct partition_definition definition =
+        definition_of(arena, texts[random_below(random, (uint32_t)count)]);
+
+    strategy_set(arena, (enum partition_strategy_kind)random_below(random, 3), &definition);
+    return definition;
+}
+
 /* The rules of strategy.h, for any two keys of any types. */
 static void a_strategy_keeps_its_rules(void **state UNUSED)
 {
@@ -79,7 +116,7 @@ static void a_strategy_keeps_its_rules(void **state UNUSED)
     random_seed(&random, 3);
     for (int round = 0; round < 40000; round++) {
         struct partition_definition definition =
-            definition_of(arena, definitions[random_below(&random, ARRAY_LEN(definitions))]);
+            definition_any(&random, arena, definitions, ARRAY_LEN(definitions));
         struct partition_key a = key_random(&random, scratch, &definition),
                              b = key_random(&random, scratch, &definition);
         struct slice at_a = route(scratch, &definition, &a), at_b = route(scratch, &definition, &b);
@@ -116,7 +153,7 @@ static void stored_keys_stay_in_the_range_of_their_key(void **state UNUSED)
     random_seed(&random, 4);
     for (int round = 0; round < 3000; round++) {
         struct partition_definition definition =
-            definition_of(arena, definitions[random_below(&random, ARRAY_LEN(definitions))]);
+            definition_any(&random, arena, definitions, ARRAY_LEN(definitions));
         struct partition_key key = key_random(&random, arena, &definition), again;
         struct slice rest;
         struct error err;
@@ -151,6 +188,223 @@ static void the_range_of_a_prefix_is_that_of_the_service(void **state UNUSED)
     assert_slice_equal(range.max, PARTITION_ROUTING_MAX);
 }
 
+/* --- Range ----------------------------------------------------------------------------------- */
+
+/* Text around the cut, of characters of every length, so that many agree for long. */
+static struct document_value text_random(struct random *random, struct arena *arena)
+{
+    static const char *const characters[] = {
+        "a", "b", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xEF\xBF\xBD", "\x01"};
+    size_t count = random_below(random, 4) ? random_below(random, 6) : random_below(random, 200);
+    CLEANUP(buf_done) struct buf buf;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    for (size_t i = 0; i < count; i++) {
+        bool common = count > 6 && i < count - 1 && random_below(random, 50);
+
+        buf_append_slice(&buf, slice_of_text(characters[common ? 0 : random_below(random, 7)]));
+    }
+    return document_string(arena_copy(arena, buf_slice(&buf)));
+}
+
+static struct document_value ordered_random(struct random *random, struct arena *arena)
+{
+    switch (random_below(random, 4)) {
+    case 0:
+        return text_random(random, arena);
+    case 1:
+        return document_double(((double)random_below(random, 2001) - 1000) / 8);
+    case 2:
+        return document_double(random_below(random, 2) ? -0.0 : 0.0);
+    default:
+        return value_random_json(random, arena, 0);
+    }
+}
+
+enum { CUT = 128 }; /* strategy_private.h */
+
+static bool is_long(const struct document_value *value)
+{
+    CLEANUP(buf_done) struct buf buf;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    document_key_append(DOCUMENT_ORDER_SQL, value, &buf);
+    return buf.len > CUT;
+}
+
+static void range_keeps_the_order_of_values(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new(), *scratch = arena_new();
+    struct partition_definition definition = definition_of(arena, V2);
+    struct random random;
+    int longs = 0;
+
+    strategy_set(arena, PARTITION_STRATEGY_RANGE, &definition);
+    random_seed(&random, 5);
+    for (int round = 0; round < 40000; round++) {
+        struct document_value a = ordered_random(&random, scratch),
+                              b = ordered_random(&random, scratch);
+        struct partition_key key_a = partition_key_of(&definition, &a, 1),
+                             key_b = partition_key_of(&definition, &b, 1);
+        struct slice at_a = route(scratch, &definition, &key_a),
+                     at_b = route(scratch, &definition, &key_b);
+        int order =
+            document_compare(DOCUMENT_ORDER_SQL, &key_a.components[0], &key_b.components[0]);
+        bool agree = at_a.len > CUT && at_b.len > CUT && !memcmp(at_a.data, at_b.data, CUT);
+
+        assert_true(at_a.len <= CUT + 16);
+        longs += is_long(&key_a.components[0]);
+        if (order == 0)
+            assert_slice_equal(at_a, at_b);
+        else if (!agree) /* as far as the cut reaches */
+            assert_int_equal(order < 0, slice_compare(at_a, at_b) < 0);
+        else
+            assert_false(slice_equal(at_a, at_b));
+        arena_reset(scratch);
+    }
+    assert_true(longs > 500);
+}
+
+/* What lies between two values lies in the range between them, whatever else does. */
+static void what_lies_between_two_values_is_in_the_range_between_them(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new(), *scratch = arena_new();
+    struct partition_definition definition = definition_of(arena, MULTI);
+    struct random random;
+    int outside = 0;
+
+    strategy_set(arena, PARTITION_STRATEGY_RANGE, &definition);
+    assert_true(partition_route_is_ordered(&definition));
+    random_seed(&random, 6);
+    for (int round = 0; round < 20000; round++) {
+        struct document_value values[PARTITION_PATHS_MAX], low, high;
+        size_t at = random_below(&random, 3);
+        struct partition_key key, prefix;
+        struct partition_range range;
+        CLEANUP(buf_done) struct buf min, max;
+        bool within;
+
+        for (size_t i = 0; i < ARRAY_LEN(values); i++)
+            values[i] = ordered_random(&random, scratch);
+        low = ordered_random(&random, scratch);
+        high = ordered_random(&random, scratch);
+        key = partition_key_of(&definition, values, 3);
+        prefix = partition_key_of(&definition, values, at);
+        buf_init(&min, BUF_DEFAULT_MAX);
+        buf_init(&max, BUF_DEFAULT_MAX);
+        document_key_append(DOCUMENT_ORDER_SQL, &low, &min);
+        document_key_append(DOCUMENT_ORDER_SQL, &high, &max);
+        range = partition_route_between(&definition, &prefix, buf_slice(&min), buf_slice(&max),
+                                        scratch);
+        within = document_compare(DOCUMENT_ORDER_SQL, &low, &key.components[at]) <= 0 &&
+                 document_compare(DOCUMENT_ORDER_SQL, &key.components[at], &high) < 0;
+        if (within)
+            assert_true(range_holds(range, route(scratch, &definition, &key)));
+        outside += !within && !range_holds(range, route(scratch, &definition, &key));
+        arena_reset(scratch);
+    }
+    assert_true(outside > 1000);
+}
+
+static void a_range_is_cut_first_where_its_creator_said(void **state UNUSED)
+{
+    static const struct slice bounds[] = {SLICE("b"), SLICE("d"), SLICE("f")};
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct partition_definition definition = definition_of(arena, V2);
+    struct slice points[9];
+
+    strategy_set(arena, PARTITION_STRATEGY_RANGE, &definition);
+    assert_int_equal(partition_route_split_points(&definition, 10, arena, points), 0);
+    definition.bounds = bounds;
+    definition.bound_count = ARRAY_LEN(bounds);
+    assert_int_equal(partition_route_split_points(&definition, 10, arena, points), 3);
+    assert_slice_equal(points[2], SLICE("f"));
+    assert_int_equal(partition_route_split_points(&definition, 2, arena, points), 1);
+    assert_slice_equal(points[0], SLICE("d"));
+}
+
+/* --- Lookup ---------------------------------------------------------------------------------- */
+
+static uint32_t shard_of(struct arena *arena, const struct partition_definition *definition,
+                         const char *text)
+{
+    struct partition_key key = key_of(arena, definition, text);
+    struct slice at = partition_route_range(definition, &key, arena).min;
+
+    return (uint32_t)at.data[0] << 8 | at.data[1];
+}
+
+static void the_directory_says_the_shard_and_a_rule_says_the_others(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct partition_definition definition = definition_of(arena, MULTI);
+    struct partition_lookup fixed;
+    uint32_t other;
+
+    strategy_set(arena, PARTITION_STRATEGY_LOOKUP, &definition);
+    assert_int_equal(shard_of(arena, &definition, "[\"a\"]"), 150);
+    assert_int_equal(shard_of(arena, &definition, "[\"a\",\"x\",9]"), 150);
+    assert_int_equal(shard_of(arena, &definition, "[-0.0,\"x\",9]"), 200);
+    assert_int_equal(shard_of(arena, &definition, "[1]"), 250);
+    other = shard_of(arena, &definition, "[\"other\"]");
+    assert_true(other < 300);
+    assert_int_equal(shard_of(arena, &definition, "[\"other\",1,2]"), other);
+    fixed = *definition.lookup;
+    fixed.hashes = false;
+    fixed.preset = 7;
+    definition.lookup = &fixed;
+    assert_int_equal(shard_of(arena, &definition, "[\"other\"]"), 7);
+    assert_int_equal(shard_of(arena, &definition, "[\"a\"]"), 150);
+}
+
+static void shards_are_never_split_by_expectation(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct partition_definition definition = definition_of(arena, V2);
+    struct slice *points = ARENA_ARRAY(arena, struct slice, 1000);
+
+    strategy_set(arena, PARTITION_STRATEGY_LOOKUP, &definition);
+    assert_int_equal(partition_route_split_points(&definition, 3, arena, points), 2);
+    assert_slice_equal(points[0], SLICE("\x00\x64"));
+    assert_slice_equal(points[1], SLICE("\x00\xC8"));
+    assert_int_equal(partition_route_split_points(&definition, 1000, arena, points), 299);
+    for (size_t i = 0; i < 299; i++) {
+        assert_int_equal(points[i].len, 2);
+        assert_int_equal((points[i].data[0] << 8) + points[i].data[1], i + 1);
+    }
+}
+
+static void a_routing_key_tells_the_one_under_another_directory(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new(), *scratch = arena_new();
+    struct partition_definition from = definition_of(arena, MULTI), to = from;
+    struct partition_lookup *lookup = ARENA_NEW(arena, struct partition_lookup);
+    struct random random;
+
+    strategy_set(arena, PARTITION_STRATEGY_LOOKUP, &from);
+    *lookup = *from.lookup;
+    lookup->line_count = 2; /* the others follow the rule */
+    to.strategy = from.strategy;
+    to.lookup = lookup;
+    random_seed(&random, 7);
+    for (int round = 0; round < 5000; round++) {
+        struct partition_key key = key_random(&random, scratch, &from);
+        CLEANUP(buf_done) struct buf old, new;
+        struct slice rest;
+        struct error err;
+
+        buf_init(&old, BUF_DEFAULT_MAX);
+        buf_init(&new, BUF_DEFAULT_MAX);
+        partition_route(&from, &key, &old);
+        BUF_APPEND(&old, "rest");
+        rest = buf_slice(&old);
+        assert_ok(partition_reroute(&from, &to, &rest, &new, &err), &err);
+        assert_slice_equal(rest, SLICE("rest"));
+        assert_slice_equal(buf_slice(&new), route(scratch, &to, &key));
+        arena_reset(scratch);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +414,12 @@ int main(void)
         cmocka_unit_test(a_strategy_keeps_its_rules),
         cmocka_unit_test(stored_keys_stay_in_the_range_of_their_key),
         cmocka_unit_test(the_range_of_a_prefix_is_that_of_the_service),
+        cmocka_unit_test(range_keeps_the_order_of_values),
+        cmocka_unit_test(what_lies_between_two_values_is_in_the_range_between_them),
+        cmocka_unit_test(a_range_is_cut_first_where_its_creator_said),
+        cmocka_unit_test(the_directory_says_the_shard_and_a_rule_says_the_others),
+        cmocka_unit_test(shards_are_never_split_by_expectation),
+        cmocka_unit_test(a_routing_key_tells_the_one_under_another_directory),
     };
     return cmocka_run_group_tests_name("partition/strategy", tests, NULL, NULL);
 }

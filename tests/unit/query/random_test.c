@@ -65,6 +65,21 @@ static struct slice random_document(struct queries *f, struct random *random, si
     return arena_copy(f->arena, buf_slice(&buf));
 }
 
+/* Three ways to keep the same items: in one partition, hashed into many, and by ranges of id. */
+static struct test_space_options random_space(size_t nth)
+{
+    struct test_space_options options = {.policy = queries_policies[nth / 3], .partitions = 1};
+
+    if (nth % 3 == 1)
+        options.partitions = 16;
+    if (nth % 3 == 2)
+        options = (struct test_space_options){.paths = {"/id"},
+                                              .policy = options.policy,
+                                              .partitions = 6,
+                                              .bounds = {"1", "104", "2", "5", "77"}};
+    return options;
+}
+
 static void random_filters_do_not_depend_on_index_or_partitions(void **state)
 {
     struct queries *f = *state;
@@ -73,9 +88,10 @@ static void random_filters_do_not_depend_on_index_or_partitions(void **state)
     random_seed(&random, 5);
     for (size_t i = 0; i < 120; i++)
         f->documents[f->document_count++] = random_document(f, &random, i);
-    for (size_t p = 0; p < 2 * QUERIES_POLICIES; p++) {
-        queries_open(f, &(struct test_space_options){.policy = queries_policies[p / 2],
-                                                     .partitions = p % 2 ? 16 : 1});
+    for (size_t p = 0; p < 3 * QUERIES_POLICIES; p++) {
+        struct test_space_options options = random_space(p);
+
+        queries_open(f, &options);
         queries_put(f);
         for (size_t round = 0; round < 150; round++) {
             struct query_plan plan =
@@ -144,9 +160,10 @@ static void random_orders_groups_and_sets_do_not_either(void **state)
     random_seed(&random, 6);
     for (size_t i = 0; i < 80; i++)
         f->documents[f->document_count++] = random_document(f, &random, i);
-    for (size_t p = 0; p < 2 * QUERIES_POLICIES; p++) {
-        queries_open(f, &(struct test_space_options){.policy = queries_policies[p / 2],
-                                                     .partitions = p % 2 ? 16 : 1});
+    for (size_t p = 0; p < 3 * QUERIES_POLICIES; p++) {
+        struct test_space_options options = random_space(p);
+
+        queries_open(f, &options);
         queries_put(f);
         check_random_aggregates(f, &random);
         for (size_t round = 0; round < 60; round++) {

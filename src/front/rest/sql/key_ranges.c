@@ -1,8 +1,8 @@
-/* A condition becomes a list of pins: each gives values to some components of the key, and the
- * condition can hold only where one of the pins fits. AND joins every pin of one side with every
- * pin of the other and drops pairs that contradict each other; OR puts the lists together. For NOT
- * the same question is asked of "can it be false". A list that grows too long is given up: any key
- * then. */
+/* A condition becomes a list of pins: each gives values, or bounds, to some components of the key,
+ * and the condition can hold only where one of the pins fits. AND joins every pin of one side with
+ * every pin of the other and drops pairs that contradict each other; OR puts the lists together.
+ * For NOT the same question is asked of "can it be false". A list that grows too long is given up:
+ * any key then. */
 #include "front/rest/sql/key_ranges.h"
 
 #include "document/bson.h"
@@ -10,17 +10,25 @@
 #include "front/rest/sql/functions.h"
 #include "front/rest/sql/resolve.h"
 #include "partition/strategy.h"
+#include "partition/synthetic.h"
+#include "query/ranges.h"
 
 #include <stdlib.h>
 
 enum {
+    /* The components of the key, and behind them what a synthetic one is made of. */
+    COMPONENTS = PARTITION_PATHS_MAX + PARTITION_SOURCES_MAX,
     PINS_MAX = 1000,       /* beyond, a query asks everywhere */
     PAIRS_MAX = 10 * 1000, /* that one AND may compare */
 };
 
 struct pin {
-    struct document_value values[PARTITION_PATHS_MAX];
-    bool known[PARTITION_PATHS_MAX];
+    struct document_value values[COMPONENTS];
+    bool known[COMPONENTS];
+
+    /* Of components without a value: bytes of values (document/order.h), min inclusive, max
+     * exclusive; max without data: any. Used where routing keys have that order alone. */
+    struct partition_range between[COMPONENTS];
 };
 
 /* No pins: it never holds. One pin that knows nothing: it may hold anywhere. A list has one holder,
@@ -55,8 +63,8 @@ static bool pins_are_any(struct pins pins)
 {
     if (pins.count != 1)
         return false;
-    for (size_t i = 0; i < PARTITION_PATHS_MAX; i++)
-        if (pins.items[0].known[i])
+    for (size_t i = 0; i < COMPONENTS; i++)
+        if (pins.items[0].known[i] || pins.items[0].between[i].max.data)
             return false;
     return true;
 }
@@ -71,6 +79,21 @@ static struct pins pins_value(const struct search *search, size_t component,
         value = document_undefined();
     pins.items[0].values[component] = value;
     pins.items[0].known[component] = true;
+    return pins;
+}
+
+/* All ranges of values of one component. */
+static struct pins pins_between(const struct search *search, size_t component,
+                                struct query_ranges ranges)
+{
+    struct pins pins = {ARENA_ARRAY(search->arena, struct pin, ranges.count + 1), ranges.count,
+                        ranges.count + 1};
+
+    for (size_t i = 0; i < ranges.count; i++) {
+        pins.items[i] = (struct pin){0};
+        pins.items[i].between[component] =
+            (struct partition_range){ranges.list[i].min, ranges.list[i].max};
+    }
     return pins;
 }
 
@@ -93,10 +116,29 @@ static struct pins pins_or(const struct search *search, struct pins a, struct pi
     return a;
 }
 
+/* What both allow; false: nothing. */
+static bool between_join(struct partition_range *between, struct partition_range other)
+{
+    if (!other.max.data)
+        return true;
+    if (!between->max.data) {
+        *between = other;
+        return true;
+    }
+    if (slice_compare(other.min, between->min) > 0)
+        between->min = other.min;
+    if (slice_compare(other.max, between->max) < 0)
+        between->max = other.max;
+    return slice_compare(between->min, between->max) < 0;
+}
+
+/* A value and bounds for one component: the value alone is used, and may be too much. */
 static bool pin_join(const struct pin *a, const struct pin *b, struct pin *ret_pin)
 {
     *ret_pin = *a;
-    for (size_t i = 0; i < PARTITION_PATHS_MAX; i++) {
+    for (size_t i = 0; i < COMPONENTS; i++) {
+        if (!between_join(&ret_pin->between[i], b->between[i]))
+            return false;
         if (!b->known[i])
             continue;
         if (a->known[i] && document_compare(DOCUMENT_ORDER_SQL, &a->values[i], &b->values[i]) != 0)
@@ -135,26 +177,35 @@ static struct pins pins_and(const struct search *search, struct pins a, struct p
 /* --- Operands ----------------------------------------------------------------------------------
  */
 
-/* The component of the key that the expression names. */
+static bool paths_equal(const struct document_path *path, const struct document_path *key)
+{
+    bool equal = path->count == key->count;
+
+    for (size_t at = 0; equal && at < path->count; at++)
+        equal = path->segments[at].kind == DOCUMENT_SEGMENT_PROPERTY &&
+                slice_equal(path->segments[at].name, key->segments[at].name);
+    return equal;
+}
+
+/* The component of the key that the expression names, or the source of one. */
 static bool component_of(const struct search *search, const struct sql_expr *expr,
                          size_t *ret_component)
 {
+    const struct partition_synthetic *synthetic = search->definition->synthetic;
     struct document_path path;
 
     if (expr->kind != SQL_EXPR_MEMBER || !sql_path(expr, search->arena, &path))
         return false;
-    for (size_t i = 0; i < search->definition->path_count; i++) {
-        const struct document_path *key = &search->definition->paths[i];
-        bool equal = path.count == key->count;
-
-        for (size_t at = 0; equal && at < path.count; at++)
-            equal = path.segments[at].kind == DOCUMENT_SEGMENT_PROPERTY &&
-                    slice_equal(path.segments[at].name, key->segments[at].name);
-        if (equal) {
+    for (size_t i = 0; i < search->definition->path_count; i++)
+        if (paths_equal(&path, &search->definition->paths[i])) {
             *ret_component = i;
             return true;
         }
-    }
+    for (size_t i = 0; synthetic && i < synthetic->source_count; i++)
+        if (paths_equal(&path, &synthetic->sources[i])) {
+            *ret_component = PARTITION_PATHS_MAX + i;
+            return true;
+        }
     return false;
 }
 
@@ -245,6 +296,83 @@ static struct pins pins_equal(const struct search *search, const struct sql_expr
     return pins_any(search);
 }
 
+/* The ranges of what stands in an order to a value; of undefined there is none. Values of another
+ * type than the value's compare as undefined. */
+static struct query_ranges ranges_compared(enum sql_binary op, const struct document_value *value,
+                                           struct arena *arena)
+{
+    bool exact;
+
+    switch (op) {
+    case SQL_BINARY_LESS:
+        return query_ranges_below(value, false, &exact, arena);
+    case SQL_BINARY_LESS_EQUAL:
+        return query_ranges_below(value, true, &exact, arena);
+    case SQL_BINARY_GREATER:
+        return query_ranges_above(value, false, &exact, arena);
+    default:
+        return query_ranges_above(value, true, &exact, arena);
+    }
+}
+
+/* The operator that says the same with its sides exchanged, or, negated, when it is false. */
+static enum sql_binary op_turned(enum sql_binary op, bool exchanged, bool negated)
+{
+    static const enum sql_binary order[] = {SQL_BINARY_LESS, SQL_BINARY_LESS_EQUAL,
+                                            SQL_BINARY_GREATER, SQL_BINARY_GREATER_EQUAL};
+    size_t at = 0;
+
+    while (order[at] != op)
+        at++;
+    if (exchanged)
+        at ^= 2; /* < and > */
+    if (negated)
+        at ^= 3; /* < and >= */
+    return order[at];
+}
+
+static bool is_order(enum sql_binary op)
+{
+    return op == SQL_BINARY_LESS || op == SQL_BINARY_LESS_EQUAL || op == SQL_BINARY_GREATER ||
+           op == SQL_BINARY_GREATER_EQUAL;
+}
+
+/* Objects and arrays are no keys, and undefined compares with nothing. */
+static bool is_comparable(const struct document_value *value)
+{
+    return value->type != DOCUMENT_OBJECT && value->type != DOCUMENT_ARRAY &&
+           value->type != DOCUMENT_UNDEFINED;
+}
+
+static struct pins pins_compared(const struct search *search, enum sql_binary op,
+                                 const struct sql_expr *left, const struct sql_expr *right,
+                                 bool truth)
+{
+    struct document_value value;
+    bool exchanged = constant_of(left, &value);
+    size_t component;
+
+    if ((!exchanged && !constant_of(right, &value)) ||
+        !component_of(search, exchanged ? right : left, &component) ||
+        !partition_route_is_ordered(search->definition))
+        return pins_any(search);
+    if (!is_comparable(&value))
+        return pins_none();
+    return pins_between(search, component,
+                        ranges_compared(op_turned(op, exchanged, !truth), &value, search->arena));
+}
+
+static struct pins pins_binary(const struct search *search, const struct sql_expr *expr, bool truth)
+{
+    enum sql_binary op = expr->binary.op;
+
+    if (op == (truth ? SQL_BINARY_EQUAL : SQL_BINARY_NOT_EQUAL))
+        return pins_equal(search, expr->binary.left, expr->binary.right);
+    if (is_order(op))
+        return pins_compared(search, op, expr->binary.left, expr->binary.right, truth);
+    return pins_any(search);
+}
+
 static struct pins pins_in(const struct search *search, const struct sql_expr *operand,
                            const struct sql_exprs *items)
 {
@@ -287,7 +415,8 @@ static struct pins pins_contains(const struct search *search, const struct sql_e
     return pins_any(search);
 }
 
-/* The only text a pattern matches; false when there are many, or it is no pattern. */
+/* The only text a pattern matches; false when there are many, or it is no pattern: *ret_text is
+ * what all of them begin with. */
 static bool pattern_text(const struct sql_expr *like, struct arena *arena, struct slice *ret_text)
 {
     struct document_value pattern, escape;
@@ -295,6 +424,7 @@ static bool pattern_text(const struct sql_expr *like, struct arena *arena, struc
     uint8_t *text;
     size_t length = 0;
 
+    *ret_text = SLICE_NONE;
     if (!constant_of(like->like.pattern, &pattern) || pattern.type != DOCUMENT_STRING)
         return false;
     if (like->like.escape) {
@@ -309,6 +439,7 @@ static bool pattern_text(const struct sql_expr *like, struct arena *arena, struc
             if (!rest.len)
                 return false;
         } else if (memchr("%_[]^", rest.data[0], 5)) { /* a wildcard, or part of one */
+            *ret_text = slice_of(text, length);
             return false;
         }
         text[length++] = rest.data[0];
@@ -318,15 +449,53 @@ static bool pattern_text(const struct sql_expr *like, struct arena *arena, struc
     return true;
 }
 
+/* Texts that begin so. */
+static struct pins pins_prefix(const struct search *search, size_t component, struct slice prefix)
+{
+    bool exact;
+
+    if (!partition_route_is_ordered(search->definition))
+        return pins_any(search);
+    return pins_between(search, component, query_ranges_prefix(prefix, &exact, search->arena));
+}
+
 static struct pins pins_like(const struct search *search, const struct sql_expr *like)
 {
     struct slice text;
     size_t component;
 
-    if (!component_of(search, like->like.operand, &component) ||
-        !pattern_text(like, search->arena, &text))
+    if (!component_of(search, like->like.operand, &component))
         return pins_any(search);
-    return pins_value(search, component, document_string(text));
+    if (pattern_text(like, search->arena, &text))
+        return pins_value(search, component, document_string(text));
+    return pins_prefix(search, component, text);
+}
+
+/* STARTSWITH(component, text), with regard to case. */
+static struct pins pins_begin(const struct search *search, const struct sql_exprs *arguments)
+{
+    struct document_value text, folds = document_bool(false);
+    size_t component;
+
+    if (!component_of(search, arguments->items[0], &component) ||
+        !constant_of(arguments->items[1], &text) || text.type != DOCUMENT_STRING ||
+        (arguments->count > 2 && !constant_of(arguments->items[2], &folds)) ||
+        folds.type != DOCUMENT_BOOL || folds.boolean)
+        return pins_any(search);
+    return pins_prefix(search, component, text.text);
+}
+
+/* NOT BETWEEN is true below the one and above the other. */
+static struct pins pins_of_between(const struct search *search, const struct sql_expr *expr,
+                                   bool truth)
+{
+    bool within = expr->between.negated != truth;
+    struct pins low = pins_compared(search, SQL_BINARY_GREATER_EQUAL, expr->between.operand,
+                                    expr->between.low, within),
+                high = pins_compared(search, SQL_BINARY_LESS_EQUAL, expr->between.operand,
+                                     expr->between.high, within);
+
+    return within ? pins_and(search, low, high) : pins_or(search, low, high);
 }
 
 static struct pins pins_call(const struct search *search, const struct sql_expr *call)
@@ -335,6 +504,8 @@ static struct pins pins_call(const struct search *search, const struct sql_expr 
 
     if (is_call(call, SQL_FUNCTION_ARRAY_CONTAINS))
         return pins_contains(search, &call->call.arguments);
+    if (is_call(call, SQL_FUNCTION_STARTSWITH))
+        return pins_begin(search, &call->call.arguments);
     if (!call->call.arguments.count ||
         !component_of(search, call->call.arguments.items[0], &component))
         return pins_any(search);
@@ -381,9 +552,9 @@ static struct pins pins_of_expr(const struct search *search, const struct sql_ex
         return expr->unary.op == SQL_UNARY_NOT ? pins_of_expr(search, expr->unary.operand, !truth)
                                                : pins_none();
     case SQL_EXPR_BINARY:
-        if (expr->binary.op == (truth ? SQL_BINARY_EQUAL : SQL_BINARY_NOT_EQUAL))
-            return pins_equal(search, expr->binary.left, expr->binary.right);
-        return pins_any(search);
+        return pins_binary(search, expr, truth);
+    case SQL_EXPR_BETWEEN:
+        return pins_of_between(search, expr, truth);
     case SQL_EXPR_IN:
         return expr->in.negated != truth ? pins_in(search, expr->in.operand, &expr->in.items)
                                          : pins_any(search);
@@ -409,10 +580,70 @@ static struct sql_key_range range_of_pin(const struct partition_definition *defi
     while (known < definition->path_count && pin->known[known])
         known++;
     key = partition_key_of(definition, pin->values, known);
+    if (known < definition->path_count && pin->between[known].max.data) {
+        range = partition_route_between(definition, &key, pin->between[known].min,
+                                        pin->between[known].max, arena);
+        return (struct sql_key_range){range.min, range.max, false};
+    }
     range = partition_route_range(definition, &key, arena);
     if (known == definition->path_count)
         return (struct sql_key_range){range.min, range.min, true};
     return (struct sql_key_range){range.min, range.max, false};
+}
+
+/* Does the pin know of the made component nothing but the base of its suffix? */
+static bool is_base_alone(const struct partition_definition *definition, const struct pin *pin)
+{
+    const struct partition_synthetic *synthetic = definition->synthetic;
+
+    return synthetic && synthetic->suffixes && !pin->known[synthetic->target] &&
+           pin->known[PARTITION_PATHS_MAX] &&
+           (synthetic->kind == PARTITION_RANDOM_SUFFIX || !pin->known[PARTITION_PATHS_MAX + 1]);
+}
+
+/* The values that the made component of a pin can have, by its sources; 0: any. */
+static size_t values_make(const struct partition_definition *definition, const struct pin *pin,
+                          struct arena *arena, struct document_value *ret_values)
+{
+    const struct partition_synthetic *synthetic = definition->synthetic;
+    const struct document_value *sources = &pin->values[PARTITION_PATHS_MAX];
+    size_t known = 0;
+    struct error ignored;
+
+    while (known < synthetic->source_count && pin->known[PARTITION_PATHS_MAX + known])
+        known++;
+    if (known == synthetic->source_count && synthetic->kind != PARTITION_RANDOM_SUFFIX)
+        return partition_synthetic_compute(synthetic, sources, 0, arena, ret_values, &ignored);
+    if (!is_base_alone(definition, pin))
+        return 0;
+    for (uint32_t i = 0; i < synthetic->suffixes; i++)
+        if (!partition_synthetic_suffixed(synthetic, sources, i + 1, arena, &ret_values[i],
+                                          &ignored))
+            return 0;
+    return synthetic->suffixes;
+}
+
+/* Of one pin: as many ranges as its made component can have values. */
+static size_t ranges_of_pin(const struct partition_definition *definition, const struct pin *pin,
+                            struct arena *arena, struct sql_key_range *ret_ranges)
+{
+    struct document_value *values;
+    struct pin one = *pin;
+    size_t count = 0;
+
+    if (definition->synthetic && !pin->known[definition->synthetic->target]) {
+        values = ARENA_ARRAY(arena, struct document_value,
+                             MAX(definition->synthetic->suffixes, UINT32_C(1)));
+        count = values_make(definition, pin, arena, values);
+    }
+    for (size_t i = 0; i < count; i++) {
+        one.values[definition->synthetic->target] = values[i];
+        one.known[definition->synthetic->target] = true;
+        ret_ranges[i] = range_of_pin(definition, &one, arena);
+    }
+    if (!count)
+        ret_ranges[count++] = range_of_pin(definition, pin, arena);
+    return count;
 }
 
 /* The wider of two that begin alike comes first. */
@@ -424,11 +655,16 @@ static int range_compare(const void *a, const void *b)
     return order ? order : slice_compare(y->max, x->max);
 }
 
-/* One range holds another or has nothing to do with it: their keys are prefixes. */
-static bool range_holds(const struct sql_key_range *range, const struct sql_key_range *other)
+/* Takes in one that begins where the range has not ended; false: it lies behind. */
+static bool range_take(struct sql_key_range *range, const struct sql_key_range *other)
 {
-    return range->point ? other->point && slice_equal(range->min, other->min)
-                        : slice_compare(other->min, range->max) < 0;
+    if (range->point)
+        return other->point && slice_equal(range->min, other->min);
+    if (slice_compare(other->min, range->max) >= 0)
+        return false;
+    if (slice_compare(other->max, range->max) > 0)
+        range->max = other->max;
+    return true;
 }
 
 static size_t ranges_settle(struct sql_key_range *ranges, size_t count)
@@ -437,7 +673,7 @@ static size_t ranges_settle(struct sql_key_range *ranges, size_t count)
 
     qsort(ranges, count, sizeof *ranges, range_compare);
     for (size_t i = 0; i < count; i++)
-        if (kept == 0 || !range_holds(&ranges[kept - 1], &ranges[i]))
+        if (kept == 0 || !range_take(&ranges[kept - 1], &ranges[i]))
             ranges[kept++] = ranges[i];
     return kept;
 }
@@ -449,12 +685,19 @@ void sql_key_ranges(const struct sql_query *query, const struct partition_defini
     struct search search = {definition, scratch};
     struct pins pins = pins_none();
     struct sql_key_range *ranges;
+    size_t total = 0, count = 0;
 
     if (query->source_count)
         pins = query->where ? pins_of_expr(&search, query->where, true) : pins_any(&search);
-    ranges = ARENA_ARRAY(arena, struct sql_key_range, pins.count + 1);
     for (size_t i = 0; i < pins.count; i++)
-        ranges[i] = range_of_pin(definition, &pins.items[i], arena);
+        total += is_base_alone(definition, &pins.items[i]) ? definition->synthetic->suffixes : 1;
+    if (total > PINS_MAX) {
+        pins = pins_any(&search);
+        total = 1;
+    }
+    ranges = ARENA_ARRAY(arena, struct sql_key_range, total + 1);
+    for (size_t i = 0; i < pins.count; i++)
+        count += ranges_of_pin(definition, &pins.items[i], arena, &ranges[count]);
     *ret_ranges = ranges;
-    *ret_count = ranges_settle(ranges, pins.count);
+    *ret_count = ranges_settle(ranges, count);
 }

@@ -1,7 +1,8 @@
 /* Key ranges: which partition keys a query can find anything under, read off its WHERE.
  *
- * Only what pins the key to single values is used: equality, IN, LIKE without wildcards, the key
- * itself as a condition, and AND, OR and NOT of these. Everything else may hold for any key. So the
+ * What pins the key to single values is used: equality, IN, LIKE without wildcards, the key itself
+ * as a condition, and AND, OR and NOT of these; and, where routing keys have the order of the
+ * values, comparisons, BETWEEN and STARTSWITH too. Everything else may hold for any key. So the
  * ranges may be too many, never too few. */
 #pragma once
 

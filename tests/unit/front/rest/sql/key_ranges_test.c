@@ -5,18 +5,40 @@
 #include "document/json.h"
 #include "partition/epk.h"
 #include "partition/strategy.h"
+#include "partition/synthetic.h"
 
 #define HASH_V1 "{\"paths\":[\"/key\"]}"
 #define HASH_V2 "{\"paths\":[\"/key\"],\"version\":2}"
+#define RANGE "range {\"paths\":[\"/key\"],\"version\":2}"
+#define RANGE_MULTI "range {\"paths\":[\"/a\",\"/b\",\"/c\"],\"kind\":\"MultiHash\",\"version\":2}"
 #define NESTED "{\"paths\":[\"/a/\\\"b c\\\"\"],\"version\":2}"
+#define JOINED                                                                                     \
+    "{\"paths\":[\"/key\"],\"version\":2,\"synthetic\":{\"kind\":\"concatenation\",\"target\":"    \
+    "\"/key\",\"sources\":[\"/a\",\"/b\"]}}"
+#define RANDOM                                                                                     \
+    "{\"paths\":[\"/key\"],\"version\":2,\"synthetic\":{\"kind\":\"randomSuffix\",\"target\":"     \
+    "\"/key\",\"base\":\"/a\",\"suffixes\":3}}"
+#define COMPUTED                                                                                   \
+    "{\"paths\":[\"/key\"],\"version\":2,\"synthetic\":{\"kind\":\"computedSuffix\",\"target\":"   \
+    "\"/key\",\"base\":\"/a\",\"hashed\":\"/b\",\"suffixes\":3}}"
 #define MULTI "{\"paths\":[\"/a\",\"/b\",\"/c\"],\"kind\":\"MultiHash\",\"version\":2}"
 
 static struct partition_definition definition_of(struct arena *arena, const char *json)
 {
     struct partition_definition definition;
+    bool range = !strncmp(json, "range ", 6);
     struct error err;
 
+    struct document_value synthetic;
+
+    json += range ? 6 : 0;
     assert_ok(partition_definition_read(document_of(arena, json), arena, &definition, &err), &err);
+    if (range)
+        definition.strategy = PARTITION_STRATEGY_RANGE;
+    if (document_find(document_of(arena, json), SLICE("synthetic"), &synthetic))
+        assert_ok(partition_synthetic_read(synthetic.document, &definition, arena,
+                                           &definition.synthetic, &err),
+                  &err);
     return definition;
 }
 
@@ -80,6 +102,48 @@ static const char *points_of(struct arena *arena, const char *definition_json, c
 }
 
 #define ALL "-FF "
+
+/* Routing keys of a range container are the bytes of its values: 18 is text, 14 a number. */
+static void a_filter_bounds_the_keys_of_a_range_container(void **state UNUSED)
+{
+    static const struct {
+        const char *filter, *ranges;
+    } known[] = {
+        {"c.key >= 'b' AND c.key < 'd'", "186200-186400 "},
+        {"'b' <= c.key AND 'd' > c.key", "186200-186400 "},
+        {"c.key > 'b' AND c.key <= 'd'", "186201-186401 "},
+        {"c.key BETWEEN 'b' AND 'd'", "186200-186401 "},
+        {"c.key NOT BETWEEN 'b' AND 'd'", "18-186200 186401-19 "},
+        {"NOT (c.key < 'b')", "186200-19 "},
+        {"STARTSWITH(c.key, 'ab')", "186162-186163 "},
+        {"STARTSWITH(c.key, 'ab', true)", ALL},
+        {"c.key LIKE 'ab%'", "186162-186163 "},
+        {"c.key LIKE '%ab'", "18-19 "},
+        {"c.key = 'a' OR c.key > 'b'", "186100 186201-19 "},
+        {"c.key > 'a' OR c.key > 'b'", "186101-19 "},
+        {"c.key > 'd' AND c.key < 'b'", ""},
+        {"c.key > 'b' AND c.key = 'a'", "186100 "},
+        {"c.key < 'b' AND c.x > 1", "18-186200 "},
+        {"c.key < 'b' OR c.x > 1", ALL},
+        {"c.key >= true", "1001-11 "},
+        {"c.key > {}", ""},
+        {"c.x > 'b'", ALL},
+    };
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        const char *text =
+            arena_text(arena, arena_printf(arena, "SELECT * FROM c WHERE %s", known[i].filter));
+        const char *found = ranges_of(arena, RANGE, text, NULL);
+
+        if (strcmp(found, known[i].ranges) != 0)
+            fail_msg("%s: %s, not %s", known[i].filter, found, known[i].ranges);
+    }
+    assert_string_equal(ranges_of(arena, RANGE_MULTI,
+                                  "SELECT * FROM c WHERE c.a = 'x' AND c.b > 'y' AND c.c = 1",
+                                  NULL),
+                        "187800187901-18780019 ");
+}
 
 static void a_filter_pins_the_key_to_points(void **state UNUSED)
 {
@@ -300,9 +364,42 @@ static void a_filter_of_very_many_values_asks_everywhere(void **state UNUSED)
                         points_of(arena, HASH_V2, "[[7]]"));
 }
 
+static void sources_pin_the_key_that_is_made_of_them(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    static const struct {
+        const char *definition, *filter, *keys; /* NULL: everywhere */
+    } samples[] = {
+        {JOINED, "c.a = 'x' AND c.b = 1", "[[\"x-1\"]]"},
+        {JOINED, "c.a IN ('x', 'y') AND c.b = 1", "[[\"x-1\"],[\"y-1\"]]"},
+        {JOINED, "c.a = 'x'", NULL},
+        {JOINED, "c.a = 'x' OR c.b = 1", NULL},
+        {JOINED, "c.key = 'k'", "[[\"k\"]]"},
+        {RANDOM, "c.a = 'x'", "[[\"x.1\"],[\"x.2\"],[\"x.3\"]]"},
+        {RANDOM, "c.a = 2018 AND c.other = 1", "[[\"2018.1\"],[\"2018.2\"],[\"2018.3\"]]"},
+        {RANDOM, "c.a > 'x'", NULL},
+        {COMPUTED, "c.a = 'x'", "[[\"x.1\"],[\"x.2\"],[\"x.3\"]]"},
+        {COMPUTED, "c.a = 'x' AND c.b = 'v'", "[[\"x\",\"v\"]]"},
+        {COMPUTED, "c.b = 'v'", NULL},
+        {COMPUTED, "c.a = [] AND c.b = 'v'", NULL},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+        const char *text =
+            (char *)arena_printf(arena, "SELECT * FROM c WHERE %s%c", samples[i].filter, 0).data;
+        const char *ranges = ranges_of(arena, samples[i].definition, text, NULL);
+        const char *expected =
+            samples[i].keys ? points_of(arena, samples[i].definition, samples[i].keys) : ALL;
+
+        if (strcmp(ranges, expected) != 0)
+            fail_msg("%s: %s", text, ranges);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_filter_bounds_the_keys_of_a_range_container),
         cmocka_unit_test(a_filter_pins_the_key_to_points),
         cmocka_unit_test(known_answers_are_those_of_the_service),
         cmocka_unit_test(other_filters_ask_everywhere),
@@ -310,6 +407,7 @@ int main(void)
         cmocka_unit_test(the_key_is_known_through_aliases_and_subpaths),
         cmocka_unit_test(a_hierarchical_key_is_pinned_level_by_level),
         cmocka_unit_test(a_filter_of_very_many_values_asks_everywhere),
+        cmocka_unit_test(sources_pin_the_key_that_is_made_of_them),
     };
     return cmocka_run_group_tests_name("front/rest/sql/key_ranges", tests, NULL, NULL);
 }

@@ -1,0 +1,257 @@
+/* `orrery directory ...`: which virtual shard the keys of a container belong to. */
+#include "cli/cli.h"
+#include "cli/partition.h"
+#include "cli/table.h"
+
+#include "base/nearest.h"
+#include "document/bson.h"
+#include "document/json.h"
+
+enum { OPTION_NO_WAIT = 'n' };
+
+void cli_directory_help(void)
+{
+    printf("Usage: orrery directory list DATABASE CONTAINER\n"
+           "       orrery directory find DATABASE CONTAINER KEY\n"
+           "       orrery directory set DATABASE CONTAINER KEY SHARD [KEY SHARD]...\n"
+           "       orrery directory remove DATABASE CONTAINER KEY...\n"
+           "\n"
+           "The directory of a container whose strategy is lookup: which virtual shard a key\n"
+           "belongs to. Setting or removing a line carries the items of that key to where they\n"
+           "belong then, while clients go on working; several at once cost one copy. A removed\n"
+           "key follows the container's rule for keys without a line. KEY is the first component\n"
+           "of a partition key as JSON, '[\"tenant-7\"]' or '[5]', or for a text the text itself.\n"
+           "The command waits until it is done; Ctrl-C leaves it to the server.\n"
+           "\n"
+           "Options:\n"
+           "  --no-wait            return as soon as it has begun\n");
+    cli_client_help();
+}
+
+static bool option_take(void *context, int option, const char *value)
+{
+    struct cli_partition *command = context;
+
+    if (option == OPTION_NO_WAIT)
+        command->no_wait = true;
+    else
+        (void)cli_client_take(&command->options, option, value);
+    return true;
+}
+
+static int failed(const struct error *err)
+{
+    return cli_fail(CLI_FAILED, "%s", err->message);
+}
+
+static void key_append(struct buf *out, const char *word)
+{
+    struct slice text = slice_of_text(word);
+
+    if (text.len && text.data[0] == '[') {
+        buf_append_slice(out, text);
+        return;
+    }
+    BUF_APPEND(out, "[");
+    document_json_write_string(text, out);
+    BUF_APPEND(out, "]");
+}
+
+/* --- Looking --------------------------------------------------------------------------------- */
+
+static int directory_list(struct cli_partition *command)
+{
+    static const char *const headings[] = {"KEY", ">SHARD", NULL};
+    struct cli_table *table = cli_table_new(command->arena, headings);
+    struct document_iter iter;
+    struct cli_answer answer;
+    struct error err;
+
+    if (!cli_partition_ask(command, "GET", cli_partition_path(command, SLICE("/directory")),
+                           SLICE_NONE, &answer, &err))
+        return failed(&err);
+    if (command->options.json) {
+        printf("%.*s\n", SLICE_ARG(answer.text));
+        return CLI_OK;
+    }
+    document_iter_init(&iter, cli_answer_inside(answer.document, "directory"));
+    while (document_iter_next(&iter)) {
+        CLEANUP(buf_done) struct buf text;
+        struct document_value key;
+
+        buf_init(&text, BUF_DEFAULT_MAX);
+        if (iter.value.type != DOCUMENT_OBJECT ||
+            !document_find(iter.value.document, SLICE("key"), &key))
+            continue;
+        document_json_write_value(&key, &text);
+        cli_table_text(table, arena_copy(command->arena, buf_slice(&text)));
+        cli_table_number(table, cli_answer_number(iter.value.document, "shard"), 0);
+    }
+    cli_table_print(table);
+    return CLI_OK;
+}
+
+static int directory_find(struct cli_partition *command)
+{
+    CLEANUP(buf_done) struct buf key;
+    struct document_value listed;
+    struct cli_answer answer;
+    struct error err;
+
+    buf_init(&key, BUF_DEFAULT_MAX);
+    BUF_APPEND(&key, "key=");
+    {
+        CLEANUP(buf_done) struct buf json;
+
+        buf_init(&json, BUF_DEFAULT_MAX);
+        key_append(&json, command->words[3]);
+        for (size_t i = 0; i < json.len; i++)
+            buf_printf(&key, "%%%02X", json.data[i]);
+    }
+    if (!cli_client_ask(command->client, "GET", cli_partition_path(command, SLICE("/directory")),
+                        buf_slice(&key), SLICE_NONE, command->arena, &answer, &err))
+        return failed(&err);
+    if (command->options.json) {
+        printf("%.*s\n", SLICE_ARG(answer.text));
+        return CLI_OK;
+    }
+    printf("shard %.0f%s\n", cli_answer_number(answer.document, "shard"),
+           document_find(answer.document, SLICE("listed"), &listed) && listed.boolean
+               ? ""
+               : ", by the rule for keys without a line");
+    return CLI_OK;
+}
+
+/* --- Editing --------------------------------------------------------------------------------- */
+
+static int edit(struct cli_partition *command, struct slice body)
+{
+    struct cli_answer answer;
+    struct slice id;
+    struct error err;
+
+    if (!cli_partition_ask(command, "POST", cli_partition_path(command, SLICE("/directory")), body,
+                           &answer, &err))
+        return failed(&err);
+    id = cli_answer_text(answer.document, "id");
+    if (command->no_wait && command->options.json)
+        printf("%.*s\n", SLICE_ARG(answer.text));
+    else if (command->no_wait && id.len)
+        printf("begun: `orrery partition watch %s %s` shows how it goes\n", command->words[1],
+               command->words[2]);
+    else if (!id.len)
+        printf("done: no key had to move\n");
+    return command->no_wait || !id.len ? CLI_OK : cli_partition_watch(command, id);
+}
+
+static int directory_set(struct cli_partition *command)
+{
+    CLEANUP(buf_done) struct buf body;
+
+    if (command->word_count % 2 == 0)
+        return cli_fail(CLI_USAGE, "a key has no shard behind it");
+    buf_init(&body, BUF_DEFAULT_MAX);
+    BUF_APPEND(&body, "{\"edits\":[");
+    for (int i = 3; i < command->word_count; i += 2) {
+        uint64_t shard;
+
+        if (!slice_to_uint64(slice_of_text(command->words[i + 1]), &shard))
+            return cli_fail(CLI_USAGE, "\"%s\" is not the number of a shard",
+                            command->words[i + 1]);
+        buf_printf(&body, "%s{\"key\":", i > 3 ? "," : "");
+        key_append(&body, command->words[i]);
+        buf_printf(&body, ",\"shard\":%llu}", (unsigned long long)shard);
+    }
+    BUF_APPEND(&body, "]}");
+    return edit(command, buf_slice(&body));
+}
+
+static int directory_remove(struct cli_partition *command)
+{
+    CLEANUP(buf_done) struct buf body;
+
+    buf_init(&body, BUF_DEFAULT_MAX);
+    BUF_APPEND(&body, "{\"edits\":[");
+    for (int i = 3; i < command->word_count; i++) {
+        buf_printf(&body, "%s{\"key\":", i > 3 ? "," : "");
+        key_append(&body, command->words[i]);
+        BUF_APPEND(&body, ",\"shard\":null}");
+    }
+    BUF_APPEND(&body, "]}");
+    return edit(command, buf_slice(&body));
+}
+
+/* --- Which verb ------------------------------------------------------------------------------ */
+
+static const struct verb {
+    const char *name;
+    int least, most; /* words besides the verb */
+    const char *usage;
+    int (*run)(struct cli_partition *command);
+} verbs[] = {
+    {"list", 2, 2, "list DATABASE CONTAINER", directory_list},
+    {"find", 3, 3, "find DATABASE CONTAINER KEY", directory_find},
+    {"set", 4, CLI_PARTITION_WORDS_MAX, "set DATABASE CONTAINER KEY SHARD [KEY SHARD]...",
+     directory_set},
+    {"remove", 3, CLI_PARTITION_WORDS_MAX, "remove DATABASE CONTAINER KEY...", directory_remove},
+};
+
+static int verb_run(const struct verb *verb, struct cli_partition *command)
+{
+    int count = command->word_count - 1;
+    struct error err;
+
+    for (int i = 0; i < command->word_count; i++)
+        if (!command->words[i][0])
+            count = 0;
+    if (count < verb->least || count > verb->most)
+        return cli_fail(CLI_USAGE, "it is used as `orrery directory %s`", verb->usage);
+    if (!cli_client_new(&command->options, &command->client, &err))
+        return failed(&err);
+    return verb->run(command);
+}
+
+static int verb_find(struct cli_partition *command)
+{
+    struct nearest nearest = nearest_to(slice_of_text(command->words[0]));
+
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+        if (strcmp(verbs[i].name, command->words[0]) == 0)
+            return verb_run(&verbs[i], command);
+        nearest_offer(&nearest, verbs[i].name);
+    }
+    if (nearest.name)
+        return cli_fail(CLI_USAGE, "directory knows no \"%s\": did you mean \"%s\"?",
+                        command->words[0], nearest.name);
+    return cli_fail(CLI_USAGE,
+                    "directory knows no \"%s\": `orrery directory --help` lists what it does",
+                    command->words[0]);
+}
+
+int cli_directory(int argc, char **argv)
+{
+    static const struct option options[] = {CLI_CLIENT_OPTION_ROWS,
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
+                                            {NULL}};
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct cli_partition command = {.arena = arena};
+    bool help;
+    int code;
+
+    command.word_count = cli_words_read(
+        argc, argv, options,
+        &(struct cli_words){command.words, CLI_PARTITION_WORDS_MAX, option_take, &command}, &help);
+    if (help) {
+        cli_directory_help();
+        return CLI_OK;
+    }
+    if (command.word_count < 0)
+        return CLI_USAGE;
+    if (command.word_count == 0)
+        return cli_fail(CLI_USAGE,
+                        "directory needs to be told what to do: list, find, set or remove");
+    code = verb_find(&command);
+    cli_client_free(command.client);
+    return code;
+}

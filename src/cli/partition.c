@@ -1,0 +1,381 @@
+/* `orrery partition ...`: one request to begin something, and a look at it until it is done. */
+#include "cli/partition.h"
+
+#include "base/nearest.h"
+#include "cli/cli.h"
+#include "cli/table.h"
+#include "document/bson.h"
+#include "document/json.h"
+
+enum { OPTION_NO_WAIT = 'n', OPTION_PIECES = 'p', PIECES_MAX = 64 };
+
+void cli_partition_help(void)
+{
+    printf("Usage: orrery partition list DATABASE CONTAINER\n"
+           "       orrery partition split DATABASE CONTAINER ID [--pieces N]\n"
+           "       orrery partition merge DATABASE CONTAINER ID ID...\n"
+           "       orrery partition move DATABASE CONTAINER ID NODE\n"
+           "       orrery partition isolate DATABASE CONTAINER KEY\n"
+           "       orrery partition watch [DATABASE CONTAINER]\n"
+           "       orrery partition cancel DATABASE CONTAINER\n"
+           "       orrery partition pause\n"
+           "       orrery partition resume\n"
+           "\n"
+           "Physical partitions of a container: what they hold and where they are; cut into\n"
+           "pieces of about as many bytes each, merged with their neighbours, moved to another\n"
+           "storage node. Isolating gives one partition key value a partition of its own: KEY is\n"
+           "a JSON array, '[\"tenant-7\"]', or for a text the text itself. Clients go on working.\n"
+           "The command waits until it is done; Ctrl-C leaves it to the server. Without names,\n"
+           "watch lists what is under way in all containers. Pause holds all of it until resume.\n"
+           "\n"
+           "Options:\n"
+           "  --pieces N           split into N partitions, 2 to 64 (2)\n"
+           "  --no-wait            return as soon as it has begun\n");
+    cli_client_help();
+}
+
+static bool option_take(void *context, int option, const char *value)
+{
+    struct cli_partition *command = context;
+    uint64_t pieces;
+
+    if (option == OPTION_NO_WAIT) {
+        command->no_wait = true;
+    } else if (option == OPTION_PIECES) {
+        command->pieces = value;
+        if (!slice_to_uint64(slice_of_text(value), &pieces) || pieces < 2 || pieces > PIECES_MAX) {
+            cli_fail(CLI_USAGE, "--pieces takes a whole number from 2 to %d, not \"%s\"",
+                     PIECES_MAX, value);
+            return false;
+        }
+    } else {
+        (void)cli_client_take(&command->options, option, value);
+    }
+    return true;
+}
+
+struct slice cli_partition_path(const struct cli_partition *command, struct slice rest)
+{
+    return arena_printf(command->arena, "containers/%s/%s%.*s", command->words[1],
+                        command->words[2], SLICE_ARG(rest));
+}
+
+bool cli_partition_ask(struct cli_partition *command, const char *method, struct slice path,
+                       struct slice body, struct cli_answer *ret_answer, struct error *err)
+{
+    return cli_client_ask(command->client, method, path, SLICE_NONE, body, command->arena,
+                          ret_answer, err);
+}
+
+static int failed(const struct error *err)
+{
+    return cli_fail(CLI_FAILED, "%s", err->message);
+}
+
+/* --- Looking --------------------------------------------------------------------------------- */
+
+static void partition_row(struct cli_table *table, struct slice partition)
+{
+    struct slice max = cli_answer_text(partition, "maxExclusive");
+    struct slice doing = cli_answer_text(partition, "underWay");
+
+    cli_table_text(table, cli_answer_text(partition, "id"));
+    cli_table_text(table, cli_answer_text(partition, "node"));
+    cli_table_text(table, cli_answer_text(partition, "minInclusive"));
+    cli_table_text(table, slice_equal(max, SLICE("FF")) ? SLICE("end") : max);
+    cli_table_number(table, cli_answer_number(partition, "items"), 0);
+    cli_table_bytes(table, cli_answer_number(partition, "bytes"));
+    cli_table_number(table, 100 * cli_answer_number(partition, "share"), 1);
+    cli_table_text(table, doing.len ? doing : SLICE("-"));
+}
+
+static int partition_list(struct cli_partition *command)
+{
+    static const char *const headings[] = {"PARTITION", "NODE",     "FROM",      "TO", ">ITEMS",
+                                           ">BYTES",    ">SHARE %", "UNDER WAY", NULL};
+    struct cli_table *table = cli_table_new(command->arena, headings);
+    struct document_iter iter;
+    struct cli_answer answer;
+    struct error err;
+
+    if (!cli_partition_ask(command, "GET", cli_partition_path(command, SLICE("/partitions")),
+                           SLICE_NONE, &answer, &err))
+        return failed(&err);
+    if (command->options.json) {
+        printf("%.*s\n", SLICE_ARG(answer.text));
+        return CLI_OK;
+    }
+    document_iter_init(&iter, cli_answer_inside(answer.document, "partitions"));
+    while (document_iter_next(&iter))
+        if (iter.value.type == DOCUMENT_OBJECT)
+            partition_row(table, iter.value.document);
+    cli_table_print(table);
+    return CLI_OK;
+}
+
+static int migrations_list(struct cli_partition *command)
+{
+    static const char *const headings[] = {"ACCOUNT", "DATABASE", "CONTAINER", "WHAT",
+                                           "PHASE",   ">BYTES",   ">OF",       NULL};
+    struct cli_table *table = cli_table_new(command->arena, headings);
+    struct document_iter iter;
+    struct document_value paused;
+    struct cli_answer answer;
+    struct error err;
+
+    if (!cli_partition_ask(command, "GET", SLICE("migrations"), SLICE_NONE, &answer, &err))
+        return failed(&err);
+    if (command->options.json) {
+        printf("%.*s\n", SLICE_ARG(answer.text));
+        return CLI_OK;
+    }
+    document_iter_init(&iter, cli_answer_inside(answer.document, "migrations"));
+    while (document_iter_next(&iter)) {
+        struct slice migration = iter.value.document;
+
+        if (iter.value.type != DOCUMENT_OBJECT)
+            continue;
+        cli_table_text(table, cli_answer_text(migration, "account"));
+        cli_table_text(table, cli_answer_text(migration, "database"));
+        cli_table_text(table, cli_answer_text(migration, "container"));
+        cli_table_text(table, cli_answer_text(migration, "kind"));
+        cli_table_text(table, cli_answer_text(migration, "phase"));
+        cli_table_bytes(table, cli_answer_number(migration, "bytes"));
+        cli_table_bytes(table, cli_answer_number(migration, "bytesTotal"));
+    }
+    cli_table_print(table);
+    if (answer.document.data && document_find(answer.document, SLICE("paused"), &paused) &&
+        paused.type == DOCUMENT_BOOL && paused.boolean)
+        printf("all of it is paused: `orrery partition resume` goes on\n");
+    return CLI_OK;
+}
+
+static int partition_watch(struct cli_partition *command)
+{
+    struct cli_answer answer;
+    struct error err;
+
+    if (command->word_count == 1)
+        return migrations_list(command);
+    if (!cli_partition_ask(command, "GET", cli_partition_path(command, SLICE("/migration")),
+                           SLICE_NONE, &answer, &err))
+        return failed(&err);
+    return cli_partition_watch(command, cli_answer_text(answer.document, "id"));
+}
+
+/* --- Beginning ------------------------------------------------------------------------------- */
+
+static int begin(struct cli_partition *command, struct slice path, struct slice body)
+{
+    struct cli_answer answer;
+    struct slice id;
+    struct error err;
+
+    if (!cli_partition_ask(command, "POST", path, body, &answer, &err))
+        return failed(&err);
+    id = cli_answer_text(answer.document, "id");
+    if (command->no_wait && command->options.json)
+        printf("%.*s\n", SLICE_ARG(answer.text));
+    else if (command->no_wait)
+        printf("%.*s begun: `orrery partition watch %s %s` shows how it goes\n",
+               SLICE_ARG(cli_answer_text(answer.document, "kind")), command->words[1],
+               command->words[2]);
+    if (command->no_wait || !id.len)
+        return CLI_OK;
+    return cli_partition_watch(command, id);
+}
+
+static struct slice of_partition(struct cli_partition *command, const char *verb)
+{
+    return cli_partition_path(
+        command, arena_printf(command->arena, "/partitions/%s/%s", command->words[3], verb));
+}
+
+static int partition_split(struct cli_partition *command)
+{
+    struct slice body = command->pieces
+                            ? arena_printf(command->arena, "{\"pieces\":%s}", command->pieces)
+                            : SLICE("{}");
+
+    return begin(command, of_partition(command, "split"), body);
+}
+
+/* A JSON object of one member whose value is text that is JSON, or a text. */
+static struct slice object_of(struct cli_partition *command, const char *name, struct slice value,
+                              bool quoted)
+{
+    CLEANUP(buf_done) struct buf body;
+
+    buf_init(&body, BUF_DEFAULT_MAX);
+    buf_printf(&body, "{\"%s\":", name);
+    if (quoted)
+        document_json_write_string(value, &body);
+    else
+        buf_append_slice(&body, value);
+    BUF_APPEND(&body, "}");
+    return arena_copy(command->arena, buf_slice(&body));
+}
+
+static int partition_merge(struct cli_partition *command)
+{
+    CLEANUP(buf_done) struct buf ids;
+
+    buf_init(&ids, BUF_DEFAULT_MAX);
+    BUF_APPEND(&ids, "[");
+    for (int i = 3; i < command->word_count; i++) {
+        if (i > 3)
+            BUF_APPEND(&ids, ",");
+        document_json_write_string(slice_of_text(command->words[i]), &ids);
+    }
+    BUF_APPEND(&ids, "]");
+    return begin(command, cli_partition_path(command, SLICE("/partitions/merge")),
+                 object_of(command, "partitions", buf_slice(&ids), false));
+}
+
+static int partition_move(struct cli_partition *command)
+{
+    return begin(command, of_partition(command, "move"),
+                 object_of(command, "node", slice_of_text(command->words[4]), true));
+}
+
+static int partition_isolate(struct cli_partition *command)
+{
+    struct slice key = slice_of_text(command->words[3]);
+    CLEANUP(buf_done) struct buf text;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    if (key.data[0] != '[') {
+        BUF_APPEND(&text, "[");
+        document_json_write_string(key, &text);
+        BUF_APPEND(&text, "]");
+        key = buf_slice(&text);
+    }
+    return begin(command, cli_partition_path(command, SLICE("/isolate")),
+                 object_of(command, "partitionKey", key, false));
+}
+
+/* --- Stopping -------------------------------------------------------------------------------- */
+
+static int partition_cancel(struct cli_partition *command)
+{
+    struct cli_answer answer;
+    struct error err;
+
+    if (!cli_partition_ask(command, "DELETE", cli_partition_path(command, SLICE("/migration")),
+                           SLICE_NONE, &answer, &err))
+        return failed(&err);
+    printf("cancelled: the partitions are as they were\n");
+    return CLI_OK;
+}
+
+static int partition_pause(struct cli_partition *command)
+{
+    struct cli_answer answer;
+    struct error err;
+
+    if (!cli_partition_ask(command, "POST", SLICE("migrations/pause"), SLICE("{}"), &answer, &err))
+        return failed(&err);
+    printf("paused: `orrery partition resume`, or a restart of the server, goes on\n");
+    return CLI_OK;
+}
+
+static int partition_resume(struct cli_partition *command)
+{
+    struct cli_answer answer;
+    struct error err;
+
+    if (!cli_partition_ask(command, "POST", SLICE("migrations/resume"), SLICE("{}"), &answer, &err))
+        return failed(&err);
+    printf("goes on\n");
+    return CLI_OK;
+}
+
+/* --- Which verb ------------------------------------------------------------------------------ */
+
+static const struct verb {
+    const char *name;
+    int least, most; /* words besides the verb */
+    const char *usage;
+    int (*run)(struct cli_partition *command);
+} verbs[] = {
+    {"list", 2, 2, "list DATABASE CONTAINER", partition_list},
+    {"split", 3, 3, "split DATABASE CONTAINER ID [--pieces N]", partition_split},
+    {"merge", 4, CLI_PARTITION_WORDS_MAX, "merge DATABASE CONTAINER ID ID...", partition_merge},
+    {"move", 4, 4, "move DATABASE CONTAINER ID NODE", partition_move},
+    {"isolate", 3, 3, "isolate DATABASE CONTAINER KEY", partition_isolate},
+    {"watch", 0, 2, "watch [DATABASE CONTAINER]", partition_watch},
+    {"cancel", 2, 2, "cancel DATABASE CONTAINER", partition_cancel},
+    {"pause", 0, 0, "pause", partition_pause},
+    {"resume", 0, 0, "resume", partition_resume},
+};
+
+static int verb_unknown(const char *name)
+{
+    struct nearest nearest = nearest_to(slice_of_text(name));
+
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+        nearest_offer(&nearest, verbs[i].name);
+    if (nearest.name)
+        return cli_fail(CLI_USAGE, "partition knows no \"%s\": did you mean \"%s\"?", name,
+                        nearest.name);
+    return cli_fail(
+        CLI_USAGE, "partition knows no \"%s\": `orrery partition --help` lists what it does", name);
+}
+
+static bool words_fit(const struct verb *verb, const struct cli_partition *command)
+{
+    int count = command->word_count - 1;
+
+    for (int i = 0; i < command->word_count; i++)
+        if (!command->words[i][0])
+            return false;
+    return count >= verb->least && count <= verb->most &&
+           !(verb->run == partition_watch && count == 1);
+}
+
+static int verb_run(const struct verb *verb, struct cli_partition *command)
+{
+    struct error err;
+
+    if (!words_fit(verb, command))
+        return cli_fail(CLI_USAGE, "it is used as `orrery partition %s`", verb->usage);
+    if (command->pieces && verb->run != partition_split)
+        return cli_fail(CLI_USAGE, "--pieces is for split");
+    if (!cli_client_new(&command->options, &command->client, &err))
+        return failed(&err);
+    return verb->run(command);
+}
+
+int cli_partition(int argc, char **argv)
+{
+    static const struct option options[] = {CLI_CLIENT_OPTION_ROWS,
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
+                                            {"pieces", required_argument, NULL, OPTION_PIECES},
+                                            {NULL}};
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct cli_partition command = {.arena = arena};
+    bool help;
+    int code;
+
+    command.word_count = cli_words_read(
+        argc, argv, options,
+        &(struct cli_words){command.words, CLI_PARTITION_WORDS_MAX, option_take, &command}, &help);
+    if (help) {
+        cli_partition_help();
+        return CLI_OK;
+    }
+    if (command.word_count < 0)
+        return CLI_USAGE;
+    if (command.word_count == 0)
+        return cli_fail(CLI_USAGE,
+                        "partition needs to be told what to do: list, split, merge, move, isolate, "
+                        "watch, cancel, pause or resume");
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+        if (strcmp(verbs[i].name, command.words[0]) == 0) {
+            code = verb_run(&verbs[i], &command);
+            cli_client_free(command.client);
+            return code;
+        }
+    return verb_unknown(command.words[0]);
+}

@@ -1,0 +1,20 @@
+/* Migrations as administration shows them: an object with its id, what becomes of what, and how far
+ * it is. */
+#pragma once
+
+#include "container/catalogue_migration.h"
+#include "front/rest/call.h"
+
+/* Appends the migration a container has. */
+void admin_migration_append(struct rest_call *call, const struct container *container);
+
+/* Turns what the migrator refused into the words of administration. Returns false. */
+bool admin_migration_refused(struct error *err);
+
+/* Answers with the migration that has begun; not fine: with the error, as administration says it.
+ */
+NODISCARD bool admin_migration_begun(struct rest_call *call, const struct container *container,
+                                     bool fine, struct error *err);
+
+/* ERROR_NOT_SUPPORTED: the server has no migrator. */
+NODISCARD bool admin_migrator_need(const struct rest_call *call, struct error *err);

@@ -1,0 +1,285 @@
+/* Physical partitions of a container: shown, and split, merged, moved and isolated on request. What
+ * is asked for begins and goes on by itself: the answer is 202 with the migration. */
+#include "front/admin/admin.h"
+
+#include "container/container_usage.h"
+#include "document/bson.h"
+#include "document/json.h"
+#include "front/admin/migrations.h"
+
+/* --- Shown ----------------------------------------------------------------------------------- */
+
+static bool is_source(const struct migration *migration, uint32_t id)
+{
+    size_t count;
+    const struct migration_source *sources = migration_sources(migration, &count);
+
+    for (size_t i = 0; i < count; i++)
+        if (sources[i].id == id)
+            return true;
+    return false;
+}
+
+static void parents_append(struct buf *out, const struct partition_span *span)
+{
+    BUF_APPEND(out, ",\"parents\":[");
+    for (size_t i = 0; i < span->parent_count; i++)
+        buf_printf(out, "%s\"%u\"", i ? "," : "", span->parents[i]);
+    BUF_APPEND(out, "]");
+}
+
+static bool partition_append(struct rest_call *call, const struct container *container,
+                             const struct partition_span *span, struct error *err)
+{
+    const struct migration *migration = container_migration(container);
+    struct container_usage usage;
+    struct buf *out = &call->body;
+
+    if (!container_usage_partition(container, span, call->arena, &usage, err))
+        return false;
+    buf_printf(out, "{\"id\":\"%u\"", span->id);
+    admin_hex(out, "minInclusive", span->min);
+    admin_hex(out, "maxExclusive", span->max);
+    admin_node(call, span->node);
+    admin_number_append(out, "bytes", usage.bytes);
+    admin_number_append(out, "items", usage.items);
+    buf_printf(out, ",\"share\":%.6f", span->share);
+    admin_number_append(out, "epoch", span->epoch);
+    parents_append(out, span);
+    if (migration && migration_state(migration) == MIGRATION_MOVING &&
+        is_source(migration, span->id))
+        admin_text(out, "underWay", slice_of_text(migration_kind_name(migration_kind(migration))));
+    BUF_APPEND(out, "}");
+    return true;
+}
+
+bool admin_partitions_list(struct admin_request *request, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct rest_call *call = request->call;
+    const struct partition_span *spans;
+    size_t count;
+
+    if (!admin_container_open(request, &container, err))
+        return false;
+    spans = partition_map_spans(container_map(container), &count);
+    BUF_APPEND(&call->body, "{");
+    admin_text(&call->body, "database", request->names[0]);
+    admin_text(&call->body, "container", request->names[1]);
+    admin_number_append(&call->body, "version", partition_map_version(container_map(container)));
+    BUF_APPEND(&call->body, ",\"partitions\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            BUF_APPEND(&call->body, ",");
+        if (!partition_append(call, container, &spans[i], err))
+            return false;
+    }
+    BUF_APPEND(&call->body, "]");
+    if (container_migration(container)) {
+        BUF_APPEND(&call->body, ",\"migration\":");
+        admin_migration_append(call, container);
+    }
+    BUF_APPEND(&call->body, "}");
+    call->status = 200;
+    return true;
+}
+
+/* --- What is asked for ----------------------------------------------------------------------- */
+
+/* The members of a body, which may be left out as a whole. Others than those named are refused:
+ * what is misspelt would be ignored else. */
+static bool body_read(struct rest_call *call, const char *member, bool needed,
+                      struct document_value *ret_value, bool *ret_given, struct error *err)
+{
+    struct document_iter iter;
+    struct slice body;
+
+    *ret_given = false;
+    if (call->http->body.len == 0 && !needed)
+        return true;
+    if (!rest_call_body(call, &body, err))
+        return false;
+    document_iter_init(&iter, body);
+    while (document_iter_next(&iter)) {
+        if (!slice_equal(iter.key, slice_of_text(member)))
+            return error_set(
+                err, ERROR_BAD_REQUEST, "the body has a member \"%.*s\": it takes \"%s\"",
+                (int)MIN(iter.key.len, (size_t)60), (const char *)iter.key.data, member);
+        *ret_value = iter.value;
+        *ret_given = true;
+    }
+    return *ret_given || !needed ||
+           error_set(err, ERROR_BAD_REQUEST, "the body has no member \"%s\"", member);
+}
+
+static bool partition_id(struct slice text, uint32_t *ret_id, struct error *err)
+{
+    uint64_t id;
+
+    if (!slice_to_uint64(text, &id) || id > UINT32_MAX)
+        return error_set(err, ERROR_BAD_REQUEST, "\"%.*s\" is not the id of a partition",
+                         (int)MIN(text.len, (size_t)60), (const char *)text.data);
+    *ret_id = (uint32_t)id;
+    return true;
+}
+
+/* As ids are shown, "7", or as a number. */
+static bool partition_value(const struct document_value *value, uint32_t *ret_id, struct error *err)
+{
+    int64_t number;
+
+    if (value->type == DOCUMENT_STRING)
+        return partition_id(value->text, ret_id, err);
+    if (!document_to_int64(value, &number) || number < 0 || number > UINT32_MAX)
+        return error_set(err, ERROR_BAD_REQUEST, "a partition is named by its id, as \"7\"");
+    *ret_id = (uint32_t)number;
+    return true;
+}
+
+bool admin_migrator_need(const struct rest_call *call, struct error *err)
+{
+    return call->services->migrator ||
+           error_set(err, ERROR_NOT_SUPPORTED, "this server leaves partitions as they are");
+}
+
+static bool begin(struct admin_request *request, struct container **ret_container,
+                  struct error *err)
+{
+    return admin_migrator_need(request->call, err) &&
+           admin_container_open(request, ret_container, err);
+}
+
+bool admin_migration_begun(struct rest_call *call, const struct container *container, bool fine,
+                           struct error *err)
+{
+    CLEANUP(container_unref) struct container *now = NULL;
+
+    if (!fine)
+        return admin_migration_refused(err);
+    if (!catalogue_container_reopen(call->services->catalogue, container, &now, err))
+        return false;
+    if (container_migration(now))
+        admin_migration_append(call, now);
+    else
+        BUF_APPEND(&call->body, "{}"); /* it is over already */
+    call->status = 202;
+    return true;
+}
+
+bool admin_partitions_split(struct admin_request *request, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct rest_call *call = request->call;
+    struct document_value pieces;
+    int64_t count = 2;
+    uint32_t id = 0;
+    bool given;
+
+    if (!begin(request, &container, err) || !partition_id(request->names[2], &id, err) ||
+        !body_read(call, "pieces", false, &pieces, &given, err))
+        return false;
+    if (given &&
+        (!document_to_int64(&pieces, &count) || count < 2 || count > MIGRATION_TARGETS_MAX))
+        return error_set(err, ERROR_BAD_REQUEST, "pieces must be a whole number from 2 to %d",
+                         MIGRATION_TARGETS_MAX);
+    return admin_migration_begun(
+        call, container,
+        migrator_split(call->services->migrator, container, id, (size_t)count, NULL, err), err);
+}
+
+static bool ids_read(const struct document_value *value, uint32_t *ids, size_t *ret_count,
+                     struct error *err)
+{
+    struct document_iter iter;
+    size_t count = 0;
+
+    if (value->type != DOCUMENT_ARRAY)
+        return error_set(err, ERROR_BAD_REQUEST, "partitions must be an array of ids");
+    document_iter_init(&iter, value->document);
+    while (document_iter_next(&iter)) {
+        if (count == MIGRATION_SOURCES_MAX)
+            return error_set(err, ERROR_BAD_REQUEST, "at most %d partitions are merged at once",
+                             MIGRATION_SOURCES_MAX);
+        if (!partition_value(&iter.value, &ids[count++], err))
+            return false;
+    }
+    *ret_count = count;
+    return true;
+}
+
+bool admin_partitions_merge(struct admin_request *request, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct rest_call *call = request->call;
+    uint32_t ids[MIGRATION_SOURCES_MAX];
+    struct document_value value;
+    size_t count = 0;
+    bool given;
+
+    if (!begin(request, &container, err) ||
+        !body_read(call, "partitions", true, &value, &given, err) ||
+        !ids_read(&value, ids, &count, err))
+        return false;
+    return admin_migration_begun(
+        call, container, migrator_merge(call->services->migrator, container, ids, count, err), err);
+}
+
+static bool node_find(const struct rest_call *call, const struct document_value *value,
+                      uint32_t *ret_node, struct error *err)
+{
+    const struct cluster *cluster = catalogue_cluster(call->services->catalogue);
+
+    if (value->type != DOCUMENT_STRING)
+        return error_set(err, ERROR_BAD_REQUEST, "node must be the name of a node");
+    for (size_t i = 0; i < cluster_count(cluster); i++) {
+        const struct cluster_node *node = cluster_at(cluster, i);
+
+        if (slice_equal(slice_of_text(node->name), value->text)) {
+            *ret_node = node->number;
+            return true;
+        }
+    }
+    return error_set(err, ERROR_NOT_FOUND, "there is no node \"%.*s\"",
+                     (int)MIN(value->text.len, (size_t)60), (const char *)value->text.data);
+}
+
+bool admin_partitions_move(struct admin_request *request, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct rest_call *call = request->call;
+    struct document_value value;
+    uint32_t id = 0, node = 0;
+    bool given;
+
+    if (!admin_need_owner(call, err) || !begin(request, &container, err) ||
+        !partition_id(request->names[2], &id, err) ||
+        !body_read(call, "node", true, &value, &given, err) || !node_find(call, &value, &node, err))
+        return false;
+    return admin_migration_begun(
+        call, container, migrator_move(call->services->migrator, container, id, node, err), err);
+}
+
+bool admin_partitions_isolate(struct admin_request *request, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct rest_call *call = request->call;
+    const struct partition_definition *definition;
+    CLEANUP(buf_done) struct buf text;
+    struct document_value value;
+    struct partition_key key;
+    bool given;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    if (!begin(request, &container, err) ||
+        !body_read(call, "partitionKey", true, &value, &given, err))
+        return false;
+    definition = &definition_fields(container_definition(container))->key;
+    document_json_write_value(&value, &text);
+    if (!partition_key_parse(definition, buf_slice(&text), PARTITION_KEY_ANY, call->arena, &key,
+                             err))
+        return false;
+    if (key.count == 0)
+        return error_set(err, ERROR_BAD_REQUEST, "partitionKey needs a value");
+    return admin_migration_begun(
+        call, container, migrator_isolate(call->services->migrator, container, &key, 0, err), err);
+}

@@ -1,0 +1,64 @@
+/* Lookup: a directory says which virtual shard a key belongs to.
+ *
+ * There is a fixed number of virtual shards. The first component of a partition key names one, by
+ * its line in the directory or, if it has none, by a rule: a hash of it over all shards, or one
+ * shard for all of them. So all keys that begin alike are in one shard. Shards are the beginning of
+ * routing keys: physical partitions hold some of them each, or a part of one.
+ *
+ * A directory is a part of the partition key definition and as immutable. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "document/value.h"
+#include "partition/definition.h"
+#include "partition/strategy.h"
+
+enum {
+    PARTITION_SHARDS_MAX = 32768,
+    PARTITION_SHARD_SIZE = 2, /* bytes at the start of a routing key */
+};
+
+/* A line: the component as in routing keys, and its shard. */
+struct partition_line {
+    struct slice component;
+    uint32_t shard;
+};
+
+struct partition_lookup {
+    uint32_t shards;
+    bool hashes; /* keys without a line are spread; else they are in preset */
+    uint32_t preset;
+    const struct partition_line *lines; /* sorted by component */
+    size_t line_count;
+};
+
+/* The component of a value, in the arena. */
+struct slice partition_component(const struct document_value *value, struct arena *arena);
+
+/* Sorts lines, which are as many as line_count says. ERROR_BAD_REQUEST: two are of one key, or one
+ * names a shard that there is not. */
+NODISCARD bool partition_lookup_settle(struct partition_lookup *lookup,
+                                       struct partition_line *lines, struct error *err);
+
+/* The line of a component, or NULL. */
+const struct partition_line *partition_lookup_find(const struct partition_lookup *lookup,
+                                                   struct slice component);
+
+/* The shard of a component, by its line or by the rule. */
+uint32_t partition_lookup_shard(const struct partition_lookup *lookup, struct slice component);
+
+/* The routing keys of all keys whose first component is this one, as long as it is in that shard;
+ * in the arena. */
+struct partition_range partition_lookup_range(uint32_t shard, struct slice component,
+                                              struct arena *arena);
+
+/* Calls `each` for every component that two directories of one container place in different shards,
+ * of some twice, until it says false. Only those with a line in one of the two may be. */
+NODISCARD bool partition_lookup_differences(const struct partition_lookup *before,
+                                            const struct partition_lookup *after,
+                                            bool (*each)(void *context, struct slice component,
+                                                         uint32_t from, uint32_t to,
+                                                         struct error *err),
+                                            void *context, struct error *err);
