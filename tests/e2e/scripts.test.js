@@ -467,3 +467,17 @@ test('the example of the manual runs and says what it says it does', async (t) =
   assert.equal(said.length, 3);
   assert.deepEqual(out.trim().split('\n'), said);
 });
+
+test('a procedure works on one value of a synthetic key, which the server makes', async (t) => {
+  const synthetic = { kind: 'concatenation', target: '/pk', sources: ['/device', '/day'], separator: '-' };
+  const { container } = await shop(t, { partitionKey: '/pk', orrery: { synthetic } });
+  const make = await procedure(container, 'make', function (device, day) {
+    const c = getContext().getCollection();
+    c.createDocument(c.getSelfLink(), { id: 'a', device, day }, (err) => { if (err) throw err; });
+  });
+  await make('d1-mon', ['d1', 'mon']);
+  assert.equal((await container.item('a', 'd1-mon').read()).resource.pk, 'd1-mon');
+  const other = await failure(make('d1-mon', ['d1', 'tue']));
+  assert.equal(other.code, 400);
+  assert.match(other.message, /partition key/);
+});
