@@ -712,16 +712,12 @@ static const struct place *place_of(const struct transaction *transaction,
     return transaction->seen[i]->place;
 }
 
-/* Somebody else owns a unique key that is claimed. If the owner's time is over, it is removed with
- * this transaction: so a stored item owns its unique keys for as long as it is stored, and whoever
- * removes it may remove them. */
-static bool owner_yield(struct transaction *transaction, const struct place *place, uint64_t number,
-                        bool *evicted, struct error *err)
+static bool owner_see(struct transaction *transaction, const struct place *place, uint64_t number,
+                      struct seen **ret_owner, struct error *err)
 {
     const struct item_scope *scope = &place->scope;
     uint8_t key[9] = {PARTITION_FAMILY_NUMBER};
     struct engine_value value;
-    struct seen *owner;
 
     bytes_put_be64(key + 1, number);
     if (!engine_get(scope->engine, transaction->snapshot, scope->partition,
@@ -729,7 +725,39 @@ static bool owner_yield(struct transaction *transaction, const struct place *pla
         return false;
     if (value.found != ENGINE_FOUND)
         return error_set(err, ERROR_STORE_CORRUPT, "a unique key is owned by no item");
-    if (!seen_get_at(transaction, place, value.bytes, &owner, err))
+    return seen_get_at(transaction, place, value.bytes, ret_owner, err);
+}
+
+/* Who owns a unique key that is claimed. *ret_owned false: nobody, or somebody who lets go of it.
+ */
+static bool claim_owner(struct transaction *transaction, const struct item_scope *scope,
+                        const struct write_set *set, struct slice key, bool *ret_owned,
+                        uint64_t *ret_owner, struct error *err)
+{
+    struct engine_value value;
+
+    *ret_owned = false;
+    if (!engine_get(scope->engine, transaction->snapshot, scope->partition, key, ENGINE_READ_ANY,
+                    transaction->arena, &value, err))
+        return false;
+    if (value.found != ENGINE_FOUND)
+        return true;
+    if (value.bytes.len != 8)
+        return error_set(err, ERROR_STORE_CORRUPT, "a unique key has no owner");
+    *ret_owner = bytes_get_be64(value.bytes.data);
+    *ret_owned = !write_set_releases(set, key, *ret_owner);
+    return true;
+}
+
+/* Somebody else owns a unique key that is claimed. If the owner's time is over, it is removed with
+ * this transaction: so a stored item owns its unique keys for as long as it is stored, and whoever
+ * removes it may remove them. */
+static bool owner_yield(struct transaction *transaction, const struct place *place, uint64_t number,
+                        bool *evicted, struct error *err)
+{
+    struct seen *owner;
+
+    if (!owner_see(transaction, place, number, &owner, err))
         return false;
     if (owner->is_written && owner->expired)
         return true; /* another claim has seen to it */
@@ -745,19 +773,12 @@ static bool owner_yield(struct transaction *transaction, const struct place *pla
 static bool claim_check(struct transaction *transaction, const struct section *section,
                         const struct write_set_claim *claim, bool *evicted, struct error *err)
 {
-    const struct item_scope *scope = section->scope;
-    struct engine_value value;
     uint64_t owner;
+    bool owned;
 
-    if (!engine_get(scope->engine, transaction->snapshot, scope->partition, claim->key,
-                    ENGINE_READ_ANY, transaction->arena, &value, err))
+    if (!claim_owner(transaction, section->scope, section->set, claim->key, &owned, &owner, err))
         return false;
-    if (value.found != ENGINE_FOUND)
-        return true;
-    if (value.bytes.len != 8)
-        return error_set(err, ERROR_STORE_CORRUPT, "a unique key has no owner");
-    owner = bytes_get_be64(value.bytes.data);
-    if (write_set_releases(section->set, claim->key, owner))
+    if (!owned)
         return true;
     return owner_yield(transaction, place_of(transaction, claim->change), owner, evicted, err);
 }
@@ -773,6 +794,41 @@ static bool claims_check(struct transaction *transaction, const struct section *
             transaction->refused = claims[i].change;
             return false;
         }
+    return true;
+}
+
+bool transaction_unique_check(struct transaction *transaction, const struct document_value *id,
+                              struct slice document, struct error *err)
+{
+    const struct place *place = transaction->place;
+    const struct write_set_claim *claims;
+    struct commit_part part;
+    struct write_set *set;
+    struct seen *seen, *other;
+    struct change change;
+    size_t count;
+
+    if (place->scope.definition->unique_key_count == 0)
+        return true;
+    if (!seen_get(transaction, id, &seen, err))
+        return false;
+    change = (struct change){.key = seen->key,
+                             .before = seen->is_stored ? &seen->stored : NULL,
+                             .before_is_over = seen->is_over,
+                             .after = document};
+    if (!write_set_build(&place->scope, &change, 1, transaction->arena, &set, &part, err))
+        return false;
+    claims = write_set_claims(set, &count);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t owner;
+        bool owned;
+
+        if (!claim_owner(transaction, &place->scope, set, claims[i].key, &owned, &owner, err) ||
+            (owned && !owner_see(transaction, place, owner, &other, err)))
+            return false;
+        if (owned && other->is_stored && !other->is_over && !other->is_written)
+            return error_set(err, ERROR_UNIQUE_KEY, "unique index constraint violation");
+    }
     return true;
 }
 

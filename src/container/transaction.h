@@ -105,6 +105,13 @@ NODISCARD bool transaction_write(struct transaction *transaction, const struct d
                                  enum transaction_verb verb, struct slice document,
                                  const struct transaction_options *options, struct error *err);
 
+/* Would a unique key of this document, to be written under this id, be taken by an item that the
+ * transaction has not touched? ERROR_UNIQUE_KEY: it would. For those who want to know before the
+ * commit, which tells in any case, also of clashes among what the transaction writes itself. */
+NODISCARD bool transaction_unique_check(struct transaction *transaction,
+                                        const struct document_value *id, struct slice document,
+                                        struct error *err);
+
 /* Plans the removal of an item whose time is over; nothing if it is not, or gone already. */
 NODISCARD bool transaction_remove_expired(struct transaction *transaction,
                                           const struct document_value *id, struct error *err);

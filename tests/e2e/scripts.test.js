@@ -265,6 +265,24 @@ test('refusals of operations reach the callback with their number', async (t) =>
   assert.equal(await countOf(container, 'x'), 1);
 });
 
+test('a unique key that is taken reaches the callback too', async (t) => {
+  const { container } = await shop(t, { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/mail'] }] } });
+  await container.items.create({ id: 'a', tenant: 'x', mail: 'm' });
+  const make = await procedure(container, 'make', function (mails) {
+    const c = getContext().getCollection();
+    const numbers = [];
+    for (const mail of mails)
+      c.createDocument(c.getSelfLink(), { tenant: 'x', mail }, (err) => {
+        numbers.push(err ? err.number : 0);
+        getContext().getResponse().setBody(numbers);
+      });
+  });
+  assert.deepEqual((await make('x', [['m', 'n']])).resource, [409, 0]);
+  // a clash among its own writes is seen at the commit, and all of it is refused
+  assert.equal((await failure(make('x', [['o', 'o']]))).code, 409);
+  assert.equal(await countOf(container, 'x'), 2);
+});
+
 test('links that lead out of the collection are refused', async (t) => {
   const { container, database } = await shop(t);
   await database.containers.create({ id: 'other', partitionKey: '/tenant' });
@@ -448,4 +466,18 @@ test('the example of the manual runs and says what it says it does', async (t) =
   const said = [...example.matchAll(/console\.log\(.*\); \/\/ (.*)/g)].map((match) => match[1]);
   assert.equal(said.length, 3);
   assert.deepEqual(out.trim().split('\n'), said);
+});
+
+test('a procedure works on one value of a synthetic key, which the server makes', async (t) => {
+  const synthetic = { kind: 'concatenation', target: '/pk', sources: ['/device', '/day'], separator: '-' };
+  const { container } = await shop(t, { partitionKey: '/pk', orrery: { synthetic } });
+  const make = await procedure(container, 'make', function (device, day) {
+    const c = getContext().getCollection();
+    c.createDocument(c.getSelfLink(), { id: 'a', device, day }, (err) => { if (err) throw err; });
+  });
+  await make('d1-mon', ['d1', 'mon']);
+  assert.equal((await container.item('a', 'd1-mon').read()).resource.pk, 'd1-mon');
+  const other = await failure(make('d1-mon', ['d1', 'tue']));
+  assert.equal(other.code, 400);
+  assert.match(other.message, /partition key/);
 });

@@ -7,6 +7,7 @@
 #include "front/rest/patch.h"
 #include "front/rest/query.h"
 #include "front/rest/script_link.h"
+#include "partition/synthetic.h"
 #include "throughput/cost.h"
 
 enum {
@@ -23,14 +24,17 @@ bool rest_script_host_init(struct rest_script_host *host, struct rest_call *call
                            bool strong, struct error *err)
 {
     struct budget_state state;
-    uint32_t partition = rest_items_partition(items, key, call->arena);
 
     *host = (struct rest_script_host){.call = call, .items = items, .key = *key, .strong = strong};
     if (!call->services->scripts)
         return error_set(err, ERROR_SCRIPT_UNAVAILABLE, "scripts are not run by this server");
+    if (key->open)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "PartitionKey value must be supplied for this operation: a script needs "
+                         "the whole of a synthetic key, for it stays within one logical partition");
     rest_script_links(call, items, &host->self_link, &host->alt_link);
     if (call->options->scripts.ru_seconds && call->services->meters &&
-        meters_state(call->services->meters, partition, &state))
+        meters_state(call->services->meters, rest_items_partition(items, key, call->arena), &state))
         host->budget_cru = MAX(state.rate_cru, (int64_t)RU_SECONDS_CRU) *
                            (int64_t)call->options->scripts.ru_seconds;
     return true;
@@ -107,8 +111,10 @@ bool rest_script_item(struct rest_script_host *host, struct slice json, bool mak
     if (!rest_item_clean(document, host->arena, ret_document, ret_id, err) ||
         !rest_item_size_check(host->items, *ret_document, err))
         return false;
-    key = partition_key_extract(definition, *ret_document);
-    if (!partition_key_equal(&key, &host->key))
+    if (!partition_key_derive(definition, *ret_document, NULL, host->arena, &key, err))
+        return false;
+    if (key.open ? !partition_key_closes(definition, &host->key, &key)
+                 : !partition_key_equal(&key, &host->key))
         return error_set(err, ERROR_KEY_MISMATCH,
                          "a script works on the partition key it was called with: the item has "
                          "another");
@@ -125,7 +131,9 @@ bool rest_script_write(struct rest_script_host *host, const struct document_valu
 
     if (transaction_work(host->transaction).writes >= WRITES_MAX)
         return error_set(err, ERROR_TOO_LARGE, "a script writes more than %d times", WRITES_MAX);
-    if (!transaction_write(host->transaction, id, verb, document, options, err)) {
+    if ((verb != TRANSACTION_DELETE &&
+         !transaction_unique_check(host->transaction, id, document, err)) ||
+        !transaction_write(host->transaction, id, verb, document, options, err)) {
         host->reads_cru = cost_add(host->reads_cru, metering_refused_cru(err));
         return false;
     }

@@ -7,10 +7,9 @@
 
 enum {
     RID_ITEM_LEN = 24,
-    RID_SAME_LEN = 10, /* of the text, the container's part that all of its items begin with */
+    ETAG_SAME_LEN = 19, /* of the text, the lsn with its dashes */
+    RID_SAME_LEN = 10,  /* of the text, the container's part that all of its items begin with */
 };
-
-static const struct slice etag_mark = {(const uint8_t *)"ffffffff-ffff-ffff-", 19};
 
 /* --- Links ----------------------------------------------------------------------------------- */
 
@@ -82,15 +81,21 @@ bool rest_script_link_item(struct rest_script_host *host, struct slice link,
 
 /* --- Provisional names ----------------------------------------------------------------------- */
 
+/* What all provisional etags begin with. */
+static void etag_mark(char ret_mark[ITEM_ETAG_LEN])
+{
+    item_etag(&(struct item_header){.lsn = TRANSACTION_LSN_PROVISIONAL}, ret_mark);
+}
+
 /* The etag that stands at the beginning of text now. */
-static bool etag_real(const struct rest_script_host *host, struct slice text,
+static bool etag_real(const struct rest_script_host *host, const char *mark, struct slice text,
                       char ret_etag[ITEM_ETAG_LEN])
 {
     size_t writes = transaction_work(host->transaction).writes;
     struct transaction_result result;
     uint64_t number = 0;
 
-    if (text.len < ITEM_ETAG_LEN || !slice_starts_with(text, etag_mark))
+    if (text.len < ITEM_ETAG_LEN || memcmp(text.data, mark, ETAG_SAME_LEN) != 0)
         return false;
     for (size_t i = ITEM_ETAG_LEN - 4; i < ITEM_ETAG_LEN; i++) {
         uint8_t c = text.data[i];
@@ -126,14 +131,15 @@ static bool rid_real(const struct rest_script_host *host, struct slice text,
 
 void rest_script_names(const struct rest_script_host *host, struct slice text, struct buf *out)
 {
-    char etag[ITEM_ETAG_LEN], rid[RID_TEXT_SIZE];
+    char mark[ITEM_ETAG_LEN], etag[ITEM_ETAG_LEN], rid[RID_TEXT_SIZE];
     size_t done = 0;
 
+    etag_mark(mark);
     for (size_t i = 0; i < text.len;) {
         struct slice rest = slice_skip(text, i);
         struct slice name = SLICE_NONE;
 
-        if (rest.data[0] == 'f' && etag_real(host, rest, etag))
+        if (etag_real(host, mark, rest, etag))
             name = slice_of(etag, ITEM_ETAG_LEN);
         else if (rid_real(host, rest, rid))
             name = slice_of(rid, RID_ITEM_LEN);

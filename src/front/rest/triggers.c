@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "document/json.h"
 #include "front/rest/script_link.h"
+#include "partition/synthetic.h"
 #include "throughput/cost.h"
 
 #include <xxhash.h>
@@ -241,8 +242,8 @@ static bool key_of_body(struct rest_call *call, const struct rest_items *items,
 
     if (!rest_call_body(call, &body, err))
         return false;
-    *ret_key = partition_key_extract(&items->space.definition->key, body);
-    return true;
+    return partition_key_derive(&items->space.definition->key, body, NULL, call->arena, ret_key,
+                                err);
 }
 
 static bool target_find(struct rest_call *call, const struct rest_items *items, struct write *write,

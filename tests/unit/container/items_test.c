@@ -352,6 +352,45 @@ static void unique_keys_hold_within_a_logical_partition(void **state)
     assert_int_equal(family_count(fixture, 'u'), 3);
 }
 
+static bool is_free(struct fixture *fixture, struct transaction *transaction, const char *id,
+                    const char *json)
+{
+    struct document_value value = document_string(slice_of_text(id));
+    struct error err;
+
+    if (transaction_unique_check(transaction, &value, document_of(fixture->arena, json), &err))
+        return true;
+    assert_int_equal(err.code, ERROR_UNIQUE_KEY);
+    return false;
+}
+
+static void a_unique_key_can_be_asked_for_before_the_commit(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct document_value one = document_string(SLICE("1"));
+    struct partition_key key;
+    struct item_scope scope;
+    struct error err;
+
+    open_with(fixture, &(struct test_space_options){.unique_paths = {"/mail"}});
+    must_write(fixture, "[\"a\"]", "1", TRANSACTION_CREATE, "{\"id\":\"1\",\"mail\":\"x\"}");
+    must_write(fixture, "[\"b\"]", "1", TRANSACTION_CREATE, "{\"id\":\"1\",\"mail\":\"y\"}");
+    key = test_space_key(&fixture->test, "[\"a\"]");
+    scope = scope_of(fixture, "[\"a\"]");
+    assert_ok(transaction_begin(&scope,
+                                item_logical(&fixture->test.definition.key, &key, fixture->arena),
+                                fixture->arena, &transaction, &err),
+              &err);
+    assert_false(is_free(fixture, transaction, "2", "{\"id\":\"2\",\"mail\":\"x\"}"));
+    assert_true(is_free(fixture, transaction, "2", "{\"id\":\"2\",\"mail\":\"y\"}"));
+    assert_true(is_free(fixture, transaction, "1", "{\"id\":\"1\",\"mail\":\"x\"}"));
+    /* An owner that the transaction writes itself is the commit's to judge. */
+    assert_ok(transaction_write(transaction, &one, TRANSACTION_DELETE, SLICE_NONE, NULL, &err),
+              &err);
+    assert_true(is_free(fixture, transaction, "2", "{\"id\":\"2\",\"mail\":\"x\"}"));
+}
+
 static void an_item_written_along_keeps_its_unique_key_from_others(void **state)
 {
     struct fixture *fixture = *state;
@@ -917,6 +956,7 @@ int main(void)
         ITEMS_TEST(the_index_finds_items_in_the_order_of_their_values),
         ITEMS_TEST(a_changed_policy_remakes_entries_and_leaves_versions_alone),
         ITEMS_TEST(unique_keys_hold_within_a_logical_partition),
+        ITEMS_TEST(a_unique_key_can_be_asked_for_before_the_commit),
         ITEMS_TEST(an_item_written_along_keeps_its_unique_key_from_others),
         ITEMS_TEST(a_unique_key_taken_from_an_expired_item_stays_taken),
         ITEMS_TEST(a_full_logical_partition_refuses_growth_only),
