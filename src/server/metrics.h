@@ -3,8 +3,8 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "container/heat.h"
 #include "container/catalogue.h"
+#include "container/heat.h"
 #include "front/rest/rest.h"
 #include "net/http.h"
 #include "net/listener.h"

@@ -209,8 +209,8 @@ static void every_proposal_is_a_definition(void **state)
 
         for (size_t i = 0; i < report.count; i++) {
             CLEANUP(definition_unref) struct definition *definition = NULL;
-            struct slice json =
-                arena_printf(*state, "{\"id\":\"c\",%.*s}", SLICE_ARG(report.proposals[i].definition));
+            struct slice json = arena_printf(*state, "{\"id\":\"c\",%.*s}",
+                                             SLICE_ARG(report.proposals[i].definition));
             struct error err;
 
             assert_ok(definition_new(document_of(*state, arena_text(*state, json)), NULL,
