@@ -1,0 +1,312 @@
+// A scale model for one scenario: a server with small limits, containers in it, load that comes whether it is
+// answered or not, and the orrery command, all of it told as it happens.
+import { createRequire } from 'node:module';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Server, emulatorKey, orrery } from '../../tests/e2e/server.js';
+
+const { CosmosClient } = createRequire(new URL('../../tests/e2e/package.json', import.meta.url))('@azure/cosmos');
+
+const width = 100;
+const database = 'guide';
+
+// A physical partition of the model gives 200 RU/s, one of the service 10,000: the scale is 1 to 50.
+export const partitionRu = 200;
+
+const settings = {
+  'partition.ru_max': partitionRu,
+  'throughput.burst_seconds': 0, // what is not used is not saved: the model would live on it for minutes
+  'heat.pause_ms': '200ms',
+  'advise.per_second_max': 10000, // record every operation, not a sample
+  'caretaker.pause_ms': '200ms',
+};
+
+// Numbers that are the same in every run.
+export function dice(seed) {
+  let state = seed;
+  const roll = (limit) => {
+    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
+    return Math.floor((state / 0x80000000) * limit);
+  };
+  for (let i = 0; i < 8; i++) roll(2); // the first ones follow the seed
+  return roll;
+}
+
+export const percent = (share) => `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
+export const padding = (bytes) => 'x'.repeat(bytes);
+export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+function wrapped(text, indent) {
+  const lines = [];
+  let line = '';
+  for (const word of text.split(/\s+/).filter(Boolean)) {
+    if (line && indent.length + line.length + 1 + word.length > width) {
+      lines.push(indent + line);
+      line = '';
+    }
+    line += (line ? ' ' : '') + word;
+  }
+  return [...lines, indent + line].join('\n');
+}
+
+export class Model {
+  // `write` takes the story; logs and pictures are kept in `directory`, if one is given.
+  constructor({ write = (text) => process.stdout.write(text), directory } = {}) {
+    this.write = write;
+    this.endings = [];
+    this.directory = directory ?? mkdtempSync(join(tmpdir(), 'orrery-guide-'));
+    if (directory) mkdirSync(directory, { recursive: true });
+    else this.after(() => rmSync(this.directory, { recursive: true, force: true }));
+  }
+
+  after(ending) {
+    this.endings.unshift(ending);
+  }
+
+  async end() {
+    for (const ending of this.endings) await ending();
+    this.endings = [];
+  }
+
+  // --- Telling -------------------------------------------------------------------------------
+
+  chapter(text) {
+    this.write(`\n${text}\n${'-'.repeat(text.length)}\n\n`);
+  }
+
+  say(text) {
+    this.write(`${wrapped(text, '')}\n`);
+  }
+
+  // --- The server ----------------------------------------------------------------------------
+
+  async start(extra = {}) {
+    const args = Object.entries({ ...settings, ...extra }).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
+    this.server = await Server.start(this, ['--dev', ...args]);
+    // Who is refused is counted, and does not come again; but what is only being laid out does.
+    this.client = this.connect({ maxRetryAttemptCount: 0 });
+    this.patient = this.connect({ maxRetryAttemptCount: 1000, maxWaitTimeInSeconds: 30 });
+    this.database = (await this.client.databases.create({ id: database })).database;
+  }
+
+  connect(retryOptions) {
+    const client = new CosmosClient({ endpoint: this.server.url, key: emulatorKey, connectionPolicy: { retryOptions } });
+    this.after(() => client.dispose());
+    return client;
+  }
+
+  // A container of as many physical partitions as its throughput needs.
+  async container(id, key, { partitions = 8, throughput = partitions * partitionRu, ...extra } = {}) {
+    const partitionKey = typeof key === 'string' ? key : { paths: key, version: 2, kind: key.length > 1 ? 'MultiHash' : 'Hash' };
+    const { container } = await this.database.containers.create({ id, partitionKey, throughput, ...extra });
+    const keys = [].concat(key).join(', ');
+    const how = extra.orrery?.synthetic ? `, made by the server: ${extra.orrery.synthetic.kind}` : '';
+    const ranges = (await container.readPartitionKeyRanges().fetchAll()).resources.length;
+    this.write(`  container "${id}": key ${keys}${how}; ${throughput} RU/s on ${ranges} physical partition${ranges > 1 ? 's' : ''}\n`);
+    return container;
+  }
+
+  // Items that are there before the story begins.
+  async fill(container, items) {
+    const { items: into } = this.patient.database(database).container(container.id);
+    await Promise.all(items.map((item) => into.create(item)));
+  }
+
+  file(name) {
+    return join(this.directory, name);
+  }
+
+  // Runs `orrery ...` on the model, and shows the first lines of what it says.
+  async command(args, { lines = 12 } = {}) {
+    const out = await this.orrery(args);
+    const shown = args.map((arg) => (/^[\w./:,@=-]+$/.test(arg) ? arg : `'${arg}'`)).join(' ');
+    const all = out.trimEnd().split('\n');
+    const told = [`$ orrery ${shown}`, ...all.slice(0, lines)];
+    if (all.length > lines) told.push(`... ${all.length - lines} more lines`);
+    const text = told.map((line) => `  ${line}`.trimEnd()).join('\n');
+    this.write(`\n${text.replaceAll(`${this.directory}/`, '')}\n\n`);
+    return out;
+  }
+
+  // The same for a program: the answer as JSON, without a word.
+  async answer(args) {
+    return JSON.parse(await this.orrery([...args, '--json']));
+  }
+
+  async orrery(args) {
+    const { code, out, err } = await orrery([...args, '--dev'], { env: { ORRERY_ENDPOINT: this.server.url } });
+    if (code !== 0) throw new Error(`orrery ${args.join(' ')} ended with ${code}: ${err}`);
+    return out;
+  }
+
+  // --- Load ----------------------------------------------------------------------------------
+
+  // Operations at fixed times, as from many clients that do not wait for each other. Each is { create },
+  // { upsert }, { read: [id, key] } or { query, where, options }; `container` in it takes it elsewhere.
+  async rush(what, container, operations, { perSecond = 150 } = {}) {
+    const begun = performance.now();
+    const results = await Promise.all(
+      operations.map(async (operation, i) => {
+        await pause(begun + (i * 1000) / perSecond - performance.now());
+        const at = Date.now();
+        try {
+          const ru = await perform(operation.container ?? container, operation);
+          return { operation, at, ru };
+        } catch (error) {
+          if (error.code !== 429 && error.code !== 403) throw error;
+          return { operation, at, refused: error.code };
+        }
+      }),
+    );
+    const rush = new Rush(results, (performance.now() - begun) / 1000);
+    this.write(`  ${what}: ${rush}\n`);
+    return rush;
+  }
+
+  // --- Looking -------------------------------------------------------------------------------
+
+  // Physical partitions, or with keys the values that spend the most.
+  async stats(container, { keys = false, lines = 14 } = {}) {
+    await this.command(['stats', database, container, ...(keys ? ['--keys'] : [])], { lines });
+  }
+
+  // Waits until a key is reported, and shows the report. The server judges by some ten seconds of load, so the load goes
+  // on meanwhile: `more` gives the operations of another second.
+  async hot(container, wanted, more) {
+    const { items: into } = this.database.container(container);
+    let going = true;
+    const load = (async () => {
+      for (let second = 0; going && more; second++) {
+        await Promise.all(more(second).map((item, i) => pause(i * 10).then(() => into.create(item).catch(throttled))));
+      }
+    })();
+    try {
+      for (let i = 0; i < 200; i++) {
+        const { keys } = await this.answer(['partition', 'hot', database, container]);
+        const found = keys.find(wanted);
+        if (found) {
+          await this.command(['partition', 'hot', database, container]);
+          return found;
+        }
+        await pause(200);
+      }
+    } finally {
+      going = false;
+      await load;
+    }
+    throw new Error(`no key of ${container} is reported`);
+  }
+
+  // Advice on a container, by the server's record of it.
+  async advise(container, { lines = 22 } = {}) {
+    await this.command(['advise', database, container], { lines });
+    return advised(await this.answer(['advise', database, container]));
+  }
+
+  // The same by the application's own log, which knows what was refused too: the server's record holds what was carried
+  // out, and of a container in trouble that is the smaller part.
+  async adviseLog(rush, current, { lines = 22 } = {}) {
+    const args = ['advise', ...this.log(rush), '--current', current];
+    await this.command(args, { lines });
+    return advised(await this.answer(args));
+  }
+
+  // What would have become of this rush under another key.
+  async whatIf(rush, { current, key, partitions = 8, throughput = partitions * partitionRu, more = [] }) {
+    const args = [
+      'what-if', ...this.log(rush), '--current', current, '--key', key, ...more,
+      '--partitions', `${partitions}`, '--throughput', `${throughput}`, '--retries', '0',
+    ];
+    await this.command([...args, '--out', this.file('what-if.svg')]);
+    const { today, whatIf } = await this.answer(args);
+    return { today: today.throttledShare, whatIf: whatIf.throttledShare };
+  }
+
+  log(rush) {
+    const files = { documents: rush.documents(), operations: rush.log() };
+    return Object.entries(files).flatMap(([name, list]) => {
+      writeFileSync(this.file(`${name}.jsonl`), list.map((entry) => JSON.stringify(entry)).join('\n'));
+      return [`--${name}`, this.file(`${name}.jsonl`)];
+    });
+  }
+}
+
+function throttled(error) {
+  if (error.code !== 429) throw error;
+}
+
+// Of an advice what a scenario promises.
+function advised({ recommended, current, proposals }) {
+  return {
+    recommended,
+    currentGood: current.good,
+    currentScore: current.score,
+    good: proposals.filter((proposal) => proposal.good).map((proposal) => proposal.key),
+  };
+}
+
+async function perform(container, { create, upsert, read, query, options }) {
+  if (create) return (await container.items.create(create)).requestCharge;
+  if (upsert) return (await container.items.upsert(upsert)).requestCharge;
+  if (read) {
+    const answer = await container.item(...read).read();
+    if (answer.statusCode !== 200) throw new Error(`${JSON.stringify(read)} is not there`);
+    return answer.requestCharge;
+  }
+  return (await container.items.query(query, options).fetchAll()).requestCharge;
+}
+
+const kind = (operation) => ['create', 'upsert', 'read', 'query'].find((name) => operation[name] !== undefined);
+
+// What came of a rush.
+class Rush {
+  constructor(results, seconds) {
+    this.results = results;
+    this.seconds = seconds;
+    this.count = (wanted) => results.filter(wanted).length;
+    this.offered = results.length;
+    this.throttled = this.count((r) => r.refused === 429);
+    this.full = this.count((r) => r.refused === 403);
+    this.accepted = this.offered - this.throttled - this.full;
+    this.ru = results.reduce((sum, r) => sum + (r.ru ?? 0), 0);
+    this.throttledShare = this.throttled / this.offered;
+    this.ruEach = this.ru / Math.max(this.accepted, 1);
+  }
+
+  // The same of some of its operations.
+  only(wanted) {
+    return new Rush(this.results.filter((r) => wanted(r.operation)), this.seconds);
+  }
+
+  figures() {
+    const { offered, accepted, throttled, full, throttledShare } = this;
+    return { offered, accepted, throttled, full, throttledShare, ru: Math.round(this.ru), ruEach: Number(this.ruEach.toFixed(2)) };
+  }
+
+  toString() {
+    const full = this.full ? `, ${this.full} refused as too much for one key (403)` : '';
+    return (
+      `${this.offered} operations in ${this.seconds.toFixed(1)} s, ${this.accepted} done at ${this.ruEach.toFixed(1)} RU each, ` +
+      `${this.throttled} refused with 429 (${percent(this.throttledShare)})${full}`
+    );
+  }
+
+  documents() {
+    return this.results.map((r) => r.operation.create ?? r.operation.upsert).filter(Boolean);
+  }
+
+  // As docs/advise.md describes it; who was refused would have cost what the others did.
+  log() {
+    const mean = {};
+    for (const name of ['create', 'upsert', 'read', 'query']) {
+      const done = this.results.filter((r) => kind(r.operation) === name && r.ru !== undefined);
+      mean[name] = done.length ? done.reduce((sum, r) => sum + r.ru, 0) / done.length : 1;
+    }
+    return this.results.map(({ operation, at, ru }) => {
+      const op = kind(operation);
+      const item = operation.create ?? operation.upsert;
+      return { t: at, op, ru: ru ?? mean[op], ...(item ? { item } : { where: operation.where }) };
+    });
+  }
+}

@@ -1,0 +1,51 @@
+import { dice, padding, percent } from '../model.mjs';
+
+const synthetic = { kind: 'computedSuffix', target: '/partitionKey', base: '/host', hashed: '/request', suffixes: 40 };
+
+// Thirty hosts that say little, and one that is in trouble and says why, over and over.
+function lines(count) {
+  const roll = dice(5);
+  return Array.from({ length: count }, (_, i) => {
+    const host = roll(10) < 7 ? 'web-13' : `web-${100 + roll(30)}`;
+    return { create: { id: `l${i}`, host, request: `r${roll(1000000)}`, line: padding(200) } };
+  });
+}
+
+export default {
+  title: 'Logs with the host as key',
+  async tell(model) {
+    await model.start();
+    const load = lines(300);
+    model.say(`Thirty-one hosts write a log, and the host is the key: many values, even load, and "what did this host say" asks one
+      partition. Until one of them begins to fail and writes 70 % of all lines.`);
+
+    model.chapter('The mistake');
+    const byHost = await model.container('logs', '/host');
+    const before = await model.rush('two seconds', byHost, load);
+    const loud = before.only((operation) => operation.create.host === 'web-13');
+    const others = before.only((operation) => operation.create.host !== 'web-13');
+    model.say(`Of the loud one ${percent(loud.throttledShare)} were refused, just when its lines were wanted; of the others
+      ${percent(others.throttledShare)}: those who share its physical partition.`);
+
+    model.chapter('What is seen');
+    await model.stats('logs', { keys: true, lines: 6 });
+
+    model.chapter('The advice');
+    const advice = await model.adviseLog(before, '/host');
+    const foretold = await model.whatIf(before, { current: '/host', key: '/host', more: ['--computed-suffix', '/request:40'] });
+
+    model.chapter('The cure');
+    model.say(`The host stays, with one of 40 numbers behind it, computed from the request id that every line has. The lines of one
+      request of one host are still together; those of a host alone are gathered from 40 keys by the server.`);
+    const cured = await model.container('logs2', ['/partitionKey'], { orrery: { synthetic } });
+    const after = await model.rush('the same again', cured, load);
+    const query = "SELECT VALUE COUNT(1) FROM c WHERE c.host = 'web-13'";
+    const { resources, requestCharge } = await model.patient.database('guide').container('logs2').items.query(query).fetchAll();
+    model.say(`Refused before: ${percent(before.throttledShare)}. After: ${percent(after.throttledShare)}. The price: counting the
+      ${resources[0]} lines of web-13 asks 40 keys and costs ${requestCharge.toFixed(1)} RU.`);
+    return {
+      before: before.figures(), after: after.figures(), loud: loud.throttledShare, others: others.throttledShare, advice, foretold,
+      counted: resources[0], written: after.only((operation) => operation.create.host === 'web-13').accepted,
+    };
+  },
+};
