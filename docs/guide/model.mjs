@@ -33,14 +33,27 @@ export function dice(seed) {
   return roll;
 }
 
-export const percent = (share) => `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
+// With a space that no line ends at.
+export const percent = (share) => `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)}\u00a0%`;
 export const padding = (bytes) => 'x'.repeat(bytes);
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// A query by the values of some properties.
+export function ask(values) {
+  const names = Object.keys(values);
+  return {
+    query: {
+      query: `SELECT TOP 5 * FROM c WHERE ${names.map((name) => `c.${name} = @${name}`).join(' AND ')}`,
+      parameters: names.map((name) => ({ name: `@${name}`, value: values[name] })),
+    },
+    where: Object.fromEntries(names.map((name) => [`/${name}`, values[name]])),
+  };
+}
 
 function wrapped(text, indent) {
   const lines = [];
   let line = '';
-  for (const word of text.split(/\s+/).filter(Boolean)) {
+  for (const word of text.split(/[ \n]+/).filter(Boolean)) {
     if (line && indent.length + line.length + 1 + word.length > width) {
       lines.push(indent + line);
       line = '';
@@ -111,6 +124,7 @@ export class Model {
   async fill(container, items) {
     const { items: into } = this.patient.database(database).container(container.id);
     await Promise.all(items.map((item) => into.create(item)));
+    await pause(1000); // until nobody owes anything
   }
 
   file(name) {
@@ -160,7 +174,7 @@ export class Model {
       }),
     );
     const rush = new Rush(results, (performance.now() - begun) / 1000);
-    this.write(`  ${what}: ${rush}\n`);
+    this.write(`${wrapped(`${what}: ${rush}`, '  ')}\n`);
     return rush;
   }
 
@@ -205,9 +219,9 @@ export class Model {
   }
 
   // The same by the application's own log, which knows what was refused too: the server's record holds what was carried
-  // out, and of a container in trouble that is the smaller part.
+  // out, and of a container in trouble that is the smaller part. At fifty times the load it is judged at full size.
   async adviseLog(rush, current, { lines = 22 } = {}) {
-    const args = ['advise', ...this.log(rush), '--current', current];
+    const args = ['advise', ...this.log(rush), '--current', current, '--load', '50'];
     await this.command(args, { lines });
     return advised(await this.answer(args));
   }

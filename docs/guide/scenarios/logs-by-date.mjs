@@ -1,4 +1,4 @@
-import { dice, padding, partitionRu, percent } from '../model.mjs';
+import { ask, dice, padding, partitionRu, percent } from '../model.mjs';
 
 const date = '2026-11-16';
 const synthetic = { kind: 'computedSuffix', target: '/partitionKey', base: '/date', hashed: '/host', suffixes: 400 };
@@ -14,9 +14,7 @@ function lines(count) {
   return Array.from({ length: count }, (_, i) => {
     const { create } = operation(roll, `l${i}`);
     if (i % 10 !== 9) return { create };
-    const parameters = [{ name: '@d', value: date }, { name: '@h', value: create.host }];
-    const where = { '/date': date, '/host': create.host };
-    return { query: { query: 'SELECT TOP 5 c.line FROM c WHERE c.date = @d AND c.host = @h', parameters }, where };
+    return ask({ date, host: create.host });
   });
 }
 

@@ -1,13 +1,15 @@
-import { dice, padding, percent } from '../model.mjs';
+import { ask, dice, padding, percent } from '../model.mjs';
 
 const synthetic = { kind: 'computedSuffix', target: '/partitionKey', base: '/host', hashed: '/request', suffixes: 40 };
 
-// Thirty hosts that say little, and one that is in trouble and says why, over and over.
+// Thirty hosts that say little, and one that is in trouble and says why, over and over; now and then somebody follows a
+// request of a host.
 function lines(count) {
   const roll = dice(5);
   return Array.from({ length: count }, (_, i) => {
     const host = roll(10) < 7 ? 'web-13' : `web-${100 + roll(30)}`;
-    return { create: { id: `l${i}`, host, request: `r${roll(1000000)}`, line: padding(200) } };
+    const request = `r${roll(5000)}`;
+    return i % 10 === 9 ? ask({ host, request }) : { create: { id: `l${i}`, host, request, line: padding(200) } };
   });
 }
 
@@ -22,8 +24,8 @@ export default {
     model.chapter('The mistake');
     const byHost = await model.container('logs', '/host');
     const before = await model.rush('two seconds', byHost, load);
-    const loud = before.only((operation) => operation.create.host === 'web-13');
-    const others = before.only((operation) => operation.create.host !== 'web-13');
+    const loud = before.only(({ create }) => create?.host === 'web-13');
+    const others = before.only(({ create }) => create && create.host !== 'web-13');
     model.say(`Of the loud one ${percent(loud.throttledShare)} were refused, just when its lines were wanted; of the others
       ${percent(others.throttledShare)}: those who share its physical partition.`);
 
@@ -45,7 +47,7 @@ export default {
       ${resources[0]} lines of web-13 asks 40 keys and costs ${requestCharge.toFixed(1)} RU.`);
     return {
       before: before.figures(), after: after.figures(), loud: loud.throttledShare, others: others.throttledShare, advice, foretold,
-      counted: resources[0], written: after.only((operation) => operation.create.host === 'web-13').accepted,
+      counted: resources[0], written: after.only(({ create }) => create?.host === 'web-13').accepted,
     };
   },
 };

@@ -21,7 +21,6 @@ export default {
     model.chapter('The mistake');
     const together = await model.container('logs', '/host', { partitions: 4 });
     await model.fill(together, old);
-    await model.fill(together, [{ id: 'first', month: '2026-11', host: 'web-1', line: '' }]);
     model.say(`There are ${old.length} lines of October. While November is written, somebody cleans up:`);
     let spent = 0;
     const deleting = Promise.all(
@@ -39,7 +38,7 @@ export default {
 
     model.chapter('The advice');
     const advice = await model.advise('logs', { lines: 9 });
-    model.say(`There is nothing wrong with the key. It is the lifetime that wants a container.`);
+    model.say(`The advisor finds nothing wrong with the key as it is. It is the lifetime that wants a container.`);
 
     model.chapter('The cure');
     const october = await model.container('logs-2026-10', '/host', { throughput: 400 });

@@ -1,10 +1,14 @@
-import { dice, padding, percent } from '../model.mjs';
+import { ask, dice, padding, percent } from '../model.mjs';
 
 const limit = 96 * 1024;
 
+// New orders, and customers who look at theirs.
 function orders(count) {
   const roll = dice(37);
-  return Array.from({ length: count }, (_, i) => ({ create: { id: `o${i}`, type: 'order', customer: `c${roll(500)}`, text: padding(400) } }));
+  return Array.from({ length: count }, (_, i) => {
+    const customer = `c${roll(500)}`;
+    return i % 10 === 9 ? ask({ type: 'order', customer }) : { create: { id: `o${i}`, type: 'order', customer, text: padding(400) } };
+  });
 }
 
 export default {
@@ -26,7 +30,7 @@ export default {
     await model.stats('orders-large');
     model.say(`One of eight physical partitions does all the work; the other seven are paid for. And it ends altogether at the limit of
       one logical partition, 20 GB in the service and 96 KB here:`);
-    const more = orders(400).map(({ create }) => ({ ...create, id: `m${create.id}` }));
+    const more = orders(400).flatMap(({ create }) => (create ? [{ ...create, id: `m${create.id}` }] : []));
     let full;
     const patient = model.patient.database('guide').container('orders-large');
     for (let i = 0; i < more.length && !full; i += 8)

@@ -1,4 +1,4 @@
-import { dice, padding, percent } from '../model.mjs';
+import { ask, dice, padding, percent } from '../model.mjs';
 
 const tenants = Array.from({ length: 30 }, (_, i) => `tenant-${i + 1}`);
 
@@ -7,11 +7,13 @@ function work(count, name, place) {
   const roll = dice(23);
   return Array.from({ length: count }, (_, i) => {
     const tenant = roll(10) < 6 ? 'acme' : tenants[roll(tenants.length)];
-    return { create: { id: `${name}${i}`, tenant, user: `u${roll(5000)}`, note: padding(200) }, container: place(tenant) };
+    const user = `u${roll(5000)}`;
+    const operation = i % 10 === 9 ? ask({ tenant, user }) : { create: { id: `${name}${i}`, tenant, user, note: padding(200) } };
+    return { ...operation, tenant, container: place(tenant) };
   });
 }
 
-const ofAcme = ({ create }) => create.tenant === 'acme';
+const ofAcme = ({ tenant }) => tenant === 'acme';
 
 async function counted(container, where = '') {
   return (await container.items.query(`SELECT VALUE COUNT(1) FROM c ${where}`).fetchAll()).resources[0];

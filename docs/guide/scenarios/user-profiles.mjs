@@ -1,19 +1,22 @@
-import { dice, padding, percent } from '../model.mjs';
+import { ask, dice, padding, percent } from '../model.mjs';
 
 const countries = ['in', 'in', 'in', 'in', 'in', 'in', 'in', 'us', 'br', 'de'];
 
+// A profile and settings of each.
 function users(count) {
   const roll = dice(11);
-  return Array.from({ length: count }, (_, i) => ({ id: `u${i}`, user: `u${i}`, country: countries[roll(10)], plan: 'free', about: padding(300) }));
+  return Array.from({ length: count }, (_, i) => {
+    const one = { user: `u${i}`, country: countries[roll(10)], about: padding(300) };
+    return [{ ...one, id: `u${i}-profile` }, { ...one, id: `u${i}-settings` }];
+  }).flat();
 }
 
-// Half look at a profile, half change it.
+// Half look at a user, half change something.
 function visits(count, profiles, key) {
   const roll = dice(12);
   return Array.from({ length: count }, () => {
     const profile = profiles[roll(profiles.length)];
-    const read = { read: [profile.id, profile[key]], where: { '/id': profile.id, '/user': profile.user, '/country': profile.country } };
-    return roll(2) ? read : { upsert: { ...profile, seen: roll(1e6) } };
+    return roll(2) ? ask({ [key]: profile[key], user: profile.user }) : { upsert: { ...profile, seen: roll(1e6) } };
   });
 }
 
@@ -21,8 +24,8 @@ export default {
   title: 'User profiles',
   async tell(model) {
     await model.start();
-    const profiles = users(120);
-    model.say(`Profiles of users are looked at and changed, always one at a time and by who it is. Somebody chose the country as
+    const profiles = users(60);
+    model.say(`Users have a profile and settings, which are looked at together and changed one by one, always by who it is. Somebody chose the country as
       key, because a report wants it, and seven of ten users live in one country.`);
 
     model.chapter('The mistake');

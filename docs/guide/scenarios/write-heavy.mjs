@@ -1,13 +1,13 @@
-import { dice, padding, percent } from '../model.mjs';
+import { ask, dice, padding, percent } from '../model.mjs';
 
 const synthetic = { kind: 'randomSuffix', target: '/partitionKey', base: '/campaign', suffixes: 400 };
 
-// Clicks on an advertisement: three campaigns run, one of them has just been on television.
+// Clicks on an advertisement: three campaigns run, one of them has just been on television. Now and then somebody looks at one.
 function clicks(count) {
   const roll = dice(31);
   return Array.from({ length: count }, (_, i) => {
     const campaign = ['spring', 'autumn'][roll(20)] ?? 'winter';
-    return { create: { id: `k${i}`, campaign, page: `/p${roll(30)}`, agent: padding(150) } };
+    return i % 50 === 49 ? ask({ campaign }) : { create: { id: `k${i}`, campaign, agent: padding(150) } };
   });
 }
 
@@ -41,7 +41,7 @@ export default {
     model.say(`Refused before: ${percent(before.throttledShare)}. After: ${percent(after.throttledShare)}:
       ${(after.accepted / before.accepted).toFixed(1)} times as many clicks were taken, and the ${resources[0]} of winter are counted
       as before.`);
-    const winter = after.only((operation) => operation.create.campaign === 'winter').accepted;
+    const winter = after.only(({ create }) => create?.campaign === 'winter').accepted;
     return { before: before.figures(), after: after.figures(), advice, foretold, counted: resources[0], written: winter };
   },
 };
