@@ -12,7 +12,7 @@ const usage = `Usage: docs/guide/run NAME...     tells these scenarios of the gu
 Each starts a scale model of its own, in memory, and takes some seconds.
 
 Options:
-  --json    nothing but the figures, a line for each scenario
+  --json    the figures to standard output, a line for each scenario; the story to standard error
   --out DIR keep the logs and pictures there that the commands read and draw
   --keep    leave the model of the last one running until Ctrl-C, to look around in it
 `;
@@ -22,7 +22,7 @@ const load = async (name) => (await import(`./scenarios/${name}.mjs`)).default;
 
 async function tell(name, { json, keep, out }) {
   const scenario = await load(name);
-  const model = new Model({ write: json ? () => {} : undefined, directory: out && join(out, name) });
+  const model = new Model({ write: json ? (text) => process.stderr.write(text) : undefined, directory: out && join(out, name) });
   const stop = () => model.end().then(() => process.exit(130));
   process.once('SIGINT', stop);
   try {

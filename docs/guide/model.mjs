@@ -19,7 +19,9 @@ const settings = {
   'throughput.burst_seconds': 0, // what is not used is not saved: the model would live on it for minutes
   'heat.pause_ms': '200ms',
   'advise.per_second_max': 10000, // record every operation, not a sample
-  'caretaker.pause_ms': '200ms',
+  // Where size is not the point it must not be foretold either: seconds say nothing of years.
+  'partition.bytes_max': '1000000G',
+  'logical_partition.bytes_max': '1000000G',
 };
 
 // Numbers that are the same in every run.
@@ -37,6 +39,13 @@ export function dice(seed) {
 export const percent = (share) => `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)}\u00a0%`;
 export const padding = (bytes) => 'x'.repeat(bytes);
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// The same load once more, for a container that holds what came of the first.
+export function again(operations) {
+  return operations.map((operation) =>
+    operation.create ? { ...operation, create: { ...operation.create, id: `again-${operation.create.id}` } } : operation,
+  );
+}
 
 // A query by the values of some properties.
 export function ask(values) {
@@ -135,7 +144,7 @@ export class Model {
   async command(args, { lines = 12 } = {}) {
     const out = await this.orrery(args);
     const shown = args.map((arg) => (/^[\w./:,@=-]+$/.test(arg) ? arg : `'${arg}'`)).join(' ');
-    const all = out.trimEnd().split('\n');
+    const all = out.trimEnd().split('\n').filter((line, i, list) => list.length > 1 || line);
     const told = [`$ orrery ${shown}`, ...all.slice(0, lines)];
     if (all.length > lines) told.push(`... ${all.length - lines} more lines`);
     const text = told.map((line) => `  ${line}`.trimEnd()).join('\n');
@@ -152,6 +161,22 @@ export class Model {
     const { code, out, err } = await orrery([...args, '--dev'], { env: { ORRERY_ENDPOINT: this.server.url } });
     if (code !== 0) throw new Error(`orrery ${args.join(' ')} ended with ${code}: ${err}`);
     return out;
+  }
+
+  // Carries what one container holds over into another, and says how many there were and are.
+  async copy(from, to) {
+    const place = (container) => ['--database', database, '--container', container, '--quiet'];
+    await this.command(['export', this.file('items.jsonl'), ...place(from)]);
+    await this.command(['import', this.file('items.jsonl'), ...place(to)]);
+    await pause(1000); // until nobody owes anything
+    const copied = { had: await this.count(from), have: await this.count(to) };
+    this.write(`  of ${copied.had} items in "${from}" there are ${copied.have} in "${to}"\n`);
+    return copied;
+  }
+
+  async count(container, where = '') {
+    const { items } = this.patient.database(database).container(container);
+    return (await items.query(`SELECT VALUE COUNT(1) FROM c ${where}`).fetchAll()).resources[0];
   }
 
   // --- Load ----------------------------------------------------------------------------------
@@ -200,7 +225,7 @@ export class Model {
         const { keys } = await this.answer(['partition', 'hot', database, container]);
         const found = keys.find(wanted);
         if (found) {
-          await this.command(['partition', 'hot', database, container]);
+          await this.command(['partition', 'hot', database, container], { lines: 4 });
           return found;
         }
         await pause(200);
@@ -214,8 +239,9 @@ export class Model {
 
   // Advice on a container, by the server's record of it.
   async advise(container, { lines = 22 } = {}) {
-    await this.command(['advise', database, container], { lines });
-    return advised(await this.answer(['advise', database, container]));
+    const args = ['advise', database, container, '--partitions', '8'];
+    await this.command(args, { lines });
+    return advised(await this.answer(args));
   }
 
   // The same by the application's own log, which knows what was refused too: the server's record holds what was carried

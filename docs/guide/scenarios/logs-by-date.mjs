@@ -1,4 +1,4 @@
-import { ask, dice, padding, partitionRu, percent } from '../model.mjs';
+import { again, ask, dice, padding, partitionRu, percent } from '../model.mjs';
 
 const date = '2026-11-16';
 const synthetic = { kind: 'computedSuffix', target: '/partitionKey', base: '/date', hashed: '/host', suffixes: 400 };
@@ -47,9 +47,10 @@ export default {
     model.say(`The date stays, with a number from 1 to 400 behind it that the server computes from the host. Whoever knows date and
       host still asks one partition, and clients send what they always sent.`);
     const cured = await model.container('logs2', ['/partitionKey'], { orrery: { synthetic } });
-    const after = await model.rush('the same again', cured, load);
+    const copied = await model.copy('logs', 'logs2');
+    const after = await model.rush('the same again', cured, again(load));
     await model.command(['key', 'explain', 'guide', 'logs2', JSON.stringify({ id: '1', date, host: 'web-7' })]);
     model.say(`Refused before: ${percent(before.throttledShare)}. After: ${percent(after.throttledShare)}.`);
-    return { before: before.figures(), after: after.figures(), hot: { key: hot.partitionKey, do: hot.do }, advice, foretold };
+    return { before: before.figures(), after: after.figures(), copied, hot: { key: hot.partitionKey, do: hot.do }, advice, foretold };
   },
 };

@@ -61,10 +61,11 @@ export default {
       of it does stays together. Where that is not wanted, Acme moves into its own container (docs/guide/run tenants-tiered).`);
     const synthetic = { kind: 'computedSuffix', target: '/partitionKey', base: '/tenant', hashed: '/user', suffixes: 20 };
     const spread = await model.container('notes2', ['/partitionKey'], { partitions: 4, orrery: { synthetic } });
-    const after = await model.rush('the same again', spread, work(150, 'a'), { perSecond: 75 });
+    const copied = await model.copy('notes', 'notes2');
+    const after = await model.rush('the same again', spread, work(150, 'c'), { perSecond: 75 });
     model.say(`Refused before: ${percent(before.throttledShare)}. After: ${percent(after.throttledShare)}.`);
     return {
-      before: before.figures(), isolated: isolated.figures(), after: after.figures(), advice, hot: { key: hot.partitionKey, do: hot.do },
+      before: before.figures(), isolated: isolated.figures(), after: after.figures(), copied, advice, hot: { key: hot.partitionKey, do: hot.do },
       neighbours: { before: neighboursBefore.figures(), isolated: neighboursAfter.figures() },
     };
   },

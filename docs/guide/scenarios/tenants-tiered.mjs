@@ -15,10 +15,6 @@ function work(count, name, place) {
 
 const ofAcme = ({ tenant }) => tenant === 'acme';
 
-async function counted(container, where = '') {
-  return (await container.items.query(`SELECT VALUE COUNT(1) FROM c ${where}`).fetchAll()).resources[0];
-}
-
 export default {
   title: 'Tenants in tiers',
   async tell(model) {
@@ -46,11 +42,11 @@ export default {
       What Acme has is copied, then deleted from the shared container.`);
     const acme = await model.container('notes-acme', '/user', { partitions: 4 });
     const patient = model.patient.database('guide');
-    const had = await counted(patient.container('notes'));
+    const had = await model.count('notes');
     const { resources } = await patient.container('notes').items.query('SELECT * FROM c', { partitionKey: 'acme' }).fetchAll();
     await model.fill(acme, resources.map(({ id, tenant, user, note }) => ({ id, tenant, user, note })));
     for (const { id } of resources) await patient.container('notes').item(id, 'acme').delete();
-    const have = (await counted(patient.container('notes'))) + (await counted(patient.container('notes-acme')));
+    const have = (await model.count('notes')) + (await model.count('notes-acme'));
     model.say(`${resources.length} items moved; of ${had} items in all there are ${have}.`);
     const place = (tenant) => (tenant === 'acme' ? acme : shared);
     const after = await model.rush('the same again', null, work(200, 'b', place), { perSecond: 100 });
@@ -59,7 +55,7 @@ export default {
       tenants together: ${percent(before.throttledShare)} and ${percent(after.throttledShare)}.`);
     return {
       before: before.figures(), after: after.figures(), acme: { before: acmeBefore.figures(), after: acmeAfter.figures() },
-      items: { had, have, moved: resources.length, left: await counted(patient.container('notes'), "WHERE c.tenant = 'acme'") }, advice, foretold,
+      items: { had, have, moved: resources.length, left: await model.count('notes', "WHERE c.tenant = 'acme'") }, advice, foretold,
     };
   },
 };

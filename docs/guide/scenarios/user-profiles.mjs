@@ -43,9 +43,9 @@ export default {
     model.chapter('The cure');
     model.say(`A key that every request knows and that has many values: the user. It cannot change, which a country can.`);
     const byUser = await model.container('profiles2', '/user');
-    await model.fill(byUser, profiles);
+    const copied = await model.copy('profiles', 'profiles2');
     const after = await model.rush('the same again', byUser, visits(300, profiles, 'user'));
     model.say(`Refused before: ${percent(before.throttledShare)}. After: ${percent(after.throttledShare)}.`);
-    return { before: before.figures(), after: after.figures(), advice, foretold };
+    return { before: before.figures(), after: after.figures(), copied, advice, foretold };
   },
 };
