@@ -15,7 +15,7 @@ enum {
     SUSPECT_MS = 100,
     HANG_MS = 1000,
     WRITE_HANG_MS = 10000,
-    BACKOFF_MS_MAX = 2000,
+    BACKOFF_MS_MAX = 1000,
     SUSPECT_CALLS = 8,
 };
 
@@ -125,8 +125,14 @@ static void go_down(struct guard *guard, const struct error *err)
 
 void engine_guard_take_down(struct engine *engine, const struct error *err)
 {
-    if (engine->driver == &guard_driver)
-        go_down(guard_of(engine), err);
+    struct guard *guard = (struct guard *)engine;
+
+    if (engine->driver != &guard_driver)
+        return;
+    /* As one who is inside: the keeper may not close the engine meanwhile. */
+    atomic_fetch_add(&guard->doors[0].inside, 1);
+    go_down(guard, err);
+    atomic_fetch_sub(&guard->doors[0].inside, 1);
 }
 
 static void go_up(struct guard *guard)

@@ -25,7 +25,7 @@ struct engine_guard_options {
     struct engine_options inner; /* of the engine behind */
     uint32_t unpaused_partition; /* what stays open while it is paused; 0: nothing */
 
-    /* 0: the defaults, 100 ms, 100 ms, 1 s, 10 s, 2 s, 8. */
+    /* 0: the defaults, 100 ms, 100 ms, 1 s, 10 s, 1 s, 8. */
     int64_t probe_ms;       /* between signs of life */
     int64_t suspect_ms;     /* overdue for so long: suspect */
     int64_t hang_ms;        /* overdue for so long: down */

@@ -59,8 +59,7 @@ test('without --dev the keys of the account count, and no others', async (t) => 
   assert.equal((await refusal(serviceClient(server, { account: 'default', key: storageKey }).createTable('other'))).status, 403);
   assert.equal((await refusal(serviceClient(server, { account: 'default', key: emulatorKey }).createTable('other'))).status, 403);
   const { json } = await signed(server, 'GET', '/_orrery/accounts/default/keys', { key });
-  const readonly = json?.keys?.['primary-readonly'] ?? json?.['primary-readonly'];
-  if (!readonly) return; // keys of the default account are not shown here
+  const readonly = json.keys['primary-readonly'];
   const reader = tableClient(server, 'people', { account: 'default', key: readonly });
   assert.deepEqual(await all(reader.listEntities()), []);
   assert.equal((await refusal(reader.createEntity({ partitionKey: 'a', rowKey: 'b' }))).code, 'AuthorizationPermissionMismatch');
