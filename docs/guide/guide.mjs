@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { binary } from '../../tests/e2e/server.js';
 import { Model } from './model.mjs';
 
 const usage = `Usage: docs/guide/run NAME...     tells these scenarios of the guide
@@ -24,7 +25,7 @@ async function tell(name, { json, keep, out }) {
   const scenario = await load(name);
   const model = new Model({ write: json ? (text) => process.stderr.write(text) : undefined, directory: out && join(out, name) });
   const stop = () => model.end().then(() => process.exit(130));
-  process.once('SIGINT', stop);
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, stop);
   try {
     model.write(`${scenario.title}\n${'='.repeat(scenario.title.length)}\n\n`);
     const figures = await scenario.tell(model);
@@ -33,12 +34,12 @@ async function tell(name, { json, keep, out }) {
     if (keep) {
       process.off('SIGINT', stop);
       process.stdout.write(
-        `The model is at ${model.server.url}: try\n\n  export ORRERY_ENDPOINT=${model.server.url}\n  orrery stats guide --dev\n\nCtrl-C ends it.\n`,
+        `The model is at ${model.server.url}: try\n\n  export ORRERY_ENDPOINT=${model.server.url}\n  ${binary} stats guide --dev\n\nCtrl-C ends it.\n`,
       );
       await once(process, 'SIGINT');
     }
   } finally {
-    process.off('SIGINT', stop);
+    for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, stop);
     await model.end();
   }
 }

@@ -97,6 +97,7 @@ const promises = {
     assert.equal(figures.hot.do, 'isolate');
     falls({ before: figures.neighbours.before, after: figures.neighbours.isolated }, 0.25, 0.1);
     assert.ok(figures.isolated.throttledShare > figures.after.throttledShare);
+    assert.ok(figures.others.throttledShare <= 0.05);
     advises(figures, false, /^\/tenant \+ hash of \/user/);
   },
   'tenants-tiered': (figures) => {

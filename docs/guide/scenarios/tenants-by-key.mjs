@@ -9,6 +9,8 @@ function operation(roll, id) {
   return { create: { id, tenant, user, note: padding(200) } };
 }
 
+const ofAcme = ({ create, where }) => (create?.tenant ?? where['/tenant']) === 'acme';
+
 function work(count, name) {
   const roll = dice(17);
   return Array.from({ length: count }, (_, i) => {
@@ -66,6 +68,7 @@ export default {
     model.say(`Refused before: ${percent(before.throttledShare)}. After: ${percent(after.throttledShare)}.`);
     return {
       before: before.figures(), isolated: isolated.figures(), after: after.figures(), copied, advice, hot: { key: hot.partitionKey, do: hot.do },
+      others: isolated.only((operation) => !ofAcme(operation)).figures(),
       neighbours: { before: neighboursBefore.figures(), isolated: neighboursAfter.figures() },
     };
   },
