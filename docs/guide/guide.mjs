@@ -33,9 +33,9 @@ async function tell(name, { json, keep, out }) {
     model.write(`\nThe page of it is docs/guide/${name}.md.\n\n`);
     if (keep) {
       process.off('SIGINT', stop);
-      process.stdout.write(
-        `The model is at ${model.server.url}: try\n\n  export ORRERY_ENDPOINT=${model.server.url}\n  ${binary} stats guide --dev\n\nCtrl-C ends it.\n`,
-      );
+      const { url } = model.server;
+      const look = `  export ORRERY_ENDPOINT=${url}\n  ${binary} stats guide --dev\n`;
+      process.stdout.write(`The model is at ${url}: try\n\n${look}\nCtrl-C ends it.\n`);
       await once(process, 'SIGINT');
     }
   } finally {

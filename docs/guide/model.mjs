@@ -182,7 +182,7 @@ export class Model {
   // --- Load ----------------------------------------------------------------------------------
 
   // Operations at fixed times, as from many clients that do not wait for each other. Each is { create },
-  // { upsert }, { read: [id, key] } or { query, where, options }; `container` in it takes it elsewhere.
+  // { upsert }, { read: [id, key] } or { query, where }; `container` in it takes it elsewhere.
   async rush(what, container, operations, { perSecond = 150 } = {}) {
     const begun = performance.now();
     const results = await Promise.all(
@@ -286,7 +286,7 @@ function advised({ recommended, current, proposals }) {
   };
 }
 
-async function perform(container, { create, upsert, read, query, options }) {
+async function perform(container, { create, upsert, read, query }) {
   if (create) return (await container.items.create(create)).requestCharge;
   if (upsert) return (await container.items.upsert(upsert)).requestCharge;
   if (read) {
@@ -294,7 +294,7 @@ async function perform(container, { create, upsert, read, query, options }) {
     if (answer.statusCode !== 200) throw new Error(`${JSON.stringify(read)} is not there`);
     return answer.requestCharge;
   }
-  return (await container.items.query(query, options).fetchAll()).requestCharge;
+  return (await container.items.query(query).fetchAll()).requestCharge;
 }
 
 const kind = (operation) => ['create', 'upsert', 'read', 'query'].find((name) => operation[name] !== undefined);

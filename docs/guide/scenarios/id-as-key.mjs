@@ -40,7 +40,8 @@ export default {
     const byId = await model.container('orders', '/id');
     const patient = model.patient.database('guide');
     const togetherBefore = await placed(patient.container('orders'), (head) => head.id);
-    model.say(`An order and its lines are something else. ${orders} orders with ${rows} lines each, every one as a transaction: ${togetherBefore} of them were taken. A
+    model.say(`An order and its lines are something else. ${orders} orders with ${rows} lines each,
+      every one as a transaction: ${togetherBefore} of them were taken. A
       transaction is of one logical partition, and here each item has its own. So they are written one by one, and a crash
       between two leaves half an order.`);
     await model.fill(byId, Array.from({ length: orders }, (_, n) => order(n)).flat());

@@ -45,6 +45,7 @@ export default {
     const written = before.only(ofOne).accepted + after.only(ofOne).accepted;
     model.say(`Refused as too much before: ${percent(before.full / before.offered)}. After: ${percent(after.full / after.offered)}. Of
       device-7 alone there are ${counted} readings, over several days.`);
-    return { before: before.figures(), after: after.figures(), copied, hot: { key: hot.partitionKey, do: hot.do }, advice, counted, written };
+    const reported = { key: hot.partitionKey, do: hot.do };
+    return { before: before.figures(), after: after.figures(), copied, hot: reported, advice, counted, written };
   },
 };

@@ -43,7 +43,8 @@ export default {
     const copied = await model.copy('logs', 'logs2');
     const after = await model.rush('the same again', cured, again(load));
     const query = "SELECT VALUE COUNT(1) FROM c WHERE c.host = 'web-13'";
-    const cost = async (container) => (await model.patient.database('guide').container(container).items.query(query).fetchAll()).requestCharge;
+    const patient = model.patient.database('guide');
+    const cost = async (id) => (await patient.container(id).items.query(query).fetchAll()).requestCharge;
     const counting = { before: await cost('logs'), after: await cost('logs2') };
     const counted = await model.count('logs2', "WHERE c.host = 'web-13'");
     const written = loud.accepted + after.only(({ create }) => create?.host === 'web-13').accepted;

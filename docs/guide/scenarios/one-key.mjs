@@ -46,10 +46,11 @@ export default {
     const byCustomer = await model.container('orders2', '/customer');
     const copied = await model.copy('orders', 'orders2');
     const after = await model.rush('the same again', byCustomer, again(load));
-    model.say(`Refused with 400 RU/s: ${percent(before.throttledShare)}. With 1600 RU/s: ${percent(paid.throttledShare)}. With 1600 RU/s and
-      the customer as key: ${percent(after.throttledShare)}.`);
+    model.say(`Refused with 400 RU/s: ${percent(before.throttledShare)}. With 1600 RU/s: ${percent(paid.throttledShare)}. With 1600
+      RU/s and the customer as key: ${percent(after.throttledShare)}.`);
     return {
-      before: before.figures(), paid: paid.figures(), after: after.figures(), copied, full: { code: full.code, substatus: full.substatus }, advice, foretold,
+      before: before.figures(), paid: paid.figures(), after: after.figures(), copied,
+      full: { code: full.code, substatus: full.substatus }, advice, foretold,
     };
   },
 };

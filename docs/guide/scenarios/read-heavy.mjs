@@ -4,7 +4,10 @@ const ru = 50;
 
 function products(count) {
   const roll = dice(29);
-  return Array.from({ length: count }, (_, i) => ({ id: `p${i}`, sku: `sku-${i}`, category: `c${roll(80)}`, price: roll(100), text: padding(100) }));
+  return Array.from({ length: count }, (_, i) => {
+    const category = `c${roll(80)}`;
+    return { id: `p${i}`, sku: `sku-${i}`, category, price: roll(100), text: padding(100) };
+  });
 }
 
 // The shop shows categories.

@@ -67,7 +67,8 @@ export default {
     const after = await model.rush('the same again', spread, work(150, 'c'), { perSecond: 75 });
     model.say(`Refused before: ${percent(before.throttledShare)}. After: ${percent(after.throttledShare)}.`);
     return {
-      before: before.figures(), isolated: isolated.figures(), after: after.figures(), copied, advice, hot: { key: hot.partitionKey, do: hot.do },
+      before: before.figures(), isolated: isolated.figures(), after: after.figures(), copied, advice,
+      hot: { key: hot.partitionKey, do: hot.do },
       others: isolated.only((operation) => !ofAcme(operation)).figures(),
       neighbours: { before: neighboursBefore.figures(), isolated: neighboursAfter.figures() },
     };

@@ -25,7 +25,8 @@ export default {
   async tell(model) {
     await model.start();
     const profiles = users(60);
-    model.say(`Users have a profile and settings, which are looked at together and changed one by one, always by who it is. Somebody chose the country as
+    model.say(`Users have a profile and settings, which are looked at together and changed one by one, always by who it
+      is. Somebody chose the country as
       key, because a report wants it, and seven of ten users live in one country.`);
 
     model.chapter('The mistake');
