@@ -177,6 +177,9 @@ bool catalogue_container_create(struct catalogue *catalogue, struct slice accoun
 
     if (!body_check(&catalogue->limits, body, err) || !definition_new(body, NULL, &definition, err))
         return false;
+    if (definition_fields(definition)->key.formerly)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.formerly is set by a re-key: a new container has no key before");
 
     CLEANUP(change_end) struct change change;
 

@@ -4,8 +4,10 @@
  *     {"strategy": "hash"}    how keys are placed; hash is what a container has that says nothing
  *                             (definition_strategy.c has all of them)
  *     {"synthetic": {...}}    how a part of the partition key is made (partition/synthetic.h)
+ *     {"formerly": {...}}     the partition key before a re-key (definition_rekey.c)
  */
 #include "container/definition_private.h"
+#include "container/definition_rekey.h"
 #include "container/definition_strategy.h"
 
 #include "document/bson.h"
@@ -72,6 +74,19 @@ static bool synthetic_keep(struct reading *reading, struct error *err)
                      "have the keys it made");
 }
 
+static bool formerly_read(struct reading *reading, const struct document_value *value,
+                          struct error *err)
+{
+    return definition_formerly_read(reading->fields, value, reading->before, reading->arena,
+                                    reading->out, err);
+}
+
+static bool formerly_keep(struct reading *reading, struct error *err)
+{
+    return definition_formerly_keep(reading->fields, reading->before, reading->arena, reading->out,
+                                    err);
+}
+
 /* keep: a replace has the property without this member; NULL: then it is gone. */
 static const struct member {
     struct slice name;
@@ -80,6 +95,7 @@ static const struct member {
 } members[] = {
     {SLICE("strategy"), strategy_read, strategy_keep},
     {SLICE("synthetic"), synthetic_read, synthetic_keep},
+    {SLICE("formerly"), formerly_read, formerly_keep},
 };
 
 static const struct member *member_find(struct slice name)
