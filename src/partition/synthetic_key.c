@@ -3,6 +3,7 @@
 
 #include "document/bson.h"
 #include "document/order.h"
+#include "partition/former.h"
 
 static bool values_equal(const struct document_value *a, const struct document_value *b)
 {
@@ -239,8 +240,13 @@ bool partition_key_derive(const struct partition_definition *definition, struct 
         if (!component_make(definition, sources, &said, arena, &key, err))
             return false;
     }
-    if (named && !named_check(definition, named, &key, err))
-        return false;
+    if (named && (named->former_only || !named_check(definition, named, &key, err))) {
+        /* By somebody who knows the definition before. */
+        if (!named->former ||
+            !partition_former_fits(definition->formerly, document, named->former, arena))
+            return mismatch(err);
+        key.former = named->former;
+    }
     *ret_key = key;
     return true;
 }

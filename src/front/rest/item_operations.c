@@ -229,7 +229,7 @@ bool rest_items_replace(struct rest_call *call, struct error *err)
                          "the id of an item cannot be changed: the body says \"%.*s\"",
                          (int)MIN(body.id.text.len, (size_t)64), (const char *)body.id.text.data);
     target.document = body.document;
-    if (target.key.open)
+    if (target.key.open || target.key.former)
         target.key = body.key; /* known better: the item has what it is made of */
     return item_write(call, &items, &target, TRANSACTION_REPLACE, err);
 }

@@ -3,6 +3,8 @@
 #include "document/json.h"
 #include "document/order.h"
 #include "front/rest/session.h"
+#include "partition/former.h"
+#include "partition/strategy.h"
 
 #include <inttypes.h>
 
@@ -82,7 +84,8 @@ bool rest_items_key(struct rest_call *call, const struct rest_items *items,
         header = SLICE("[]");
     *ret_given = header.data != NULL;
     return !header.data ||
-           partition_key_parse(definition, header, PARTITION_KEY_WHOLE, call->arena, ret_key, err);
+           partition_key_parse_either(definition, header, PARTITION_KEY_WHOLE, call->arena, ret_key,
+                                      err);
 }
 
 bool rest_items_metered(struct rest_call *call, struct metered_call *ret_metered, struct error *err)
@@ -297,8 +300,10 @@ void rest_item_append(const struct rest_items *items, const struct item *item, u
 uint32_t rest_items_partition(const struct rest_items *items, const struct partition_key *key,
                               struct arena *arena)
 {
-    struct slice logical = item_logical(&items->space.definition->key, key, arena);
+    struct slice logical = PARTITION_ROUTING_MIN;
 
+    if (!key->former_only && key->count == items->space.definition->key.path_count)
+        logical = item_logical(&items->space.definition->key, key, arena);
     return partition_map_find(items->space.map, logical)->id;
 }
 

@@ -102,6 +102,10 @@ bool rest_partition_delete(struct rest_call *call, struct error *err)
         return false;
     if (!given || key.open)
         return rest_items_key_missing(err);
+    if (key.former_only)
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "the container was re-keyed: items of a partition key are deleted by the "
+                         "key they have now");
     request.partition = rest_items_partition(&items, &key, call->arena);
     request.pk = metering_pk(&key, call->arena);
     if (!metering_begin(&metering, call->services->meters, &request, &metered, err)) {
