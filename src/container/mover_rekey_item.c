@@ -51,10 +51,10 @@ static struct slice made_drop(const struct partition_definition *from,
     CLEANUP(buf_done) struct buf out;
     size_t begin;
 
+    buf_init(&out, BUF_DEFAULT_MAX);
     if (!from->synthetic || !to->synthetic ||
         !slice_equal(from->texts[from->synthetic->target], to->texts[to->synthetic->target]))
         return document;
-    buf_init(&out, BUF_DEFAULT_MAX);
     begin = document_begin(&out);
     value_drop(document, &to->paths[to->synthetic->target], 0, &out);
     document_end(&out, begin);
