@@ -15,18 +15,23 @@ bool partition_key_parse_either(const struct partition_definition *definition, s
 {
     const struct partition_definition *formerly = definition->formerly;
     struct partition_key *former;
-    struct error ignored;
-    bool fine = partition_key_parse(definition, text, need, arena, ret_key, err);
+    struct error why, ignored;
+    bool now = partition_key_parse(definition, text, need, arena, ret_key, &why), before = false;
 
-    if (!formerly)
-        return fine;
-    former = ARENA_NEW(arena, struct partition_key);
-    /* What the request leaves open only the new definition finds out. */
-    if (!partition_key_parse(formerly, text, need, arena, former, &ignored) || former->open)
-        return fine;
-    if (!fine)
+    if (formerly) {
+        former = ARENA_NEW(arena, struct partition_key);
+        /* What the request leaves open only the new definition finds out. */
+        before = partition_key_parse(formerly, text, need, arena, former, &ignored) &&
+                 !former->open;
+    }
+    if (!now && !before) {
+        *err = why;
+        return false;
+    }
+    if (!now)
         *ret_key = (struct partition_key){.former_only = true};
-    ret_key->former = former;
+    if (before)
+        ret_key->former = former;
     return true;
 }
 

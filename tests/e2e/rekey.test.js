@@ -101,7 +101,7 @@ test('clients that know the old key work on until the grace period is ended', as
     { operationType: 'Upsert', partitionKey: 't1', resourceBody: { ...items[1], n: 7 } },
     { operationType: 'Delete', id: 'o8', partitionKey: 't1' },
   ]);
-  assert.deepEqual(bulk.map((one) => one.statusCode), [200, 200, 204]);
+  assert.deepEqual(bulk.map((one) => one.statusCode), [200, 200, 204], JSON.stringify(bulk));
   const batch = await old.items.batch([
     { operationType: 'Read', id: 'o1' },
     { operationType: 'Upsert', resourceBody: { ...items[1], n: 8 } },
@@ -110,7 +110,7 @@ test('clients that know the old key work on until the grace period is ended', as
   await assert.rejects(old.items.batch([
     { operationType: 'Upsert', resourceBody: { ...items[1], n: 8 } },
     { operationType: 'Upsert', resourceBody: { ...items[15], n: 8 } },
-  ], 't1'), { code: 501 });
+  ], 't1'), /re-keyed: the items of this batch are in different logical partitions/);
 
   assert.deepEqual((await at.state()).formerly, ['/tenant']);
   assert.equal((await at.rekey({ partitionKey: key('/n') })).status, 409, 'the grace period is not over');
@@ -119,4 +119,138 @@ test('clients that know the old key work on until the grace period is ended', as
   assert.equal((await old.item('o9', 't2').read()).statusCode, 404);
   await assert.rejects(old.items.create({ id: 'late', tenant: 't1', user: 'u1' }), { code: 400 });
   assert.equal((await at.other().item('o9', 'u9').read()).resource.n, 900);
+});
+
+test('conflicts are listed, keep the switch waiting, and go away when they are resolved', async (t) => {
+  const at = await placed(t, { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/mail'] }] } });
+  const { container } = at;
+  const all = [
+    { id: 'a', tenant: 't1', user: 'u1', mail: 'one' }, { id: 'a', tenant: 't2', user: 'u1', mail: 'two' },
+    { id: 'b', tenant: 't1', user: 'u2', mail: 'same' }, { id: 'c', tenant: 't2', user: 'u2', mail: 'same' },
+    { id: 'd', tenant: 't1', mail: 'three' }, { id: 'e', tenant: 't1', user: { no: 'key' }, mail: 'four' },
+    { id: 'f', tenant: 't1', user: 'u3', mail: 'five' },
+  ];
+  for (const item of all) await container.items.create(item);
+  const dry = await at.rekey({ partitionKey: key('/user'), dryRun: true });
+  assert.equal(dry.status, 200, JSON.stringify(dry.json));
+  assert.deepEqual(
+    { ...dry.json.conflicts, items: dry.json.items, complete: dry.json.complete },
+    { invalidKey: 1, missingKey: 1, sameKeyAndId: 1, sameUniqueKey: 1, logicalPartitionsFull: 0, comparedOneIn: 1, items: 7, complete: true });
+  assert.ok(dry.json.partitions >= 1 && dry.json.bytesNeeded > dry.json.bytes && dry.json.durationMs >= 0);
+  assert.equal((await at.state()).underWay, false, 'it was only looked at');
+
+  assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
+  const kinds = async () => (await at.state()).list.map((one) => one.kind).sort();
+  const blocked = await until(async () => { const now = await at.state(); return now.conflicts === 4 && now; });
+  assert.deepEqual(blocked.list.map((one) => one.kind).sort(), ['invalidKey', 'missingKey', 'sameKeyAndId', 'sameUniqueKey']);
+  assert.deepEqual(blocked.list.find((one) => one.kind === 'missingKey').from, ['t1']);
+  assert.equal(blocked.list.find((one) => one.kind === 'missingKey').id, 'd');
+  // A write that makes another conflict is not refused, and one that resolves it is seen.
+  await container.items.create({ id: 'f', tenant: 't2', user: 'u3', mail: 'six' });
+  await until(async () => (await at.state()).conflicts === 5);
+  await container.item('f', 't1').delete();
+  await container.item('d', 't1').replace({ ...all[4], user: 'u9' });
+  await container.item('e', 't1').replace({ ...all[5], user: 'u9' });
+  await until(async () => (await kinds()).join() === 'sameKeyAndId,sameUniqueKey');
+  await container.item('a', 't2').delete();
+  await container.item('c', 't2').replace({ ...all[3], mail: 'other' });
+  await at.done();
+  const { resources } = await at.other().items.readAll().fetchAll();
+  assert.deepEqual(resources.map((item) => `${item.id} ${item.user} ${item.mail}`).sort(),
+    ['a u1 one', 'b u2 same', 'c u2 other', 'd u9 three', 'e u9 four', 'f u3 six']);
+});
+
+test('it is aborted at any time before the switch, and then nothing has changed', async (t) => {
+  const at = await placed(t);
+  await at.fill(orders(50));
+  await at.container.items.create({ id: 'lost', tenant: 't1' });
+  assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
+  await until(async () => (await at.state()).conflicts === 1);
+  assert.equal((await at.rekey({ partitionKey: key('/n') })).status, 409);
+  assert.equal((await at.send('DELETE', rekeyPath)).status, 204);
+  await at.done();
+  assert.equal((await at.send('DELETE', rekeyPath)).status, 404);
+  assert.deepEqual((await at.other().read()).resource.partitionKey.paths, ['/tenant']);
+  assert.equal((await at.container.items.readAll().fetchAll()).resources.length, 51);
+  assert.equal((await at.container.items.create({ id: 'after', tenant: 't1' })).statusCode, 201);
+  // Allowed by name, items without a value are carried.
+  assert.equal((await at.rekey({ partitionKey: key('/user'), allowMissing: true })).status, 202);
+  await at.done();
+  assert.equal((await at.other().items.readAll().fetchAll()).resources.length, 52);
+});
+
+test('other kinds of keys: hierarchical, synthetic, another number of suffixes, another strategy', async (t) => {
+  const at = await placed(t);
+  const items = orders(60);
+  await at.fill(items);
+  const end = () => at.send('POST', `${rekeyPath}/end-grace`);
+  const check = async (what) => {
+    const { resources } = await at.other().items.readAll().fetchAll();
+    assert.deepEqual(resources.map(plain).sort(byId), items.map(plain).sort(byId), what);
+    return resources;
+  };
+  const go = async (body) => {
+    const begun = await at.rekey(body);
+    assert.equal(begun.status, 202, JSON.stringify(begun.json));
+    await at.done();
+  };
+  await go({ partitionKey: key('/tenant', '/user') });
+  await check('hierarchical');
+  assert.equal((await at.container.item('o9', 't2').read()).resource.n, 9, 'by the key it had');
+  assert.equal((await at.other().item('o9', ['t2', 'u9']).read()).resource.n, 9);
+  await end();
+  await go({ partitionKey: key('/pk'), orrery: { synthetic: { kind: 'computedSuffix', target: '/pk', base: '/tenant', hashed: '/user', suffixes: 4 } } });
+  for (const item of await check('computed')) assert.match(item.pk, /^t\d\.[1-4]$/);
+  await end();
+  await go({ orrery: { synthetic: { kind: 'computedSuffix', target: '/pk', base: '/tenant', hashed: '/user', suffixes: 9 } } });
+  assert.ok((await check('more suffixes')).some((item) => /\.[5-9]$/.test(item.pk)));
+  await end();
+  await go({ orrery: { synthetic: { kind: 'randomSuffix', target: '/pk', base: '/tenant', suffixes: 5 } } });
+  await check('random');
+  assert.equal((await at.other().item('o9', 't2').read()).resource.n, 9, 'by its base');
+  await end();
+  await go({ partitionKey: key('/user') });
+  await check('plain');
+  await end();
+  await go({ orrery: { strategy: { kind: 'range', bounds: ['u2'] } } });
+  await check('range');
+  assert.equal((await at.state()).formerly, undefined, 'keys are the same');
+  assert.equal((await at.other().item('o9', 'u9').read()).resource.n, 9);
+  for (const [body, said] of [
+    [{}, /needs partitionKey, orrery or both/],
+    [{ partitionKey: { paths: ['no'] } }, /path/],
+    [{ partitionKey: key('/user'), orrery: { strategy: { kind: 'range', bounds: ['u2'] } } }, /nothing would change/],
+    [{ orrery: { other: 1 } }, /alone/],
+    [{ partitionKey: key('/x'), what: 1 }, /it has "what"/],
+  ]) {
+    const refused = await at.rekey(body);
+    assert.equal(refused.status, 400, JSON.stringify(refused.json));
+    assert.match(refused.json.message, said);
+  }
+});
+
+test('a reader of the change feed sees everything again, and misses nothing', async (t) => {
+  const at = await placed(t);
+  const items = orders(40);
+  await at.fill(items);
+  const read = async (iterator) => {
+    const seen = new Map();
+    for (;;) {
+      const page = await iterator.readNext();
+      if (page.statusCode === 304) return { seen, continuation: page.continuationToken };
+      for (const item of page.result) seen.set(item.id, item);
+    }
+  };
+  const first = await read(at.container.items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Beginning() }));
+  assert.equal(first.seen.size, 40);
+  await at.container.item('o1', 't1').replace({ ...items[1], n: 111 });
+  assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
+  await at.done();
+  await at.container.item('o2', 't2').replace({ ...items[2], n: 222 });
+  const later = await read(at.other().items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Continuation(first.continuation) }));
+  assert.equal(later.seen.get('o1').n, 111);
+  assert.equal(later.seen.get('o2').n, 222);
+  assert.equal(later.seen.size, 40, 'all of them once more');
+  const refused = await at.send('GET', at.docs, { key: ['t1'], headers: { 'a-im': 'Incremental feed' } });
+  assert.equal(refused.status, 501, JSON.stringify(refused.json));
 });

@@ -3,6 +3,7 @@
 #include "document/json.h"
 #include "front/rest/continuation.h"
 #include "front/rest/feed.h"
+#include "front/rest/former.h"
 #include "front/rest/read_feed.h"
 
 #include "base/bytes.h"
@@ -119,6 +120,9 @@ static bool span_read(struct reading *r, struct error *err)
         metering_drop(&metering);
         return false;
     }
+    if (r->target.former)
+        page.count = rest_former_keep(r->items, r->target.former, r->call->arena, page.items,
+                                      page.count);
     *(r->feed.parts[0].after ? &cost.partitions_resumed : &cost.partitions_begun) = 1;
     r->count = items_show(r, &page, &cost.loaded_bytes);
     cost.items_loaded = r->count;

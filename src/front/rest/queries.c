@@ -7,6 +7,7 @@
 #include "front/fan_out.h"
 #include "front/rest/continuation.h"
 #include "front/rest/feed.h"
+#include "front/rest/former.h"
 #include "front/rest/query_figures.h"
 #include "front/rest/session.h"
 #include "front/rest/sql/computed.h"
@@ -104,6 +105,9 @@ static bool query_prepare(struct querying *q, struct error *err)
         rest_query_fault(q->call, &fault);
         return false;
     }
+    if (q->target.former && !rest_former_filter(&q->items, q->target.former, q->call->arena,
+                                                &q->prepared.plan, err))
+        return false;
     q->compile_ns = clock_monotonic_ns() - begin;
     return true;
 }
@@ -155,7 +159,7 @@ static void fingerprint_scope(struct querying *q)
     buf_init(&bytes, BUF_DEFAULT_MAX);
     if (!key.data)
         return;
-    if (q->target.key.open)
+    if (q->target.key.open || q->target.former)
         buf_append_slice(&bytes, key);
     else
         partition_key_append(&q->target.key, &bytes);
@@ -238,7 +242,7 @@ static struct query_scope scope_of(const struct querying *q)
     if (q->target.key.open)
         return (struct query_scope){
             .kind = QUERY_SCOPE_KEYS, .keys = q->keys, .key_count = q->key_count};
-    if (rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data)
+    if (rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data && !q->target.former)
         return (struct query_scope){.kind = QUERY_SCOPE_KEY, .key = q->target.key};
     return (struct query_scope){.kind = QUERY_SCOPE_RANGE, .range = q->target.range};
 }
