@@ -254,3 +254,106 @@ test('a reader of the change feed sees everything again, and misses nothing', as
   const refused = await at.send('GET', at.docs, { key: ['t1'], headers: { 'a-im': 'Incremental feed' } });
   assert.equal(refused.status, 501, JSON.stringify(refused.json));
 });
+
+// Each worker has items of its own and a journal of what they must be.
+class Worker {
+  constructor(container, name, count) {
+    Object.assign(this, { container, name, journal: new Map(), done: 0, failures: [], running: true });
+    this.seed = [...name].reduce((sum, c) => (sum * 31 + c.charCodeAt(0)) >>> 0, 7);
+    this.ids = Array.from({ length: count }, (_, i) => `${name}-${i}`);
+  }
+  random(n) {
+    this.seed = (Math.imul(this.seed, 1664525) + 1013904223) >>> 0;
+    return Math.floor((this.seed / 2 ** 32) * n);
+  }
+  make(id) {
+    return { id, tenant: `t${this.random(5)}`, user: `u${this.random(97)}`, n: this.random(1000) };
+  }
+  async step() {
+    const id = this.ids[this.random(this.ids.length)];
+    const known = this.journal.get(id);
+    if (!known) {
+      const item = this.make(id);
+      const { resource } = await (this.random(2) ? this.container.items.create(item) : this.container.items.upsert(item));
+      assert.equal(resource.n, item.n);
+      this.journal.set(id, item);
+      return;
+    }
+    const at = this.container.item(id, this.keyOf(known));
+    switch (this.random(6)) {
+      case 0: {
+        await at.delete();
+        this.journal.delete(id);
+        break;
+      }
+      case 1: {
+        const next = { ...known, n: this.random(1000) };
+        assert.equal((await at.replace(next)).resource.n, next.n);
+        this.journal.set(id, next);
+        break;
+      }
+      case 2: {
+        const next = { ...known, n: known.n + 1 };
+        assert.equal((await at.patch([{ op: 'incr', path: '/n', value: 1 }])).resource.n, next.n);
+        this.journal.set(id, next);
+        break;
+      }
+      case 3: {
+        const next = { ...known, n: this.random(1000) };
+        await this.container.items.upsert(next);
+        this.journal.set(id, next);
+        break;
+      }
+      default: {
+        const { resource, statusCode } = await at.read();
+        assert.equal(statusCode, 200);
+        assert.deepEqual(plain(resource), known);
+      }
+    }
+  }
+  async run() {
+    while (this.running) {
+      try {
+        await this.step();
+        this.done++;
+      } catch (error) {
+        this.failures.push(error);
+        if (this.failures.length > 3) return;
+      }
+    }
+  }
+}
+
+test('a re-key of 20,000 items under load of old and new clients: nothing is lost, doubled or refused', async (t) => {
+  const at = await placed(t, {}, { ru: 1_000_000, args: ['--set', 'partition.ru_max=1000000'] });
+  const items = orders(sanitized ? 4000 : 20_000);
+  await at.fill(items);
+  const old = ['a', 'b', 'c', 'd'].map((name) => new Worker(at.container, name, 200));
+  for (const worker of old) worker.keyOf = (item) => item.tenant;
+  const running = old.map((worker) => worker.run());
+  const steps = () => old.reduce((sum, worker) => sum + worker.done, 0);
+  await until(() => steps() > 400);
+  assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
+  const during = steps();
+  await at.done();
+  assert.ok(steps() > during, 'they worked on meanwhile');
+  const fresh = ['x', 'y'].map((name) => new Worker(at.other(), name, 100));
+  for (const worker of fresh) worker.keyOf = (item) => item.user;
+  running.push(...fresh.map((worker) => worker.run()));
+  const later = steps();
+  await until(() => steps() > later + 300 && fresh.every((worker) => worker.done > 100));
+  for (const worker of [...old, ...fresh]) worker.running = false;
+  await Promise.all(running);
+  for (const worker of [...old, ...fresh]) assert.deepEqual(worker.failures, [], worker.name);
+
+  const expected = new Map(items.map((item) => [item.id, plain(item)]));
+  for (const worker of [...old, ...fresh]) for (const [id, item] of worker.journal) expected.set(id, item);
+  const { resources } = await at.other().items.readAll({ maxItemCount: 1000 }).fetchAll();
+  assert.equal(resources.length, expected.size);
+  for (const item of resources) assert.deepEqual(plain(item), expected.get(item.id));
+  const counted = await at.other().items.query('SELECT VALUE COUNT(1) FROM c WHERE IS_DEFINED(c.user)').fetchAll();
+  assert.equal(counted.resources[0], expected.size, 'the index agrees');
+  const outcome = (await at.send('GET', '/_orrery/migrations')).json.recent.find((one) => one.kind === 'rekey');
+  t.diagnostic(`pause ${outcome.pauseMs} ms, ${outcome.items} items, ${outcome.bytes} bytes in ${outcome.elapsedMs} ms, ` +
+    `${during} operations before and ${steps() - during} behind`);
+});

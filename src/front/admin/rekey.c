@@ -177,7 +177,8 @@ static bool conflicts_append(struct rest_call *call, const struct container *con
     if (!mover_conflicts_show(catalogue_cluster(call->services->catalogue),
                               container_migration(container), CONFLICTS_SHOWN, &list, &count, err))
         return false;
-    (void)migrator_progress(call->services->migrator, container, &progress);
+    if (!migrator_progress(call->services->migrator, container, &progress))
+        progress = (struct migrator_progress){0}; /* it has just ended */
     BUF_APPEND(&call->body, ",\"migration\":");
     admin_migration_append(call, container);
     admin_number_append(&call->body, "conflicts", count);
