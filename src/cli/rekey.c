@@ -210,7 +210,7 @@ static void paths_print(struct slice answer, const char *member, const char *sai
     struct slice paths = cli_answer_inside(answer, member);
     struct document_iter iter;
 
-    if (!paths.data)
+    if (document_count(paths) == 0)
         return;
     printf("%s:", said);
     document_iter_init(&iter, paths);
@@ -227,7 +227,7 @@ static int status_print(struct rekey *rekey, struct slice answer)
     paths_print(answer, "partitionKey", "partition key");
     paths_print(answer, "formerly", "still understood");
     paths_print(answer, "next", "becomes");
-    if (!migration.data)
+    if (document_count(migration) == 0)
         return CLI_OK;
     printf("%.*s: %.0f items, %.*s copied, %.0f conflicts, %.0f logical partitions too large\n",
            SLICE_ARG(cli_answer_text(migration, "phase")), cli_answer_number(migration, "items"),

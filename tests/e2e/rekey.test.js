@@ -3,7 +3,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { ChangeFeedStartFrom, CosmosClient } from '@azure/cosmos';
-import { emulatorKey, sanitized } from './server.js';
+import { emulatorKey, orrery, sanitized } from './server.js';
 import { shop } from './items.js';
 
 const key = (...paths) => ({ paths, kind: paths.length > 1 ? 'MultiHash' : 'Hash', version: 2 });
@@ -253,6 +253,59 @@ test('a reader of the change feed sees everything again, and misses nothing', as
   assert.equal(later.seen.size, 40, 'all of them once more');
   const refused = await at.send('GET', at.docs, { key: ['t1'], headers: { 'a-im': 'Incremental feed' } });
   assert.equal(refused.status, 501, JSON.stringify(refused.json));
+});
+
+test('one item is moved to another key value in one go, and a meeting one keeps it where it is', async (t) => {
+  const at = await placed(t);
+  const move = (body) => at.send('POST', '/_orrery/containers/shop/orders/move-item', { body });
+  await at.container.items.create({ id: 'a', tenant: 't1', n: 1 });
+  await at.container.items.create({ id: 'a', tenant: 't3', n: 3 });
+  const moved = await move({ id: 'a', partitionKey: ['t1'], document: { id: 'a', tenant: 't2', n: 2 } });
+  assert.equal(moved.status, 200, JSON.stringify(moved.json));
+  assert.deepEqual([moved.json.from, moved.json.to], [['t1'], ['t2']]);
+  assert.equal((await at.container.item('a', 't1').read()).statusCode, 404);
+  const { resource } = await at.container.item('a', 't2').read();
+  assert.equal(resource.n, 2);
+  assert.equal(resource._etag, `"${moved.json.etag}"`);
+  const refusals = [
+    [409, { id: 'a', partitionKey: ['t2'], document: { id: 'a', tenant: 't3' } }],
+    [404, { id: 'b', partitionKey: ['t2'], document: { id: 'b', tenant: 't3' } }],
+    [400, { id: 'a', partitionKey: ['t2'], document: { id: 'a', tenant: 't2' } }],
+    [400, { id: 'a', partitionKey: ['t2'], document: { id: 'c', tenant: 't3' } }],
+    [400, { id: 'a', partitionKey: ['t2'] }],
+    [412, { id: 'a', partitionKey: ['t2'], document: { id: 'a', tenant: 't9' }, ifMatch: 'other' }],
+  ];
+  for (const [status, body] of refusals) {
+    const answer = await move(body);
+    assert.equal(answer.status, status, JSON.stringify(answer.json));
+  }
+  assert.equal((await at.container.items.readAll().fetchAll()).resources.length, 2);
+});
+
+test('the command line tries it out, does it, lists conflicts and ends the grace period', async (t) => {
+  const at = await placed(t);
+  await at.fill(orders(30));
+  const run = (...args) => orrery(['rekey', 'shop', 'orders', '--endpoint', at.server.url, ...args]);
+  const dry = await run('--key', '/user', '--dry-run');
+  assert.equal(dry.code, 0, dry.err);
+  assert.match(dry.out, /30 of 30 items were looked at\n.* physical partitions, .*\nno conflicts/);
+  const done = await run('--key', '/user');
+  assert.equal(done.code, 0, done.err);
+  assert.match(done.out, /rekey done after .*, writers waited \d+ ms/);
+  assert.match((await run('--status')).out, /partition key: \/user\nstill understood: \/tenant\n/);
+  assert.match((await run('--end-grace')).out, /understood no longer/);
+  assert.match((await run('--status')).out, /^partition key: \/user\n$/);
+  assert.equal((await run('--key', '/none', '--no-wait')).code, 0);
+  const status = await until(async () => { const { out } = await run('--status'); return /30 conflicts/.test(out) && out; });
+  assert.match(status, /missingKey +"o1" +\["u1"\] +\[\{\}\]/);
+  assert.match((await run('--abort')).out, /taken back/);
+  await at.done();
+  assert.equal((await run('--abort')).code, 1);
+  assert.equal((await run()).code, 2);
+  assert.equal((await run('--status', '--abort')).code, 2);
+  const failed = await run('--key', '/user', '--strategy', 'sideways');
+  assert.equal(failed.code, 1);
+  assert.match(failed.err, /orrery.strategy must be/);
 });
 
 // Each worker has items of its own and a journal of what they must be.

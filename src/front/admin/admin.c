@@ -36,6 +36,7 @@ static const struct resource {
     {REST_EXECUTE, "migrations/pause", admin_migrations_pause},
     {REST_EXECUTE, "migrations/resume", admin_migrations_resume},
     {REST_EXECUTE, "containers/*/*/key", admin_containers_key},
+    {REST_EXECUTE, "containers/*/*/move-item", admin_item_move},
     {REST_EXECUTE, "containers/*/*/rekey", admin_rekey_begin},
     {REST_READ, "containers/*/*/rekey", admin_rekey_show},
     {REST_DELETE, "containers/*/*/rekey", admin_rekey_abort},

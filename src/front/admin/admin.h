@@ -71,6 +71,7 @@ bool admin_directory_show(struct admin_request *request, struct error *err);
 bool admin_directory_edit(struct admin_request *request, struct error *err);
 bool admin_shards_show(struct admin_request *request, struct error *err);
 bool admin_containers_key(struct admin_request *request, struct error *err);
+bool admin_item_move(struct admin_request *request, struct error *err);
 bool admin_rekey_begin(struct admin_request *request, struct error *err);
 bool admin_rekey_show(struct admin_request *request, struct error *err);
 bool admin_rekey_abort(struct admin_request *request, struct error *err);
