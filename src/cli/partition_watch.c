@@ -55,8 +55,7 @@ static void bar_show(struct watch *watch, struct slice migration, struct slice p
 
 static void line_show(struct watch *watch, struct slice migration, struct slice phase)
 {
-    if (cli_answer_number(migration, "conflicts") > 0 &&
-        slice_equal(phase, SLICE("catching up")))
+    if (cli_answer_number(migration, "conflicts") > 0 && slice_equal(phase, SLICE("catching up")))
         phase = SLICE("waits for conflicts");
     if (slice_equal(phase, slice_of_text(watch->phase)))
         return;

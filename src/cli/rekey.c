@@ -28,25 +28,26 @@ struct rekey {
 
 void cli_rekey_help(void)
 {
-    printf("Usage: orrery rekey DATABASE CONTAINER --key /PATH[,/PATH]... [OPTION]...\n"
-           "       orrery rekey DATABASE CONTAINER --status | --abort | --end-grace\n"
-           "\n"
-           "Gives a container another partition key, synthetic key or strategy, under its name and\n"
-           "while clients work. Items that would meet under one key and id, or have no value for\n"
-           "the new key, are conflicts: with any the switch waits until they are resolved. After it,\n"
-           "clients that still name the old key are understood until --end-grace. The command waits\n"
-           "until it is done; Ctrl-C leaves it to the server.\n"
-           "\n"
-           "Options:\n"
-           "  --key PATHS          the paths of the new key; without it they stay\n"
-           "  --synthetic JSON     how a part of it is made, as in the property orrery.synthetic\n"
-           "  --strategy JSON      hash, range, or an object, as in the property orrery.strategy\n"
-           "  --allow-missing      items without a value for the new key are no conflict\n"
-           "  --dry-run            only say how long, how much and what would be in the way\n"
-           "  --status             how it goes, and the conflicts\n"
-           "  --abort              take it back; until the switch\n"
-           "  --end-grace          understand the old key no longer\n"
-           "  --no-wait            return as soon as it has begun\n");
+    printf(
+        "Usage: orrery rekey DATABASE CONTAINER --key /PATH[,/PATH]... [OPTION]...\n"
+        "       orrery rekey DATABASE CONTAINER --status | --abort | --end-grace\n"
+        "\n"
+        "Gives a container another partition key, synthetic key or strategy, under its name and\n"
+        "while clients work. Items that would meet under one key and id, or have no value for\n"
+        "the new key, are conflicts: with any the switch waits until they are resolved. After it,\n"
+        "clients that still name the old key are understood until --end-grace. The command waits\n"
+        "until it is done; Ctrl-C leaves it to the server.\n"
+        "\n"
+        "Options:\n"
+        "  --key PATHS          the paths of the new key; without it they stay\n"
+        "  --synthetic JSON     how a part of it is made, as in the property orrery.synthetic\n"
+        "  --strategy JSON      hash, range, or an object, as in the property orrery.strategy\n"
+        "  --allow-missing      items without a value for the new key are no conflict\n"
+        "  --dry-run            only say how long, how much and what would be in the way\n"
+        "  --status             how it goes, and the conflicts\n"
+        "  --abort              take it back; until the switch\n"
+        "  --end-grace          understand the old key no longer\n"
+        "  --no-wait            return as soon as it has begun\n");
     cli_client_help();
 }
 
@@ -231,8 +232,8 @@ static int status_print(struct rekey *rekey, struct slice answer)
         return CLI_OK;
     printf("%.*s: %.0f items, %.*s copied, %.0f conflicts, %.0f logical partitions too large\n",
            SLICE_ARG(cli_answer_text(migration, "phase")), cli_answer_number(migration, "items"),
-           SLICE_ARG(cli_table_bytes_text(cli_answer_number(migration, "bytes"),
-                                          rekey->command.arena)),
+           SLICE_ARG(
+               cli_table_bytes_text(cli_answer_number(migration, "bytes"), rekey->command.arena)),
            cli_answer_number(answer, "conflicts"),
            cli_answer_number(answer, "logicalPartitionsFull"));
     conflicts_print(rekey, answer);
@@ -287,9 +288,8 @@ static int run(struct rekey *rekey)
     switch (rekey->what) {
     case OPTION_STATUS:
         code = ask(rekey, "GET", SLICE("/rekey"), SLICE_NONE, &answer);
-        return code != CLI_OK || rekey->command.options.json
-                   ? code
-                   : status_print(rekey, answer.document);
+        return code != CLI_OK || rekey->command.options.json ? code
+                                                             : status_print(rekey, answer.document);
     case OPTION_ABORT:
         code = ask(rekey, "DELETE", SLICE("/rekey"), SLICE_NONE, &answer);
         if (code == CLI_OK)
@@ -326,9 +326,9 @@ int cli_rekey(int argc, char **argv)
     bool help;
     int count, code;
 
-    count = cli_words_read(argc, argv, options,
-                           &(struct cli_words){&rekey.command.words[1], 2, option_take, &rekey},
-                           &help);
+    count =
+        cli_words_read(argc, argv, options,
+                       &(struct cli_words){&rekey.command.words[1], 2, option_take, &rekey}, &help);
     if (help) {
         cli_rekey_help();
         return CLI_OK;
@@ -338,7 +338,8 @@ int cli_rekey(int argc, char **argv)
     if (count != 2 || !rekey.command.words[1][0] || !rekey.command.words[2][0])
         return cli_fail(CLI_USAGE, "it is used as `orrery rekey DATABASE CONTAINER ...`");
     if (rekey.whats > 1)
-        return cli_fail(CLI_USAGE, "--dry-run, --status, --abort and --end-grace exclude each other");
+        return cli_fail(CLI_USAGE,
+                        "--dry-run, --status, --abort and --end-grace exclude each other");
     rekey.command.word_count = 3;
     if (!cli_client_new(&rekey.command.options, &rekey.command.client, &err))
         return failed(&err);

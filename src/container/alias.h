@@ -1,9 +1,9 @@
 /* Alias: operations on items by the partition key they had before their container was re-keyed.
  *
- * A request whose key is meant in the terms of before (partition/former.h) is understood for as long
- * as the definition has `formerly`: the item is looked for by its id, one seek of the index on id in
- * every physical partition, each charged there, and the one whose former key fits is meant. Terms of
- * now are tried first. Items that were left out of the index are not found so. */
+ * A request whose key is meant in the terms of before (partition/former.h) is understood for as
+ * long as the definition has `formerly`: the item is looked for by its id, one seek of the index on
+ * id in every physical partition, each charged there, and the one whose former key fits is meant.
+ * Terms of now are tried first. Items that were left out of the index are not found so. */
 #pragma once
 
 #include "container/metering.h"

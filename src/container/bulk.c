@@ -302,13 +302,11 @@ static void former_run(struct flight *flight)
     else if (operation->make)
         fine = metered_change(run->meters, run->space, &operation->key, &operation->id,
                               operation->make, operation->context, &operation->options,
-                              &operation->metered, run->arena, &operation->result,
-                              &operation->err);
+                              &operation->metered, run->arena, &operation->result, &operation->err);
     else
         fine = metered_write(run->meters, run->space, &operation->key, &operation->id,
                              operation->verb, operation->document, &operation->options,
-                             &operation->metered, run->arena, &operation->result,
-                             &operation->err);
+                             &operation->metered, run->arena, &operation->result, &operation->err);
     if (fine)
         operation->err.code = ERROR_NONE;
     operation->ended = true;

@@ -258,8 +258,7 @@ bool catalogue_container_remade(struct catalogue *catalogue, struct slice accoun
     if (found.container->policy_version != policy_version || !found.container->before_count)
         return true;
     /* Copies that a re-key has made may still have entries by policies before. */
-    if (found.container->migration &&
-        migration_kind(found.container->migration) == MIGRATION_REKEY)
+    if (found.container->migration && migration_kind(found.container->migration) == MIGRATION_REKEY)
         return true;
     state = state_copy(&found.container->state);
     container = state_container(state);

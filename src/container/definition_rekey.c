@@ -40,8 +40,8 @@ static void elements_copy(struct slice object, bool placing, struct buf *out)
             buf_append(out, iter.element, (size_t)(iter.at - iter.element));
 }
 
-/* The document of a definition with another partition key (BSON) and, in `orrery`, the elements that
- * were written instead of those that place items. */
+/* The document of a definition with another partition key (BSON) and, in `orrery`, the elements
+ * that were written instead of those that place items. */
 static bool placed_write(const struct definition *definition, struct slice partition_key,
                          const struct buf *elements, struct definition **ret_definition,
                          struct error *err)

@@ -1,5 +1,5 @@
-/* Re-key of a definition: the same container under another partition key, and the key it had before,
- * for as long as clients still speak of it.
+/* Re-key of a definition: the same container under another partition key, and the key it had
+ * before, for as long as clients still speak of it.
  *
  * The key before is the member `formerly` of the property `orrery`: {"partitionKey": {...},
  * "synthetic": {...}}. Nobody sets it but a re-key, and nobody removes it but the end of its grace

@@ -178,8 +178,8 @@ bool item_space_is_overtaken(const struct error *err)
 
 static bool rekeyed_check(const struct item_space *space, struct error *err)
 {
-    return !space->rekeyed || error_set(err, ERROR_REKEYED,
-                                        "the container was given another partition key meanwhile");
+    return !space->rekeyed ||
+           error_set(err, ERROR_REKEYED, "the container was given another partition key meanwhile");
 }
 
 bool item_space_renew(struct item_space *space, struct error *err)

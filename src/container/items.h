@@ -56,7 +56,7 @@ struct item_space {
     void (*release)(struct item_space *space); /* lets go of what renew has made it hold */
     bool renewed;                              /* it holds something; a copy does not */
     bool rekeyed; /* by a renewal: keys are made otherwise than when the request was read */
-    bool (*is_current)(void *nodes);           /* is the map the last one? NULL: always */
+    bool (*is_current)(void *nodes); /* is the map the last one? NULL: always */
 };
 
 /* Physical partitions split, merge and move while requests run. Whoever writes under an old map is

@@ -472,12 +472,12 @@ bool metered_write_start(struct meters *meters, const struct item_space *space,
 }
 
 static bool change_run(struct meters *meters, const struct item_space *space,
-                    const struct partition_key *key, const struct document_value *id,
-                    bool (*make)(const struct item *item, void *context, struct arena *arena,
-                                 struct slice *ret_document, struct error *err),
-                    void *context, const struct transaction_options *options,
-                    struct metered_call *call, struct arena *arena,
-                    struct transaction_result *ret_result, struct error *err)
+                       const struct partition_key *key, const struct document_value *id,
+                       bool (*make)(const struct item *item, void *context, struct arena *arena,
+                                    struct slice *ret_document, struct error *err),
+                       void *context, const struct transaction_options *options,
+                       struct metered_call *call, struct arena *arena,
+                       struct transaction_result *ret_result, struct error *err)
 {
     CLEANUP(claim_release) struct claim claim = {0};
     struct cost_write known = {.removes = true, .puts = true};
@@ -523,8 +523,8 @@ bool metered_change(struct meters *meters, const struct item_space *space,
         return false;
     before_cru = call->charge_cru;
     found = call->key;
-    fine = change_run(meters, space, &found, id, make, context, options, call, arena, ret_result,
-                      err);
+    fine =
+        change_run(meters, space, &found, id, make, context, options, call, arena, ret_result, err);
     charge_carry(call, before_cru);
     return fine;
 }

@@ -113,8 +113,7 @@ static bool bounds_check(const struct planning *p, struct error *err)
         reached = request->bounds[i];
     }
     if (request->kind != MIGRATION_REKEY && request->source_count == 1 &&
-        request->target_count == 1 &&
-        (!request->nodes || request->nodes[0] == p->sources[0]->node))
+        request->target_count == 1 && (!request->nodes || request->nodes[0] == p->sources[0]->node))
         return refused(err, "nothing would change");
     return true;
 }
@@ -364,8 +363,9 @@ enum migration_kind migration_kind(const struct migration *migration)
 const char *migration_kind_name(enum migration_kind kind)
 {
     static const char *const names[MIGRATION_KINDS] = {
-        [MIGRATION_SPLIT] = "split",     [MIGRATION_MERGE] = "merge",     [MIGRATION_MOVE] = "move",
-        [MIGRATION_ISOLATE] = "isolate", [MIGRATION_REROUTE] = "reroute", [MIGRATION_REKEY] = "rekey",
+        [MIGRATION_SPLIT] = "split",     [MIGRATION_MERGE] = "merge",
+        [MIGRATION_MOVE] = "move",       [MIGRATION_ISOLATE] = "isolate",
+        [MIGRATION_REROUTE] = "reroute", [MIGRATION_REKEY] = "rekey",
     };
 
     return names[kind];

@@ -70,8 +70,8 @@ struct migration *migration_with_state(const struct migration *migration,
 /* The same again after its sources were opened under other epochs, by a map of a later version.
  * ERROR_PARTITION_UNKNOWN: the map lacks a source. */
 NODISCARD bool migration_reopened(const struct migration *migration,
-                                  const struct partition_map *map,
-                                  struct migration **ret_migration, struct error *err);
+                                  const struct partition_map *map, struct migration **ret_migration,
+                                  struct error *err);
 
 struct migration *migration_ref(struct migration *migration); /* NULL is fine */
 void migration_unref(struct migration *migration);            /* NULL is fine */

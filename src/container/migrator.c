@@ -273,9 +273,8 @@ static bool fence_and_publish(struct migrator *migrator, struct migrator_run *ru
     if (!mover_fence(run->mover, err) || !rest_catch_up(run, err))
         return false;
     if (!mover_finish(run->mover, err))
-        return err->code == ERROR_REKEY_CONFLICTS
-                   ? fence_open(migrator, run, container, err)
-                   : migrator_supersede(migrator, container, err);
+        return err->code == ERROR_REKEY_CONFLICTS ? fence_open(migrator, run, container, err)
+                                                  : migrator_supersede(migrator, container, err);
     if (options->publishing)
         options->publishing(container, options->context);
     if (!catalogue_migration_publish(migrator->catalogue, container, err))

@@ -1,7 +1,7 @@
 /* A re-key begins with a definition and as many targets as the throughput and the bytes ask for. */
+#include "container/migrator_rekey.h"
 #include "container/catalogue_migration.h"
 #include "container/container_usage.h"
-#include "container/migrator_rekey.h"
 #include "partition/strategy.h"
 
 static bool sources_list(const struct container *container, struct rekey_plan *plan,
@@ -69,9 +69,9 @@ bool rekey_plan_make(const struct container *container, const struct definition_
                  (size_t)container_limits(container)->container_partitions_max);
     plan->items = usage.items;
     plan->bytes = usage.bytes;
-    plan->target_count = 1 + partition_route_split_points(&definition_fields(plan->definition)->key,
-                                                          MAX(wanted, (size_t)1), arena,
-                                                          plan->bounds);
+    plan->target_count =
+        1 + partition_route_split_points(&definition_fields(plan->definition)->key,
+                                         MAX(wanted, (size_t)1), arena, plan->bounds);
     nodes_choose(container, plan);
     return true;
 }

@@ -1,6 +1,6 @@
-/* A look at what a re-key would meet. Keys are compared by their hashes, of all items while there is
- * room for them and then of one in two, one in four, ...: equal keys have equal hashes, so those that
- * meet are kept or left out together. */
+/* A look at what a re-key would meet. Keys are compared by their hashes, of all items while there
+ * is room for them and then of one in two, one in four, ...: equal keys have equal hashes, so those
+ * that meet are kept or left out together. */
 #include "container/catalogue_migration.h"
 #include "container/container_space.h"
 #include "container/migrator_rekey.h"

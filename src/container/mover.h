@@ -19,13 +19,13 @@
 struct mover; /* opaque, owned */
 
 struct mover_options {
-    const struct cluster *cluster; /* borrowed */
-    struct migration *migration;   /* a reference is taken */
-    struct definition *definition; /* of the container now; a reference is taken */
+    const struct cluster *cluster;  /* borrowed */
+    struct migration *migration;    /* a reference is taken */
+    struct definition *definition;  /* of the container now; a reference is taken */
     const struct item_space *space; /* of a rekey: the container now; copied, and what it borrows
                                        outlives the mover */
-    size_t chunk_bytes;            /* read and written in one go; 0: 256 KB */
-    size_t round_keys;             /* of the journal in one go; 0: 4096 */
+    size_t chunk_bytes;             /* read and written in one go; 0: 256 KB */
+    size_t round_keys;              /* of the journal in one go; 0: 4096 */
 };
 
 /* Switches the journals on and reads how far an earlier mover has come. ERROR_CONFIGURATION: a node

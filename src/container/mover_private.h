@@ -55,8 +55,8 @@ struct mover {
 
     /* Of a rekey (mover_rekey.c). */
     bool rekeys;
-    struct item_space space;        /* of the container now */
-    struct definition *placed;      /* the container as it will be */
+    struct item_space space;          /* of the container now */
+    struct definition *placed;        /* the container as it will be */
     struct mover_conflict *conflicts; /* by number; as the first target has them */
     size_t conflict_count;
     uint64_t logical_full;

@@ -1,6 +1,6 @@
-/* Items under other keys. Nothing of an entry tells what becomes of it, so items are carried instead
- * of entries: each is decoded, given its new key, and all its entries are made anew by the same
- * write sets that writers use (write_set.h), with the number, version and time it has.
+/* Items under other keys. Nothing of an entry tells what becomes of it, so items are carried
+ * instead of entries: each is decoded, given its new key, and all its entries are made anew by the
+ * same write sets that writers use (write_set.h), with the number, version and time it has.
  *
  * What ties an item to its copy is its number, which nobody else ever has: the targets know under
  * which key they hold a number (family r). So whatever became of the item meanwhile (deleted, made
@@ -12,16 +12,17 @@
  *     catching up   of the keys in the journal those of items and numbers tell which items were
  *                   touched; entries of other families follow from them
  *
- * A copy that has to go from its place is removed in a commit of its own, before it is put elsewhere:
- * in between it is nowhere, and a crash there leaves the journal, or the position, where it was.
+ * A copy that has to go from its place is removed in a commit of its own, before it is put
+ * elsewhere: in between it is nowhere, and a crash there leaves the journal, or the position, where
+ * it was.
  *
- * Two items that meet under one new key and id, or one unique key: the first stays, and the other is
- * a conflict. So is one without a key. Conflicts stand in the first target under
- * p | FFFFFFFF | number, 8, as the source's id, 4, and JSON for whoever shows them; they are tried
- * again in every round, for what is in their way may go. With one left nothing is published.
+ * Two items that meet under one new key and id, or one unique key: the first stays, and the other
+ * is a conflict. So is one without a key. Conflicts stand in the first target under p | FFFFFFFF |
+ * number, 8, as the source's id, 4, and JSON for whoever shows them; they are tried again in every
+ * round, for what is in their way may go. With one left nothing is published.
  *
- * The feed of a target is made of the last versions alone, in an era of their own (layout.h): readers
- * see every item once more, and miss none. */
+ * The feed of a target is made of the last versions alone, in an era of their own (layout.h):
+ * readers see every item once more, and miss none. */
 #include "base/bytes.h"
 #include "container/definition_rekey.h"
 #include "container/mover_private.h"
@@ -33,8 +34,8 @@
 #include <xxhash.h>
 
 enum {
-    AT_ONCE = 32,       /* numbers looked up together */
-    TAKEN_MAX = 8192,   /* a power of two; half of it is used */
+    AT_ONCE = 32,     /* numbers looked up together */
+    TAKEN_MAX = 8192, /* a power of two; half of it is used */
     CONFLICT_KEY = 13,
     CONFLICT_TEXT_MAX = 4096,
 };
@@ -432,8 +433,7 @@ static bool copy_remove(struct mover *mover, struct carried *carried, struct err
 /* Who has the key that an item is to have? */
 static bool place_look(struct mover *mover, struct carried *carried, struct error *err)
 {
-    struct slice key =
-        item_family_key(mover->values, PARTITION_FAMILY_ITEM, carried->new.item_key);
+    struct slice key = item_family_key(mover->values, PARTITION_FAMILY_ITEM, carried->new.item_key);
     struct engine_value value;
     struct item other;
 
@@ -507,7 +507,7 @@ static bool copy_put(struct mover *mover, struct carried *carried, struct error 
         .before = before,
         .after = carried->new.document,
         .ttl = carried->item.header.ttl,
-        .flags = carried->item.header.flags & ITEM_NOT_INDEXED,
+        .flags = carried->item.header.flags &ITEM_NOT_INDEXED,
         .carried = carried->item.header,
     };
     change->carried.lsn = lsn_carried(mover, carried->item.header.lsn);
@@ -535,10 +535,9 @@ static bool new_make(struct mover *mover, struct carried *carried, struct error 
 
 static bool is_misplaced(const struct carried *carried)
 {
-    return carried->holder &&
-           (!carried->there || carried->new.obstacle != MOVER_FINE ||
-            carried->holder != carried->target ||
-            !slice_equal(carried->held.key, carried->new.item_key));
+    return carried->holder && (!carried->there || carried->new.obstacle != MOVER_FINE ||
+                               carried->holder != carried->target ||
+                               !slice_equal(carried->held.key, carried->new.item_key));
 }
 
 static bool item_put(struct mover *mover, const struct mover_source *source,
@@ -699,16 +698,15 @@ static bool number_take(struct mover *mover, const struct mover_source *source,
 }
 
 static bool key_take(struct mover *mover, const struct mover_source *source,
-                     struct engine_snapshot *snapshot, struct slice key, struct carried *ret_carried,
-                     bool *ret_taken, struct error *err)
+                     struct engine_snapshot *snapshot, struct slice key,
+                     struct carried *ret_carried, bool *ret_taken, struct error *err)
 {
     struct engine_value value;
 
     *ret_taken = false;
     if (key.data[0] == PARTITION_FAMILY_NUMBER && key.len == 9) {
         *ret_taken = true;
-        return number_take(mover, source, snapshot, bytes_get_be64(key.data + 1), ret_carried,
-                           err);
+        return number_take(mover, source, snapshot, bytes_get_be64(key.data + 1), ret_carried, err);
     }
     if (key.data[0] != PARTITION_FAMILY_ITEM)
         return true;

@@ -69,12 +69,12 @@ static bool key_close(const struct partition_definition *to, struct slice id,
     const struct partition_synthetic *synthetic = to->synthetic;
     struct document_value *made = &key->components[synthetic->target];
     struct document_value base = *made;
-    uint64_t hash = XXH3_64bits_withSeed(id.data, id.len, XXH3_64bits(base.text.data, base.text.len));
+    uint64_t hash =
+        XXH3_64bits_withSeed(id.data, id.len, XXH3_64bits(base.text.data, base.text.len));
 
     key->open = false;
-    return partition_synthetic_suffixed(synthetic, &base,
-                                        (uint32_t)(hash % synthetic->suffixes) + 1, arena, made,
-                                        err);
+    return partition_synthetic_suffixed(
+        synthetic, &base, (uint32_t)(hash % synthetic->suffixes) + 1, arena, made, err);
 }
 
 static bool key_is_missing(const struct partition_key *key)
@@ -114,8 +114,8 @@ bool mover_rekey_item(const struct partition_definition *from,
     }
     if (!allows_missing && key_is_missing(key))
         rekeyed.obstacle = MOVER_KEY_MISSING;
-    rekeyed.item_key = arena_join(
-        arena, (const struct slice[]){item_logical(to, key, arena), parts.id}, 2);
+    rekeyed.item_key =
+        arena_join(arena, (const struct slice[]){item_logical(to, key, arena), parts.id}, 2);
     *ret_rekeyed = rekeyed;
     return true;
 }

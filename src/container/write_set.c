@@ -305,10 +305,9 @@ static void feed_carry(struct builder *b)
                                  .key = b->change->key};
 
     if (before)
-        delete (b->set,
-                feed_key(b->set->arena,
-                         (struct feed_place){before->header.lsn, before->header.origin,
-                                             before->header.ordinal}));
+        delete (b->set, feed_key(b->set->arena,
+                                 (struct feed_place){before->header.lsn, before->header.origin,
+                                                     before->header.ordinal}));
     if (!b->change->after.data)
         return;
     if (b->scope->definition->feed_retention_ms > 0)

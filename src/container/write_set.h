@@ -24,7 +24,8 @@ struct change {
     bool reindexed;            /* after is before: only entries are remade; no new version */
 
     /* A migration carries the item here as it is elsewhere: the commit gives it neither number nor
-     * version, and nothing is told of it but its last version. carried: as it is there, of after. */
+     * version, and nothing is told of it but its last version. carried: as it is there, of after.
+     */
     bool is_carried;
     struct item_header carried;
 

@@ -26,7 +26,7 @@ enum partition_strategy_kind {
     PARTITION_STRATEGY_LOOKUP,
 };
 
-struct partition_lookup; /* of PARTITION_STRATEGY_LOOKUP: lookup.h */
+struct partition_lookup;    /* of PARTITION_STRATEGY_LOOKUP: lookup.h */
 struct partition_synthetic; /* synthetic.h */
 
 struct partition_definition {

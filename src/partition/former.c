@@ -21,8 +21,8 @@ bool partition_key_parse_either(const struct partition_definition *definition, s
     if (formerly) {
         former = ARENA_NEW(arena, struct partition_key);
         /* What the request leaves open only the new definition finds out. */
-        before = partition_key_parse(formerly, text, need, arena, former, &ignored) &&
-                 !former->open;
+        before =
+            partition_key_parse(formerly, text, need, arena, former, &ignored) && !former->open;
     }
     if (!now && !before) {
         *err = why;

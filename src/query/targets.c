@@ -74,7 +74,7 @@ struct level {
 struct combining {
     const struct partition_definition *definition;
     struct level levels[PARTITION_PATHS_MAX];
-    size_t level_count, total; /* combinations */
+    size_t level_count, total;         /* combinations */
     const struct query_ranges *ranges; /* of the level behind them, or NULL */
     const struct query_target *base;
     struct query_target *list;

@@ -1,5 +1,5 @@
-/* Another partition key for a container: tried out, begun, looked at, taken back, and the end of its
- * grace period. */
+/* Another partition key for a container: tried out, begun, looked at, taken back, and the end of
+ * its grace period. */
 #include "front/admin/admin.h"
 
 #include "container/migrator.h"

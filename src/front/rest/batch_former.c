@@ -1,5 +1,5 @@
-/* An atomic batch by a key of before a re-key: its items have keys of their own by now, and the batch
- * can be done only where they are one. */
+/* An atomic batch by a key of before a re-key: its items have keys of their own by now, and the
+ * batch can be done only where they are one. */
 #include "container/alias.h"
 #include "front/rest/batch.h"
 #include "partition/synthetic.h"
@@ -30,7 +30,8 @@ static bool brings_item(const struct rest_batch_operation *operation)
     return operation->kind != REST_BATCH_PATCH && operation->body.type == DOCUMENT_OBJECT;
 }
 
-/* The items a batch brings say their key themselves. *ret_now: one was named in the terms of now. */
+/* The items a batch brings say their key themselves. *ret_now: one was named in the terms of now.
+ */
 static bool items_settle(struct settling *s, const struct rest_batch *batch, bool *ret_now,
                          struct error *err)
 {
@@ -62,8 +63,8 @@ static bool names_settle(struct settling *s, const struct rest_batch *batch, str
 
         if (brings_item(operation) || !operation->id_given.data)
             continue;
-        if (!s->named->former_only && items_read(&s->items->space, s->named, &id, s->call->arena,
-                                                 &item, err)) {
+        if (!s->named->former_only &&
+            items_read(&s->items->space, s->named, &id, s->call->arena, &item, err)) {
             if (!key_join(s, s->named, err))
                 return false;
             continue;

@@ -76,7 +76,8 @@ static const struct query_expression *component_is(struct query_build *build,
 
     if (value->type != DOCUMENT_UNDEFINED)
         return query_compare(build, QUERY_EQUAL, operand, query_constant(build, *value));
-    return query_not(build, query_call(build, query_function_find(SLICE("IS_DEFINED")), &operand, 1));
+    return query_not(build,
+                     query_call(build, query_function_find(SLICE("IS_DEFINED")), &operand, 1));
 }
 
 bool rest_former_filter(const struct rest_items *items, const struct partition_key *former,

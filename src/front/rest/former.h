@@ -7,12 +7,11 @@
 
 /* Is a key of a feed, read in both terms, meant in those of before? Yes, where it makes no sense in
  * those of now, or there is nothing under it. */
-NODISCARD bool rest_former_is_meant(const struct rest_items *items,
-                                    const struct partition_key *key, struct arena *arena,
-                                    bool *ret_meant, struct error *err);
+NODISCARD bool rest_former_is_meant(const struct rest_items *items, const struct partition_key *key,
+                                    struct arena *arena, bool *ret_meant, struct error *err);
 
-/* Lets the plan see only items that had the former key. ERROR_NOT_SUPPORTED: that key was made by the
- * server. */
+/* Lets the plan see only items that had the former key. ERROR_NOT_SUPPORTED: that key was made by
+ * the server. */
 NODISCARD bool rest_former_filter(const struct rest_items *items,
                                   const struct partition_key *former, struct arena *arena,
                                   struct query_plan *plan, struct error *err);

@@ -121,8 +121,8 @@ static bool span_read(struct reading *r, struct error *err)
         return false;
     }
     if (r->target.former)
-        page.count = rest_former_keep(r->items, r->target.former, r->call->arena, page.items,
-                                      page.count);
+        page.count =
+            rest_former_keep(r->items, r->target.former, r->call->arena, page.items, page.count);
     *(r->feed.parts[0].after ? &cost.partitions_resumed : &cost.partitions_begun) = 1;
     r->count = items_show(r, &page, &cost.loaded_bytes);
     cost.items_loaded = r->count;

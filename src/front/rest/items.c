@@ -83,9 +83,8 @@ bool rest_items_key(struct rest_call *call, const struct rest_items *items,
     if (!header.data && definition->system_key)
         header = SLICE("[]");
     *ret_given = header.data != NULL;
-    return !header.data ||
-           partition_key_parse_either(definition, header, PARTITION_KEY_WHOLE, call->arena, ret_key,
-                                      err);
+    return !header.data || partition_key_parse_either(definition, header, PARTITION_KEY_WHOLE,
+                                                      call->arena, ret_key, err);
 }
 
 bool rest_items_metered(struct rest_call *call, struct metered_call *ret_metered, struct error *err)

@@ -105,8 +105,8 @@ static bool query_prepare(struct querying *q, struct error *err)
         rest_query_fault(q->call, &fault);
         return false;
     }
-    if (q->target.former && !rest_former_filter(&q->items, q->target.former, q->call->arena,
-                                                &q->prepared.plan, err))
+    if (q->target.former &&
+        !rest_former_filter(&q->items, q->target.former, q->call->arena, &q->prepared.plan, err))
         return false;
     q->compile_ns = clock_monotonic_ns() - begin;
     return true;

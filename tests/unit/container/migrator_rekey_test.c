@@ -85,10 +85,11 @@ static void item_with_mail_put(struct fixture *fixture, int i, const char *mail)
     struct item_space space = container_space(container, &clock_system, fixture->gates);
     struct slice document = document_of(
         fixture->arena,
-        arena_text(fixture->arena,
-                   arena_printf(fixture->arena,
-                                "{\"id\":\"%d\",\"pk\":\"k%d\",\"x\":%d,\"w\":\"c\",\"email\":\"%s\"}",
-                                i + 10, (i + 10) / 10, i + 10, mail)));
+        arena_text(
+            fixture->arena,
+            arena_printf(fixture->arena,
+                         "{\"id\":\"%d\",\"pk\":\"k%d\",\"x\":%d,\"w\":\"c\",\"email\":\"%s\"}",
+                         i + 10, (i + 10) / 10, i + 10, mail)));
     struct partition_key key = partition_key_extract(&space.definition->key, document);
     struct document_value id = document_string(arena_printf(fixture->arena, "%d", i + 10));
     struct transaction_result result;
@@ -250,8 +251,8 @@ static void the_index_policy_may_change_meanwhile(void **state)
     while (done);
     verify(fixture, 40);
     container = opened(fixture);
-    assert_true(slice_equal(definition_fields(container_definition(container))->key.texts[0],
-                            SLICE("/w")));
+    assert_true(
+        slice_equal(definition_fields(container_definition(container))->key.texts[0], SLICE("/w")));
 }
 
 static void a_reader_of_all_versions_is_told_what_is_gone(void **state)
@@ -276,7 +277,8 @@ static void a_reader_of_all_versions_is_told_what_is_gone(void **state)
     space = container_space(container, &clock_system, fixture->gates);
     span = partition_map_spans(container_map(container), &count);
     scope = item_space_span_scope(&space, span);
-    assert_fails(feed_read(&scope, &(struct feed_request){.mode = FEED_ALL_VERSIONS, .after_lsn = 3},
+    assert_fails(feed_read(&scope,
+                           &(struct feed_request){.mode = FEED_ALL_VERSIONS, .after_lsn = 3},
                            fixture->arena, &page, &err),
                  &err, ERROR_FEED_RETENTION);
     assert_ok(feed_read(&scope, &(struct feed_request){.mode = FEED_LATEST, .after_lsn = 3},
