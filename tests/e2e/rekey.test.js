@@ -407,6 +407,6 @@ test('a re-key of 20,000 items under load of old and new clients: nothing is los
   const counted = await at.other().items.query('SELECT VALUE COUNT(1) FROM c WHERE IS_DEFINED(c.user)').fetchAll();
   assert.equal(counted.resources[0], expected.size, 'the index agrees');
   const outcome = (await at.send('GET', '/_orrery/migrations')).json.recent.find((one) => one.kind === 'rekey');
-  t.diagnostic(`pause ${outcome.pauseMs} ms, ${outcome.items} items, ${outcome.bytes} bytes in ${outcome.elapsedMs} ms, ` +
+  t.diagnostic(`figure: re-key under load: pause ${outcome.pauseMs} ms, ${outcome.items} items, ${outcome.bytes} bytes in ${outcome.elapsedMs} ms, ` +
     `${during} operations before and ${steps() - during} behind`);
 });
