@@ -66,7 +66,7 @@ test('every item is under the new key, as it was, and the container shows the ne
 });
 
 test('clients that know the old key work on until the grace period is ended', async (t) => {
-  const at = await placed(t);
+  const at = await placed(t, {}, { ru: 40000 });
   const items = orders(120);
   await at.fill(items);
   const old = at.container;
@@ -96,6 +96,16 @@ test('clients that know the old key work on until the grace period is ended', as
     items.filter((item) => item.tenant === 't2').map((item) => item.id).sort());
   const sums = await old.items.query('SELECT VALUE COUNT(1) FROM c WHERE c.n > 20', { partitionKey: 't3' }).fetchAll();
   assert.equal(sums.resources[0], items.filter((item) => item.tenant === 't3' && item.n > 20).length);
+  for (const [text, wanted] of [
+    ['SELECT c.id FROM c ORDER BY c.n DESC', (list) => list.sort((a, b) => b.n - a.n)],
+    ['SELECT DISTINCT c.id FROM c ORDER BY c.id', (list) => list.sort(byId)],
+    ['SELECT c.id FROM c WHERE c.n > 40 ORDER BY c.n OFFSET 2 LIMIT 3', (list) => list.filter((item) => item.n > 40).slice(2, 5)],
+  ]) {
+    const found = await old.items.query(text, { partitionKey: 't5', maxItemCount: 4 }).fetchAll();
+    assert.deepEqual(found.resources.map((item) => item.id), wanted(items.filter((item) => item.tenant === 't5')).map((item) => item.id), text);
+  }
+  const listed = await old.items.readAll({ partitionKey: 't5', maxItemCount: 3 }).fetchAll();
+  assert.deepEqual(listed.resources.map((item) => item.id).sort(), items.filter((item) => item.tenant === 't5').map((item) => item.id).sort());
   const bulk = await old.items.bulk([
     { operationType: 'Read', id: 'o1', partitionKey: 't1' },
     { operationType: 'Upsert', partitionKey: 't1', resourceBody: { ...items[1], n: 7 } },
