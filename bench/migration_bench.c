@@ -1,7 +1,8 @@
-/* A partition is split, and then moved to another node, under clients that go on reading and
- * writing: what they notice of it.
+/* A partition is split, and then moved to another node, and then the container is given another
+ * partition key, under clients that go on reading and writing: what they notice of it.
  *
- * MIGRATION_BENCH_MB=1024 makes the partition that large; the default is 64. Half of the operations
+ * MIGRATION_BENCH_MB=1024 makes the partition that large, a million items; the default is 64.
+ * With MIGRATION_BENCH_REKEY_ONLY it is only re-keyed. Half of the operations
  * are point reads, half replace an item. Migrations copy as fast as they can: throttled
  * (migration.bytes_per_second) they take longer and are noticed less. */
 #include "base/histogram.h"
@@ -174,6 +175,14 @@ static void operate(struct client *client, struct arena *arena)
     else
         done = items_write(&space, &key, &id, TRANSACTION_REPLACE, document, NULL, arena, &result,
                            NULL, &err);
+    if (!done && err.code == ERROR_REKEYED) { /* as a front does: read it again, and once more */
+        container_unref(container);
+        container = opened(bench);
+        space = container_space(container, &clock_system, bench->gates);
+        key = partition_key_extract(&space.definition->key, document);
+        done = items_write(&space, &key, &id, TRANSACTION_REPLACE, document, NULL, arena, &result,
+                           NULL, &err);
+    }
     if (!done) {
         atomic_fetch_add(&bench->failed, 1);
         fprintf(stderr, "migration_bench: %s\n", err.message);
@@ -198,7 +207,9 @@ static void client_main(void *context)
 
 /* --- Phases ---------------------------------------------------------------------------------- */
 
-enum phase { BEFORE, SPLITTING, AFTER_SPLIT, MOVING, AFTER_MOVE, PHASES };
+enum phase { BEFORE, SPLITTING, AFTER_SPLIT, MOVING, AFTER_MOVE, REKEYING, AFTER_REKEY, PHASES };
+static const char *const phase_names[PHASES] = {"before",     "split",  "after it",  "move",
+                                                "after that", "re-key", "after that"};
 static struct histogram phases[PHASES][CLIENTS];
 
 static void rest_ms(int64_t ms)
@@ -239,7 +250,7 @@ static void phase_run(struct bench *bench, enum phase phase,
     while (is_moving(bench))
         rest_ms(1);
     after = migrator_statistics(bench->migrator);
-    printf("  %s of %.0f MB: %.1f s, pause %lld ms\n", phase == SPLITTING ? "split" : "move",
+    printf("  %s of %.0f MB: %.1f s, pause %lld ms\n", phase_names[phase],
            (double)(after.bytes - before.bytes) / MB, (double)(clock_monotonic_ms() - begun) / 1000,
            (long long)after.pause_ms_last);
 }
@@ -262,6 +273,23 @@ static bool begin_move(struct bench *bench, struct error *err)
     return migrator_move(bench->migrator, container, span->id, 1 - span->node, err);
 }
 
+static bool begin_rekey(struct bench *bench, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = opened(bench);
+    CLEANUP(buf_done) struct buf key;
+    size_t document, paths;
+
+    buf_init(&key, BUF_DEFAULT_MAX);
+    document = document_begin(&key);
+    paths = document_append_array_begin(&key, SLICE("paths"));
+    document_append_string(&key, SLICE("0"), SLICE("/id"));
+    document_end(&key, paths);
+    document_append_int32(&key, SLICE("version"), 2);
+    document_end(&key, document);
+    return migrator_rekey(bench->migrator, container,
+                          &(struct definition_rekey){.partition_key = buf_slice(&key)}, false, err);
+}
+
 static double quantile_ms(enum phase phase, double fraction)
 {
     static struct histogram sum;
@@ -274,16 +302,13 @@ static double quantile_ms(enum phase phase, double fraction)
 
 static void report(struct bench *bench)
 {
-    static const char *const names[PHASES] = {"before", "splitting", "after it", "moving",
-                                              "after that"};
-
     for (enum phase phase = BEFORE; phase < PHASES; phase++) {
         uint64_t count = 0;
 
         for (size_t i = 0; i < CLIENTS; i++)
             count += histogram_count(&phases[phase][i]);
         printf("  %-10s %8llu operations, p50 %.2f ms, p99 %.2f ms, longest %.1f ms\n",
-               names[phase], (unsigned long long)count, quantile_ms(phase, 0.5),
+               phase_names[phase], (unsigned long long)count, quantile_ms(phase, 0.5),
                quantile_ms(phase, 0.99), quantile_ms(phase, 1));
     }
     printf("  failed operations: %u\n", atomic_load(&bench->failed));
@@ -291,6 +316,8 @@ static void report(struct bench *bench)
                  quantile_ms(BEFORE, 0.99), "against before it");
     rounds_ratio("p99 in ms while a partition moves, less is better", quantile_ms(MOVING, 0.99),
                  quantile_ms(AFTER_SPLIT, 0.99), "against before it");
+    rounds_ratio("p99 in ms while a container is re-keyed, less is better",
+                 quantile_ms(REKEYING, 0.99), quantile_ms(AFTER_MOVE, 0.99), "against before it");
 }
 
 int main(void)
@@ -310,10 +337,14 @@ int main(void)
         thread_start(&clients[i].thread, "client", client_main, &clients[i]);
     }
     phase_run(&bench, BEFORE, NULL);
-    phase_run(&bench, SPLITTING, begin_split);
-    phase_run(&bench, AFTER_SPLIT, NULL);
-    phase_run(&bench, MOVING, begin_move);
+    if (!getenv("MIGRATION_BENCH_REKEY_ONLY")) {
+        phase_run(&bench, SPLITTING, begin_split);
+        phase_run(&bench, AFTER_SPLIT, NULL);
+        phase_run(&bench, MOVING, begin_move);
+    }
     phase_run(&bench, AFTER_MOVE, NULL);
+    phase_run(&bench, REKEYING, begin_rekey);
+    phase_run(&bench, AFTER_REKEY, NULL);
     atomic_store(&bench.stopping, true);
     for (size_t i = 0; i < CLIENTS; i++)
         thread_join(&clients[i].thread);
