@@ -3,7 +3,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { ChangeFeedStartFrom, CosmosClient } from '@azure/cosmos';
-import { emulatorKey, orrery, sanitized } from './server.js';
+import { Server, emulatorKey, orrery, sanitized, scratch } from './server.js';
 import { shop } from './items.js';
 
 const key = (...paths) => ({ paths, kind: paths.length > 1 ? 'MultiHash' : 'Hash', version: 2 });
@@ -263,6 +263,46 @@ test('a reader of the change feed sees everything again, and misses nothing', as
   assert.equal(later.seen.size, 40, 'all of them once more');
   const refused = await at.send('GET', at.docs, { key: ['t1'], headers: { 'a-im': 'Incremental feed' } });
   assert.equal(refused.status, 501, JSON.stringify(refused.json));
+});
+
+test('what is paged through at the switch has to begin anew, and is told so', async (t) => {
+  const at = await placed(t);
+  await at.fill(orders(40));
+  const query = at.container.items.query('SELECT * FROM c', { maxItemCount: 5 });
+  const { continuationToken } = await query.fetchNext();
+  const feed = await at.send('GET', at.docs, { headers: { 'x-ms-max-item-count': '5' } });
+  const continuation = feed.headers['x-ms-continuation'];
+  assert.ok(continuation);
+  assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
+  await at.done();
+  const next = await at.send('GET', at.docs, { headers: { 'x-ms-max-item-count': '5', 'x-ms-continuation': continuation } });
+  assert.equal(next.status, 400, JSON.stringify(next.json));
+  assert.match(next.json.message, /[Cc]ontinuation/);
+  if (continuationToken)
+    await assert.rejects(at.other().items.query('SELECT * FROM c', { maxItemCount: 5, continuationToken }).fetchNext());
+  const wiped = await at.send('POST', '/dbs/shop/colls/orders/operations/partitionkeydelete', { key: ['t1'] });
+  assert.equal(wiped.status, 501, JSON.stringify(wiped.json));
+});
+
+test('a server that is killed while it re-keys takes it up again', async (t) => {
+  const node = ['--node', `local=rocksdb:${scratch(t)}/node`];
+  const at = await placed(t, {}, { args: [...node, '--set', 'migration.bytes_per_second=100K'] });
+  const items = orders(1500);
+  await at.fill(items);
+  assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
+  await until(async () => (await at.state()).migration?.items > 100);
+  await at.container.item('o3', 't3').replace({ ...items[3], n: 333 });
+  await at.container.item('o1499', 't1').delete();
+  at.server.process.kill('SIGKILL');
+  await at.server.ended;
+  const server = await Server.start(t, ['--dev', ...node, '--set', 'migration.pause_ms=20ms']);
+  const client = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => client.dispose());
+  const container = client.database('shop').container('orders');
+  await until(async () => (await container.read()).resource.partitionKey.paths[0] === '/user');
+  const expected = items.slice(0, 1499).map((item) => plain(item.id === 'o3' ? { ...item, n: 333 } : item));
+  const { resources } = await container.items.readAll().fetchAll();
+  assert.deepEqual(resources.map(plain).sort(byId), expected.sort(byId));
 });
 
 test('one item is moved to another key value in one go, and a meeting one keeps it where it is', async (t) => {

@@ -107,7 +107,7 @@ static bool bulk_go(struct bulk_call *go, const struct rest_items *items, struct
     struct partition_key header;
     bool given;
 
-    if (!rest_items_key(go->call, items, &header, &given, err))
+    if (!rest_items_key_either(go->call, items, &header, &given, err))
         return false;
     for (size_t i = 0; i < batch->count; i++) {
         if (again && bulk[i].err.code != ERROR_REKEYED)

@@ -43,7 +43,8 @@ static bool position_find(struct reading *r, struct error *err)
         rest_read_feed_init(&r->feed, *range);
         return true;
     }
-    if (!rest_continuation_open(r->call, container_info(r->items->container)->rid, purpose, text,
+    if (!rest_continuation_open(r->call, container_info(r->items->container)->rid,
+                                rest_items_purpose(r->items, purpose, r->call->arena), text,
                                 &bytes, err))
         return false;
     if (!rest_read_feed_decode(bytes, &r->feed) ||
@@ -157,7 +158,8 @@ static bool position_answer(struct reading *r, struct error *err)
                          "the ranges have changed too often since the first page: begin anew");
     rest_continuation_answer(
         r->call,
-        rest_continuation_seal(r->call, container_info(r->items->container)->rid, purpose, bytes));
+        rest_continuation_seal(r->call, container_info(r->items->container)->rid,
+                               rest_items_purpose(r->items, purpose, r->call->arena), bytes));
     return true;
 }
 

@@ -173,7 +173,9 @@ static bool continuation_open(struct querying *q, struct slice *ret_bytes, struc
 
     *ret_bytes = SLICE_NONE;
     return text.len == 0 || rest_continuation_open(q->call, container_info(q->items.container)->rid,
-                                                   purpose, text, ret_bytes, err);
+                                                   rest_items_purpose(&q->items, purpose,
+                                                                      q->call->arena),
+                                                   text, ret_bytes, err);
 }
 
 /* --- What is answered --------------------------------------------------------------------------
@@ -229,7 +231,8 @@ static void page_answer(struct querying *q, const struct query_page *page)
     if (page->continuation.len)
         rest_continuation_answer(
             q->call, rest_continuation_seal(q->call, container_info(q->items.container)->rid,
-                                            purpose, page->continuation));
+                                            rest_items_purpose(&q->items, purpose, q->call->arena),
+                                            page->continuation));
     rest_answer_header(q->call, SLICE("x-ms-cosmos-query-execution-info"),
                        SLICE("{\"reverseRidEnabled\":false,\"reverseIndexScan\":false}"));
     rest_query_figures(q->call, page, q->compile_ns);
