@@ -32,6 +32,8 @@ int cli_stats(int argc, char **argv);
 void cli_stats_help(void);
 int cli_partition(int argc, char **argv);
 void cli_partition_help(void);
+int cli_rekey(int argc, char **argv);
+void cli_rekey_help(void);
 int cli_directory(int argc, char **argv);
 void cli_directory_help(void);
 int cli_advise(int argc, char **argv);

@@ -48,11 +48,15 @@ static void bar_show(struct watch *watch, struct slice migration, struct slice p
             SLICE_ARG(cli_table_bytes_text(cli_answer_number(migration, "bytes"), watch->arena)),
             cli_answer_number(migration, "elapsedMs") / 1000,
             document_find(migration, SLICE("paused"), &paused) ? ", paused" : "");
+    if (cli_answer_number(migration, "conflicts") > 0)
+        fprintf(stderr, ", waits for %.0f conflicts", cli_answer_number(migration, "conflicts"));
     fflush(stderr);
 }
 
 static void line_show(struct watch *watch, struct slice migration, struct slice phase)
 {
+    if (cli_answer_number(migration, "conflicts") > 0 && slice_equal(phase, SLICE("catching up")))
+        phase = SLICE("waits for conflicts");
     if (slice_equal(phase, slice_of_text(watch->phase)))
         return;
     (void)snprintf(watch->phase, sizeof watch->phase, "%.*s", SLICE_ARG(phase));

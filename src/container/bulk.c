@@ -9,6 +9,7 @@
 #include "container/bulk.h"
 
 #include "base/thread.h"
+#include "container/alias.h"
 #include "container/claim.h"
 #include "throughput/cost.h"
 
@@ -288,10 +289,38 @@ static bool flight_look(struct flight *flight, struct error *err)
     return admit(flight, err);
 }
 
+/* By a key in the terms of before a re-key: one by one, for it has to be found. */
+static void former_run(struct flight *flight)
+{
+    struct bulk_operation *operation = flight->operation;
+    struct run *run = flight->run;
+    bool fine;
+
+    if (operation->is_read)
+        fine = metered_read(run->meters, run->space, &operation->key, &operation->id,
+                            &operation->metered, run->arena, &operation->item, &operation->err);
+    else if (operation->make)
+        fine = metered_change(run->meters, run->space, &operation->key, &operation->id,
+                              operation->make, operation->context, &operation->options,
+                              &operation->metered, run->arena, &operation->result, &operation->err);
+    else
+        fine = metered_write(run->meters, run->space, &operation->key, &operation->id,
+                             operation->verb, operation->document, &operation->options,
+                             &operation->metered, run->arena, &operation->result, &operation->err);
+    if (fine)
+        operation->err.code = ERROR_NONE;
+    operation->ended = true;
+}
+
 static bool flight_start(struct flight *flight)
 {
     struct error err;
     bool ready;
+
+    if (flight->operation->key.former) {
+        former_run(flight);
+        return false;
+    }
 
     if (!has_room(flight->run, &err) || !flight_claim(flight, &ready, &err))
         return fail(flight, &err);
@@ -387,6 +416,10 @@ void bulk_run(struct meters *meters, const struct item_space *space,
         flights[i] = (struct flight){.operation = &operations[i], .run = &run};
         if (operations[i].ended)
             continue;
+        if (operations[i].key.former_only) {
+            flights[i].item_key = alias_claim(operations[i].key.former, &operations[i].id, arena);
+            continue;
+        }
         flights[i].logical = item_logical(&space->definition->key, &operations[i].key, arena);
         flights[i].item_key = item_key(flights[i].logical, &operations[i].id, arena);
     }

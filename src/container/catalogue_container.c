@@ -177,6 +177,9 @@ bool catalogue_container_create(struct catalogue *catalogue, struct slice accoun
 
     if (!body_check(&catalogue->limits, body, err) || !definition_new(body, NULL, &definition, err))
         return false;
+    if (definition_fields(definition)->key.formerly)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.formerly is set by a re-key: a new container has no key before");
 
     CLEANUP(change_end) struct change change;
 
@@ -253,6 +256,9 @@ bool catalogue_container_remade(struct catalogue *catalogue, struct slice accoun
         !find_container(change.root, account, database, id, false, &found, err))
         return false;
     if (found.container->policy_version != policy_version || !found.container->before_count)
+        return true;
+    /* Copies that a re-key has made may still have entries by policies before. */
+    if (found.container->migration && migration_kind(found.container->migration) == MIGRATION_REKEY)
         return true;
     state = state_copy(&found.container->state);
     container = state_container(state);

@@ -3,7 +3,7 @@
 #include "container/catalogue_migration.h"
 
 #include "container/catalogue_private.h"
-#include "container/definition_strategy.h"
+#include "container/definition_rekey.h"
 #include "partition/journal.h"
 #include "partition/layout.h"
 
@@ -199,7 +199,9 @@ static bool map_unfenced(struct catalogue *catalogue, const struct container *co
 static bool bounds_check(const struct container *container, const struct migration_request *request,
                          struct error *err)
 {
-    const struct partition_definition *key = &definition_fields(container->definition)->key;
+    const struct definition *definition =
+        request->kind == MIGRATION_REKEY ? request->definition : container->definition;
+    const struct partition_definition *key = &definition_fields(definition)->key;
 
     for (size_t i = 0; request->bounds && i + 1 < request->target_count; i++) {
         struct slice rest = request->bounds[i];
@@ -409,6 +411,24 @@ bool catalogue_migration_cancel(struct catalogue *catalogue, const struct contai
     if (!map_unfenced(catalogue, c.before, c.change.arena, &map, err))
         return false;
     container_set(c.after, map, migration_with_state(c.before->migration, MIGRATION_CANCELLED));
+    return migration_change_commit(&c, err);
+}
+
+bool catalogue_migration_unfence(struct catalogue *catalogue, const struct container *container,
+                                 struct error *err)
+{
+    CLEANUP(migration_change_end) struct migration_change c;
+    CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    struct migration *reopened;
+
+    if (!migration_change_begin(catalogue, container, &c, err))
+        return false;
+    if (!is_moving(c.before))
+        return none(err);
+    if (!map_unfenced(catalogue, c.before, c.change.arena, &map, err) ||
+        !migration_reopened(c.before->migration, map, &reopened, err))
+        return false;
+    container_set(c.after, TAKE(map), reopened);
     return migration_change_commit(&c, err);
 }
 

@@ -34,6 +34,12 @@ NODISCARD bool catalogue_migration_end(struct catalogue *catalogue,
 NODISCARD bool catalogue_migration_cancel(struct catalogue *catalogue,
                                           const struct container *container, struct error *err);
 
+/* Opens the sources again that were fenced, and the migration goes on as if they never were: what
+ * has to be settled before it can be published was found behind the fence. No mover of it may be at
+ * work. ERROR_BAD_REQUEST: none is under way. */
+NODISCARD bool catalogue_migration_unfence(struct catalogue *catalogue,
+                                           const struct container *container, struct error *err);
+
 /* The present state of a container; a reference. */
 NODISCARD bool catalogue_container_reopen(struct catalogue *catalogue,
                                           const struct container *container,
@@ -47,7 +53,8 @@ bool container_is_current(const struct container *container);
 NODISCARD bool container_renew(const struct container *container, struct container **ret_container,
                                struct error *err);
 
-/* Commits another definition that places every key where the one before does; nothing moves.
+/* Commits another definition that places every key where the one before does; nothing moves. So is
+ * a directory edited that no key is moved by, and the grace period behind a re-key ended.
  * ERROR_BUSY: a migration is under way. */
 NODISCARD bool catalogue_directory_note(struct catalogue *catalogue,
                                         const struct container *container,

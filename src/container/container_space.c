@@ -1,6 +1,7 @@
 #include "container/container_space.h"
 
 #include "container/catalogue_migration.h"
+#include "container/definition_rekey.h"
 
 static struct engine *engine_of(void *nodes, uint32_t node)
 {
@@ -16,11 +17,17 @@ static bool space_renew(struct item_space *space, struct error *err)
 {
     struct container *container;
 
+    bool rekeyed;
+
     if (!container_renew(space->nodes, &container, err))
         return false;
+    rekeyed = space->rekeyed ||
+              !definition_keys_equal(&space->definition->key,
+                                     &definition_fields(container_definition(container))->key);
     space->release(space);
     *space = container_space(container, space->clock, space->gates);
     space->renewed = true;
+    space->rekeyed = rekeyed;
     return true;
 }
 

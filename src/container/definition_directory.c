@@ -1,4 +1,4 @@
-/* Definitions made from others: lines of the directory changed, or items placed as another says. */
+/* Definitions with other lines in their directory. */
 #include "container/definition_private.h"
 #include "container/definition_strategy.h"
 
@@ -68,7 +68,6 @@ static void strategy_edit(struct slice strategy, const struct directory_edit *ed
 struct rewriting {
     const struct directory_edit *edits;
     size_t count;
-    const struct document_value *strategy; /* instead of editing */
 };
 
 static void orrery_rewrite(struct slice orrery, const struct rewriting *rewriting, struct buf *out)
@@ -80,8 +79,6 @@ static void orrery_rewrite(struct slice orrery, const struct rewriting *rewritin
     while (document_iter_next(&iter)) {
         if (!slice_equal(iter.key, SLICE("strategy")))
             buf_append(out, iter.element, (size_t)(iter.at - iter.element));
-        else if (rewriting->strategy)
-            document_append(out, iter.key, rewriting->strategy);
         else
             strategy_edit(iter.value.document, rewriting->edits, rewriting->count, out);
     }
@@ -118,17 +115,5 @@ bool definition_directory_edit(const struct definition *before, const struct dir
                          "container \"%.*s\" has no directory: its strategy is not lookup",
                          SLICE_ARG(fields->id));
     return definition_rewrite(before, &(struct rewriting){.edits = edits, .count = count},
-                              ret_definition, err);
-}
-
-bool definition_placed_as(const struct definition *definition, const struct definition *placing,
-                          struct definition **ret_definition, struct error *err)
-{
-    struct document_value strategy;
-
-    if (!definition_strategy_find(definition_fields(placing), &strategy))
-        return error_set(err, ERROR_NOT_SUPPORTED,
-                         "a definition without a strategy places nothing");
-    return definition_rewrite(definition, &(struct rewriting){.strategy = &strategy},
                               ret_definition, err);
 }

@@ -7,8 +7,10 @@
  *     {"placement": [...]}    which nodes they may be on (placement.h); may change
  *     {"accessPolicies": [{"id": "x", "start": "...", "expiry": "...", "permission": "raud"}]}
  *                             of a table, for shared access signatures (front/table/access.h)
+ *     {"formerly": {...}}     the partition key before a re-key (definition_rekey.c)
  */
 #include "container/definition_private.h"
+#include "container/definition_rekey.h"
 #include "container/definition_strategy.h"
 
 #include "document/bson.h"
@@ -139,6 +141,19 @@ static bool synthetic_keep(struct reading *reading, struct error *err)
                      "have the keys it made");
 }
 
+static bool formerly_read(struct reading *reading, const struct document_value *value,
+                          struct error *err)
+{
+    return definition_formerly_read(reading->fields, value, reading->before, reading->arena,
+                                    reading->out, err);
+}
+
+static bool formerly_keep(struct reading *reading, struct error *err)
+{
+    return definition_formerly_keep(reading->fields, reading->before, reading->arena, reading->out,
+                                    err);
+}
+
 /* keep: a replace has the property without this member; NULL: then it is gone. */
 static const struct member {
     struct slice name;
@@ -149,6 +164,7 @@ static const struct member {
     {SLICE("synthetic"), synthetic_read, synthetic_keep},
     {SLICE("placement"), placement_read, NULL},
     {SLICE("accessPolicies"), access_policies_read, NULL},
+    {SLICE("formerly"), formerly_read, formerly_keep},
 };
 
 static const struct member *member_find(struct slice name)

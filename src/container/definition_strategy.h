@@ -37,8 +37,3 @@ struct directory_edit {
 NODISCARD bool definition_directory_edit(const struct definition *before,
                                          const struct directory_edit *edits, size_t count,
                                          struct definition **ret_definition, struct error *err);
-
-/* The definition, but with its items placed as the other says. */
-NODISCARD bool definition_placed_as(const struct definition *definition,
-                                    const struct definition *placing,
-                                    struct definition **ret_definition, struct error *err);

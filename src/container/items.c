@@ -216,9 +216,15 @@ bool item_space_is_overtaken(const struct error *err)
     return err->code == ERROR_FENCED || err->code == ERROR_PARTITION_UNKNOWN;
 }
 
+static bool rekeyed_check(const struct item_space *space, struct error *err)
+{
+    return !space->rekeyed ||
+           error_set(err, ERROR_REKEYED, "the container was given another partition key meanwhile");
+}
+
 bool item_space_renew(struct item_space *space, struct error *err)
 {
-    return space->renew && space->renew(space, err);
+    return space->renew && space->renew(space, err) && rekeyed_check(space, err);
 }
 
 void item_space_release(struct item_space *space)

@@ -55,7 +55,8 @@ struct item_space {
     bool (*renew)(struct item_space *space, struct error *err);
     void (*release)(struct item_space *space); /* lets go of what renew has made it hold */
     bool renewed;                              /* it holds something; a copy does not */
-    bool (*is_current)(void *nodes);           /* is the map the last one? NULL: always */
+    bool rekeyed; /* by a renewal: keys are made otherwise than when the request was read */
+    bool (*is_current)(void *nodes); /* is the map the last one? NULL: always */
 };
 
 /* Physical partitions split, merge and move while requests run. Whoever writes under an old map is
@@ -72,7 +73,8 @@ struct item_space {
 bool item_space_is_overtaken(const struct error *err);
 
 /* Waits for the next map, briefly; may block. What the space held before through an earlier renewal
- * is let go. ERROR_FENCED: there is none to be expected. */
+ * is let go. ERROR_FENCED: there is none to be expected. ERROR_REKEYED: under the next map keys are
+ * made otherwise, and whoever read the request has to read it again. */
 NODISCARD bool item_space_renew(struct item_space *space, struct error *err);
 void item_space_release(struct item_space *space);
 

@@ -1,6 +1,8 @@
 #include "container/metering.h"
 
+#include "container/alias.h"
 #include "container/claim.h"
+#include "partition/synthetic.h"
 #include "throughput/cost.h"
 
 #include <xxhash.h>
@@ -154,6 +156,11 @@ static bool claim_begin(struct claim *claim, struct meters *meters, const struct
     return fine;
 }
 
+static bool read_run(struct meters *meters, const struct item_space *space,
+                     const struct partition_key *key, const struct document_value *id,
+                     struct metered_call *call, struct arena *arena, struct item *ret_item,
+                     struct error *err);
+
 static bool claimed_read(struct meters *meters, const struct item_space *space,
                          const struct partition_key *key, const struct document_value *id,
                          struct metered_call *call, struct arena *arena, struct item *ret_item,
@@ -169,10 +176,66 @@ static bool claimed_read(struct meters *meters, const struct item_space *space,
     return found;
 }
 
+static bool missing(struct error *err)
+{
+    return error_set(err, ERROR_ITEM_MISSING,
+                     "entity with the specified id does not exist in the system");
+}
+
+/* Is an operation still to be tried by the key of before? Either it makes sense in no other way, or
+ * what it says now has led to no item. */
+static bool alias_is_due(const struct partition_key *key, bool tried, const struct error *err)
+{
+    return key->former && (tried ? err->code == ERROR_ITEM_MISSING : key->former_only);
+}
+
+/* The key of now, for an operation on an item that must be there. */
+static bool alias_key(struct meters *meters, const struct item_space *space,
+                      const struct partition_key *key, const struct document_value *id,
+                      struct metered_call *call, struct arena *arena, struct error *err)
+{
+    bool found;
+
+    if (!alias_find(meters, space, key->former, id, call, arena, &call->key, &found, err))
+        return false;
+    call->key_found = found;
+    return found || missing(err);
+}
+
+/* What the first attempt and the looking cost goes with the second. */
+static void charge_carry(struct metered_call *call, int64_t before_cru)
+{
+    call->charge_cru = cost_add(call->charge_cru, before_cru);
+}
+
 bool metered_read(struct meters *meters, const struct item_space *space,
                   const struct partition_key *key, const struct document_value *id,
                   struct metered_call *call, struct arena *arena, struct item *ret_item,
                   struct error *err)
+{
+    struct partition_key found;
+    int64_t before_cru;
+    bool fine;
+
+    if (!alias_is_due(key, false, err)) {
+        if (read_run(meters, space, key, id, call, arena, ret_item, err))
+            return true;
+        if (!alias_is_due(key, true, err))
+            return false;
+    }
+    if (!alias_key(meters, space, key, id, call, arena, err))
+        return false;
+    before_cru = call->charge_cru;
+    found = call->key;
+    fine = read_run(meters, space, &found, id, call, arena, ret_item, err);
+    charge_carry(call, before_cru);
+    return fine;
+}
+
+static bool read_run(struct meters *meters, const struct item_space *space,
+                     const struct partition_key *key, const struct document_value *id,
+                     struct metered_call *call, struct arena *arena, struct item *ret_item,
+                     struct error *err)
 {
     struct metering metering;
     bool found;
@@ -196,13 +259,15 @@ bool metered_read_cached(struct meters *meters, const struct item_space *space,
     struct metering metering;
     bool found;
 
-    *ret_cold = claim_is_needed(&space->definition->key, key, CLAIM_READ);
+    *ret_cold = key->former_only || claim_is_needed(&space->definition->key, key, CLAIM_READ);
     if (*ret_cold)
         return true;
     if (!item_begin(&metering, meters, space, key, id, cost_read(0, call->strong), call, arena,
                     err))
         return false;
     found = items_read_cached(space, key, id, arena, ret_item, ret_cold, err);
+    if (!found && !*ret_cold && alias_is_due(key, true, err))
+        *ret_cold = true;
     if (*ret_cold) {
         metering_drop(&metering);
         return true;
@@ -264,11 +329,12 @@ static bool write_run(struct meters *meters, const struct item_space *space,
     return written;
 }
 
-bool metered_write(struct meters *meters, const struct item_space *space,
-                   const struct partition_key *key, const struct document_value *id,
-                   enum transaction_verb verb, struct slice document,
-                   const struct transaction_options *options, struct metered_call *call,
-                   struct arena *arena, struct transaction_result *ret_result, struct error *err)
+static bool write_claimed(struct meters *meters, const struct item_space *space,
+                          const struct partition_key *key, const struct document_value *id,
+                          enum transaction_verb verb, struct slice document,
+                          const struct transaction_options *options, struct metered_call *call,
+                          struct arena *arena, struct transaction_result *ret_result,
+                          struct error *err)
 {
     CLEANUP(claim_release) struct claim claim = {0};
     struct transaction_options claimed = {0};
@@ -283,6 +349,84 @@ bool metered_write(struct meters *meters, const struct item_space *space,
     claimed.id_is_free = true;
     return write_run(meters, &claim.space, &claim.key, id, verb, document, &claimed, &claim, call,
                      arena, ret_result, err);
+}
+
+/* Somebody who knows the definition before creates an item, or may: there is none under the former
+ * key, or it is the one that has the key of now. */
+static bool former_is_free(struct meters *meters, const struct item_space *space,
+                           const struct partition_key *key, const struct document_value *id,
+                           enum transaction_verb verb, struct metered_call *call,
+                           struct arena *arena, struct error *err)
+{
+    struct partition_key other;
+    bool found;
+
+    if (!alias_find(meters, space, key->former, id, call, arena, &other, &found, err))
+        return false;
+    if (!found || partition_key_equal(&other, key))
+        return true;
+    if (verb == TRANSACTION_CREATE)
+        return error_set(err, ERROR_ITEM_EXISTS, "entity with the specified id already exists");
+    return error_set(err, ERROR_KEY_MISMATCH,
+                     "the container was re-keyed: the item has another partition key by now, and "
+                     "that cannot be changed by writing it");
+}
+
+static bool write_former(struct meters *meters, const struct item_space *space,
+                         const struct partition_key *key, const struct document_value *id,
+                         enum transaction_verb verb, struct slice document,
+                         const struct transaction_options *options, struct metered_call *call,
+                         struct arena *arena, struct transaction_result *ret_result,
+                         struct error *err)
+{
+    struct slice claim = alias_claim(key->former, id, arena);
+    bool claims = space->gates && !partition_synthetic_is_random(&space->definition->key);
+    int64_t before_cru;
+    bool fine;
+
+    if (claims)
+        item_gates_claim(space->gates, claim);
+    fine = former_is_free(meters, space, key, id, verb, call, arena, err);
+    before_cru = call->charge_cru;
+    if (fine) {
+        fine = write_claimed(meters, space, key, id, verb, document, options, call, arena,
+                             ret_result, err);
+        charge_carry(call, before_cru);
+    }
+    if (claims)
+        item_gates_unclaim(space->gates, claim);
+    return fine;
+}
+
+bool metered_write(struct meters *meters, const struct item_space *space,
+                   const struct partition_key *key, const struct document_value *id,
+                   enum transaction_verb verb, struct slice document,
+                   const struct transaction_options *options, struct metered_call *call,
+                   struct arena *arena, struct transaction_result *ret_result, struct error *err)
+{
+    struct partition_key found;
+    int64_t before_cru;
+    bool fine;
+
+    /* With an item, its key of now is known; without, it has to be found. */
+    if (key->former && verb != TRANSACTION_DELETE)
+        return write_former(meters, space, key, id, verb, document, options, call, arena,
+                            ret_result, err);
+    if (!alias_is_due(key, false, err)) {
+        if (write_claimed(meters, space, key, id, verb, document, options, call, arena, ret_result,
+                          err))
+            return true;
+        if (!alias_is_due(key, true, err))
+            return false;
+    }
+    if (!alias_key(meters, space, key, id, call, arena, err))
+        return false;
+    before_cru = call->charge_cru;
+    found = call->key;
+    fine = write_claimed(meters, space, &found, id, verb, document, options, call, arena,
+                         ret_result, err);
+    charge_carry(call, before_cru);
+    return fine;
 }
 
 /* A metered write under way; in the arena. */
@@ -316,7 +460,7 @@ bool metered_write_start(struct meters *meters, const struct item_space *space,
     struct metering *metering = &started->metering;
 
     *ret_begun = false;
-    if (claim_is_needed(&space->definition->key, key, claim_purpose_of(verb)))
+    if (key->former || claim_is_needed(&space->definition->key, key, claim_purpose_of(verb)))
         return true;
     if (!item_begin(metering, meters, space, key, id, cost_write(&known), call, arena, err))
         return false;
@@ -333,13 +477,13 @@ bool metered_write_start(struct meters *meters, const struct item_space *space,
     return true;
 }
 
-bool metered_change(struct meters *meters, const struct item_space *space,
-                    const struct partition_key *key, const struct document_value *id,
-                    bool (*make)(const struct item *item, void *context, struct arena *arena,
-                                 struct slice *ret_document, struct error *err),
-                    void *context, const struct transaction_options *options,
-                    struct metered_call *call, struct arena *arena,
-                    struct transaction_result *ret_result, struct error *err)
+static bool change_run(struct meters *meters, const struct item_space *space,
+                       const struct partition_key *key, const struct document_value *id,
+                       bool (*make)(const struct item *item, void *context, struct arena *arena,
+                                    struct slice *ret_document, struct error *err),
+                       void *context, const struct transaction_options *options,
+                       struct metered_call *call, struct arena *arena,
+                       struct transaction_result *ret_result, struct error *err)
 {
     CLEANUP(claim_release) struct claim claim = {0};
     struct cost_write known = {.removes = true, .puts = true};
@@ -360,6 +504,35 @@ bool metered_change(struct meters *meters, const struct item_space *space,
     metering_end(&metering, written ? work.write_cru : metering_refused_cru(err));
     call->charge_cru = cost_add(call->charge_cru, claim.cru);
     return written;
+}
+
+bool metered_change(struct meters *meters, const struct item_space *space,
+                    const struct partition_key *key, const struct document_value *id,
+                    bool (*make)(const struct item *item, void *context, struct arena *arena,
+                                 struct slice *ret_document, struct error *err),
+                    void *context, const struct transaction_options *options,
+                    struct metered_call *call, struct arena *arena,
+                    struct transaction_result *ret_result, struct error *err)
+{
+    struct partition_key found;
+    int64_t before_cru;
+    bool fine;
+
+    if (!alias_is_due(key, false, err)) {
+        if (change_run(meters, space, key, id, make, context, options, call, arena, ret_result,
+                       err))
+            return true;
+        if (!alias_is_due(key, true, err))
+            return false;
+    }
+    if (!alias_key(meters, space, key, id, call, arena, err))
+        return false;
+    before_cru = call->charge_cru;
+    found = call->key;
+    fine =
+        change_run(meters, space, &found, id, make, context, options, call, arena, ret_result, err);
+    charge_carry(call, before_cru);
+    return fine;
 }
 
 /* --- Transactions ------------------------------------------------------------------------------

@@ -8,7 +8,8 @@
  *      sources: [{id: int64, node: int64, epoch: int64}, ...],
  *      definition: {...} of the container, era: int64}
  *
- * The last two are there, and the format is 2, where keys are placed otherwise from then on. */
+ * The last two are there, and the format is 2, where keys are placed otherwise from then on; and
+ * `missing: true` where items without a value for the new key are carried. */
 #include "container/migration.h"
 
 #include "document/bson.h"
@@ -25,6 +26,7 @@ struct migration {
     struct partition_map *map;     /* a reference */
     struct definition *definition; /* a reference, or NULL */
     uint64_t era;
+    bool allows_missing;
     uint32_t first_id;
     struct partition_span targets[MIGRATION_TARGETS_MAX]; /* bounds and parents in the map */
     size_t target_count;
@@ -89,21 +91,29 @@ static bool bounds_check(const struct planning *p, struct error *err)
     const struct migration_request *request = p->request;
     struct slice reached = p->sources[0]->min, end = p->sources[request->source_count - 1]->max;
 
-    if ((request->kind == MIGRATION_REROUTE) != (request->definition != NULL))
-        return refused(err, "only to be rerouted they need another definition");
+    if ((request->kind == MIGRATION_REROUTE || request->kind == MIGRATION_REKEY) !=
+        (request->definition != NULL))
+        return refused(err, "only to be rerouted or re-keyed they need another definition");
     if (request->kind == MIGRATION_REROUTE)
         return keeps_sources(request) || request->target_count == request->source_count ||
                refused(err, "there is not one target for each source");
     if (request->target_count == 0 || request->target_count > MIGRATION_TARGETS_MAX)
         return refused(err, "there are no targets, or too many");
+    if (request->kind == MIGRATION_REKEY) {
+        size_t all;
+
+        (void)partition_map_spans(p->map, &all);
+        if (request->source_count != all)
+            return refused(err, "only all partitions can be re-keyed together");
+    }
     for (size_t i = 0; i + 1 < request->target_count; i++) {
         if (slice_compare(request->bounds[i], reached) <= 0 ||
             slice_compare(request->bounds[i], end) >= 0)
             return refused(err, "a bound is not within the sources and behind the one before it");
         reached = request->bounds[i];
     }
-    if (request->source_count == 1 && request->target_count == 1 &&
-        (!request->nodes || request->nodes[0] == p->sources[0]->node))
+    if (request->kind != MIGRATION_REKEY && request->source_count == 1 &&
+        request->target_count == 1 && (!request->nodes || request->nodes[0] == p->sources[0]->node))
         return refused(err, "nothing would change");
     return true;
 }
@@ -282,6 +292,7 @@ bool migration_new(const struct partition_map *map, const struct migration_reque
     migration = migration_make(request->kind, MIGRATION_MOVING, next);
     migration->definition = request->definition ? definition_ref(request->definition) : NULL;
     migration->era = request->era;
+    migration->allows_missing = request->allows_missing;
     migration->first_id = first_id;
     if (!targets_find(migration, request->target_count))
         assert(!"the map was made with them");
@@ -306,6 +317,33 @@ struct migration *migration_with_state(const struct migration *migration,
     if (copy->definition)
         definition_ref(copy->definition);
     return copy;
+}
+
+bool migration_reopened(const struct migration *migration, const struct partition_map *map,
+                        struct migration **ret_migration, struct error *err)
+{
+    CLEANUP(migration_unref)
+    struct migration *copy = migration_with_state(migration, migration->state);
+    struct partition_map *next;
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(migration->map, &count);
+
+    for (size_t i = 0; i < copy->source_count; i++) {
+        const struct partition_span *span = partition_map_find_id(map, copy->sources[i].id);
+
+        if (!span)
+            return error_set(err, ERROR_PARTITION_UNKNOWN, "the container has no partition %u",
+                             copy->sources[i].id);
+        copy->sources[i].epoch = span->epoch;
+    }
+    if (!partition_map_new(spans, count, partition_map_version(map) + 1, &next, err))
+        return false;
+    partition_map_unref(copy->map);
+    copy->map = next;
+    if (!targets_find(copy, copy->target_count))
+        assert(!"the map has the spans it had");
+    *ret_migration = TAKE(copy);
+    return true;
 }
 
 /* --- Looking --------------------------------------------------------------------------------- */
@@ -334,8 +372,9 @@ enum migration_kind migration_kind(const struct migration *migration)
 const char *migration_kind_name(enum migration_kind kind)
 {
     static const char *const names[MIGRATION_KINDS] = {
-        [MIGRATION_SPLIT] = "split",     [MIGRATION_MERGE] = "merge",     [MIGRATION_MOVE] = "move",
-        [MIGRATION_ISOLATE] = "isolate", [MIGRATION_REROUTE] = "reroute",
+        [MIGRATION_SPLIT] = "split",     [MIGRATION_MERGE] = "merge",
+        [MIGRATION_MOVE] = "move",       [MIGRATION_ISOLATE] = "isolate",
+        [MIGRATION_REROUTE] = "reroute", [MIGRATION_REKEY] = "rekey",
     };
 
     return names[kind];
@@ -354,6 +393,11 @@ struct definition *migration_definition(const struct migration *migration)
 uint64_t migration_era(const struct migration *migration)
 {
     return migration->era;
+}
+
+bool migration_allows_missing(const struct migration *migration)
+{
+    return migration->allows_missing;
 }
 
 uint32_t migration_id(const struct migration *migration)
@@ -413,6 +457,8 @@ void migration_append(const struct migration *migration, struct buf *buf)
         value = document_object(definition_fields(migration->definition)->document);
         document_append(buf, SLICE("definition"), &value);
         document_append_int64(buf, SLICE("era"), (int64_t)migration->era);
+        if (migration->allows_missing)
+            document_append_bool(buf, SLICE("missing"), true);
     }
     document_end(buf, document);
 }
@@ -452,7 +498,7 @@ static bool sources_read(struct slice array, struct migration *migration)
 
 static bool definition_read(struct slice document, struct migration *migration, struct error *err)
 {
-    struct document_value definition;
+    struct document_value definition, missing;
     int64_t era;
 
     if (!document_find(document, SLICE("definition"), &definition))
@@ -460,6 +506,7 @@ static bool definition_read(struct slice document, struct migration *migration, 
     if (definition.type != DOCUMENT_OBJECT || !number_of(document, SLICE("era"), INT64_MAX, &era))
         return damaged(err);
     migration->era = (uint64_t)era;
+    migration->allows_missing = document_find(document, SLICE("missing"), &missing);
     return definition_new(definition.document, NULL, &migration->definition, err);
 }
 

@@ -11,6 +11,8 @@
  *     reroute   any sources, one target for each with its bounds, under another definition: keys
  *               that it places elsewhere go to another target than the rest of their source. Where
  *               no such key has any data there is nothing to carry, and sources stay: no targets
+ *     rekey     all sources, targets that cover all keys of another definition: items are given
+ *               other partition keys, and all their entries are made anew
  *
  * A plan carries the whole map that is published when it is done, and, if keys are placed
  * otherwise from then on, the definition that says how. */
@@ -27,8 +29,9 @@ enum migration_kind {
     MIGRATION_MOVE,
     MIGRATION_ISOLATE,
     MIGRATION_REROUTE,
+    MIGRATION_REKEY,
 };
-enum { MIGRATION_KINDS = 5, MIGRATION_TARGETS_MAX = 64, MIGRATION_SOURCES_MAX = 64 };
+enum { MIGRATION_KINDS = 6, MIGRATION_TARGETS_MAX = 64, MIGRATION_SOURCES_MAX = 64 };
 
 /* How it stands on disk. Before its map is published everything may be done again or taken back;
  * afterwards only the sources are left to be dropped, or, if it was cancelled, the targets. */
@@ -50,7 +53,8 @@ struct migration_request {
 
     /* Of a reroute: bounds, nodes and shares of its targets, as many as sources or none, are those
      * of the sources, which need not be neighbours. */
-    struct definition *definition; /* to be published with the map */
+    struct definition *definition; /* to be published with the map; of a rekey too */
+    bool allows_missing;           /* a rekey: items without a value for the new key are carried */
     uint64_t era;                  /* of the LSNs of what is placed elsewhere: above all of now */
 };
 
@@ -65,6 +69,12 @@ NODISCARD bool migration_new(const struct partition_map *map,
 struct migration *migration_with_state(const struct migration *migration,
                                        enum migration_state state);
 
+/* The same again after its sources were opened under other epochs, by a map of a later version.
+ * ERROR_PARTITION_UNKNOWN: the map lacks a source. */
+NODISCARD bool migration_reopened(const struct migration *migration,
+                                  const struct partition_map *map, struct migration **ret_migration,
+                                  struct error *err);
+
 struct migration *migration_ref(struct migration *migration); /* NULL is fine */
 void migration_unref(struct migration *migration);            /* NULL is fine */
 CLEANUP_FN(struct migration *, migration_unref)
@@ -77,6 +87,9 @@ enum migration_state migration_state(const struct migration *migration);
  * all below. */
 struct definition *migration_definition(const struct migration *migration);
 uint64_t migration_era(const struct migration *migration);
+
+/* Of a rekey: may items have no value at a path of the new key? */
+bool migration_allows_missing(const struct migration *migration);
 
 /* The id that tells it from every other migration: of its first target, if it has any. */
 uint32_t migration_id(const struct migration *migration);

@@ -3,6 +3,7 @@
  * container was dropped: the next step finds out. After a failure the mover is made anew and reads
  * how far the stores are. */
 #include "container/catalogue_migration.h"
+#include "container/container_space.h"
 #include "container/container_usage.h"
 #include "container/migrator_private.h"
 
@@ -87,10 +88,18 @@ static struct migrator_run *run_new(struct migrator *migrator, const struct cont
     return run;
 }
 
+/* With what it has borrowed. */
+static void mover_drop(struct migrator_run *run)
+{
+    mover_free(TAKE(run->mover));
+    container_unref(TAKE(run->container));
+}
+
 static void run_free(struct migrator_run *run)
 {
-    mover_free(run->mover);
+    mover_drop(run);
     partition_map_unref(run->map);
+    partition_map_unref(run->map_before);
     memory_free(run);
 }
 
@@ -151,7 +160,9 @@ static uint64_t figures_add(struct migrator *migrator, struct migrator_run *run,
 static bool mover_make(struct migrator *migrator, struct migrator_run *run,
                        const struct container *container, struct error *err)
 {
+    struct item_space space = container_space((struct container *)container, migrator->clock, NULL);
     struct mover_options options = {
+        .space = &space,
         .cluster = catalogue_cluster(migrator->catalogue),
         .migration = container_migration(container),
         .definition = container_definition(container),
@@ -160,7 +171,17 @@ static bool mover_make(struct migrator *migrator, struct migrator_run *run,
         .round_keys = migrator->options.round_keys,
     };
 
-    return run->mover || mover_new(&options, &run->mover, err);
+    /* What items are made into follows from the definition, which may have been replaced. */
+    if (run->mover && run->container &&
+        container_definition(run->container) != container_definition(container))
+        mover_drop(run);
+    if (run->mover)
+        return true;
+    if (!mover_new(&options, &run->mover, err))
+        return false;
+    if (run->progress.kind == MIGRATION_REKEY)
+        run->container = container_ref((struct container *)container);
+    return true;
 }
 
 static void pause_note(struct migrator *migrator, struct migrator_run *run, int64_t since_ms)
@@ -186,6 +207,59 @@ static bool rest_catch_up(struct migrator_run *run, struct error *err)
     return true;
 }
 
+static void conflicts_note(struct migrator *migrator, struct migrator_run *run)
+{
+    struct mover_conflicts conflicts = mover_conflicts(run->mover);
+
+    WITH_LOCK (&migrator->lock) {
+        run->progress.conflicts = conflicts.count;
+        run->progress.logical_full = conflicts.logical_full;
+    }
+}
+
+/* Behind the fence a conflict was found: writers go on under the old keys, and so does the
+ * migration when it is settled. Readers may still hold the map from before. */
+static bool fence_open(struct migrator *migrator, struct migrator_run *run,
+                       const struct container *container, struct error *err)
+{
+    conflicts_note(migrator, run);
+    mover_drop(run);
+    if (!catalogue_migration_unfence(migrator->catalogue, container, err))
+        return false;
+    partition_map_unref(run->map_before);
+    run->map_before = TAKE(run->map);
+    run->not_before_ms = clock_read_monotonic_ms(migrator->clock) + migrator->options.pause_ms;
+    phase_set(migrator, run, MIGRATOR_CATCHING_UP);
+    return true;
+}
+
+/* Is there anything that keeps a re-key from being published? Then it waits: what is in the way may
+ * be resolved meanwhile, and is looked at again. */
+static bool rekey_is_blocked(struct migrator *migrator, struct migrator_run *run,
+                             const struct container *container, bool *ret_blocked,
+                             struct error *err)
+{
+    struct mover_conflicts conflicts;
+
+    *ret_blocked = false;
+    if (run->progress.kind != MIGRATION_REKEY)
+        return true;
+    if (!mover_count_full(run->mover, err))
+        return false;
+    conflicts_note(migrator, run);
+    conflicts = mover_conflicts(run->mover);
+    *ret_blocked = conflicts.count || conflicts.logical_full ||
+                   (run->map_before && partition_map_is_shared(run->map_before));
+    if (!*ret_blocked) {
+        partition_map_unref(TAKE(run->map_before));
+        return true;
+    }
+    if (mover_is_fenced(run->mover)) /* by a process before this one */
+        return fence_open(migrator, run, container, err);
+    run->not_before_ms = clock_read_monotonic_ms(migrator->clock) + migrator->options.pause_ms;
+    return true;
+}
+
 /* In one step: writers wait from the fence to the new map. */
 static bool fence_and_publish(struct migrator *migrator, struct migrator_run *run,
                               const struct container *container, struct error *err)
@@ -200,7 +274,8 @@ static bool fence_and_publish(struct migrator *migrator, struct migrator_run *ru
     if (!mover_fence(run->mover, err) || !rest_catch_up(run, err))
         return false;
     if (!mover_finish(run->mover, err))
-        return migrator_supersede(migrator, container, err);
+        return err->code == ERROR_REKEY_CONFLICTS ? fence_open(migrator, run, container, err)
+                                                  : migrator_supersede(migrator, container, err);
     if (options->publishing)
         options->publishing(container, options->context);
     if (!catalogue_migration_publish(migrator->catalogue, container, err))
@@ -260,12 +335,17 @@ static bool catch_up(struct migrator *migrator, struct migrator_run *run,
                      const struct container *container, struct error *err)
 {
     size_t lag = migrator->options.lag_keys ? migrator->options.lag_keys : LAG_DEFAULT, keys = 0;
+    bool blocked;
 
     if (!catch_up_round(migrator, run, &keys, err) || !pressure_adjust(migrator, run, err))
         return false;
     if (keys > lag && run->rounds_pressed < ROUNDS_PRESSED_MAX)
         return true;
     run->not_before_ms = 0;
+    if (!rekey_is_blocked(migrator, run, container, &blocked, err))
+        return false;
+    if (blocked)
+        return true;
     return fence_and_publish(migrator, run, container, err);
 }
 
@@ -292,7 +372,11 @@ static bool step_moving(struct migrator *migrator, struct migrator_run *run,
     } else {
         fine = catch_up(migrator, run, container, err);
     }
+    if (!run->mover) /* it was given up at an opened fence */
+        return fine;
     bytes = figures_add(migrator, run, &before);
+    if (run->progress.kind == MIGRATION_REKEY)
+        conflicts_note(migrator, run);
     if (run->progress.phase == MIGRATOR_COPYING && !mover_is_fenced(run->mover))
         run->not_before_ms = clock_read_monotonic_ms(migrator->clock) +
                              migrator_throttle_ms(bytes, migrator->options.bytes_per_second);
@@ -350,7 +434,7 @@ static bool step_dropping(struct migrator *migrator, struct migrator_run *run,
     struct migration *migration = migration_ref(container_migration(container));
 
     phase_set(migrator, run, MIGRATOR_DROPPING);
-    mover_free(TAKE(run->mover)); /* it holds the old map, too */
+    mover_drop(run); /* it holds the old map, too */
     if (run->map && partition_map_is_shared(run->map)) {
         run->not_before_ms = clock_read_monotonic_ms(migrator->clock) + DROP_POLL_MS;
         return true;
@@ -391,7 +475,7 @@ static void step_failed(struct migrator *migrator, struct migrator_run *run,
     struct error ignored;
 
     log_error(migrator->options.log, "a step of a migration failed and is tried again", err);
-    mover_free(TAKE(run->mover));
+    mover_drop(run);
     run->not_before_ms = clock_read_monotonic_ms(migrator->clock) +
                          (fenced ? FENCED_RETRY_MS : migrator->options.pause_ms);
     run->failures_fenced += fenced;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "container/catalogue.h"
+#include "container/definition_rekey.h"
 #include "container/definition_strategy.h"
 #include "container/meters.h"
 #include "partition/key.h"
@@ -91,6 +92,43 @@ NODISCARD bool migrator_reroute(struct migrator *migrator, const struct containe
                                 const struct directory_edit *edits, size_t count,
                                 struct error *err);
 
+/* Gives a container another partition key, synthetic key or strategy, under its name. Items that
+ * cannot be carried are conflicts, and with any the switch waits until they are resolved.
+ * allows_missing: items without a value for the new key are no conflict. Where keys are others,
+ * clients that name the ones before are understood until migrator_grace_end. ERROR_BAD_REQUEST: the
+ * definition cannot be so, or is the one it has. ERROR_LIMIT_REACHED: it has, or would need, too
+ * many physical partitions. */
+NODISCARD bool migrator_rekey(struct migrator *migrator, const struct container *container,
+                              const struct definition_rekey *rekey, bool allows_missing,
+                              struct error *err);
+
+/* What a rekey would come to. */
+enum { MIGRATOR_SHOWN_MAX = 100 };
+struct migrator_estimate {
+    bool complete;         /* every item was looked at; else figures are of those that were */
+    uint64_t items, bytes; /* looked at */
+    uint64_t items_total, bytes_total; /* in the container, as far as known */
+    uint64_t bytes_needed; /* on disk while both are there: entries of items and indexes */
+    size_t partitions;     /* afterwards */
+    int64_t duration_ms;   /* of copying, at the rate of looking and the throttle */
+    uint64_t invalid, missing, same; /* conflicts; same: items beyond the first with a key and id */
+    uint64_t unique;                 /* likewise with a unique key */
+    uint64_t logical_full;           /* logical partitions over their limit */
+    unsigned same_one_in;            /* keys were compared of one item in so many */
+};
+
+/* Looks at items for at most so long and writes nothing. The first conflicts are appended to json
+ * as members of an array. Blocks. Errors as migrator_rekey. */
+NODISCARD bool migrator_rekey_estimate(struct migrator *migrator, struct container *container,
+                                       const struct definition_rekey *rekey, bool allows_missing,
+                                       int64_t max_ms, struct buf *json,
+                                       struct migrator_estimate *ret_estimate, struct error *err);
+
+/* From here on the keys before the last rekey are understood no longer. ERROR_BAD_REQUEST: there is
+ * no such time. ERROR_BUSY: a migration is under way. */
+NODISCARD bool migrator_grace_end(struct migrator *migrator, const struct container *container,
+                                  struct error *err);
+
 /* Takes it back. ERROR_BUSY: its map is published. ERROR_BAD_REQUEST: there is none. */
 NODISCARD bool migrator_cancel(struct migrator *migrator, const struct container *container,
                                struct error *err);
@@ -116,6 +154,9 @@ struct migrator_progress {
     uint64_t bytes_total;  /* of items in the sources when it began */
     uint64_t keys;         /* of the journal, caught up with */
     unsigned pressure;     /* writers have a 2^pressure-th of the time while it catches up */
+    uint64_t
+        conflicts; /* of a rekey: items that cannot be carried; with any nothing is published */
+    uint64_t logical_full; /* likewise: logical partitions over their limit under the new key */
     int64_t pause_ms;      /* that writers waited; -1: not yet */
     int64_t elapsed_ms;    /* since this process took it up */
     unsigned failures;     /* steps that failed and are tried again */

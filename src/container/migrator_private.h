@@ -1,7 +1,6 @@
 /* The migrator from within: migrator.c has the steps and the thread, migrator_request.c what is
- * begun, by hand or by limits, migrator_directory.c edits of directories, migrator_heat.c what heat
- * has to say, migrator_decide.c the
- * decisions. */
+ * begun, by hand or by limits, migrator_directory.c edits of directories, migrator_rekey.c other
+ * partition keys, migrator_heat.c what heat has to say, migrator_decide.c the decisions. */
 #pragma once
 
 #include "base/thread.h"
@@ -14,7 +13,9 @@ struct migrator_run {
     uint32_t id; /* migration_id: tells it from every other, before or after it */
     struct migrator_progress progress; /* under lock */
     struct mover *mover;               /* NULL: to be made, anew after a failure */
+    struct container *container;       /* a reference, of a rekey: what its mover borrows */
     struct partition_map *map;         /* a reference: what the sources are in, once fenced */
+    struct partition_map *map_before;  /* a reference: the same, before a fence was opened again */
     unsigned rounds;                   /* of catching up */
     unsigned pressure; /* on writers meanwhile: they have a 2^pressure-th of the time; 0: all of it
                         */

@@ -129,8 +129,10 @@ static bool node_write(struct mover *mover, const struct cluster_node *node, str
         parts[batch.part_count++] = (struct commit_part){.partition = target->span->id,
                                                          .epoch = target->span->epoch,
                                                          .ops = target->ops,
-                                                         .op_count = target->op_count};
-        target->op_count = 0;
+                                                         .op_count = target->op_count,
+                                                         .deltas = target->deltas,
+                                                         .delta_count = target->delta_count};
+        target->op_count = target->delta_count = 0;
     }
     if (batch.part_count && !commit_run(node->commit, &batch, err))
         return error_prefix(err, "node \"%s\"", node->name);
@@ -155,6 +157,8 @@ void mover_gather(struct mover *mover)
     for (size_t i = 0; i < mover->target_count; i++) {
         mover->targets[i].ops = NULL;
         mover->targets[i].op_count = mover->targets[i].op_capacity = 0;
+        mover->targets[i].deltas = NULL;
+        mover->targets[i].delta_count = mover->targets[i].delta_capacity = 0;
     }
 }
 
@@ -280,7 +284,10 @@ bool mover_new(const struct mover_options *options, struct mover **ret_mover, st
     mover->round_keys = options->round_keys ? options->round_keys : ROUND_DEFAULT;
     if (!ends_find(mover, options->cluster, err))
         return false;
-    if (migration_definition(mover->migration)) {
+    if (migration_kind(mover->migration) == MIGRATION_REKEY) {
+        if (!mover_rekey_init(mover, options->space, err))
+            return false;
+    } else if (migration_definition(mover->migration)) {
         mover->from = &definition_fields(mover->definition)->key;
         mover->to = &definition_fields(migration_definition(mover->migration))->key;
         mover_reroute_receivers(mover);
@@ -306,6 +313,7 @@ void mover_free(struct mover *mover)
         return;
     for (size_t i = 0; mover->sources && i < mover->source_count; i++)
         buf_done(&mover->sources[i].position);
+    mover_rekey_done(mover);
     memory_free(mover->sources);
     memory_free(mover->targets);
     arena_free(mover->values);
@@ -425,7 +433,8 @@ bool mover_copy(struct mover *mover, bool *ret_done, struct error *err)
     for (size_t i = 0; mover->target_count && i < mover->source_count; i++)
         if (!mover->sources[i].copied) {
             *ret_done = false;
-            return source_copy(mover, &mover->sources[i], err);
+            return mover->rekeys ? mover_rekey_copy(mover, &mover->sources[i], err)
+                                 : source_copy(mover, &mover->sources[i], err);
         }
     *ret_done = true;
     return true;

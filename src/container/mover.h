@@ -6,24 +6,27 @@
  *
  * Where the migration comes with another definition, entries are rewritten on the way
  * (mover_reroute.c); one without targets carries nothing and only sees to it that nothing had to be
- * carried.
+ * carried. A re-key gives items other keys, so it carries items instead of entries (mover_rekey.c).
  *
  * The journals of the sources are on from the first mover of a migration to its end; after a
  * restart the catalogue switches them on before anybody can write. One thread at a time. */
 #pragma once
 
 #include "container/cluster.h"
+#include "container/items.h"
 #include "container/migration.h"
 
 struct mover; /* opaque, owned */
 
 struct mover_options {
-    const struct cluster *cluster; /* borrowed */
-    struct migration *migration;   /* a reference is taken */
-    struct definition *definition; /* of the container now; a reference is taken */
-    struct partition_map *map;     /* that the sources are in; a reference is taken */
-    size_t chunk_bytes;            /* read and written in one go; 0: 256 KB */
-    size_t round_keys;             /* of the journal in one go; 0: 4096 */
+    const struct cluster *cluster;  /* borrowed */
+    struct migration *migration;    /* a reference is taken */
+    struct definition *definition;  /* of the container now; a reference is taken */
+    struct partition_map *map;      /* that the sources are in; a reference is taken */
+    const struct item_space *space; /* of a rekey: the container now; copied, and what it borrows
+                                       outlives the mover */
+    size_t chunk_bytes;             /* read and written in one go; 0: 256 KB */
+    size_t round_keys;              /* of the journal in one go; 0: 4096 */
 };
 
 /* Switches the journals on and reads how far an earlier mover has come. ERROR_CONFIGURATION: a node
@@ -51,6 +54,22 @@ struct mover_race {
 NODISCARD bool mover_race(const struct mover *mover, struct mover_race *ret_race,
                           struct error *err);
 
+/* Of a rekey: items that cannot be carried, because they would meet another one or have no key. */
+struct mover_conflicts {
+    size_t count;
+    uint64_t logical_full; /* logical partitions over their limit, as last counted */
+};
+struct mover_conflicts mover_conflicts(const struct mover *mover);
+
+/* Counts logical partitions of the targets that are over their limit. Of a rekey; slow. */
+NODISCARD bool mover_count_full(struct mover *mover, struct error *err);
+
+/* Appends the conflicts as the members of a JSON array, at most max of them. For whoever shows
+ * them: from any thread, without a mover. */
+NODISCARD bool mover_conflicts_show(const struct cluster *cluster,
+                                    const struct migration *migration, size_t max, struct buf *json,
+                                    size_t *ret_count, struct error *err);
+
 /* Lets writers of the sources wait for so long, a second at most; 0: no longer. */
 NODISCARD bool mover_hold(struct mover *mover, int64_t ms, struct error *err);
 
@@ -58,7 +77,8 @@ NODISCARD bool mover_hold(struct mover *mover, int64_t ms, struct error *err);
 NODISCARD bool mover_fence(struct mover *mover, struct error *err);
 
 /* Numbering, sums and marks of the targets, behind a fence and when nothing is left to catch up.
- * ERROR_RANGES_BROKEN: there are no targets, and yet something would have to be carried. */
+ * ERROR_RANGES_BROKEN: there are no targets, and yet something would have to be carried.
+ * ERROR_REKEY_CONFLICTS: items cannot be carried. */
 NODISCARD bool mover_finish(struct mover *mover, struct error *err);
 
 /* Removes what reminds of copying from the first target. */

@@ -225,11 +225,13 @@ static bool source_catch_up(struct mover *mover, struct mover_source *source, si
         !journal_read(mover, source, snapshot, &touched, err))
         return false;
     if (touched.count == 0)
-        return true;
+        return !mover->rekeys || mover_rekey_again(mover, source, snapshot, err);
     *keys += touched.count;
     mover->figures.keys += touched.count;
     touched_settle(&touched);
-    if (!keys_sync(mover, source, snapshot, &touched, err))
+    if (!(mover->rekeys
+              ? mover_rekey_keys(mover, source, snapshot, touched.keys, touched.count, err)
+              : keys_sync(mover, source, snapshot, &touched, err)))
         return false;
     /* A snapshot of postgresql: holds a connection, which the commit may want. */
     engine_snapshot_free(TAKE(snapshot));
@@ -270,7 +272,7 @@ bool mover_catch_up(struct mover *mover, size_t *ret_keys, struct error *err)
     *ret_keys = 0;
     if (!mover->target_count)
         return true;
-    if (!sums_begin(mover, err))
+    if (!mover->rekeys && !sums_begin(mover, err))
         return false;
     for (size_t i = 0; i < mover->source_count; i++)
         if (!source_catch_up(mover, &mover->sources[i], &keys, err))

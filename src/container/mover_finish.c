@@ -98,6 +98,7 @@ static bool ending_read(struct mover *mover, size_t target, struct ending *endin
                         struct error *err)
 {
     uint64_t low = 0, era = migration_era(mover->migration);
+    bool of_one = mover->to && !mover->rekeys; /* each source has a target of its own */
 
     *ending = (struct ending){.numbering.lsn = 1};
     for (size_t i = 0; i < mover->source_count; i++) {
@@ -105,7 +106,7 @@ static bool ending_read(struct mover *mover, size_t target, struct ending *endin
         if (mover->to && partition_lsn_era(mover->sources[i].numbering.lsn) >= era)
             return error_set(err, ERROR_RANGES_BROKEN, "partition %u has come to another era",
                              mover->sources[i].plan.id);
-        if ((!mover->to || i == target) && !ending_add(mover, &mover->sources[i], ending, err))
+        if ((!of_one || i == target) && !ending_add(mover, &mover->sources[i], ending, err))
             return false;
     }
     if (mover->targets[target].receives)
@@ -125,9 +126,10 @@ static bool target_end(struct mover *mover, size_t nth, struct error *err)
         return false;
     before = (struct commit_numbering){.lsn = ending.numbering.lsn - 1,
                                        .wall_ms = ending.numbering.wall_ms};
-    sums_put(mover, target);
+    if (!mover->rekeys) /* the committer has kept them, entry by entry */
+        sums_put(mover, target);
     mark_add(mover, target, FEED_MARK_MERGED, ending.merged);
-    return mover_trimmed_add(mover, target, err) &&
+    return mover_trimmed_add(mover, target, ending.numbering.lsn, err) &&
            commit_partition_renumber(target->node->commit, target->span->id, &before, err);
 }
 
@@ -137,7 +139,10 @@ bool mover_finish(struct mover *mover, struct error *err)
     mover_gather(mover);
     if (!mover->target_count)
         return mover_reroute_check(mover, err);
-    assert(mover->summed);
+    if (mover->rekeys && mover->conflict_count)
+        return error_set(err, ERROR_REKEY_CONFLICTS, "%zu items cannot be given their new keys",
+                         mover->conflict_count);
+    assert(mover->summed || mover->rekeys);
     for (size_t i = 0; i < mover->target_count; i++)
         if (!target_end(mover, i, err))
             return false;

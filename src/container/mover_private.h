@@ -23,7 +23,20 @@ struct mover_target {
     size_t op_count, op_capacity;
     int64_t sums[COUNTER_NUMBERS]; /* of all its logical partitions, once summed */
     bool receives;                 /* keys that were placed elsewhere before */
+
+    /* Of a rekey. */
+    struct item_scope scope;
+    struct commit_delta *deltas; /* in the mover's arena, like ops */
+    size_t delta_count, delta_capacity;
 };
+
+/* An item that cannot be carried. */
+struct mover_conflict {
+    uint64_t number;
+    uint32_t source; /* id */
+};
+
+enum { MOVER_CONFLICTS_MAX = 1000 };
 
 struct mover {
     struct migration *migration;
@@ -41,6 +54,16 @@ struct mover {
     bool summed;
     bool fenced; /* when it was made */
     struct mover_figures figures;
+
+    /* Of a rekey (mover_rekey.c). */
+    bool rekeys;
+    struct item_space space;          /* of the container now */
+    struct definition *placed;        /* the container as it will be */
+    struct mover_conflict *conflicts; /* by number; as the first target has them */
+    size_t conflict_count;
+    uint64_t logical_full;
+    uint64_t *taken; /* hashes of keys that were written and are not yet to be read */
+    size_t taken_count;
 };
 
 /* Is it one of the marks of the feed, which are not copied but made? */
@@ -73,6 +96,44 @@ NODISCARD bool mover_reroute(struct mover *mover, struct slice key,
 void mover_reroute_receivers(struct mover *mover);
 NODISCARD bool mover_reroute_check(struct mover *mover, struct error *err);
 
+/* --- Re-keys: mover_rekey.c has the order of things, mover_rekey_item.c one item ------------- */
+
+NODISCARD bool mover_rekey_init(struct mover *mover, const struct item_space *space,
+                                struct error *err);
+void mover_rekey_done(struct mover *mover);
+NODISCARD bool mover_rekey_copy(struct mover *mover, struct mover_source *source,
+                                struct error *err);
+NODISCARD bool mover_rekey_keys(struct mover *mover, struct mover_source *source,
+                                struct engine_snapshot *snapshot, const struct slice *keys,
+                                size_t count, struct error *err);
+/* Tries those again that could not be carried. */
+NODISCARD bool mover_rekey_again(struct mover *mover, struct mover_source *source,
+                                 struct engine_snapshot *snapshot, struct error *err);
+
+enum mover_obstacle {
+    MOVER_FINE,
+    MOVER_KEY_INVALID, /* it is too long, an object, or contradicts what it is made of */
+    MOVER_KEY_MISSING,
+    MOVER_KEY_TAKEN,    /* another item has the new key and the id */
+    MOVER_UNIQUE_TAKEN, /* another item there has the unique key */
+};
+const char *mover_obstacle_name(enum mover_obstacle obstacle);
+
+/* An item as the targets are to have it. */
+struct mover_rekeyed {
+    struct partition_key key;
+    struct slice item_key, document;
+    enum mover_obstacle obstacle;
+    char why[240]; /* of a key that is invalid */
+};
+
+/* Makes the new key of an item, and whatever of it the server makes. In the arena. */
+NODISCARD bool mover_rekey_item(const struct partition_definition *from,
+                                const struct partition_definition *to, bool allows_missing,
+                                const struct partition_key_limits *limits, const struct item *item,
+                                struct arena *arena, struct mover_rekeyed *ret_rekeyed,
+                                struct error *err);
+
 /* Forgets what was gathered, and begins anew. */
 void mover_gather(struct mover *mover);
 void mover_op_add(struct mover *mover, struct mover_target *target, struct engine_op op);
@@ -82,7 +143,7 @@ void mover_op_add(struct mover *mover, struct mover_target *target, struct engin
 NODISCARD bool mover_targets_write(struct mover *mover, struct error *err);
 
 /* Adds the mark of what was trimmed to what is gathered for a target, behind the fence. */
-NODISCARD bool mover_trimmed_add(struct mover *mover, struct mover_target *target,
+NODISCARD bool mover_trimmed_add(struct mover *mover, struct mover_target *target, uint64_t lsn,
                                  struct error *err);
 
 struct slice mover_progress_key(const struct mover *mover, const struct mover_source *source);

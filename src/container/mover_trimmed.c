@@ -23,13 +23,16 @@ static bool trimmed_read(struct mover *mover, const struct mover_source *source,
     return value.found != ENGINE_FOUND || feed_trimmed_decode(value.bytes, ret_trimmed, err);
 }
 
-bool mover_trimmed_add(struct mover *mover, struct mover_target *target, struct error *err)
+bool mover_trimmed_add(struct mover *mover, struct mover_target *target, uint64_t lsn,
+                       struct error *err)
 {
     const struct partition_span *span = target->span;
     struct feed_trimmed trimmed = {.count = 0}, of_source;
     struct slice value;
 
-    for (size_t i = 0; i < mover->source_count; i++) {
+    if (mover->rekeys) /* of versions before it nothing was carried */
+        trimmed = (struct feed_trimmed){.ranges[0] = {.min = SLICE(""), .lsn = lsn}, .count = 1};
+    for (size_t i = 0; i < mover->source_count && !mover->rekeys; i++) {
         const struct mover_source *source = &mover->sources[i];
         struct slice min = slice_compare(source->min, span->min) > 0 ? source->min : span->min;
         struct slice max = slice_compare(source->max, span->max) < 0 ? source->max : span->max;

@@ -92,6 +92,13 @@ static void point_add(struct write_set *set, struct slice bytes, size_t at, enum
         .at = (uint8_t *)bytes.data + at, .kind = kind, .change = change, .add = add};
 }
 
+/* The number of a new item; of one that is carried it is known. */
+static void number_leave_open(struct builder *b, struct slice bytes, size_t at)
+{
+    if (!b->change->is_carried)
+        point_add(b->set, bytes, at, POINT_NUMBER, b->index, 0);
+}
+
 static struct slice number_bytes(struct arena *arena, uint64_t number)
 {
     uint8_t *bytes = arena_alloc(arena, 8);
@@ -106,6 +113,14 @@ static struct slice number_bytes(struct arena *arena, uint64_t number)
 static void header_keep(struct builder *b)
 {
     b->change->header = b->change->before->header;
+    b->change->header.flags = b->change->flags;
+    b->change->header.policy_version = b->scope->policy_version;
+}
+
+/* A migration brings it along. */
+static void header_carry(struct builder *b)
+{
+    b->change->header = b->change->carried;
     b->change->header.flags = b->change->flags;
     b->change->header.policy_version = b->scope->policy_version;
 }
@@ -135,13 +150,15 @@ static void item_build(struct builder *b)
     }
     if (change->reindexed)
         header_keep(b);
+    else if (change->is_carried)
+        header_carry(b);
     else
         header_open(b);
     stored = arena_alloc(b->set->arena, ITEM_HEADER_LEN + change->after.len);
     item_header_encode(&change->header, stored);
     memcpy(stored + ITEM_HEADER_LEN, change->after.data, change->after.len);
     put(b->set, key, slice_of(stored, ITEM_HEADER_LEN + change->after.len));
-    if (change->reindexed)
+    if (change->reindexed || change->is_carried)
         return;
     if (!b->keeps_number)
         point_add(b->set, slice_of(stored, 0), 2, POINT_NUMBER, b->index, 0);
@@ -159,10 +176,11 @@ static void number_build(struct builder *b)
         delete (b->set, item_family_key(arena, PARTITION_FAMILY_NUMBER,
                                         number_bytes(arena, b->change->before->header.number)));
     if (b->change->after.data) {
-        struct slice key = item_family_key(arena, PARTITION_FAMILY_NUMBER, number_bytes(arena, 0));
+        struct slice key = item_family_key(arena, PARTITION_FAMILY_NUMBER,
+                                           number_bytes(arena, b->change->header.number));
 
         put(b->set, key, b->change->key);
-        point_add(b->set, key, 1, POINT_NUMBER, b->index, 0);
+        number_leave_open(b, key, 1);
     }
 }
 
@@ -249,10 +267,10 @@ static bool index_build(struct builder *b, struct error *err)
     for (size_t i = 0; i < old_count; i++)
         delete (b->set, index_key(b, old[i].bytes, before->header.number));
     for (size_t i = 0; i < new_count; i++) {
-        struct slice key = index_key(b, new[i].bytes, 0);
+        struct slice key = index_key(b, new[i].bytes, b->change->header.number);
 
         put(b->set, key, b->parts.pk_id);
-        point_add(b->set, key, key.len - 8, POINT_NUMBER, b->index, 0);
+        number_leave_open(b, key, key.len - 8);
     }
     return true;
 }
@@ -272,6 +290,29 @@ static enum feed_kind kind_of(const struct builder *b)
     if (!b->change->after.data)
         return b->change->expired ? FEED_EXPIRE : FEED_DELETE;
     return b->keeps_number ? FEED_REPLACE : FEED_CREATE;
+}
+
+/* Of an item that is carried the last version is all there is to tell. */
+static void feed_carry(struct builder *b)
+{
+    const struct item_header *header = &b->change->header;
+    const struct item *before = b->change->before;
+    struct feed_place place = {header->lsn, header->origin, header->ordinal};
+    struct feed_record record = {.place = place,
+                                 .kind = FEED_CREATE,
+                                 .wall_ms = header->wall_ms,
+                                 .number = header->number,
+                                 .key = b->change->key};
+
+    if (before)
+        delete (b->set, feed_key(b->set->arena,
+                                 (struct feed_place){before->header.lsn, before->header.origin,
+                                                     before->header.ordinal}));
+    if (!b->change->after.data)
+        return;
+    if (b->scope->definition->feed_retention_ms > 0)
+        record.image = b->change->after;
+    put(b->set, feed_key(b->set->arena, place), feed_record_encode(&record, b->set->arena));
 }
 
 static void feed_build(struct builder *b)
@@ -345,7 +386,7 @@ static void expiry_build(struct builder *b)
         struct slice key = expiry_key(b, class, time_s, change->header.number);
 
         put(b->set, key, change->key);
-        if (change->reindexed)
+        if (change->reindexed || change->is_carried)
             return;
         point_add(b->set, key, 2, POINT_WALL_S, b->index, change->ttl > 0 ? change->ttl : 0);
         if (!b->keeps_number)
@@ -408,7 +449,7 @@ static bool unique_build_one(struct builder *b, size_t which, struct error *err)
     value = number_bytes(b->set->arena, b->change->header.number);
     put(b->set, new, value);
     if (!b->keeps_number)
-        point_add(b->set, value, 0, POINT_NUMBER, b->index, 0);
+        number_leave_open(b, value, 0);
     b->set->touched[b->set->touched_count++] = new;
     return claim_add(b, new, err);
 }
@@ -534,7 +575,10 @@ static bool change_build(struct builder *b, struct error *err)
     expiry_build(b);
     if (b->change->reindexed)
         return true;
-    feed_build(b);
+    if (b->change->is_carried)
+        feed_carry(b);
+    else
+        feed_build(b);
     counters_build(b);
     return unique_build(b, err);
 }
@@ -546,7 +590,8 @@ static uint32_t numbers_wanted(const struct write_set *set)
     for (size_t i = 0; i < set->change_count; i++) {
         const struct change *change = &set->changes[i];
 
-        count += change->after.data && (!change->before || change->before_is_over);
+        count += change->after.data && !change->is_carried &&
+                 (!change->before || change->before_is_over);
     }
     return count;
 }
@@ -624,7 +669,7 @@ void write_set_stamp(struct write_set *set, const struct commit_stamp *stamp)
     for (size_t i = 0; i < set->change_count; i++) {
         struct change *change = &set->changes[i];
 
-        if (!change->after.data || change->reindexed)
+        if (!change->after.data || change->reindexed || change->is_carried)
             continue;
         if (!change->before || change->before_is_over)
             change->header.number = number++;

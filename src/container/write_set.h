@@ -23,6 +23,12 @@ struct change {
     bool expired;              /* deleted because its time was over */
     bool reindexed;            /* after is before: only entries are remade; no new version */
 
+    /* A migration carries the item here as it is elsewhere: the commit gives it neither number nor
+     * version, and nothing is told of it but its last version. carried: as it is there, of after.
+     */
+    bool is_carried;
+    struct item_header carried;
+
     struct item_header header;          /* out, after the commit: of after */
     uint32_t index_puts, index_deletes; /* out: entries of index, unique keys and expiry */
 };

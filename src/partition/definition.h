@@ -42,6 +42,10 @@ struct partition_definition {
     const struct slice *bounds;
     size_t bound_count;
     const struct partition_lookup *lookup;
+
+    /* How keys were made before the container was re-keyed, while clients that still speak of keys
+     * so are understood; its paths and synthetic alone count. NULL: there is nobody to be. */
+    const struct partition_definition *formerly;
 };
 
 /* What a creator said. */

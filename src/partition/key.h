@@ -24,6 +24,11 @@ struct partition_key {
                      writes finds it out (container/claim.h) */
     bool nested;  /* the item has an object or array, or code with a scope, where a component
                      should be: it counts as undefined, and partition_key_check refuses it */
+
+    /* Of a container that was re-keyed (former.h): the key in the terms of before, if the request
+     * may have been meant so. former_only: in those of now it makes no sense. */
+    const struct partition_key *former;
+    bool former_only;
 };
 
 /* Bytes of text and binary that the components of one key may have together. Settings: the service

@@ -3,6 +3,7 @@
 
 #include "document/bson.h"
 #include "document/order.h"
+#include "partition/former.h"
 
 static bool values_equal(const struct document_value *a, const struct document_value *b)
 {
@@ -229,6 +230,7 @@ bool partition_key_derive(const struct partition_definition *definition, struct 
                           struct partition_key *ret_key, struct error *err)
 {
     struct partition_key key = partition_key_extract(definition, document);
+    struct error why;
 
     if (definition->synthetic) {
         const struct document_path *target = &definition->paths[definition->synthetic->target];
@@ -239,8 +241,13 @@ bool partition_key_derive(const struct partition_definition *definition, struct 
         if (!component_make(definition, sources, &said, arena, &key, err))
             return false;
     }
-    if (named && !named_check(definition, named, &key, err))
-        return false;
+    if (named && (named->former_only || !named_check(definition, named, &key, &why))) {
+        /* By somebody who knows the definition before? */
+        if (!named->former ||
+            !partition_former_fits(definition->formerly, document, named->former, arena))
+            return mismatch(err);
+        key.former = named->former;
+    }
     *ret_key = key;
     return true;
 }

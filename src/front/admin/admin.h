@@ -94,3 +94,8 @@ bool admin_containers_key(struct admin_request *request, struct error *err);
 bool admin_heat_show(struct admin_request *request, struct error *err);
 bool admin_hot_container(struct admin_request *request, struct error *err);
 bool admin_hot_all(struct admin_request *request, struct error *err);
+bool admin_item_move(struct admin_request *request, struct error *err);
+bool admin_rekey_begin(struct admin_request *request, struct error *err);
+bool admin_rekey_show(struct admin_request *request, struct error *err);
+bool admin_rekey_abort(struct admin_request *request, struct error *err);
+bool admin_rekey_end_grace(struct admin_request *request, struct error *err);

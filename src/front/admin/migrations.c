@@ -11,6 +11,8 @@ static void progress_append(struct buf *out, const struct migrator_progress *pro
     admin_number_append(out, "items", progress->items);
     admin_number_append(out, "keys", progress->keys);
     admin_number_append(out, "pressure", progress->pressure);
+    if (progress->kind == MIGRATION_REKEY)
+        admin_number_append(out, "conflicts", progress->conflicts + progress->logical_full);
     if (progress->pause_ms >= 0)
         admin_number_append(out, "pauseMs", (uint64_t)progress->pause_ms);
     admin_number_append(out, "elapsedMs", (uint64_t)MAX(progress->elapsed_ms, INT64_C(0)));

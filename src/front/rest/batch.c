@@ -6,6 +6,7 @@
 #include "front/rest/hybrid_row.h"
 #include "front/rest/scripts.h"
 #include "front/traffic.h"
+#include "partition/former.h"
 #include "partition/synthetic.h"
 #include "throughput/cost.h"
 
@@ -262,8 +263,8 @@ static bool prepare(struct rest_call *call, const struct rest_items *items,
     if (header)
         operation->key = *header;
     else if (key_known &&
-             !partition_key_parse(&items->space.definition->key, operation->key_given,
-                                  PARTITION_KEY_WHOLE, call->arena, &operation->key, err))
+             !partition_key_parse_either(&items->space.definition->key, operation->key_given,
+                                         PARTITION_KEY_WHOLE, call->arena, &operation->key, err))
         return false;
     if (operation->kind == REST_BATCH_CREATE || operation->kind == REST_BATCH_UPSERT ||
         operation->kind == REST_BATCH_REPLACE)

@@ -84,3 +84,9 @@ NODISCARD bool rest_batch_run_atomic(struct rest_call *call, const struct rest_i
                                      struct rest_batch *batch, struct error *err);
 NODISCARD bool rest_batch_run_bulk(struct rest_call *call, const struct rest_items *items,
                                    struct rest_batch *batch, struct error *err);
+
+/* Finds the key of now for an atomic batch whose key may be meant in the terms of before a re-key.
+ * ERROR_NOT_SUPPORTED: its items are in several logical partitions by now. */
+NODISCARD bool rest_batch_former(struct rest_call *call, const struct rest_items *items,
+                                 const struct rest_batch *batch, struct metered_call *metered,
+                                 struct partition_key *key, struct error *err);

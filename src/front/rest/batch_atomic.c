@@ -5,6 +5,7 @@
  * written before shows the item as it was read, with the etag it has now. */
 #include "front/rest/batch.h"
 
+#include "partition/former.h"
 #include "partition/synthetic.h"
 #include "throughput/cost.h"
 
@@ -281,10 +282,12 @@ static bool keys_check(struct rest_call *call, const struct rest_items *items,
     for (size_t i = 0; i < batch->count; i++) {
         if (!batch->operations[i].key_given.data)
             continue;
-        if (!partition_key_parse(&items->space.definition->key, batch->operations[i].key_given,
-                                 PARTITION_KEY_WHOLE, call->arena, &key, err))
+        if (!partition_key_parse_either(&items->space.definition->key,
+                                        batch->operations[i].key_given, PARTITION_KEY_WHOLE,
+                                        call->arena, &key, err))
             return false;
-        if (!key.open && !partition_key_equal(&key, header))
+        if (!key.open && !(header->former_only ? partition_key_equal(key.former, header->former)
+                                               : partition_key_equal(&key, header)))
             return error_set(err, ERROR_BAD_REQUEST,
                              "One or more operations within the batch request have a different "
                              "partition key value than the request.");
@@ -351,13 +354,15 @@ bool rest_batch_run_atomic(struct rest_call *call, const struct rest_items *item
     struct partition_key key;
     bool given, fine;
 
-    if (!rest_items_key(call, items, &key, &given, err) || !rest_items_metered(call, &metered, err))
+    if (!rest_items_key_either(call, items, &key, &given, err) ||
+        !rest_items_metered(call, &metered, err))
         return false;
     if (!given && !partition_key_unnamed(&items->space.definition->key, &key))
         return rest_items_key_missing(err);
     if (key.open && !key_settle(call, items, batch, &key, err))
         return false;
-    if (!keys_check(call, items, &key, batch, err))
+    if (!keys_check(call, items, &key, batch, err) ||
+        (key.former && !rest_batch_former(call, items, batch, &metered, &key, err)))
         return false;
     for (size_t i = 0; i < batch->count; i++)
         rest_batch_prepare(call, items, &key, &batch->operations[i]);

@@ -94,30 +94,65 @@ static uint32_t partition_shown(const struct rest_call *call, const struct rest_
     return partition_map_spans(items->space.map, &spans)->id;
 }
 
+/* What one run of operations is about. */
+struct bulk_call {
+    struct rest_call *call;
+    struct metered_call metered;
+    bool in_order;
+};
+
+static bool bulk_go(struct bulk_call *go, const struct rest_items *items, struct rest_batch *batch,
+                    struct bulk_operation *bulk, bool again, struct error *err)
+{
+    struct partition_key header;
+    bool given;
+
+    if (!rest_items_key_either(go->call, items, &header, &given, err))
+        return false;
+    for (size_t i = 0; i < batch->count; i++) {
+        if (again && bulk[i].err.code != ERROR_REKEYED)
+            continue;
+        if (again)
+            batch->operations[i].err = (struct error){0};
+        rest_batch_prepare(go->call, items, given ? &header : NULL, &batch->operations[i]);
+        operation_take(&go->metered, &batch->operations[i], &bulk[i]);
+    }
+    bulk_run(go->call->services->meters, &items->space, bulk, batch->count,
+             &(struct bulk_options){.in_order = go->in_order, .bytes_max = REST_BATCH_WORK_MAX},
+             go->call->arena);
+    return true;
+}
+
+/* The container was re-keyed between two operations: those behind mean other keys by now. */
+static bool is_rekeyed(const struct bulk_operation *bulk, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bulk[i].ended && bulk[i].err.code == ERROR_REKEYED)
+            return true;
+    return false;
+}
+
 bool rest_batch_run_bulk(struct rest_call *call, const struct rest_items *items,
                          struct rest_batch *batch, struct error *err)
 {
     struct bulk_operation *bulk = ARENA_ARRAY(call->arena, struct bulk_operation, batch->count);
     bool in_order = rest_call_header(call, REST_HEADER_BATCH_CONTINUE).data &&
                     !rest_headers_true(&call->headers, REST_HEADER_BATCH_CONTINUE);
-    struct metered_call metered;
-    struct partition_key header;
+    CLEANUP(rest_items_close) struct rest_items now = {0};
+    struct bulk_call go = {.call = call, .in_order = in_order};
     struct error dependent;
     size_t shown = 0;
-    bool given;
 
-    if (!rest_items_key(call, items, &header, &given, err) ||
-        !rest_items_metered(call, &metered, err))
+    if (!rest_items_metered(call, &go.metered, err) ||
+        !bulk_go(&go, items, batch, bulk, false, err))
         return false;
+    if (is_rekeyed(bulk, batch->count)) {
+        if (!rest_items_open(call, &now, err) || !bulk_go(&go, &now, batch, bulk, true, err))
+            return false;
+        items = &now;
+    }
     (void)error_set(&dependent, ERROR_BATCH_DEPENDENCY,
                     "an operation before this one failed, so it was not carried out");
-    for (size_t i = 0; i < batch->count; i++) {
-        rest_batch_prepare(call, items, given ? &header : NULL, &batch->operations[i]);
-        operation_take(&metered, &batch->operations[i], &bulk[i]);
-    }
-    bulk_run(call->services->meters, &items->space, bulk, batch->count,
-             &(struct bulk_options){.in_order = in_order, .bytes_max = REST_BATCH_WORK_MAX},
-             call->arena);
     for (size_t i = 0; i < batch->count; i++) {
         /* In order, what was wrong from the start is not looked at behind a failure either. */
         if (!bulk[i].ended || (in_order && i && batch->operations[i - 1].status >= 400))

@@ -225,6 +225,15 @@ static bool feed_answer(struct reading *r, struct error *err)
     return true;
 }
 
+/* A feed of one key is read from one partition; of a key of before a re-key there are many. */
+static bool former_check(const struct rest_feed_target *target, struct error *err)
+{
+    return !target->former ||
+           error_set(err, ERROR_NOT_SUPPORTED,
+                     "the container was re-keyed: its change feed is read by the keys it has now, "
+                     "or without one");
+}
+
 bool rest_items_changes(struct rest_call *call, struct error *err)
 {
     CLEANUP(rest_items_close) struct rest_items items = {0};
@@ -235,8 +244,9 @@ bool rest_items_changes(struct rest_call *call, struct error *err)
 
     if (!rest_items_open(call, &items, err) || !mode_find(call, &r.request.mode, err) ||
         !rest_feed_target(call, &items, &r.target, err) || !rest_feed_whole(&r.target, err) ||
-        !rest_feed_page_size(call, &r.request.changes_max, err) || !span_find(&r, err) ||
-        !position_find(&r, err) || !rest_items_metered(call, &r.metered, err))
+        !former_check(&r.target, err) || !rest_feed_page_size(call, &r.request.changes_max, err) ||
+        !span_find(&r, err) || !position_find(&r, err) ||
+        !rest_items_metered(call, &r.metered, err))
         return false;
     r.request.logical = r.target.logical;
     r.request.records_max = RECORDS_PER_STEP;

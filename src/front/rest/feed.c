@@ -1,5 +1,8 @@
 #include "front/rest/feed.h"
 
+#include "front/rest/former.h"
+#include "partition/former.h"
+
 bool rest_feed_span(struct rest_call *call, const struct rest_items *items,
                     const struct partition_span **ret_span, struct error *err)
 {
@@ -74,8 +77,18 @@ bool rest_feed_target(struct rest_call *call, const struct rest_items *items,
         .range = {.min = PARTITION_ROUTING_MIN, .max = PARTITION_ROUTING_MAX}};
 
     if (key.data) {
-        if (!partition_key_parse(definition, key, PARTITION_KEY_ANY, call->arena, &target.key, err))
+        bool former;
+
+        if (!partition_key_parse_either(definition, key, PARTITION_KEY_ANY, call->arena,
+                                        &target.key, err) ||
+            !rest_former_is_meant(items, &target.key, call->arena, &former, err))
             return false;
+        if (former) {
+            target.former = target.key.former;
+            target.key = (struct partition_key){.partial = true};
+            *ret_target = target;
+            return true;
+        }
         target.keyed = !target.key.partial && !target.key.open;
         if (!target.key.open)
             target.range = partition_route_range(definition, &target.key, call->arena);

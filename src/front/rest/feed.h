@@ -16,7 +16,8 @@ struct rest_feed_target {
     bool keyed;                   /* a whole partition key is named: */
     struct partition_key key; /* open: only the base of a suffix is; the range is all there is */
     struct slice logical;     /* of it; data NULL: none */
-    const struct partition_span *span; /* named by its id; NULL: not */
+    const struct partition_span *span;  /* named by its id; NULL: not */
+    const struct partition_key *former; /* a key of before a re-key: all there is, and a filter */
 };
 
 /* By x-ms-documentdb-partitionkey (a prefix of a hierarchical one will do), else by

@@ -3,6 +3,7 @@
 #include "document/json.h"
 #include "front/rest/continuation.h"
 #include "front/rest/feed.h"
+#include "front/rest/former.h"
 #include "front/rest/read_feed.h"
 
 #include "base/bytes.h"
@@ -42,8 +43,9 @@ static bool position_find(struct reading *r, struct error *err)
         rest_read_feed_init(&r->feed, *range);
         return true;
     }
-    if (!rest_continuation_open(r->call, container_info(r->items->container)->rid, purpose, text,
-                                &bytes, err))
+    if (!rest_continuation_open(r->call, container_info(r->items->container)->rid,
+                                rest_items_purpose(r->items, purpose, r->call->arena), text, &bytes,
+                                err))
         return false;
     if (!rest_read_feed_decode(bytes, &r->feed) ||
         slice_compare(r->feed.parts[0].range.min, range->min) < 0 ||
@@ -119,6 +121,9 @@ static bool span_read(struct reading *r, struct error *err)
         metering_drop(&metering);
         return false;
     }
+    if (r->target.former)
+        page.count =
+            rest_former_keep(r->items, r->target.former, r->call->arena, page.items, page.count);
     *(r->feed.parts[0].after ? &cost.partitions_resumed : &cost.partitions_begun) = 1;
     r->count = items_show(r, &page, &cost.loaded_bytes);
     cost.items_loaded = r->count;
@@ -153,7 +158,8 @@ static bool position_answer(struct reading *r, struct error *err)
                          "the ranges have changed too often since the first page: begin anew");
     rest_continuation_answer(
         r->call,
-        rest_continuation_seal(r->call, container_info(r->items->container)->rid, purpose, bytes));
+        rest_continuation_seal(r->call, container_info(r->items->container)->rid,
+                               rest_items_purpose(r->items, purpose, r->call->arena), bytes));
     return true;
 }
 

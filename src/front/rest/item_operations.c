@@ -16,7 +16,7 @@ bool rest_item_target_of_path(struct rest_call *call, const struct rest_items *i
     struct item item;
     bool given;
 
-    if (!rest_items_key(call, items, &ret_target->key, &given, err))
+    if (!rest_items_key_either(call, items, &ret_target->key, &given, err))
         return false;
     ret_target->id = document_string(call->route.id);
     if (slice_equal(call->route.owner, container_info(items->container)->rid) &&
@@ -46,7 +46,7 @@ static bool target_of_body(struct rest_call *call, const struct rest_items *item
     if (!rest_call_body(call, &body, err) ||
         !rest_item_clean(body, call->arena, &ret_target->document, &ret_target->id, err) ||
         !rest_item_size_check(items, ret_target->document, err) ||
-        !rest_items_key(call, items, &header, &given, err))
+        !rest_items_key_either(call, items, &header, &given, err))
         return false;
     return partition_key_derive(definition, ret_target->document, given ? &header : NULL,
                                 call->arena, &ret_target->key, err);
@@ -235,7 +235,7 @@ bool rest_items_replace(struct rest_call *call, struct error *err)
                          "the id of an item cannot be changed: the body says \"%.*s\"",
                          (int)MIN(body.id.text.len, (size_t)64), (const char *)body.id.text.data);
     target.document = body.document;
-    if (target.key.open)
+    if (target.key.open || target.key.former)
         target.key = body.key; /* known better: the item has what it is made of */
     return item_write(call, &items, &target, TRANSACTION_REPLACE, err);
 }

@@ -3,8 +3,12 @@
 #include "document/json.h"
 #include "document/order.h"
 #include "front/rest/session.h"
+#include "partition/former.h"
+#include "partition/strategy.h"
+#include "partition/synthetic.h"
 
 #include <inttypes.h>
+#include <xxhash.h>
 
 enum {
     ID_BYTES_SHOWN = 64,
@@ -71,18 +75,47 @@ void rest_items_close(struct rest_items *items)
     items->container = NULL;
 }
 
+/* Clients of containers without a key have never heard of one. */
+static struct slice key_header(struct rest_call *call, const struct rest_items *items)
+{
+    struct slice header = rest_call_header(call, REST_HEADER_PARTITION_KEY);
+
+    return !header.data && items->space.definition->key.system_key ? SLICE("[]") : header;
+}
+
 bool rest_items_key(struct rest_call *call, const struct rest_items *items,
                     struct partition_key *ret_key, bool *ret_given, struct error *err)
 {
-    struct slice header = rest_call_header(call, REST_HEADER_PARTITION_KEY);
-    const struct partition_definition *definition = &items->space.definition->key;
+    struct slice header = key_header(call, items);
 
-    /* Clients of containers without a key have never heard of one. */
-    if (!header.data && definition->system_key)
-        header = SLICE("[]");
+    *ret_given = header.data != NULL;
+    return !header.data || partition_key_parse(&items->space.definition->key, header,
+                                               PARTITION_KEY_WHOLE, call->arena, ret_key, err);
+}
+
+bool rest_items_key_either(struct rest_call *call, const struct rest_items *items,
+                           struct partition_key *ret_key, bool *ret_given, struct error *err)
+{
+    struct slice header = key_header(call, items);
+
     *ret_given = header.data != NULL;
     return !header.data ||
-           partition_key_parse(definition, header, PARTITION_KEY_WHOLE, call->arena, ret_key, err);
+           partition_key_parse_either(&items->space.definition->key, header, PARTITION_KEY_WHOLE,
+                                      call->arena, ret_key, err);
+}
+
+struct slice rest_items_purpose(const struct rest_items *items, struct slice purpose,
+                                struct arena *arena)
+{
+    const struct partition_definition *key = &items->space.definition->key;
+    const struct partition_synthetic *synthetic = key->synthetic;
+    uint64_t hash = (uint64_t)key->strategy << 8 | key->kind;
+
+    for (size_t i = 0; i < key->path_count; i++)
+        hash = XXH3_64bits_withSeed(key->texts[i].data, key->texts[i].len, hash);
+    if (synthetic)
+        hash ^= ((uint64_t)synthetic->suffixes << 8 | synthetic->kind) + 1;
+    return arena_printf(arena, "%.*s %016" PRIx64, SLICE_ARG(purpose), hash);
 }
 
 bool rest_items_metered(struct rest_call *call, struct metered_call *ret_metered, struct error *err)
@@ -292,8 +325,10 @@ void rest_item_append(const struct rest_items *items, const struct item *item, u
 uint32_t rest_items_partition(const struct rest_items *items, const struct partition_key *key,
                               struct arena *arena)
 {
-    struct slice logical = item_logical(&items->space.definition->key, key, arena);
+    struct slice logical = PARTITION_ROUTING_MIN;
 
+    if (!key->former_only && key->count == items->space.definition->key.path_count)
+        logical = item_logical(&items->space.definition->key, key, arena);
     return partition_map_find(items->space.map, logical)->id;
 }
 

@@ -24,6 +24,17 @@ CLEANUP_VALUE_FN(struct rest_items, rest_items_close)
 NODISCARD bool rest_items_key(struct rest_call *call, const struct rest_items *items,
                               struct partition_key *ret_key, bool *ret_given, struct error *err);
 
+/* The same, in the terms of now or of before a re-key (partition/former.h): for operations that
+ * know what to do with a key of before. */
+NODISCARD bool rest_items_key_either(struct rest_call *call, const struct rest_items *items,
+                                     struct partition_key *ret_key, bool *ret_given,
+                                     struct error *err);
+
+/* The purpose of a continuation that has positions among routing keys: under another partition key
+ * they mean nothing, and it is refused. In the arena. */
+struct slice rest_items_purpose(const struct rest_items *items, struct slice purpose,
+                                struct arena *arena);
+
 /* Takes system properties out of an item as a client sent it, and checks its id: a text within the
  * rules. Both are borrowed from document or in the arena. */
 NODISCARD bool rest_item_clean(struct slice document, struct arena *arena, struct slice *ret_item,

@@ -3,6 +3,7 @@
  * What fits one transaction goes in one. More goes in several, one after the other, before the
  * request is answered; somebody who looks meanwhile sees the logical partition shrink. Once begun
  * it is not held back: what it costs beyond the budget is owed. */
+#include "front/rest/former.h"
 #include "front/rest/items.h"
 
 #include "throughput/cost.h"
@@ -95,13 +96,20 @@ bool rest_partition_delete(struct rest_call *call, struct error *err)
     struct metered_call metered;
     struct partition_key key;
     struct metering metering;
-    bool given, fine;
+    bool given, former, fine;
 
-    if (!rest_items_open(call, &items, err) || !rest_items_key(call, &items, &key, &given, err) ||
+    if (!rest_items_open(call, &items, err) ||
+        !rest_items_key_either(call, &items, &key, &given, err) ||
         !rest_items_metered(call, &metered, err))
         return false;
     if (!given || key.open)
         return rest_items_key_missing(err);
+    if (!rest_former_is_meant(&items, &key, call->arena, &former, err))
+        return false;
+    if (former)
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "the container was re-keyed: items of a partition key are deleted by the "
+                         "key they have now");
     request.partition = rest_items_partition(&items, &key, call->arena);
     request.pk = metering_pk(&key, call->arena);
     if (!metering_begin(&metering, call->services->meters, &request, &metered, err)) {

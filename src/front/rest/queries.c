@@ -7,6 +7,7 @@
 #include "front/fan_out.h"
 #include "front/rest/continuation.h"
 #include "front/rest/feed.h"
+#include "front/rest/former.h"
 #include "front/rest/functions.h"
 #include "front/rest/query_figures.h"
 #include "front/rest/scripts.h"
@@ -108,6 +109,9 @@ static bool query_prepare(struct querying *q, struct error *err)
         rest_query_fault(q->call, &fault);
         return false;
     }
+    if (q->target.former &&
+        !rest_former_filter(&q->items, q->target.former, q->call->arena, &q->prepared.plan, err))
+        return false;
     q->compile_ns = clock_monotonic_ns() - begin;
     return true;
 }
@@ -159,7 +163,7 @@ static void fingerprint_scope(struct querying *q)
     buf_init(&bytes, BUF_DEFAULT_MAX);
     if (!key.data)
         return;
-    if (q->target.key.open)
+    if (q->target.key.open || q->target.former)
         buf_append_slice(&bytes, key);
     else
         partition_key_append(&q->target.key, &bytes);
@@ -172,8 +176,10 @@ static bool continuation_open(struct querying *q, struct slice *ret_bytes, struc
     struct slice text = rest_call_header(q->call, REST_HEADER_CONTINUATION);
 
     *ret_bytes = SLICE_NONE;
-    return text.len == 0 || rest_continuation_open(q->call, container_info(q->items.container)->rid,
-                                                   purpose, text, ret_bytes, err);
+    return text.len == 0 ||
+           rest_continuation_open(q->call, container_info(q->items.container)->rid,
+                                  rest_items_purpose(&q->items, purpose, q->call->arena), text,
+                                  ret_bytes, err);
 }
 
 /* --- What is answered --------------------------------------------------------------------------
@@ -244,7 +250,8 @@ static void page_answer(struct querying *q, const struct query_page *page)
     if (page->continuation.len)
         rest_continuation_answer(
             q->call, rest_continuation_seal(q->call, container_info(q->items.container)->rid,
-                                            purpose, page->continuation));
+                                            rest_items_purpose(&q->items, purpose, q->call->arena),
+                                            page->continuation));
     rest_answer_header(q->call, SLICE("x-ms-cosmos-query-execution-info"),
                        SLICE("{\"reverseRidEnabled\":false,\"reverseIndexScan\":false}"));
     rest_query_figures(q->call, page, q->compile_ns);
@@ -257,7 +264,7 @@ static struct query_scope scope_of(const struct querying *q)
     if (q->target.key.open)
         return (struct query_scope){
             .kind = QUERY_SCOPE_KEYS, .keys = q->keys, .key_count = q->key_count};
-    if (rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data)
+    if (rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data && !q->target.former)
         return (struct query_scope){.kind = QUERY_SCOPE_KEY, .key = q->target.key};
     return (struct query_scope){.kind = QUERY_SCOPE_RANGE, .range = q->target.range};
 }

@@ -11,7 +11,10 @@
 
 #include <time.h>
 
-enum { LINES_USUAL = 1024 }; /* bytes of header lines in most answers */
+enum {
+    LINES_USUAL = 1024, /* bytes of header lines in most answers */
+    REKEYED_MAX = 3,    /* times a request is read again */
+};
 
 struct rest {
     struct rest_options options;
@@ -188,6 +191,12 @@ static void work_run(struct net_work *work)
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
     else
         fine = rest_account_make(call, &err) && call->operation->run(call, &err);
+    for (int i = 0; !fine && err.code == ERROR_REKEYED && i < REKEYED_MAX; i++) {
+        /* What the request says of keys means something else by now. Nothing was done. */
+        buf_clear(&call->lines);
+        buf_clear(&call->body);
+        fine = call->operation->run(call, &err);
+    }
     rest_call_finish(call, fine, &err);
 }
 

@@ -1,0 +1,21 @@
+/* What a re-key will do, for whoever begins it or only wants to know. */
+#pragma once
+
+#include "container/migrator_private.h"
+
+struct rekey_plan {
+    struct definition *definition; /* a reference */
+    uint32_t sources[MIGRATION_SOURCES_MAX];
+    size_t source_count;
+    struct slice bounds[MIGRATION_TARGETS_MAX]; /* in the arena */
+    uint32_t nodes[MIGRATION_TARGETS_MAX];
+    size_t target_count;
+    uint64_t items, bytes; /* as the counters have them */
+};
+
+/* Errors as migrator_rekey. The plan is done in any case. */
+NODISCARD bool rekey_plan_make(const struct container *container,
+                               const struct definition_rekey *rekey, struct arena *arena,
+                               struct rekey_plan *ret_plan, struct error *err);
+void rekey_plan_done(struct rekey_plan *plan);
+CLEANUP_VALUE_FN(struct rekey_plan, rekey_plan_done)

@@ -1,0 +1,462 @@
+// Another partition key for a container in use: clients that know the old one and clients that know the
+// new one work on while it changes.
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { ChangeFeedStartFrom, CosmosClient } from '@azure/cosmos';
+import { Server, emulatorKey, orrery, sanitized, scratch } from './server.js';
+import { shop } from './items.js';
+
+const key = (...paths) => ({ paths, kind: paths.length > 1 ? 'MultiHash' : 'Hash', version: 2 });
+const rekeyPath = '/_orrery/containers/shop/orders/rekey';
+
+async function placed(t, definition = {}, { ru = 20000, args = [] } = {}) {
+  const at = await shop(t, { partitionKey: key('/tenant'), ...definition }, {
+    args: ['--set', 'migration.pause_ms=20ms', ...args],
+    create: { offerThroughput: ru },
+  });
+  if (process.env.REKEY_DEBUG) t.after(() => console.error(at.server.err.slice(-6000)));
+  at.fill = async (items) => {
+    for (let i = 0; i < items.length; i += 100) {
+      const answers = await at.container.items.bulk(
+        items.slice(i, i + 100).map((resourceBody) => ({ operationType: 'Create', resourceBody })));
+      for (const answer of answers) assert.equal(answer.statusCode, 201);
+    }
+  };
+  at.rekey = (body) => at.send('POST', rekeyPath, { body });
+  at.state = async () => (await at.send('GET', rekeyPath)).json;
+  at.done = () => until(async () => !(await at.state()).underWay);
+  at.other = () => new CosmosClient({ endpoint: at.server.url, key: emulatorKey }).database('shop').container('orders');
+  return at;
+}
+
+async function until(what, limitMs = 120_000) {
+  const end = Date.now() + limitMs;
+  for (;;) {
+    const found = await what();
+    if (found) return found;
+    assert.ok(Date.now() < end, 'waited in vain');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+const orders = (count) => Array.from({ length: count }, (_, i) =>
+  ({ id: `o${i}`, tenant: `t${i % 7}`, user: `u${i % 31}`, n: i, filler: 'x'.repeat(40) }));
+const byId = (a, b) => (a.id < b.id ? -1 : 1);
+const plain = ({ id, tenant, user, n }) => ({ id, tenant, user, n });
+
+test('every item is under the new key, as it was, and the container shows the new definition', async (t) => {
+  const at = await placed(t);
+  const items = orders(300);
+  await at.fill(items);
+  const before = (await at.container.item('o5', 't5').read()).resource;
+  const begun = await at.rekey({ partitionKey: key('/user') });
+  assert.equal(begun.status, 202, JSON.stringify(begun.json));
+  await at.done();
+  const fresh = at.other();
+  const { resource } = await fresh.read();
+  assert.deepEqual(resource.partitionKey.paths, ['/user']);
+  const after = (await fresh.item('o5', 'u5').read()).resource;
+  assert.deepEqual(after, before, 'system properties too');
+  const { resources } = await fresh.items.readAll().fetchAll();
+  assert.deepEqual(resources.map(plain).sort(byId), items.map(plain).sort(byId));
+  const one = await fresh.items.query('SELECT * FROM c', { partitionKey: 'u5' }).fetchAll();
+  assert.deepEqual(one.resources.map(plain).sort(byId), items.filter((item) => item.user === 'u5').map(plain).sort(byId));
+  const indexed = await fresh.items.query('SELECT VALUE COUNT(1) FROM c WHERE c.n >= 100 AND c.tenant = "t1"').fetchAll();
+  assert.equal(indexed.resources[0], items.filter((item) => item.n >= 100 && item.tenant === 't1').length);
+});
+
+test('clients that know the old key work on until the grace period is ended', async (t) => {
+  const at = await placed(t, {}, { ru: 40000 });
+  const items = orders(120);
+  await at.fill(items);
+  const old = at.container;
+  assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
+  await at.done();
+
+  assert.equal((await old.item('o9', 't2').read()).resource.user, 'u9');
+  assert.equal((await old.item('o9', 't3').read()).statusCode, 404);
+  const replaced = await old.item('o9', 't2').replace({ ...items[9], n: 900 });
+  assert.equal(replaced.resource.n, 900);
+  const patched = await old.item('o10', 't3').patch([{ op: 'incr', path: '/n', value: 1 }]);
+  assert.equal(patched.resource.n, 11);
+  assert.equal((await old.item('o11', 't4').delete()).statusCode, 204);
+  assert.equal((await old.items.create({ id: 'new', tenant: 't1', user: 'u1' })).statusCode, 201);
+  await assert.rejects(old.items.create({ id: 'new', tenant: 't1', user: 'u2' }), { code: 409 });
+  assert.equal((await old.items.upsert({ id: 'new', tenant: 't1', user: 'u1', n: 2 })).statusCode, 200);
+  await assert.rejects(old.items.upsert({ id: 'new', tenant: 't1', user: 'u2' }), (error) => {
+    assert.equal(error.code, 400);
+    assert.match(error.message, /re-keyed/);
+    return true;
+  });
+  await assert.rejects(
+    at.send('POST', '/dbs/shop/colls/orders/docs', { headers: { 'x-ms-documentdb-partitionkey': '["wrong"]' }, body: { id: 'x', tenant: 't1', user: 'u1' } })
+      .then((answer) => { if (answer.status >= 400) throw Object.assign(new Error(answer.json.message), { code: answer.status }); }), { code: 400 });
+  const mine = await old.items.query('SELECT * FROM c', { partitionKey: 't2' }).fetchAll();
+  assert.deepEqual(mine.resources.map((item) => item.id).sort(),
+    items.filter((item) => item.tenant === 't2').map((item) => item.id).sort());
+  const sums = await old.items.query('SELECT VALUE COUNT(1) FROM c WHERE c.n > 20', { partitionKey: 't3' }).fetchAll();
+  assert.equal(sums.resources[0], items.filter((item) => item.tenant === 't3' && item.n > 20).length);
+  for (const [text, wanted] of [
+    ['SELECT c.id FROM c ORDER BY c.n DESC', (list) => list.sort((a, b) => b.n - a.n)],
+    ['SELECT DISTINCT c.id FROM c ORDER BY c.id', (list) => list.sort(byId)],
+    ['SELECT c.id FROM c WHERE c.n > 40 ORDER BY c.n OFFSET 2 LIMIT 3', (list) => list.filter((item) => item.n > 40).slice(2, 5)],
+  ]) {
+    const found = await old.items.query(text, { partitionKey: 't5', maxItemCount: 4 }).fetchAll();
+    assert.deepEqual(found.resources.map((item) => item.id), wanted(items.filter((item) => item.tenant === 't5')).map((item) => item.id), text);
+  }
+  const listed = await old.items.readAll({ partitionKey: 't5', maxItemCount: 3 }).fetchAll();
+  assert.deepEqual(listed.resources.map((item) => item.id).sort(), items.filter((item) => item.tenant === 't5').map((item) => item.id).sort());
+  const bulk = await old.items.bulk([
+    { operationType: 'Read', id: 'o1', partitionKey: 't1' },
+    { operationType: 'Upsert', partitionKey: 't1', resourceBody: { ...items[1], n: 7 } },
+    { operationType: 'Delete', id: 'o8', partitionKey: 't1' },
+  ]);
+  assert.deepEqual(bulk.map((one) => one.statusCode), [200, 200, 204], JSON.stringify(bulk));
+  const batch = await old.items.batch([
+    { operationType: 'Read', id: 'o1' },
+    { operationType: 'Upsert', resourceBody: { ...items[1], n: 8 } },
+  ], 't1');
+  assert.equal(batch.code, 200, JSON.stringify(batch.result));
+  await assert.rejects(old.items.batch([
+    { operationType: 'Upsert', resourceBody: { ...items[1], n: 8 } },
+    { operationType: 'Upsert', resourceBody: { ...items[15], n: 8 } },
+  ], 't1'), /re-keyed: the items of this batch are in different logical partitions/);
+
+  assert.deepEqual((await at.state()).formerly, ['/tenant']);
+  assert.equal((await at.rekey({ partitionKey: key('/n') })).status, 409, 'the grace period is not over');
+  assert.equal((await at.send('POST', `${rekeyPath}/end-grace`)).status, 204);
+  assert.equal((await at.state()).formerly, undefined);
+  assert.equal((await old.item('o9', 't2').read()).statusCode, 404);
+  await assert.rejects(old.items.create({ id: 'late', tenant: 't1', user: 'u1' }), { code: 400 });
+  assert.equal((await at.other().item('o9', 'u9').read()).resource.n, 900);
+});
+
+test('conflicts are listed, keep the switch waiting, and go away when they are resolved', async (t) => {
+  const at = await placed(t, { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/mail'] }] } });
+  const { container } = at;
+  const all = [
+    { id: 'a', tenant: 't1', user: 'u1', mail: 'one' }, { id: 'a', tenant: 't2', user: 'u1', mail: 'two' },
+    { id: 'b', tenant: 't1', user: 'u2', mail: 'same' }, { id: 'c', tenant: 't2', user: 'u2', mail: 'same' },
+    { id: 'd', tenant: 't1', mail: 'three' }, { id: 'e', tenant: 't1', user: { no: 'key' }, mail: 'four' },
+    { id: 'f', tenant: 't1', user: 'u3', mail: 'five' },
+  ];
+  for (const item of all) await container.items.create(item);
+  const dry = await at.rekey({ partitionKey: key('/user'), dryRun: true });
+  assert.equal(dry.status, 200, JSON.stringify(dry.json));
+  assert.deepEqual(
+    { ...dry.json.conflicts, items: dry.json.items, complete: dry.json.complete },
+    { invalidKey: 1, missingKey: 1, sameKeyAndId: 1, sameUniqueKey: 1, logicalPartitionsFull: 0, comparedOneIn: 1, items: 7, complete: true });
+  assert.ok(dry.json.partitions >= 1 && dry.json.bytesNeeded > dry.json.bytes && dry.json.durationMs >= 0);
+  assert.equal((await at.state()).underWay, false, 'it was only looked at');
+
+  assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
+  const kinds = async () => (await at.state()).list.map((one) => one.kind).sort();
+  const blocked = await until(async () => { const now = await at.state(); return now.conflicts === 4 && now; });
+  assert.deepEqual(blocked.list.map((one) => one.kind).sort(), ['invalidKey', 'missingKey', 'sameKeyAndId', 'sameUniqueKey']);
+  assert.deepEqual(blocked.list.find((one) => one.kind === 'missingKey').from, ['t1']);
+  assert.equal(blocked.list.find((one) => one.kind === 'missingKey').id, 'd');
+  // A write that makes another conflict is not refused, and one that resolves it is seen.
+  await container.items.create({ id: 'f', tenant: 't2', user: 'u3', mail: 'six' });
+  await until(async () => (await at.state()).conflicts === 5);
+  await container.item('f', 't1').delete();
+  await container.item('d', 't1').replace({ ...all[4], user: 'u9' });
+  await container.item('e', 't1').replace({ ...all[5], user: 'u9' });
+  await until(async () => (await kinds()).join() === 'sameKeyAndId,sameUniqueKey');
+  await container.item('a', 't2').delete();
+  await container.item('c', 't2').replace({ ...all[3], mail: 'other' });
+  await at.done();
+  const { resources } = await at.other().items.readAll().fetchAll();
+  assert.deepEqual(resources.map((item) => `${item.id} ${item.user} ${item.mail}`).sort(),
+    ['a u1 one', 'b u2 same', 'c u2 other', 'd u9 three', 'e u9 four', 'f u3 six']);
+});
+
+test('it is aborted at any time before the switch, and then nothing has changed', async (t) => {
+  const at = await placed(t);
+  await at.fill(orders(50));
+  await at.container.items.create({ id: 'lost', tenant: 't1' });
+  assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
+  await until(async () => (await at.state()).conflicts === 1);
+  assert.equal((await at.rekey({ partitionKey: key('/n') })).status, 409);
+  assert.equal((await at.send('DELETE', rekeyPath)).status, 204);
+  await at.done();
+  assert.equal((await at.send('DELETE', rekeyPath)).status, 404);
+  assert.deepEqual((await at.other().read()).resource.partitionKey.paths, ['/tenant']);
+  assert.equal((await at.container.items.readAll().fetchAll()).resources.length, 51);
+  assert.equal((await at.container.items.create({ id: 'after', tenant: 't1' })).statusCode, 201);
+  // Allowed by name, items without a value are carried.
+  assert.equal((await at.rekey({ partitionKey: key('/user'), allowMissing: true })).status, 202);
+  await at.done();
+  assert.equal((await at.other().items.readAll().fetchAll()).resources.length, 52);
+});
+
+test('other kinds of keys: hierarchical, synthetic, another number of suffixes, another strategy', async (t) => {
+  const at = await placed(t);
+  const items = orders(60);
+  await at.fill(items);
+  const end = () => at.send('POST', `${rekeyPath}/end-grace`);
+  const check = async (what) => {
+    const { resources } = await at.other().items.readAll().fetchAll();
+    assert.deepEqual(resources.map(plain).sort(byId), items.map(plain).sort(byId), what);
+    return resources;
+  };
+  const go = async (body) => {
+    const begun = await at.rekey(body);
+    assert.equal(begun.status, 202, JSON.stringify(begun.json));
+    await at.done();
+  };
+  await go({ partitionKey: key('/tenant', '/user') });
+  await check('hierarchical');
+  assert.equal((await at.container.item('o9', 't2').read()).resource.n, 9, 'by the key it had');
+  assert.equal((await at.other().item('o9', ['t2', 'u9']).read()).resource.n, 9);
+  await end();
+  await go({ partitionKey: key('/pk'), orrery: { synthetic: { kind: 'computedSuffix', target: '/pk', base: '/tenant', hashed: '/user', suffixes: 4 } } });
+  for (const item of await check('computed')) assert.match(item.pk, /^t\d\.[1-4]$/);
+  await end();
+  await go({ orrery: { synthetic: { kind: 'computedSuffix', target: '/pk', base: '/tenant', hashed: '/user', suffixes: 9 } } });
+  assert.ok((await check('more suffixes')).some((item) => /\.[5-9]$/.test(item.pk)));
+  await end();
+  await go({ orrery: { synthetic: { kind: 'randomSuffix', target: '/pk', base: '/tenant', suffixes: 5 } } });
+  await check('random');
+  assert.equal((await at.other().item('o9', 't2').read()).resource.n, 9, 'by its base');
+  await end();
+  await go({ partitionKey: key('/user') });
+  await check('plain');
+  await end();
+  await go({ orrery: { strategy: { kind: 'range', bounds: ['u2'] } } });
+  await check('range');
+  assert.equal((await at.state()).formerly, undefined, 'keys are the same');
+  assert.equal((await at.other().item('o9', 'u9').read()).resource.n, 9);
+  for (const [body, said] of [
+    [{}, /needs partitionKey, orrery or both/],
+    [{ partitionKey: { paths: ['no'] } }, /path/],
+    [{ partitionKey: key('/user'), orrery: { strategy: { kind: 'range', bounds: ['u2'] } } }, /nothing would change/],
+    [{ orrery: { other: 1 } }, /alone/],
+    [{ partitionKey: key('/x'), what: 1 }, /it has "what"/],
+  ]) {
+    const refused = await at.rekey(body);
+    assert.equal(refused.status, 400, JSON.stringify(refused.json));
+    assert.match(refused.json.message, said);
+  }
+});
+
+test('a reader of the change feed sees everything again, and misses nothing', async (t) => {
+  const at = await placed(t);
+  const items = orders(40);
+  await at.fill(items);
+  const read = async (iterator) => {
+    const seen = new Map();
+    for (;;) {
+      const page = await iterator.readNext();
+      if (page.statusCode === 304) return { seen, continuation: page.continuationToken };
+      for (const item of page.result) seen.set(item.id, item);
+    }
+  };
+  const first = await read(at.container.items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Beginning() }));
+  assert.equal(first.seen.size, 40);
+  await at.container.item('o1', 't1').replace({ ...items[1], n: 111 });
+  assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
+  await at.done();
+  await at.container.item('o2', 't2').replace({ ...items[2], n: 222 });
+  const later = await read(at.other().items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Continuation(first.continuation) }));
+  assert.equal(later.seen.get('o1').n, 111);
+  assert.equal(later.seen.get('o2').n, 222);
+  assert.equal(later.seen.size, 40, 'all of them once more');
+  const refused = await at.send('GET', at.docs, { key: ['t1'], headers: { 'a-im': 'Incremental feed' } });
+  assert.equal(refused.status, 501, JSON.stringify(refused.json));
+});
+
+test('what is paged through at the switch has to begin anew, and is told so', async (t) => {
+  const at = await placed(t);
+  await at.fill(orders(40));
+  const query = at.container.items.query('SELECT * FROM c', { maxItemCount: 5 });
+  const { continuationToken } = await query.fetchNext();
+  const feed = await at.send('GET', at.docs, { headers: { 'x-ms-max-item-count': '5' } });
+  const continuation = feed.headers['x-ms-continuation'];
+  assert.ok(continuation);
+  assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
+  await at.done();
+  const next = await at.send('GET', at.docs, { headers: { 'x-ms-max-item-count': '5', 'x-ms-continuation': continuation } });
+  assert.equal(next.status, 400, JSON.stringify(next.json));
+  assert.match(next.json.message, /[Cc]ontinuation/);
+  if (continuationToken)
+    await assert.rejects(at.other().items.query('SELECT * FROM c', { maxItemCount: 5, continuationToken }).fetchNext());
+  const wiped = await at.send('POST', '/dbs/shop/colls/orders/operations/partitionkeydelete', { key: ['t1'] });
+  assert.equal(wiped.status, 501, JSON.stringify(wiped.json));
+});
+
+test('a server that is killed while it re-keys takes it up again', async (t) => {
+  const node = ['--node', `local=rocksdb:${scratch(t)}/node`];
+  const at = await placed(t, {}, { args: [...node, '--set', 'migration.bytes_per_second=100K'] });
+  const items = orders(1500);
+  await at.fill(items);
+  assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
+  await until(async () => (await at.state()).migration?.items > 100);
+  await at.container.item('o3', 't3').replace({ ...items[3], n: 333 });
+  await at.container.item('o1499', 't1').delete();
+  at.server.process.kill('SIGKILL');
+  await at.server.ended;
+  const server = await Server.start(t, ['--dev', ...node, '--set', 'migration.pause_ms=20ms']);
+  const client = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => client.dispose());
+  const container = client.database('shop').container('orders');
+  await until(async () => (await container.read()).resource.partitionKey.paths[0] === '/user');
+  const expected = items.slice(0, 1499).map((item) => plain(item.id === 'o3' ? { ...item, n: 333 } : item));
+  const { resources } = await container.items.readAll().fetchAll();
+  assert.deepEqual(resources.map(plain).sort(byId), expected.sort(byId));
+});
+
+test('one item is moved to another key value in one go, and a meeting one keeps it where it is', async (t) => {
+  const at = await placed(t);
+  const move = (body) => at.send('POST', '/_orrery/containers/shop/orders/move-item', { body });
+  await at.container.items.create({ id: 'a', tenant: 't1', n: 1 });
+  await at.container.items.create({ id: 'a', tenant: 't3', n: 3 });
+  const moved = await move({ id: 'a', partitionKey: ['t1'], document: { id: 'a', tenant: 't2', n: 2 } });
+  assert.equal(moved.status, 200, JSON.stringify(moved.json));
+  assert.deepEqual([moved.json.from, moved.json.to], [['t1'], ['t2']]);
+  assert.equal((await at.container.item('a', 't1').read()).statusCode, 404);
+  const { resource } = await at.container.item('a', 't2').read();
+  assert.equal(resource.n, 2);
+  assert.equal(resource._etag, `"${moved.json.etag}"`);
+  const refusals = [
+    [409, { id: 'a', partitionKey: ['t2'], document: { id: 'a', tenant: 't3' } }],
+    [404, { id: 'b', partitionKey: ['t2'], document: { id: 'b', tenant: 't3' } }],
+    [400, { id: 'a', partitionKey: ['t2'], document: { id: 'a', tenant: 't2' } }],
+    [400, { id: 'a', partitionKey: ['t2'], document: { id: 'c', tenant: 't3' } }],
+    [400, { id: 'a', partitionKey: ['t2'] }],
+    [412, { id: 'a', partitionKey: ['t2'], document: { id: 'a', tenant: 't9' }, ifMatch: 'other' }],
+  ];
+  for (const [status, body] of refusals) {
+    const answer = await move(body);
+    assert.equal(answer.status, status, JSON.stringify(answer.json));
+  }
+  assert.equal((await at.container.items.readAll().fetchAll()).resources.length, 2);
+});
+
+test('the command line tries it out, does it, lists conflicts and ends the grace period', async (t) => {
+  const at = await placed(t);
+  await at.fill(orders(30));
+  const run = (...args) => orrery(['rekey', 'shop', 'orders', '--endpoint', at.server.url, '--dev', ...args]);
+  const dry = await run('--key', '/user', '--dry-run');
+  assert.equal(dry.code, 0, dry.err);
+  assert.match(dry.out, /30 of 30 items were looked at\n.* physical partitions, .*\nno conflicts/);
+  const done = await run('--key', '/user');
+  assert.equal(done.code, 0, done.err);
+  assert.match(done.out, /rekey done after .*, writers waited \d+ ms/);
+  assert.match((await run('--status')).out, /partition key: \/user\nstill understood: \/tenant\n/);
+  assert.match((await run('--end-grace')).out, /understood no longer/);
+  assert.match((await run('--status')).out, /^partition key: \/user\n$/);
+  assert.equal((await run('--key', '/none', '--no-wait')).code, 0);
+  const status = await until(async () => { const { out } = await run('--status'); return /30 conflicts/.test(out) && out; });
+  assert.match(status, /missingKey +"o1" +\["u1"\] +\[\{\}\]/);
+  assert.match((await run('--abort')).out, /taken back/);
+  await at.done();
+  assert.equal((await run('--abort')).code, 1);
+  assert.equal((await run()).code, 2);
+  assert.equal((await run('--status', '--abort')).code, 2);
+  const failed = await run('--key', '/user', '--strategy', 'sideways');
+  assert.equal(failed.code, 1);
+  assert.match(failed.err, /orrery.strategy must be/);
+});
+
+// Each worker has items of its own and a journal of what they must be.
+class Worker {
+  constructor(container, name, count) {
+    Object.assign(this, { container, name, journal: new Map(), done: 0, failures: [], running: true });
+    this.seed = [...name].reduce((sum, c) => (sum * 31 + c.charCodeAt(0)) >>> 0, 7);
+    this.ids = Array.from({ length: count }, (_, i) => `${name}-${i}`);
+  }
+  random(n) {
+    this.seed = (Math.imul(this.seed, 1664525) + 1013904223) >>> 0;
+    return Math.floor((this.seed / 2 ** 32) * n);
+  }
+  make(id) {
+    return { id, tenant: `t${this.random(5)}`, user: `u${this.random(97)}`, n: this.random(1000) };
+  }
+  async step() {
+    const id = this.ids[this.random(this.ids.length)];
+    const known = this.journal.get(id);
+    if (!known) {
+      const item = this.make(id);
+      const { resource } = await (this.random(2) ? this.container.items.create(item) : this.container.items.upsert(item));
+      assert.equal(resource.n, item.n);
+      this.journal.set(id, item);
+      return;
+    }
+    const at = this.container.item(id, this.keyOf(known));
+    switch (this.random(6)) {
+      case 0: {
+        await at.delete();
+        this.journal.delete(id);
+        break;
+      }
+      case 1: {
+        const next = { ...known, n: this.random(1000) };
+        assert.equal((await at.replace(next)).resource.n, next.n);
+        this.journal.set(id, next);
+        break;
+      }
+      case 2: {
+        const next = { ...known, n: known.n + 1 };
+        assert.equal((await at.patch([{ op: 'incr', path: '/n', value: 1 }])).resource.n, next.n);
+        this.journal.set(id, next);
+        break;
+      }
+      case 3: {
+        const next = { ...known, n: this.random(1000) };
+        await this.container.items.upsert(next);
+        this.journal.set(id, next);
+        break;
+      }
+      default: {
+        const { resource, statusCode } = await at.read();
+        assert.equal(statusCode, 200);
+        assert.deepEqual(plain(resource), known);
+      }
+    }
+  }
+  async run() {
+    while (this.running) {
+      try {
+        await this.step();
+        this.done++;
+      } catch (error) {
+        this.failures.push(error);
+        if (this.failures.length > 3) return;
+      }
+    }
+  }
+}
+
+test('a re-key of 20,000 items under load of old and new clients: nothing is lost, doubled or refused', async (t) => {
+  const at = await placed(t, {}, { ru: 1_000_000, args: ['--set', 'partition.ru_max=1000000'] });
+  const items = orders(sanitized ? 4000 : 20_000);
+  await at.fill(items);
+  const old = ['a', 'b', 'c', 'd'].map((name) => new Worker(at.container, name, 200));
+  for (const worker of old) worker.keyOf = (item) => item.tenant;
+  const running = old.map((worker) => worker.run());
+  const steps = () => old.reduce((sum, worker) => sum + worker.done, 0);
+  await until(() => steps() > 400);
+  assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
+  const during = steps();
+  await at.done();
+  assert.ok(steps() > during, 'they worked on meanwhile');
+  const fresh = ['x', 'y'].map((name) => new Worker(at.other(), name, 100));
+  for (const worker of fresh) worker.keyOf = (item) => item.user;
+  running.push(...fresh.map((worker) => worker.run()));
+  const later = steps();
+  await until(() => steps() > later + 300 && fresh.every((worker) => worker.done > 100));
+  for (const worker of [...old, ...fresh]) worker.running = false;
+  await Promise.all(running);
+  for (const worker of [...old, ...fresh]) assert.deepEqual(worker.failures, [], worker.name);
+
+  const expected = new Map(items.map((item) => [item.id, plain(item)]));
+  for (const worker of [...old, ...fresh]) for (const [id, item] of worker.journal) expected.set(id, item);
+  const { resources } = await at.other().items.readAll({ maxItemCount: 1000 }).fetchAll();
+  assert.equal(resources.length, expected.size);
+  for (const item of resources) assert.deepEqual(plain(item), expected.get(item.id));
+  const counted = await at.other().items.query('SELECT VALUE COUNT(1) FROM c WHERE IS_DEFINED(c.user)').fetchAll();
+  assert.equal(counted.resources[0], expected.size, 'the index agrees');
+  const outcome = (await at.send('GET', '/_orrery/migrations')).json.recent.find((one) => one.kind === 'rekey');
+  t.diagnostic(`figure: re-key under load: pause ${outcome.pauseMs} ms, ${outcome.items} items, ${outcome.bytes} bytes in ${outcome.elapsedMs} ms, ` +
+    `${during} operations before and ${steps() - during} behind`);
+});
