@@ -354,7 +354,8 @@ bool rest_batch_run_atomic(struct rest_call *call, const struct rest_items *item
     struct partition_key key;
     bool given, fine;
 
-    if (!rest_items_key_either(call, items, &key, &given, err) || !rest_items_metered(call, &metered, err))
+    if (!rest_items_key_either(call, items, &key, &given, err) ||
+        !rest_items_metered(call, &metered, err))
         return false;
     if (!given && !partition_key_unnamed(&items->space.definition->key, &key))
         return rest_items_key_missing(err);

@@ -44,8 +44,8 @@ static bool position_find(struct reading *r, struct error *err)
         return true;
     }
     if (!rest_continuation_open(r->call, container_info(r->items->container)->rid,
-                                rest_items_purpose(r->items, purpose, r->call->arena), text,
-                                &bytes, err))
+                                rest_items_purpose(r->items, purpose, r->call->arena), text, &bytes,
+                                err))
         return false;
     if (!rest_read_feed_decode(bytes, &r->feed) ||
         slice_compare(r->feed.parts[0].range.min, range->min) < 0 ||

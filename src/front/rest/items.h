@@ -24,8 +24,8 @@ CLEANUP_VALUE_FN(struct rest_items, rest_items_close)
 NODISCARD bool rest_items_key(struct rest_call *call, const struct rest_items *items,
                               struct partition_key *ret_key, bool *ret_given, struct error *err);
 
-/* The same, in the terms of now or of before a re-key (partition/former.h): for operations that know
- * what to do with a key of before. */
+/* The same, in the terms of now or of before a re-key (partition/former.h): for operations that
+ * know what to do with a key of before. */
 NODISCARD bool rest_items_key_either(struct rest_call *call, const struct rest_items *items,
                                      struct partition_key *ret_key, bool *ret_given,
                                      struct error *err);

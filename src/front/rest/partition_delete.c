@@ -98,7 +98,8 @@ bool rest_partition_delete(struct rest_call *call, struct error *err)
     struct metering metering;
     bool given, former, fine;
 
-    if (!rest_items_open(call, &items, err) || !rest_items_key_either(call, &items, &key, &given, err) ||
+    if (!rest_items_open(call, &items, err) ||
+        !rest_items_key_either(call, &items, &key, &given, err) ||
         !rest_items_metered(call, &metered, err))
         return false;
     if (!given || key.open)

@@ -172,10 +172,10 @@ static bool continuation_open(struct querying *q, struct slice *ret_bytes, struc
     struct slice text = rest_call_header(q->call, REST_HEADER_CONTINUATION);
 
     *ret_bytes = SLICE_NONE;
-    return text.len == 0 || rest_continuation_open(q->call, container_info(q->items.container)->rid,
-                                                   rest_items_purpose(&q->items, purpose,
-                                                                      q->call->arena),
-                                                   text, ret_bytes, err);
+    return text.len == 0 ||
+           rest_continuation_open(q->call, container_info(q->items.container)->rid,
+                                  rest_items_purpose(&q->items, purpose, q->call->arena), text,
+                                  ret_bytes, err);
 }
 
 /* --- What is answered --------------------------------------------------------------------------
