@@ -540,6 +540,22 @@ static bool reroute_try(struct moving *moving, const struct container *container
     return fine;
 }
 
+/* Hashed keys become ordered ones, and back; all items are seen in the feed again. */
+static bool rekey_try(struct moving *moving, const struct container *container, struct error *err)
+{
+    bool hashed =
+        definition_fields(container_definition(container))->key.strategy == PARTITION_STRATEGY_HASH;
+    struct definition_rekey rekey = {
+        .strategy = document_of(moving->arena,
+                                hashed ? "{\"strategy\":\"range\"}" : "{\"strategy\":\"hash\"}")};
+    bool fine = migrator_rekey(moving->migrator, container, &rekey, false, err);
+
+    for (unsigned key = 0; (fine || is_fault(err)) && key < MOVING_KEYS; key++)
+        for (unsigned id = 0; id < MOVING_IDS; id++)
+            moving->items[key][id].again++;
+    return fine;
+}
+
 static bool migration_try(struct moving *moving, enum migration_kind kind, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = opened(moving);
@@ -562,6 +578,8 @@ static bool migration_try(struct moving *moving, enum migration_kind kind, struc
         return migrator_move(moving->migrator, container, spans[at].id, 1 - spans[at].node, err);
     case MIGRATION_REROUTE:
         return reroute_try(moving, container, err);
+    case MIGRATION_REKEY:
+        return rekey_try(moving, container, err);
     default:
         return migrator_isolate(moving->migrator, container, &key, 0.7, err);
     }
@@ -578,10 +596,15 @@ static void migration_begin(struct moving *moving)
     if (!definition_fields(container_definition(container))->key.lookup &&
         kind == MIGRATION_REROUTE)
         kind = MIGRATION_MOVE;
+    /* Bodies that name a strategy could not be put in place of one that was re-keyed, and readers
+     * of all versions have to begin anew. */
+    if (kind == MIGRATION_REKEY &&
+        (strstr(moving->bodies[0], "strategy") || strstr(moving->bodies[0], "changeFeedPolicy")))
+        kind = MIGRATION_ISOLATE;
     container_unref(TAKE(container));
     if (count == 1 && kind == MIGRATION_MERGE)
         kind = MIGRATION_SPLIT;
-    if (count > 8 && kind != MIGRATION_REROUTE)
+    if (count > 8 && kind != MIGRATION_REROUTE && kind != MIGRATION_REKEY)
         kind = MIGRATION_MERGE;
     if (migration_try(moving, kind, &err)) {
         moving->migrations[kind]++;

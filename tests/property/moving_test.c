@@ -1,6 +1,6 @@
-/* Random writes, splits, merges, moves, isolations, edits of directories, cancellations, faults and
- * restarts, in containers of every strategy, and everything compared. ORRERY_TEST_SEED repeats a
- * run, ORRERY_TEST_STEPS sets its length. */
+/* Random writes, splits, merges, moves, isolations, edits of directories, re-keys, cancellations,
+ * faults and restarts, in containers of every strategy, and everything compared. ORRERY_TEST_SEED
+ * repeats a run, ORRERY_TEST_STEPS sets its length. */
 #include "property/moving.h"
 #include "support/check.h"
 #include "support/fault_engine.h"
@@ -53,14 +53,14 @@ static void run(struct fixture *fixture, const struct moving_store *store,
     for (steps = fixture->steps ? fixture->steps : steps; moving.step < steps;)
         moving_step(&moving);
     moving_check(&moving);
-    print_message("# %u steps, %u splits, %u merges, %u moves, %u isolations, %u cancelled, %u "
-                  "crashes, %u of them behind a fence, %u policies, %u changes seen, %u edits, %u "
-                  "changes seen again\n",
-                  moving.step, moving.migrations[MIGRATION_SPLIT],
-                  moving.migrations[MIGRATION_MERGE], moving.migrations[MIGRATION_MOVE],
-                  moving.migrations[MIGRATION_ISOLATE], moving.cancelled, moving.crashes,
-                  moving.fenced_crashes, moving.policies, moving.changes_seen,
-                  moving.migrations[MIGRATION_REROUTE], moving.repeats);
+    print_message(
+        "# %u steps, %u splits, %u merges, %u moves, %u isolations, %u cancelled, %u "
+        "crashes, %u of them behind a fence, %u policies, %u changes seen, %u edits, %u "
+        "re-keys, %u changes seen again\n",
+        moving.step, moving.migrations[MIGRATION_SPLIT], moving.migrations[MIGRATION_MERGE],
+        moving.migrations[MIGRATION_MOVE], moving.migrations[MIGRATION_ISOLATE], moving.cancelled,
+        moving.crashes, moving.fenced_crashes, moving.policies, moving.changes_seen,
+        moving.migrations[MIGRATION_REROUTE], moving.migrations[MIGRATION_REKEY], moving.repeats);
     if (store->takes_away) {
         print_message("# the second node failed %u times, was away at %u starts, and %u calls were "
                       "refused\n",
