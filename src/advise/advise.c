@@ -17,6 +17,7 @@ static const double effort[ADVISE_KEY_KINDS] = {
 
 #define GOOD_SCORE_MAX 2.5
 #define GOOD_DAYS_MIN 365.0
+#define GOOD_FULL_MAX 0.8 /* a value that is refused more does not grow: it has no days left */
 #define MATTERS_RU 30000.0
 #define MATTERS_BYTES 100e9
 
@@ -37,7 +38,7 @@ static double score_of(const struct advise_key *key, const struct advise_figures
         score *= 1.1;
     if (figures->changed > 0)
         score *= 10;
-    if (figures->days_to_limit < GOOD_DAYS_MIN)
+    if (figures->days_to_limit < GOOD_DAYS_MIN || figures->full > GOOD_FULL_MAX)
         score *= 5;
     if (figures->key_ru_per_second > (double)options->partition_ru_max)
         score *= figures->key_ru_per_second / (double)options->partition_ru_max;
@@ -53,7 +54,7 @@ static bool is_good(const struct advise_proposal *proposal, const struct advise_
 
     return proposal->score <= GOOD_SCORE_MAX && figures->changed == 0 &&
            figures->transactions_split == 0 && figures->missing < 0.05 &&
-           figures->days_to_limit >= GOOD_DAYS_MIN &&
+           figures->days_to_limit >= GOOD_DAYS_MIN && figures->full <= GOOD_FULL_MAX &&
            figures->key_ru_per_second <= (double)options->partition_ru_max;
 }
 
@@ -106,6 +107,16 @@ static void spread_reason(const struct advise_workload *workload, const struct a
                    f->window_top * 100);
 }
 
+static void bytes_append(double bytes, struct buf *out)
+{
+    if (bytes >= 1e9)
+        buf_printf(out, "%.0f GB", bytes / 1e9);
+    else if (bytes >= 1e6)
+        buf_printf(out, "%.0f MB", bytes / 1e6);
+    else
+        buf_printf(out, "%.0f KB", bytes / 1e3);
+}
+
 static void fault_reasons(const struct advise_figures *f, const struct advise_options *options,
                           struct buf *out)
 {
@@ -119,12 +130,15 @@ static void fault_reasons(const struct advise_figures *f, const struct advise_op
     if (f->transactions_split > 0)
         buf_printf(out, "%.0f%% of transactions would be cut in pieces. ",
                    f->transactions_split * 100);
-    if (f->days_to_limit <= 0)
-        buf_printf(out, "One value is over the limit of %.0f GB already. ",
-                   (double)options->logical_bytes_max / 1e9);
-    else if (f->days_to_limit < 10 * 365)
-        buf_printf(out, "At this growth one value passes the limit of %.0f GB in %.0f days. ",
-                   (double)options->logical_bytes_max / 1e9, f->days_to_limit);
+    if (f->full > GOOD_FULL_MAX) {
+        buf_printf(out, "One value holds %.0f%% of the limit of ", f->full * 100);
+        bytes_append((double)options->logical_bytes_max, out);
+        buf_append_text(out, ". ");
+    } else if (f->days_to_limit < 10 * 365) {
+        buf_append_text(out, "At this growth one value passes the limit of ");
+        bytes_append((double)options->logical_bytes_max, out);
+        buf_printf(out, " in %.0f days. ", f->days_to_limit);
+    }
     if (f->key_ru_per_second > (double)options->partition_ru_max)
         buf_printf(out, "One value needs %.0f RU/s at its busiest, one partition gives %.0f. ",
                    f->key_ru_per_second, (double)options->partition_ru_max);

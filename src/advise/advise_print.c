@@ -34,6 +34,7 @@ static void figures_json(const struct advise_figures *f, struct buf *out)
     member(out, "changes", f->changed, 0);
     member(out, "transactionsSplit", f->transactions_split, 4);
     member(out, "daysToLogicalLimit", f->days_to_limit, 1);
+    member(out, "largestValueOfLogicalLimit", f->full, 4);
     member(out, "bytesOfLargestValue", f->bytes_top, 0);
     member(out, "ruPerSecond", f->ru_per_second, 0);
     member(out, "ruPerSecondIdeal", f->ru_per_second_ideal, 0);

@@ -16,7 +16,8 @@ enum {
     DEALS = 8, /* each with another hash: what is common to them is the key's doing */
     PARTITIONS_MAX = 1024,
     DAY_MS = 24 * 60 * 60 * 1000,
-    OPERATIONS_PER_WINDOW_MIN = 256, /* fewer say nothing of a spread */
+    FORECAST_MS_MIN = 60 * 60 * 1000, /* what came within less says nothing of months */
+    OPERATIONS_PER_WINDOW_MIN = 256,  /* fewer say nothing of a spread */
 };
 
 struct advise_options advise_options_complete(const struct advise_options *options)
@@ -406,11 +407,12 @@ static void growth_judge(const struct advise_workload *workload, const struct ta
     double quarter_days = (double)(end - begin) / 4 / DAY_MS, limit;
 
     figures->bytes_top = top->amount * scale;
+    figures->full = figures->bytes_top / (double)options->logical_bytes_max;
     figures->days_to_limit = HUGE_VAL;
     limit = (double)options->logical_bytes_max - figures->bytes_top;
     if (limit <= 0)
         figures->days_to_limit = 0;
-    else if (begin > 0 && quarter_days > 0 && top->late > 0)
+    else if (begin > 0 && quarter_days * 4 * DAY_MS >= FORECAST_MS_MIN && top->late > 0)
         figures->days_to_limit = limit / (top->late * scale / quarter_days * options->load);
 }
 

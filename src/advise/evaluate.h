@@ -24,6 +24,7 @@ struct advise_figures {
     double changed;                   /* operations that changed a path of it */
     double transactions_split;        /* share of transactions that would be over several keys */
     double days_to_limit;             /* until a value is over the logical limit; HUGE_VAL */
+    double full;                      /* the largest value over the logical limit */
     double bytes_top;                 /* stored under the largest value now */
     double ru_per_second;             /* to provision, so that the hottest partition keeps up */
     double ru_per_second_ideal;       /* if all were even and nothing had to be asked twice */

@@ -180,6 +180,22 @@ static void where_no_key_is_good_none_is_recommended(void **state)
     assert_true(slice_starts_with(report.summary, SLICE("No key can be recommended")));
 }
 
+/* What is full grows no more, and so never passes the limit: that does not make it good. */
+static void a_value_that_is_full_is_a_fault(void **state)
+{
+    struct workload_names names;
+    CLEANUP(advise_workload_free)
+    struct advise_workload *workload = workload_make(WORKLOAD_CATALOGUE, 1, &names);
+    struct advise_key category = {.kind = ADVISE_PROPERTY, .path_count = 1};
+    struct advise_options options = {.current = &category, .logical_bytes_max = 13 * 1024};
+    struct advise_report report;
+
+    category.paths[0] = (uint8_t)advise_workload_path(workload, slice_of_text(names.a));
+    report = report_of(workload, &options, *state);
+    assert_true(report.current.figures.full > 0.8);
+    assert_false(report.current.good);
+}
+
 static void a_report_is_json(void **state)
 {
     struct workload_names names;
@@ -256,6 +272,7 @@ int main(void)
         cmocka_unit_test(a_tenant_far_larger_than_others_is_divided_by_user),
         cmocka_unit_test(what_is_small_and_changed_together_is_kept_under_one_key),
         cmocka_unit_test(where_no_key_is_good_none_is_recommended),
+        cmocka_unit_test(a_value_that_is_full_is_a_fault),
         cmocka_unit_test(a_report_is_json),
         cmocka_unit_test(every_proposal_is_a_definition),
         cmocka_unit_test(the_same_workload_gets_the_same_advice),
