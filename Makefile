@@ -38,6 +38,7 @@ docs:
 	build/orrery help settings --markdown > docs/settings.md
 	build/orrery help errors --markdown > docs/errors.md
 	build/orrery help api --markdown > docs/compatibility.md
+	build/orrery help tables --markdown > docs/compatibility-tables.md
 
 clean:
 	rm -rf build build-*

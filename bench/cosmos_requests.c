@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "document/json.h"
-#include "front/rest/signature.h"
+#include "front/signature.h"
 #include "load.h"
 #include "space.h"
 
@@ -21,7 +21,7 @@ enum {
     ID_LEN = sizeof ID_BLANK - 1,
     TENANT_LEN = sizeof TENANT_BLANK - 1,
     SECRET_MAX = 128,
-    BASE64_SIZE = (REST_SIGNATURE_LEN + 2) / 3 * 4 + 1,
+    BASE64_SIZE = (FRONT_SIGNATURE_LEN + 2) / 3 * 4 + 1,
     SIGNATURE_MAX = 3 * BASE64_SIZE, /* percent-encoded */
 };
 
@@ -121,9 +121,9 @@ static void head_sign(const struct cosmos_requests *requests, struct head *head)
 {
     static const char digits[] = "0123456789ABCDEF";
     const struct slice text = buf_slice(&head->signed_text);
-    uint8_t digest[REST_SIGNATURE_LEN], base64[BASE64_SIZE], *to = head->signature;
+    uint8_t digest[FRONT_SIGNATURE_LEN], base64[BASE64_SIZE], *to = head->signature;
 
-    rest_signature(slice_of(requests->secret, requests->secret_len), &text, 1, digest);
+    front_signature(slice_of(requests->secret, requests->secret_len), &text, 1, digest);
     EVP_EncodeBlock(base64, digest, sizeof digest);
     for (const uint8_t *c = base64; *c; c++) {
         if (*c == '+' || *c == '/' || *c == '=') {

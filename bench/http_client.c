@@ -1,7 +1,7 @@
 /* Answers are read only as far as counting needs: the status, the length, and that all of the body
- * came. All servers measured send Content-Length. Bytes are received where those of the answer
- * before were, which the caches still hold; only a head that comes in pieces is kept with its
- * connection. */
+ * came. A body without Content-Length is in chunks, the last of which is empty. Bytes are received
+ * where those of the answer before were, which the caches still hold; only a head that comes in
+ * pieces is kept with its connection. */
 #include "http_client.h"
 
 #include "base/memory.h"
@@ -19,6 +19,8 @@ struct connection {
     int fd;
     size_t head_len;  /* of a head that is not complete */
     size_t body_left; /* 0: the next bytes are of a head */
+    bool chunked;     /* the body goes on until its last chunk */
+    char tail[5];     /* of what came of it */
     char head[HEAD_MAX];
 };
 
@@ -40,6 +42,7 @@ static int connection_open(void *context, size_t index)
 
     connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     connection->head_len = connection->body_left = 0;
+    connection->chunked = false;
     if (connect(connection->fd, (struct sockaddr *)&address, sizeof address) != 0 ||
         setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) != 0)
         load_fail("port %u: %s", http->plan.port, strerror(errno));
@@ -51,37 +54,48 @@ static void connection_close(void *context, size_t index)
     close(((struct http_client *)context)->connections[index].fd);
 }
 
-/* A request of this size always fits into the socket's buffer, since the one before is answered. */
+/* A request nearly always fits into the socket's buffer, since the one before is answered; a long
+ * one may wait until the server reads. */
 static void request_send(void *context, size_t index)
 {
     struct http_client *http = context;
+    size_t sent = 0;
 
     buf_clear(&http->request);
     http->plan.request_append(http->plan.context, &http->request);
-    if (send(http->connections[index].fd, http->request.data, http->request.len, MSG_NOSIGNAL) !=
-        (ssize_t)http->request.len)
-        load_fail("port %u takes no request: %s", http->plan.port, strerror(errno));
+    while (sent < http->request.len) {
+        ssize_t taken = send(http->connections[index].fd, http->request.data + sent,
+                             http->request.len - sent, MSG_NOSIGNAL);
+
+        if (taken <= 0)
+            load_fail("port %u takes no request: %s", http->plan.port, strerror(errno));
+        sent += (size_t)taken;
+    }
 }
 
 /* The length of a head with the empty line that ends it, and what it says about the body. 0: it is
  * not complete. */
 static size_t head_read(const struct http_client *http, const char *head, size_t len,
-                        size_t *ret_body)
+                        size_t *ret_body, bool *ret_chunked)
 {
-    static const char name[] = "content-length:";
+    static const char name[] = "content-length:", chunks[] = "transfer-encoding: chunked";
     const char *length = NULL, *line = head, *end;
+    unsigned long status;
 
+    *ret_chunked = false;
     for (; (end = memchr(line, '\n', len - (size_t)(line - head))); line = end + 1) {
         if (*line == '\r')
             break;
         if ((*line | 0x20) == name[0] && strncasecmp(line, name, sizeof name - 1) == 0)
             length = line + sizeof name - 1;
+        *ret_chunked |= strncasecmp(line, chunks, sizeof chunks - 1) == 0;
     }
     if (!end)
         return 0;
     *ret_body = length ? strtoul(length, NULL, 10) : 0;
-    if (!length || *ret_body < http->plan.body_min ||
-        strtoul(head + strlen("HTTP/1.1 "), NULL, 10) != http->plan.status)
+    status = strtoul(head + strlen("HTTP/1.1 "), NULL, 10);
+    if ((!length && !*ret_chunked && status != 204) || status != http->plan.status ||
+        (!*ret_chunked && *ret_body < http->plan.body_min))
         load_fail("port %u gives another answer than %u with a body of %zu bytes:\n%s",
                   http->plan.port, http->plan.status, http->plan.body_min, head);
     return (size_t)(end + 1 - head);
@@ -96,6 +110,17 @@ static bool body_take(const struct http_client *http, struct connection *connect
     return connection->body_left == 0;
 }
 
+/* Looks for the last chunk at the end of what came; answers are not pipelined. */
+static bool chunks_take(struct connection *connection, const char *bytes, size_t len)
+{
+    size_t size = sizeof connection->tail, kept = len < size ? size - len : 0;
+
+    memmove(connection->tail, connection->tail + size - kept, kept);
+    memcpy(connection->tail + kept, bytes + len - (size - kept), size - kept);
+    connection->chunked = memcmp(connection->tail, "0\r\n\r\n", size) != 0;
+    return !connection->chunked;
+}
+
 static bool answer_receive(void *context, size_t index)
 {
     struct http_client *http = context;
@@ -105,14 +130,20 @@ static bool answer_receive(void *context, size_t index)
 
     if (got <= 0)
         load_fail("port %u closes its connection", http->plan.port);
+    if (connection->chunked)
+        return chunks_take(connection, http->received, (size_t)got);
     if (connection->body_left)
         return body_take(http, connection, (size_t)got);
     memcpy(http->received, connection->head, len);
     len += (size_t)got;
     http->received[len] = '\0';
-    head_len = head_read(http, http->received, len, &connection->body_left);
+    head_len = head_read(http, http->received, len, &connection->body_left, &connection->chunked);
     if (head_len) {
         connection->head_len = 0;
+        if (connection->chunked) {
+            memset(connection->tail, 0, sizeof connection->tail);
+            return chunks_take(connection, http->received + head_len, len - head_len);
+        }
         return body_take(http, connection, len - head_len);
     }
     if (len > HEAD_MAX)

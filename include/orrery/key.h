@@ -22,10 +22,6 @@
 extern "C" {
 #endif
 
-#ifndef ORRERY_API
-#define ORRERY_API __attribute__((visibility("default")))
-#endif
-
 /* What calls return. */
 enum orrery_key_status {
     ORRERY_KEY_OK = 0,
@@ -43,45 +39,44 @@ struct orrery_key_error {
 struct orrery_key; /* a container's definition, understood */
 
 /* Reads a container. orrery_key_close frees it; NULL is fine there. */
-ORRERY_API int orrery_key_open(const char *container, size_t length, struct orrery_key **ret_key,
-                               struct orrery_key_error *error);
-ORRERY_API void orrery_key_close(struct orrery_key *key);
+int orrery_key_open(const char *container, size_t length, struct orrery_key **ret_key,
+                    struct orrery_key_error *error);
+void orrery_key_close(struct orrery_key *key);
 
 /* How many suffixes it has; 0: none. */
-ORRERY_API unsigned orrery_key_suffixes(const struct orrery_key *key);
+unsigned orrery_key_suffixes(const struct orrery_key *key);
 
 /* Text goes to out, with a NUL, if size is enough for it; *ret_length is without the NUL. */
 
 /* The partition key of a document. suffix: of a random one, 1 to orrery_key_suffixes; 0: one is
  * drawn. */
-ORRERY_API int orrery_key_compute(const struct orrery_key *key, const char *document, size_t length,
-                                  unsigned suffix, char *out, size_t size, size_t *ret_length,
-                                  struct orrery_key_error *error);
+int orrery_key_compute(const struct orrery_key *key, const char *document, size_t length,
+                       unsigned suffix, char *out, size_t size, size_t *ret_length,
+                       struct orrery_key_error *error);
 
 /* The partition key of source values, a JSON array of them in the order of the definition (and of
- * the other components around them, if the key is hierarchical): ["2018-08-09","1HGCM82633A004352"].
- * Refused with a random suffix, which they do not determine. */
-ORRERY_API int orrery_key_of_sources(const struct orrery_key *key, const char *values,
-                                     size_t length, char *out, size_t size, size_t *ret_length,
-                                     struct orrery_key_error *error);
+ * the other components around them, if the key is hierarchical):
+ * ["2018-08-09","1HGCM82633A004352"]. Refused with a random suffix, which they do not determine. */
+int orrery_key_of_sources(const struct orrery_key *key, const char *values, size_t length,
+                          char *out, size_t size, size_t *ret_length,
+                          struct orrery_key_error *error);
 
 /* The partition key of a base value, a JSON array with it, and a suffix from 1 to
  * orrery_key_suffixes: for readers who ask for all of them. */
-ORRERY_API int orrery_key_of_base(const struct orrery_key *key, const char *base, size_t length,
-                                  unsigned suffix, char *out, size_t size, size_t *ret_length,
-                                  struct orrery_key_error *error);
+int orrery_key_of_base(const struct orrery_key *key, const char *base, size_t length,
+                       unsigned suffix, char *out, size_t size, size_t *ret_length,
+                       struct orrery_key_error *error);
 
 /* The key of a document and how it came about, as an object: partitionKey, open, synthetic,
  * effectivePartitionKey. */
-ORRERY_API int orrery_key_explain(const struct orrery_key *key, const char *document, size_t length,
-                                  char *out, size_t size, size_t *ret_length,
-                                  struct orrery_key_error *error);
+int orrery_key_explain(const struct orrery_key *key, const char *document, size_t length, char *out,
+                       size_t size, size_t *ret_length, struct orrery_key_error *error);
 
 /* Which of so many equal partitions, from 0, a partition key (an array) is in: as a container that
  * was created with that many has them. */
-ORRERY_API int orrery_key_partition(const struct orrery_key *key, const char *partition_key,
-                                    size_t length, unsigned partitions, unsigned *ret_partition,
-                                    struct orrery_key_error *error);
+int orrery_key_partition(const struct orrery_key *key, const char *partition_key, size_t length,
+                         unsigned partitions, unsigned *ret_partition,
+                         struct orrery_key_error *error);
 
 #ifdef __cplusplus
 }

@@ -69,13 +69,31 @@ static void json_paths(const struct advise_workload *workload, const struct advi
     buf_append_byte(out, ']');
 }
 
+/* As docs/synthetic-keys.md has it. */
+static void synthetic_define(const struct advise_workload *workload, const struct advise_key *key,
+                             struct buf *out)
+{
+    buf_append_text(out, ",\"orrery\":{\"synthetic\":{\"target\":\"/partitionKey\",");
+    if (key->kind == ADVISE_CONCATENATION) {
+        buf_append_text(out, "\"kind\":\"concatenation\",\"sources\":");
+        json_paths(workload, key, out);
+    } else {
+        buf_append_text(out, key->kind == ADVISE_RANDOM_SUFFIX ? "\"kind\":\"randomSuffix\""
+                                                               : "\"kind\":\"computedSuffix\"");
+        buf_append_text(out, ",\"base\":");
+        json_path(path_text(workload, key->paths[0]), out);
+        if (key->kind == ADVISE_COMPUTED_SUFFIX) {
+            buf_append_text(out, ",\"hashed\":");
+            json_path(path_text(workload, key->hashed), out);
+        }
+        buf_printf(out, ",\"suffixes\":%u", key->suffixes);
+    }
+    buf_append_text(out, "}}");
+}
+
 void advise_key_define(const struct advise_workload *workload, const struct advise_key *key,
                        struct buf *out)
 {
-    static const char *const kinds[] = {[ADVISE_CONCATENATION] = "concatenation",
-                                        [ADVISE_RANDOM_SUFFIX] = "random",
-                                        [ADVISE_COMPUTED_SUFFIX] = "computed"};
-
     buf_append_text(out, "\"partitionKey\":{\"paths\":");
     if (key->kind == ADVISE_PROPERTY || key->kind == ADVISE_HIERARCHICAL) {
         json_paths(workload, key, out);
@@ -87,17 +105,7 @@ void advise_key_define(const struct advise_workload *workload, const struct advi
     buf_append_text(out, "[\"/partitionKey\"],\"kind\":\"Hash\",\"version\":2}");
     if (key->kind == ADVISE_ONE_KEY)
         return;
-    buf_append_text(out, ",\"orrery\":{\"synthetic\":{\"kind\":\"");
-    buf_append_text(out, kinds[key->kind]);
-    buf_append_text(out, "\",\"target\":\"/partitionKey\",\"sources\":");
-    json_paths(workload, key, out);
-    if (key->kind == ADVISE_COMPUTED_SUFFIX) {
-        buf_append_text(out, ",\"of\":");
-        json_path(path_text(workload, key->hashed), out);
-    }
-    if (key->suffixes)
-        buf_printf(out, ",\"count\":%u", key->suffixes);
-    buf_append_text(out, "}}");
+    synthetic_define(workload, key, out);
 }
 
 uint64_t advise_key_of(const struct advise_key *key, const advise_value *values, uint64_t chance)

@@ -38,6 +38,13 @@ static int64_t system_monotonic_ms(void *context UNUSED)
 
 const struct clock clock_system = {.wall_ms = system_wall_ms, .monotonic_ms = system_monotonic_ms};
 
+int64_t clock_read_monotonic_us(const struct clock *clock)
+{
+    if (LIKELY(clock == &clock_system))
+        return (int64_t)(clock_monotonic_ns() / 1000);
+    return clock_read_monotonic_ms(clock) * 1000;
+}
+
 /* strftime would follow the locale; the names of HTTP dates never change. */
 void clock_http_date(int64_t wall_ms, char ret_text[CLOCK_HTTP_DATE_LEN])
 {

@@ -29,6 +29,9 @@ static inline int64_t clock_read_monotonic_ms(const struct clock *clock)
     return clock->monotonic_ms(clock->context);
 }
 
+/* The monotonic clock to the microsecond; a clock handed in is only as fine as its milliseconds. */
+int64_t clock_read_monotonic_us(const struct clock *clock);
+
 /* "Thu, 27 Apr 2017 00:51:12 GMT", the 29 characters of RFC 9110, without a NUL. */
 enum { CLOCK_HTTP_DATE_LEN = 29 };
 void clock_http_date(int64_t wall_ms, char ret_text[CLOCK_HTTP_DATE_LEN]);

@@ -26,6 +26,8 @@ int cli_serve(int argc, char **argv);
 void cli_serve_help(void);
 int cli_account(int argc, char **argv);
 void cli_account_help(void);
+int cli_node(int argc, char **argv);
+void cli_node_help(void);
 int cli_stats(int argc, char **argv);
 void cli_stats_help(void);
 int cli_partition(int argc, char **argv);

@@ -9,7 +9,7 @@
 #include "container/account_keys.h"
 #include "document/json.h"
 #include "document/json_number.h"
-#include "front/rest/signature.h"
+#include "front/signature.h"
 #include "server/file.h"
 
 #include <limits.h>
@@ -283,7 +283,7 @@ static void authorization_append(const struct cli_client *client, const struct c
                                  struct buf *out)
 {
     char date[CLOCK_HTTP_DATE_LEN], small_date[CLOCK_HTTP_DATE_LEN], verb[8] = "", sig[48];
-    uint8_t mac[REST_SIGNATURE_LEN];
+    uint8_t mac[FRONT_SIGNATURE_LEN];
     struct slice parts[] = {SLICE_NONE,    SLICE("\n"), request->type, SLICE("\n"),
                             request->link, SLICE("\n"), SLICE_NONE,    SLICE("\n\n")};
 
@@ -294,7 +294,7 @@ static void authorization_append(const struct cli_client *client, const struct c
         verb[i] = (char)(request->method[i] | 0x20);
     parts[0] = slice_of_text(verb);
     parts[6] = slice_of(small_date, sizeof small_date);
-    rest_signature(slice_of(client->secret, sizeof client->secret), parts, ARRAY_LEN(parts), mac);
+    front_signature(slice_of(client->secret, sizeof client->secret), parts, ARRAY_LEN(parts), mac);
     EVP_EncodeBlock((unsigned char *)sig, mac, sizeof mac);
     buf_printf(out, "x-ms-date: %.*s\r\nauthorization: type%%3Dmaster%%26ver%%3D1.0%%26sig%%3D",
                CLOCK_HTTP_DATE_LEN, date);
@@ -531,6 +531,18 @@ struct slice cli_answer_inside(struct slice document, const char *name)
                    (value.type == DOCUMENT_OBJECT || value.type == DOCUMENT_ARRAY)
                ? value.document
                : slice_of(empty, sizeof empty);
+}
+
+struct slice cli_answer_key(struct slice entry, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf text;
+    struct document_value value;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    if (!document_find(entry, SLICE("partitionKey"), &value) || value.type != DOCUMENT_ARRAY)
+        return cli_answer_text(entry, "partitionKeyBytes");
+    document_json_write_value(&value, &text);
+    return arena_copy(arena, buf_slice(&text));
 }
 
 double cli_decimal(struct slice text)

@@ -94,6 +94,10 @@ struct slice cli_answer_text(struct slice document, const char *name);
 double cli_answer_number(struct slice document, const char *name);
 struct slice cli_answer_inside(struct slice document, const char *name);
 
+/* The partition key of an entry as JSON, or its bytes in hex where they are no whole key; in the
+ * arena. */
+struct slice cli_answer_key(struct slice entry, struct arena *arena);
+
 /* A number as headers have it, "2.83"; 0 for what is none. */
 double cli_decimal(struct slice text);
 

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 
 #include "front/rest/ledger.h"
+#include "front/table/ledger.h"
 #include "server/settings.h"
 
 void cli_overview(void)
@@ -30,9 +31,10 @@ void cli_help_help(void)
            "  settings   every setting with its default and meaning\n"
            "  errors     every error with its face in each API\n"
            "  api        every operation and header of the NoSQL API\n"
+           "  tables     every operation and error code of the Table API\n"
            "\n"
            "Options:\n"
-           "  --markdown  settings, errors or api as a page of the manual\n"
+           "  --markdown  settings, errors, api or tables as a page of the manual\n"
            "  -h, --help  this text\n");
 }
 
@@ -125,6 +127,7 @@ static const struct page pages[] = {
     {"settings", settings_text, settings_page},
     {"errors", errors_text, errors_page},
     {"api", rest_ledger_print, rest_ledger_print},
+    {"tables", table_ledger_print, table_ledger_print},
 };
 
 static int topic_print(const char *topic, bool markdown)
@@ -144,7 +147,7 @@ static int topic_print(const char *topic, bool markdown)
         return cli_fail(CLI_USAGE,
                         "there is no help on \"%s\": `orrery help --help` lists the topics", topic);
     if (markdown)
-        return cli_fail(CLI_USAGE, "--markdown is for the topics settings, errors and api");
+        return cli_fail(CLI_USAGE, "--markdown is for the topics settings, errors, api and tables");
     command->help();
     return CLI_OK;
 }

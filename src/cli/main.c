@@ -10,6 +10,7 @@ const struct cli_command cli_commands[] = {
     {"export", "write items or rows of a query to a JSON or CSV file", cli_export, cli_export_help},
     {"account", "list, create and drop accounts, show and rotate keys", cli_account,
      cli_account_help},
+    {"node", "storage nodes: list, add, drain, pause, remove; rebalance", cli_node, cli_node_help},
     {"advise", "which partition key fits documents and operations", cli_advise, cli_advise_help},
     {"what-if", "operations run again under another key or throughput", cli_what_if,
      cli_what_if_help},

@@ -3,6 +3,7 @@
 
 #include "base/nearest.h"
 #include "cli/cli.h"
+#include "cli/heat.h"
 #include "cli/table.h"
 #include "document/bson.h"
 #include "document/json.h"
@@ -17,6 +18,8 @@ void cli_partition_help(void)
            "       orrery partition move DATABASE CONTAINER ID NODE\n"
            "       orrery partition isolate DATABASE CONTAINER KEY\n"
            "       orrery partition watch [DATABASE CONTAINER]\n"
+           "       orrery partition heat DATABASE CONTAINER    (its own --help)\n"
+           "       orrery partition hot [DATABASE CONTAINER]\n"
            "       orrery partition cancel DATABASE CONTAINER\n"
            "       orrery partition pause\n"
            "       orrery partition resume\n"
@@ -358,6 +361,11 @@ int cli_partition(int argc, char **argv)
     bool help;
     int code;
 
+    /* these have options of their own */
+    if (argc > 1 && strcmp(argv[1], "heat") == 0)
+        return cli_partition_heat(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "hot") == 0)
+        return cli_partition_hot(argc - 1, argv + 1);
     command.word_count = cli_words_read(
         argc, argv, options,
         &(struct cli_words){command.words, CLI_PARTITION_WORDS_MAX, option_take, &command}, &help);
@@ -370,7 +378,7 @@ int cli_partition(int argc, char **argv)
     if (command.word_count == 0)
         return cli_fail(CLI_USAGE,
                         "partition needs to be told what to do: list, split, merge, move, isolate, "
-                        "watch, cancel, pause or resume");
+                        "watch, heat, hot, cancel, pause or resume");
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
         if (strcmp(verbs[i].name, command.words[0]) == 0) {
             code = verb_run(&verbs[i], &command);

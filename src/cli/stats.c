@@ -3,7 +3,7 @@
 
 #include "cli/client.h"
 #include "cli/stats.h"
-#include "document/json.h"
+#include "document/bson.h"
 
 enum { OPTION_KEYS = 'k', OPTION_MINUTES = 'm', WORDS_MAX = 2, MINUTES_MAX = 60 };
 
@@ -199,18 +199,6 @@ struct cli_table *cli_stats_container(struct slice document, struct arena *arena
     return table;
 }
 
-static struct slice key_text(struct stats_command *command, struct slice key)
-{
-    CLEANUP(buf_done) struct buf text;
-    struct document_value value;
-
-    buf_init(&text, BUF_DEFAULT_MAX);
-    if (!document_find(key, SLICE("partitionKey"), &value) || value.type != DOCUMENT_ARRAY)
-        return cli_answer_text(key, "partitionKeyBytes");
-    document_json_write_value(&value, &text);
-    return arena_copy(command->arena, buf_slice(&text));
-}
-
 static int keys_print(struct stats_command *command, struct slice document)
 {
     static const char *const headings[] = {"PARTITION KEY",    "PARTITION",  ">RU", ">SHARE %",
@@ -224,7 +212,7 @@ static int keys_print(struct stats_command *command, struct slice document)
 
         if (iter.value.type != DOCUMENT_OBJECT)
             continue;
-        cli_table_text(table, key_text(command, key));
+        cli_table_text(table, cli_answer_key(key, command->arena));
         cli_table_text(table, cli_answer_text(key, "partition"));
         cli_table_number(table, cli_answer_number(key, "ru"), 2);
         cli_table_number(table, cli_answer_number(key, "shareOfPartition") * 100, 1);

@@ -233,7 +233,10 @@ static bool container_visit(struct caretaker *caretaker, struct container *conta
 
     for (size_t i = 0; i < count && !must_stop(caretaker); i++) {
         struct item_scope scope = item_space_span_scope(&space, &spans[i]);
+        struct error away;
 
+        if (!engine_serves(scope.engine, &away))
+            continue;
         if (!partition_visit(caretaker, &scope, done, err))
             return error_prefix(err, "container \"%.*s\"", SLICE_ARG(space.definition->id));
     }
@@ -241,11 +244,14 @@ static bool container_visit(struct caretaker *caretaker, struct container *conta
            container_remake(caretaker, container, &space, visit, done, err);
 }
 
-/* A partition that has just split, merged or moved is cared for in the next round. */
+/* A partition that has just split, merged or moved is cared for in the next round, and one whose
+ * node is away when it is here again. */
 static bool container_care(struct caretaker *caretaker, struct container *container,
                            const struct visit *visit, size_t *done, struct error *err)
 {
-    return container_visit(caretaker, container, visit, done, err) || item_space_is_overtaken(err);
+    return container_visit(caretaker, container, visit, done, err) ||
+           item_space_is_overtaken(err) || err->code == ERROR_NODE_DOWN ||
+           err->code == ERROR_NODE_PAUSED;
 }
 
 /* A container that cannot be cared for now does not keep the others waiting. */

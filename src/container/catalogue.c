@@ -22,7 +22,12 @@ static bool new_check(const struct catalogue *catalogue, struct error *err)
         const struct cluster_node *node = cluster_at(catalogue->cluster, i);
         struct engine_partition *partitions;
         size_t count, own = i == 0;
+        struct error away;
 
+        if (i > 0 && !engine_serves(node->engine, &away)) /* no catalogue, no node it knows */
+            return error_set(err, ERROR_CONFIGURATION,
+                             "node \"%s\" cannot be opened, and the catalogue is new: %s",
+                             node->name, away.message);
         if (!engine_partition_list(node->engine, arena, &partitions, &count, err))
             return error_prefix(err, "node \"%s\"", node->name);
         if (count > own || (count == 1 && partitions[0].id != CATALOGUE_PARTITION))
@@ -54,44 +59,10 @@ static bool partition_settle(struct catalogue *catalogue, struct error *err)
            commit_partition_open(catalogue->commit, CATALOGUE_PARTITION, EPOCH, err);
 }
 
-/* Gives every node the number it has in the head, or the next. True in *ret_changed: the head is to
- * be written before anything is put on the new nodes. */
-static bool nodes_number(struct catalogue *catalogue, bool *ret_changed, struct error *err)
+static bool head_settle(struct catalogue *catalogue, const struct catalogue_options *options,
+                        struct error *err)
 {
-    struct head *head = &catalogue->head;
-
-    *ret_changed = false;
-    for (size_t i = 0; i < cluster_count(catalogue->cluster); i++) {
-        const struct cluster_node *node = cluster_at(catalogue->cluster, i);
-        uint32_t number = 0;
-
-        while (number < head->node_count &&
-               strcmp(head->nodes[number], engine_node_id(node->engine)) != 0)
-            number++;
-        if (number == head->node_count) {
-            if (number == CLUSTER_NODES_MAX)
-                return error_set(err, ERROR_CONFIGURATION,
-                                 "node \"%s\" is one too many: the catalogue knows %d", node->name,
-                                 CLUSTER_NODES_MAX);
-            memcpy(head->nodes[number], engine_node_id(node->engine), sizeof head->nodes[0]);
-            head->node_count++;
-            *ret_changed = true;
-        }
-        cluster_number(catalogue->cluster, i, number);
-    }
-    return true;
-}
-
-static bool head_write(struct catalogue *catalogue, struct error *err)
-{
-    CLEANUP(change_end) struct change change;
-
-    return change_begin(catalogue, &change, err) && change_commit(&change, err);
-}
-
-static bool head_settle(struct catalogue *catalogue, struct error *err)
-{
-    bool found, changed;
+    bool found;
 
     catalogue->head = (struct head){.next_account = 1,
                                     .next_database = 1,
@@ -100,10 +71,9 @@ static bool head_settle(struct catalogue *catalogue, struct error *err)
                                     .next_user = 1,
                                     .next_child = 1,
                                     .next_partition = CATALOGUE_PARTITION + 1};
-    if (!catalogue_head_load(catalogue, &found, err) || (!found && !new_check(catalogue, err)) ||
-        !nodes_number(catalogue, &changed, err))
-        return false;
-    return !changed || head_write(catalogue, err);
+    return catalogue_head_load(catalogue, &found, err) && (found || new_check(catalogue, err)) &&
+           nodes_load(catalogue, err) &&
+           nodes_settle(catalogue, options->nodes, options->node_count, err);
 }
 
 static struct catalogue *catalogue_new(const struct catalogue_options *options)
@@ -124,6 +94,8 @@ static struct catalogue *catalogue_new(const struct catalogue_options *options)
     mutex_init(&catalogue->published_lock);
     condition_init(&catalogue->published);
     mutex_init(&catalogue->change_lock);
+    mutex_init(&catalogue->nodes_lock);
+    catalogue->nodes = MEMORY_NEW(struct node_table);
     mutex_init(&catalogue->purging_lock);
     mutex_init(&catalogue->queue_lock);
     condition_init(&catalogue->wake);
@@ -136,7 +108,7 @@ bool catalogue_open(const struct catalogue_options *options, struct catalogue **
     CLEANUP(catalogue_close) struct catalogue *catalogue = catalogue_new(options);
     bool loaded = false;
 
-    if (!partition_settle(catalogue, err) || !head_settle(catalogue, err))
+    if (!partition_settle(catalogue, err) || !head_settle(catalogue, options, err))
         return error_prefix(err, "catalogue");
     WITH_LOCK (&catalogue->change_lock)
         loaded = catalogue_load(catalogue, err);
@@ -156,6 +128,9 @@ void catalogue_close(struct catalogue *catalogue)
     condition_done(&catalogue->wake);
     mutex_done(&catalogue->queue_lock);
     mutex_done(&catalogue->purging_lock);
+    OPENSSL_cleanse(catalogue->nodes, sizeof *catalogue->nodes); /* URLs have passwords */
+    memory_free(catalogue->nodes);
+    mutex_done(&catalogue->nodes_lock);
     mutex_done(&catalogue->change_lock);
     condition_done(&catalogue->published);
     mutex_done(&catalogue->published_lock);

@@ -21,6 +21,7 @@
 #include "container/definition.h"
 #include "container/limits.h"
 #include "container/migration.h"
+#include "container/node.h"
 #include "container/offer.h"
 #include "container/rid.h"
 #include "partition/map.h"
@@ -31,7 +32,9 @@ struct catalogue_options {
     struct cluster *cluster;               /* borrowed; has its nodes; outlives the catalogue */
     const struct catalogue_limits *limits; /* copied; NULL: the published ones */
     struct log *log;                       /* borrowed; NULL: silent */
-    bool purge_by_hand;                    /* no thread: the test calls catalogue_purge */
+    const struct node_info *nodes;         /* what the settings say of nodes, by name; borrowed */
+    size_t node_count;
+    bool purge_by_hand; /* no thread: the test calls catalogue_purge */
 
     /* Called for each physical partition of a dropped container once nobody holds a state of that
      * container any more, so that no operation on it runs or can begin. From any thread, under
@@ -41,8 +44,9 @@ struct catalogue_options {
 };
 
 /* Reads the catalogue, making an empty one on a new root. Partitions that no container owns, left
- * by a crash, are dropped. ERROR_STORE_VERSION, ERROR_STORE_CORRUPT; ERROR_CONFIGURATION: a node
- * that holds partitions is missing. */
+ * by a crash, are dropped. A node may be away, except the root; what it keeps is left alone until
+ * it is here (catalogue_node_rejoin). ERROR_STORE_VERSION, ERROR_STORE_CORRUPT;
+ * ERROR_CONFIGURATION: a node that holds partitions is missing. */
 NODISCARD bool catalogue_open(const struct catalogue_options *options,
                               struct catalogue **ret_catalogue, struct error *err);
 void catalogue_close(struct catalogue *catalogue); /* NULL is fine */

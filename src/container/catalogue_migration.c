@@ -251,6 +251,15 @@ static bool request_check(const struct container *container,
     return bounds_check(container, request, err);
 }
 
+/* Another definition was made from the one of the state it comes with: what was published since
+ * must not be lost. */
+static bool is_seen(const struct container *seen, const struct container *now, struct error *err)
+{
+    return !is_later(now, seen) ||
+           error_set(err, ERROR_BUSY, "container \"%.*s\" has changed meanwhile: try again",
+                     SLICE_ARG(now->state.info.id));
+}
+
 /* Behind the eras of all that is there. */
 static bool era_next(const struct catalogue *catalogue, const struct partition_map *map,
                      const struct migration_request *request, uint64_t *ret_era, struct error *err)
@@ -296,8 +305,9 @@ bool catalogue_migration_begin(struct catalogue *catalogue, const struct contain
     size_t count;
 
     if (!migration_change_begin(catalogue, container, &c, err) ||
-        !request_check(c.before, request, err) || !map_present(&c, &map, err) ||
-        !era_next(catalogue, map, request, &planned.era, err) ||
+        !request_check(c.before, request, err) ||
+        (request->definition && !is_seen(container, c.before, err)) ||
+        !map_present(&c, &map, err) || !era_next(catalogue, map, request, &planned.era, err) ||
         !partition_ids_take(&catalogue->head,
                             (uint32_t)MIN(MAX(request->target_count, (size_t)1), UINT32_MAX),
                             &first, err) ||
@@ -374,6 +384,8 @@ bool catalogue_directory_note(struct catalogue *catalogue, const struct containe
         return false;
     if (c.before->migration)
         return busy(c.before, err);
+    if (!is_seen(container, c.before, err))
+        return false;
     spans = partition_map_spans(c.before->map, &count);
     if (!definition_publish(&c, definition, err) ||
         !partition_map_new(spans, count, partition_map_version(c.before->map) + 1, &map, err))

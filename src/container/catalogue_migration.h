@@ -11,9 +11,9 @@
 
 /* Makes the targets and commits the plan. *ret_container: the state with it, a reference. A reroute
  * with targets may take the place of one without, which found that it needs them; the era of its
- * LSNs is filled in. ERROR_BUSY: another is under way. ERROR_LIMIT_REACHED:
- * container.partitions_max. ERROR_NOT_SUPPORTED: a container without a partition key is split. Else
- * as migration_new. */
+ * LSNs is filled in. ERROR_BUSY: another is under way, or, of a reroute, the map has changed since
+ * the state it comes with. ERROR_LIMIT_REACHED: container.partitions_max. ERROR_NOT_SUPPORTED: a
+ * container without a partition key is split. Else as migration_new. */
 NODISCARD bool catalogue_migration_begin(struct catalogue *catalogue,
                                          const struct container *container,
                                          const struct migration_request *request,

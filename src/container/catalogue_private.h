@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/thread.h"
+#include "container/catalogue_node.h"
 #include "container/children_private.h"
 
 #include <stdatomic.h>
@@ -151,6 +152,7 @@ struct record {
 };
 
 struct slice record_head_key(void);
+struct slice record_nodes_key(void);
 struct slice record_barrier_key(void);
 struct engine_range record_range(void); /* all records */
 struct engine_range record_tombstone_range(void);
@@ -234,6 +236,10 @@ struct catalogue {
     struct head head;         /* under change_lock */
     uint64_t epoch;           /* of CATALOGUE_PARTITION */
     bool in_doubt;            /* under change_lock: a commit's outcome is not known; load again */
+    uint64_t away;            /* under change_lock: a bit for each node the last load passed over */
+
+    struct mutex nodes_lock;  /* under it, to be looked at for a moment: */
+    struct node_table *nodes; /* owned; changed under change_lock, too */
 
     struct mutex purging_lock; /* one purger at a time; held while it purges */
     struct mutex queue_lock;   /* under it: queue, stopping */
@@ -315,6 +321,17 @@ NODISCARD bool catalogue_load(struct catalogue *catalogue, struct error *err);
 
 /* The head alone; *ret_found false: there is none, and catalogue->head is as it was. */
 NODISCARD bool catalogue_head_load(struct catalogue *catalogue, bool *ret_found, struct error *err);
+
+/* --- Nodes (catalogue_node.c) ---------------------------------------------------------------- */
+
+/* The numbers and the table of the nodes that are here; the head and the table are written if
+ * anything is new. said: what the settings say of them. Before anything else is read. */
+NODISCARD bool nodes_settle(struct catalogue *catalogue, const struct node_info *said,
+                            size_t said_count, struct error *err);
+NODISCARD bool nodes_load(struct catalogue *catalogue, struct error *err);
+
+/* An id no node has: that of a number whose node was removed. */
+extern const char node_id_free[37];
 
 /* --- Partitions (partitions.c) --------------------------------------------------------------- */
 

@@ -4,12 +4,18 @@
  * when the root is new and recorded on every node, so that a node of somebody else's is refused
  * before anything is read from it or written to it.
  *
- * Nodes are added before the catalogue is opened, by one thread; afterwards a cluster is only
- * read, by all. */
+ * Nodes may be added and removed while everybody reads; those who add and remove take turns (the
+ * catalogue's lock of changes). A node that is removed leaves its place behind, so that whoever
+ * still holds an old map meets an engine that refuses rather than none.
+ *
+ * A node may be away (engine/guard.h) when it is added; then its partitions are opened when it
+ * comes, by cluster_rejoin. */
 #pragma once
 
 #include "engine/engine.h"
 #include "partition/commit.h"
+
+#include <stdatomic.h>
 
 enum { CLUSTER_NODES_MAX = 64 };
 
@@ -20,6 +26,7 @@ struct cluster_node {
     uint32_t number;       /* what the catalogue calls it; the root is 0 */
     struct engine *engine; /* borrowed by the cluster */
     struct commit *commit; /* owned by the cluster */
+    atomic_bool removed;   /* no member any more */
 };
 
 /* Options of the committers; engine is ignored. NULL: the defaults. */
@@ -35,11 +42,22 @@ CLEANUP_FN(struct cluster *, cluster_free)
 NODISCARD bool cluster_add(struct cluster *cluster, const char *name, struct engine *engine,
                            struct error *err);
 
-/* In the order they were added; at(0) is the root. */
+/* The same under a number that the catalogue has settled. */
+NODISCARD bool cluster_add_as(struct cluster *cluster, const char *name, struct engine *engine,
+                              uint32_t number, struct error *err);
+
+/* A node that was away is here: checks whose it is and opens what is not open yet. Its engine must
+ * let the calling thread in. */
+NODISCARD bool cluster_rejoin(struct cluster *cluster, uint32_t number, struct error *err);
+
+/* It is no member any more. Its engine is to be retired, not closed. */
+void cluster_remove(struct cluster *cluster, uint32_t number);
+
+/* In the order they were added, removed ones too; at(0) is the root. */
 size_t cluster_count(const struct cluster *cluster);
 const struct cluster_node *cluster_at(const struct cluster *cluster, size_t index);
 
-/* The node the catalogue knows by this number; NULL when it is not here. */
+/* The node the catalogue knows by this number, removed or not; NULL when it was never here. */
 const struct cluster_node *cluster_find(const struct cluster *cluster, uint32_t number);
 
 /* The 36 characters all nodes share; empty before the root is added. */
@@ -47,3 +65,10 @@ struct slice cluster_id(const struct cluster *cluster);
 
 /* For the catalogue, while it opens: the node at index is called number from now on. */
 void cluster_number(struct cluster *cluster, size_t index, uint32_t number);
+
+/* Is it a member? And does it serve, too? */
+bool cluster_node_is_member(const struct cluster_node *node);
+bool cluster_node_serves(const struct cluster_node *node);
+
+/* The member of that name; NULL: there is none. */
+const struct cluster_node *cluster_find_name(const struct cluster *cluster, struct slice name);

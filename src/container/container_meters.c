@@ -76,13 +76,12 @@ bool container_meters_prepare(struct meters *meters, const struct container *con
     if (offer->shared && !meters_shared(meters, offer->number, &options, &shared, err))
         return false;
     for (size_t i = 0; i < count; i++) {
-        const struct partition_span *place =
-            partition_map_find_id(migration_map(migration), targets[i].id);
-
         if (meters_find(meters, targets[i].id))
             continue;
         if (shared) {
-            meters_set_shared(meters, targets[i].id, shared, (uint32_t)(place - spans));
+            meters_set_shared(
+                meters, targets[i].id, shared,
+                (uint32_t)(partition_map_find_id(migration_map(migration), targets[i].id) - spans));
             continue;
         }
         options.rate_cru = (int64_t)((double)whole_cru * targets[i].share + 0.5);

@@ -9,6 +9,7 @@
 #include "document/order.h"
 #include "partition/counters.h"
 #include "partition/layout.h"
+#include "partition/strategy.h"
 
 enum {
     STEPS_BEFORE_SEEK = 8,
@@ -19,7 +20,8 @@ enum {
 struct cursor {
     struct cursor_request request;
     struct engine_iterator *iterator;
-    size_t range; /* the present one of the index */
+    struct slice routing; /* of the logical partition that is wanted; empty: of any */
+    size_t range;         /* the present one of the index */
     uint64_t entries;
     unsigned passed;  /* entries in a row that were not wanted */
     struct buf seek;  /* bytes of a place to go to */
@@ -180,6 +182,19 @@ static bool reach_choose(const struct view *view, const struct cursor_request *r
     return true;
 }
 
+/* A logical partition is named by its routing key and its key; entries of the index have the former
+ * alone, and the number behind it. */
+static bool logical_routing(const struct view *view, struct slice logical,
+                            struct slice *ret_routing, struct error *err)
+{
+    struct slice rest = logical;
+
+    if (!partition_route_skip(&view->scope.definition->key, &rest, err))
+        return false;
+    *ret_routing = slice_first(logical, logical.len - rest.len);
+    return true;
+}
+
 bool cursor_open(const struct view *view, const struct cursor_request *request,
                  struct cursor **ret_cursor, struct error *err)
 {
@@ -194,6 +209,8 @@ bool cursor_open(const struct view *view, const struct cursor_request *request,
     buf_init(&cursor->key, BUF_DEFAULT_MAX);
     if (request->kind == CURSOR_INDEX && request->backwards)
         cursor->range = request->range_count - 1;
+    if (request->logical.len && !logical_routing(view, request->logical, &cursor->routing, err))
+        return false;
     if (!reach_choose(view, request, &reach, err) ||
         !engine_iterator_new(view->scope.engine, view->snapshot, view->scope.partition,
                              cursor_bounds(request, arena), request->backwards, reach,
@@ -330,17 +347,14 @@ static bool routing_pass(struct cursor *cursor, struct slice value, struct slice
                          struct error *err)
 {
     const struct cursor_request *request = &cursor->request;
-    struct slice min = request->logical.len ? request->logical : request->routing_min;
-    bool below =
-        min.data && slice_compare(routing, slice_first(min, MIN(min.len, routing.len))) < 0;
+    struct slice min = request->logical.len ? cursor->routing : request->routing_min;
+    bool below = min.data && slice_compare(routing, min) < 0;
     uint8_t *last;
 
     if (++cursor->passed <= STEPS_BEFORE_SEEK)
         return true;
     if (!request->backwards && below)
-        return entry_seek(cursor, value,
-                          request->logical.len ? slice_first(min, MIN(min.len, routing.len)) : min,
-                          err);
+        return entry_seek(cursor, value, min, err);
     if (request->backwards && !below && !request->logical.len && request->routing_max.data)
         return entry_seek(cursor, value, request->routing_max, err);
     if (request->backwards && below)

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "container/index_policy.h"
+#include "container/placement.h"
 #include "document/path.h"
 #include "partition/key.h"
 
@@ -32,9 +33,10 @@ struct definition_fields {
     const struct index_policy *policy;
     const struct definition_unique_key *unique_keys;
     size_t unique_key_count;
-    int32_t default_ttl;       /* seconds above 0, or DEFINITION_TTL_OFF, DEFINITION_TTL_OWN */
-    int64_t feed_retention_ms; /* of all versions and deletes; 0: latest versions only */
-    struct slice document;     /* BSON: all properties, defaults filled in, no system properties */
+    int32_t default_ttl;        /* seconds above 0, or DEFINITION_TTL_OFF, DEFINITION_TTL_OWN */
+    int64_t feed_retention_ms;  /* of all versions and deletes; 0: latest versions only */
+    struct placement placement; /* rules for the nodes its keys may be on */
+    struct slice document;      /* BSON: all properties, defaults filled in, no system properties */
 };
 
 /* Parses and checks the BSON body of a create (before NULL) or replace. ERROR_BAD_REQUEST in the

@@ -5,6 +5,9 @@
  *                             (definition_strategy.c has all of them)
  *     {"synthetic": {...}}    how a part of the partition key is made (partition/synthetic.h)
  *     {"formerly": {...}}     the partition key before a re-key (definition_rekey.c)
+ *     {"placement": [...]}    which nodes they may be on (placement.h); may change
+ *     {"accessPolicies": [{"id": "x", "start": "...", "expiry": "...", "permission": "raud"}]}
+ *                             of a table, for shared access signatures (front/table/access.h)
  */
 #include "container/definition_private.h"
 #include "container/definition_rekey.h"
@@ -65,6 +68,70 @@ static bool synthetic_read(struct reading *reading, const struct document_value 
     return true;
 }
 
+static bool placement_read(struct reading *reading, const struct document_value *value,
+                           struct error *err)
+{
+    struct slice kept;
+
+    if (value->type != DOCUMENT_ARRAY)
+        return error_set(err, ERROR_BAD_REQUEST, "orrery.placement must be an array of rules");
+    if (reading->fields->key.system_key)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.placement needs a container with a partition key");
+    kept = arena_copy(reading->arena, value->document);
+    if (!placement_parse(kept, reading->fields->key.path_count, reading->arena,
+                         &reading->fields->placement, err))
+        return false;
+    document_append(reading->out, SLICE("placement"), value);
+    return true;
+}
+
+enum { ACCESS_POLICIES_MAX = 5, ACCESS_TEXT_MAX = 256 };
+
+/* Texts all of them; what they mean is the Table API's to check. */
+static bool access_policy_check(const struct document_value *policy)
+{
+    static const char *const names[] = {"id", "start", "expiry", "permission"};
+    struct document_iter iter;
+    bool named = false;
+
+    if (policy->type != DOCUMENT_OBJECT)
+        return false;
+    document_iter_init(&iter, policy->document);
+    while (document_iter_next(&iter)) {
+        size_t known = 0;
+
+        while (known < ARRAY_LEN(names) && !slice_equal(iter.key, slice_of_text(names[known])))
+            known++;
+        if (known == ARRAY_LEN(names) || iter.value.type != DOCUMENT_STRING ||
+            iter.value.text.len > ACCESS_TEXT_MAX)
+            return false;
+        named = named || (known == 0 && iter.value.text.len > 0);
+    }
+    return named;
+}
+
+static bool access_policies_read(struct reading *reading, const struct document_value *value,
+                                 struct error *err)
+{
+    struct document_iter iter;
+    bool good =
+        value->type == DOCUMENT_ARRAY && document_count(value->document) <= ACCESS_POLICIES_MAX;
+
+    if (good) {
+        document_iter_init(&iter, value->document);
+        while (good && document_iter_next(&iter))
+            good = access_policy_check(&iter.value);
+    }
+    if (!good)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.accessPolicies must be up to %d objects of an id and perhaps "
+                         "start, expiry and permission, all of them texts",
+                         ACCESS_POLICIES_MAX);
+    document_append(reading->out, SLICE("accessPolicies"), value);
+    return true;
+}
+
 static bool synthetic_keep(struct reading *reading, struct error *err)
 {
     if (!reading->before->key.synthetic)
@@ -96,6 +163,8 @@ static const struct member {
     {SLICE("strategy"), strategy_read, strategy_keep},
     {SLICE("synthetic"), synthetic_read, synthetic_keep},
     {SLICE("formerly"), formerly_read, formerly_keep},
+    {SLICE("placement"), placement_read, NULL},
+    {SLICE("accessPolicies"), access_policies_read, NULL},
 };
 
 static const struct member *member_find(struct slice name)

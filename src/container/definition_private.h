@@ -18,3 +18,11 @@ NODISCARD bool definition_policies_check(struct slice body, const struct definit
 NODISCARD bool definition_orrery_read(struct definition_fields *fields, struct slice object,
                                       const struct definition_fields *before, struct arena *arena,
                                       struct buf *out, struct error *err);
+
+/* One component of a key as definitions write it; undefined is an empty object. */
+void definition_component_write(struct buf *out, struct slice key,
+                                const struct document_value *value);
+
+/* The strategy as a definition has it, completed; false: hash, for it says nothing. */
+bool definition_strategy_find(const struct definition_fields *fields,
+                              struct document_value *ret_value);

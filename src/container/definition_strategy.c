@@ -12,6 +12,7 @@
  * have to move. A replace may leave the directory out. */
 #include "container/definition_strategy.h"
 
+#include "container/definition_private.h"
 #include "document/bson.h"
 #include "document/order.h"
 #include "partition/lookup.h"
@@ -82,7 +83,8 @@ static bool components_read(const struct document_value *value, size_t max, size
 }
 
 /* As it was read: undefined, which arrays do not hold, is written {}. */
-static void component_write(struct buf *out, struct slice key, const struct document_value *value)
+void definition_component_write(struct buf *out, struct slice key,
+                                const struct document_value *value)
 {
     if (value->type == DOCUMENT_UNDEFINED)
         document_end(out, document_append_object_begin(out, key));
@@ -123,7 +125,7 @@ static bool bound_read(struct strategy_reading *r, const struct document_value *
         return error_set(err, ERROR_BAD_REQUEST, "orrery.strategy.bounds are not ascending");
     array = document_append_array_begin(r->out, document_index_key((uint32_t)nth, index));
     for (size_t i = 0; i < count; i++)
-        component_write(r->out, document_index_key((uint32_t)i, index), &values[i]);
+        definition_component_write(r->out, document_index_key((uint32_t)i, index), &values[i]);
     document_end(r->out, array);
     return true;
 }
@@ -231,7 +233,7 @@ static void lines_write(const struct line_read *lines, size_t count, struct buf 
         size_t object = document_append_object_begin(out, document_index_key((uint32_t)i, index));
         size_t key = document_append_array_begin(out, SLICE("key"));
 
-        component_write(out, SLICE("0"), &lines[i].value);
+        definition_component_write(out, SLICE("0"), &lines[i].value);
         document_end(out, key);
         document_append_int32(out, SLICE("shard"), (int32_t)lines[i].line.shard);
         document_end(out, object);
@@ -284,7 +286,8 @@ static bool lookup_read(struct strategy_reading *r, struct slice kept, struct er
 /* --- The whole ------------------------------------------------------------------------------- */
 
 /* What a definition says, completed; false: hash, as it says nothing. */
-static bool strategy_of(const struct definition_fields *fields, struct document_value *ret_value)
+bool definition_strategy_find(const struct definition_fields *fields,
+                              struct document_value *ret_value)
 {
     struct document_value orrery;
 
@@ -297,7 +300,7 @@ struct slice definition_directory(const struct definition_fields *fields)
 {
     struct document_value strategy, directory;
 
-    if (!strategy_of(fields, &strategy) || strategy.type != DOCUMENT_OBJECT ||
+    if (!definition_strategy_find(fields, &strategy) || strategy.type != DOCUMENT_OBJECT ||
         !document_find(strategy.document, SLICE("directory"), &directory))
         return SLICE_NONE;
     return directory.document;
@@ -338,7 +341,7 @@ static bool is_same(struct slice written, const struct definition_fields *before
     struct document_value now = document_string(SLICE("hash")), was = now;
 
     (void)document_find(written, SLICE("strategy"), &now);
-    (void)strategy_of(before, &was);
+    (void)definition_strategy_find(before, &was);
     return document_compare(DOCUMENT_ORDER_SQL, &now, &was) == 0;
 }
 
@@ -371,7 +374,7 @@ bool definition_strategy_keep(struct definition_fields *fields,
 {
     struct document_value strategy;
 
-    return !strategy_of(before, &strategy) ||
+    return !definition_strategy_find(before, &strategy) ||
            definition_strategy_read(fields, &strategy, before, arena, out, err);
 }
 
@@ -402,119 +405,4 @@ void definition_orrery_show(struct slice orrery, struct buf *out)
             buf_append(out, iter.element, (size_t)(iter.at - iter.element));
     }
     document_end(out, object);
-}
-
-/* --- Editing --------------------------------------------------------------------------------- */
-
-/* The line an edit of the same key replaces is not written. */
-static bool is_edited(const struct document_value *line, const struct directory_edit *edits,
-                      size_t count)
-{
-    struct document_value key = document_undefined(), value = document_undefined();
-
-    (void)document_find(line->document, SLICE("key"), &key);
-    (void)document_find_index(key.document, 0, &value);
-    if (value.type == DOCUMENT_OBJECT)
-        value = document_undefined();
-    for (size_t i = 0; i < count; i++)
-        if (document_compare(DOCUMENT_ORDER_SQL, &value, &edits[i].value) == 0)
-            return true;
-    return false;
-}
-
-static void edited_write(struct slice directory, const struct directory_edit *edits, size_t count,
-                         struct buf *out)
-{
-    size_t array = document_append_array_begin(out, SLICE("directory"));
-    char index[DOCUMENT_INDEX_SIZE];
-    struct document_iter iter;
-    uint32_t at = 0;
-
-    document_iter_init(&iter, directory);
-    while (document_iter_next(&iter))
-        if (!is_edited(&iter.value, edits, count))
-            document_append(out, document_index_key(at++, index), &iter.value);
-    for (size_t i = 0; i < count; i++) {
-        size_t object, key;
-
-        if (edits[i].removes)
-            continue;
-        object = document_append_object_begin(out, document_index_key(at++, index));
-        key = document_append_array_begin(out, SLICE("key"));
-        component_write(out, SLICE("0"), &edits[i].value);
-        document_end(out, key);
-        document_append_int64(out, SLICE("shard"), edits[i].shard);
-        document_end(out, object);
-    }
-    document_end(out, array);
-}
-
-static void strategy_edit(struct slice strategy, const struct directory_edit *edits, size_t count,
-                          struct buf *out)
-{
-    size_t object = document_append_object_begin(out, SLICE("strategy"));
-    struct document_iter iter;
-
-    document_iter_init(&iter, strategy);
-    while (document_iter_next(&iter)) {
-        if (slice_equal(iter.key, SLICE("directory")))
-            edited_write(iter.value.document, edits, count, out);
-        else
-            buf_append(out, iter.element, (size_t)(iter.at - iter.element));
-    }
-    document_end(out, object);
-}
-
-/* What becomes of the strategy of a definition. */
-struct rewriting {
-    const struct directory_edit *edits;
-    size_t count;
-};
-
-static void orrery_rewrite(struct slice orrery, const struct rewriting *rewriting, struct buf *out)
-{
-    size_t object = document_append_object_begin(out, SLICE("orrery"));
-    struct document_iter iter;
-
-    document_iter_init(&iter, orrery);
-    while (document_iter_next(&iter)) {
-        if (!slice_equal(iter.key, SLICE("strategy")))
-            buf_append(out, iter.element, (size_t)(iter.at - iter.element));
-        else
-            strategy_edit(iter.value.document, rewriting->edits, rewriting->count, out);
-    }
-    document_end(out, object);
-}
-
-static bool definition_rewrite(const struct definition *before, const struct rewriting *rewriting,
-                               struct definition **ret_definition, struct error *err)
-{
-    CLEANUP(buf_done) struct buf body;
-    struct document_iter iter;
-    size_t begin;
-
-    buf_init(&body, BUF_DEFAULT_MAX);
-    begin = document_begin(&body);
-    document_iter_init(&iter, definition_fields(before)->document);
-    while (document_iter_next(&iter)) {
-        if (slice_equal(iter.key, SLICE("orrery")))
-            orrery_rewrite(iter.value.document, rewriting, &body);
-        else
-            buf_append(&body, iter.element, (size_t)(iter.at - iter.element));
-    }
-    document_end(&body, begin);
-    return definition_new(buf_slice(&body), NULL, ret_definition, err);
-}
-
-bool definition_directory_edit(const struct definition *before, const struct directory_edit *edits,
-                               size_t count, struct definition **ret_definition, struct error *err)
-{
-    const struct definition_fields *fields = definition_fields(before);
-
-    if (fields->key.strategy != PARTITION_STRATEGY_LOOKUP)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "container \"%.*s\" has no directory: its strategy is not lookup",
-                         SLICE_ARG(fields->id));
-    return definition_rewrite(before, &(struct rewriting){.edits = edits, .count = count},
-                              ret_definition, err);
 }

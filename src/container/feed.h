@@ -17,9 +17,9 @@
  *
  * Before all records, where lsn and origin are 0, stand the marks, each format, 1 byte, and an lsn,
  * 8. Ordinal 0: the highest lsn of which a record was removed by trimming, if there was any; who
- * has seen less than that may have missed a change. Ordinal 1: up to here the partition was merged
- * from several, whose records have LSNs of their own: above it time grows with the LSN, below it
- * may not.
+ * has seen less than that may have missed a change. Where partitions were merged it is kept range
+ * by range (feed_trimmed.h). Ordinal 1: up to here the partition was merged from several, whose
+ * records have LSNs of their own: above it time grows with the LSN, below it may not.
  */
 #pragma once
 

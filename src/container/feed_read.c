@@ -4,6 +4,7 @@
 #include "container/feed_read.h"
 
 #include "base/bytes.h"
+#include "container/feed_trimmed.h"
 #include "partition/layout.h"
 
 enum {
@@ -197,13 +198,44 @@ static bool mark_read(const struct item_scope *scope, struct engine_snapshot *sn
     return value.found != ENGINE_FOUND || feed_mark_decode(value.bytes, ret_lsn, err);
 }
 
+static bool trimmed_read(const struct item_scope *scope, struct engine_snapshot *snapshot,
+                         struct arena *arena, struct feed_trimmed *ret_trimmed, struct error *err)
+{
+    struct engine_value value;
+    uint8_t key[FEED_KEY_LEN];
+
+    ret_trimmed->count = 0;
+    feed_key_encode((struct feed_place){.ordinal = FEED_MARK_TRIMMED}, key);
+    if (!engine_get(scope->engine, snapshot, scope->partition, slice_of(key, sizeof key),
+                    ENGINE_READ_ANY, arena, &value, err))
+        return false;
+    return value.found != ENGINE_FOUND || feed_trimmed_decode(value.bytes, ret_trimmed, err);
+}
+
+/* In the range that is asked for. A logical partition is within one range: no bound lies inside. */
+static uint64_t trimmed_for(const struct feed_trimmed *trimmed, const struct feed_request *request,
+                            struct arena *arena)
+{
+    uint8_t *behind;
+
+    if (!request->logical.len)
+        return feed_trimmed_within(trimmed, request->routing_min, request->routing_max);
+    behind = arena_alloc(arena, request->logical.len + 1);
+    memcpy(behind, request->logical.data, request->logical.len);
+    behind[request->logical.len] = 0xFF;
+    return feed_trimmed_within(trimmed, request->logical,
+                               slice_of(behind, request->logical.len + 1));
+}
+
 /* What is younger than the retention is all there; a reader who stands before that may have missed
  * something, and one who stands before what was trimmed has. */
 static bool versions_are_kept(const struct item_scope *scope, struct engine_snapshot *snapshot,
-                              uint64_t after_lsn, struct arena *arena, struct error *err)
+                              const struct feed_request *request, struct arena *arena,
+                              struct error *err)
 {
     int64_t retention_ms = scope->definition->feed_retention_ms;
-    uint64_t kept_after, trimmed;
+    struct feed_trimmed trimmed;
+    uint64_t kept_after;
 
     if (!retention_ms)
         return error_set(err, ERROR_FEED_RETENTION,
@@ -212,10 +244,10 @@ static bool versions_are_kept(const struct item_scope *scope, struct engine_snap
                          SLICE_ARG(scope->definition->id));
     if (!feed_lsn_at(scope, clock_read_wall_ms(scope->clock) - retention_ms - 1, &kept_after,
                      err) ||
-        !mark_read(scope, snapshot, FEED_MARK_TRIMMED, arena, &trimmed, err))
+        !trimmed_read(scope, snapshot, arena, &trimmed, err))
         return false;
-    kept_after = MAX(kept_after, trimmed);
-    if (after_lsn < kept_after)
+    kept_after = MAX(kept_after, trimmed_for(&trimmed, request, arena));
+    if (request->after_lsn < kept_after)
         return error_set(err, ERROR_FEED_RETENTION,
                          "You must read the change feed from within the retention period. It is "
                          "kept from lsn %llu on",
@@ -233,7 +265,7 @@ bool feed_read(const struct item_scope *scope, const struct feed_request *reques
     if (!engine_snapshot_new(scope->engine, &snapshot, err))
         return false;
     if (request->mode == FEED_ALL_VERSIONS &&
-        !versions_are_kept(scope, snapshot, request->after_lsn, arena, err))
+        !versions_are_kept(scope, snapshot, request, arena, err))
         return false;
     if (!engine_iterator_new(scope->engine, snapshot, scope->partition,
                              records_after(request->after_lsn, arena), false, ENGINE_READ_ANY,
@@ -340,7 +372,7 @@ static bool record_is_stale(const struct item_scope *scope, struct engine_snapsh
 struct trim {
     struct engine_op *ops;
     size_t count, max;
-    uint64_t mark;
+    struct feed_trimmed trimmed;
 };
 
 /* The records are looked at in an arena of their own, forgotten one by one: there may be far more
@@ -354,7 +386,7 @@ static bool stale_collect(const struct item_scope *scope, struct trim *trim, str
     int64_t horizon = clock_read_wall_ms(scope->clock) - scope->definition->feed_retention_ms;
 
     if (!engine_snapshot_new(scope->engine, &snapshot, err) ||
-        !mark_read(scope, snapshot, FEED_MARK_TRIMMED, scratch, &trim->mark, err) ||
+        !trimmed_read(scope, snapshot, arena, &trim->trimmed, err) ||
         !engine_iterator_new(scope->engine, snapshot, scope->partition, records_after(0, arena),
                              false, ENGINE_READ_ANY, &iterator, err))
         return false;
@@ -377,7 +409,7 @@ static bool stale_collect(const struct item_scope *scope, struct trim *trim, str
             continue;
         trim->ops[trim->count++] =
             (struct engine_op){ENGINE_DELETE, arena_copy(arena, entry.key), SLICE_NONE};
-        trim->mark = MAX(trim->mark, record.place.lsn);
+        feed_trimmed_note(&trim->trimmed, record.key, record.place.lsn);
     }
     return true;
 }
@@ -391,7 +423,7 @@ bool feed_trim(const struct item_scope *scope, size_t max, size_t *ret_removed, 
         .partition = scope->partition, .epoch = scope->epoch, .ops = trim.ops};
     struct commit_batch batch = {
         .parts = &part, .part_count = 1, .moment = COMMIT_NOTHING_RELIED_ON};
-    uint8_t key[FEED_KEY_LEN], mark[FEED_MARK_LEN];
+    uint8_t key[FEED_KEY_LEN];
 
     if (!stale_collect(scope, &trim, arena, err))
         return false;
@@ -399,9 +431,8 @@ bool feed_trim(const struct item_scope *scope, size_t max, size_t *ret_removed, 
     if (trim.count == 0)
         return true;
     feed_key_encode((struct feed_place){0}, key);
-    feed_mark_encode(trim.mark, mark);
-    trim.ops[trim.count] =
-        (struct engine_op){ENGINE_PUT, slice_of(key, sizeof key), slice_of(mark, sizeof mark)};
+    trim.ops[trim.count] = (struct engine_op){ENGINE_PUT, slice_of(key, sizeof key),
+                                              feed_trimmed_encode(&trim.trimmed, arena)};
     part.op_count = trim.count + 1;
     return commit_run(scope->commit, &batch, err);
 }

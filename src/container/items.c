@@ -4,10 +4,12 @@
 #include "base/thread.h"
 #include "partition/layout.h"
 
+#include <stdatomic.h>
 #include <xxhash.h>
 
 enum {
     GATES = 1024,
+    GATE_NODES = 16,
     ATTEMPTS_MAX =
         1000, /* each loses only to one that won, so this many means something is wrong */
 };
@@ -21,7 +23,8 @@ struct gate {
 };
 
 struct item_gates {
-    struct gate gates[GATES];
+    _Atomic(struct gate *) items[GATE_NODES]; /* GATES each; made when a node is first used */
+    struct gate gates[GATES];                 /* of logical partitions */
     struct gate claims[GATES];
 };
 
@@ -41,6 +44,13 @@ static void gates_done(struct gate *gates)
     }
 }
 
+static void gates_free(struct gate *gates)
+{
+    if (gates)
+        gates_done(gates);
+    memory_free(gates);
+}
+
 struct item_gates *item_gates_new(void)
 {
     struct item_gates *gates = MEMORY_NEW(struct item_gates);
@@ -54,6 +64,8 @@ void item_gates_free(struct item_gates *gates)
 {
     if (!gates)
         return;
+    for (size_t i = 0; i < GATE_NODES; i++)
+        gates_free(gates->items[i]);
     gates_done(gates->claims);
     gates_done(gates->gates);
     memory_free(gates);
@@ -64,10 +76,38 @@ static struct gate *gate_find(struct item_gates *gates, struct slice key)
     return gates ? &gates->gates[XXH3_64bits(key.data, key.len) % GATES] : NULL;
 }
 
+/* Two may make them at once; one of them is let go again. */
+static struct gate *gates_of_node(struct item_gates *gates, uint32_t node)
+{
+    _Atomic(struct gate *) *place = &gates->items[node % GATE_NODES];
+    struct gate *found = atomic_load(place), *made;
+
+    if (found)
+        return found;
+    made = memory_alloc_zero(memory_array_size(GATES, sizeof *made));
+    gates_init(made);
+    if (atomic_compare_exchange_strong(place, &found, made))
+        return made;
+    gates_free(made);
+    return found;
+}
+
+/* Keys of different nodes share no gate: whoever waits for a node that hangs would keep others from
+ * theirs. */
+static struct gate *gate_find_at(const struct item_space *space, struct slice logical,
+                                 struct slice key)
+{
+    if (!space->gates)
+        return NULL;
+    return &gates_of_node(
+        space->gates,
+        partition_map_find(space->map, logical)->node)[XXH3_64bits(key.data, key.len) % GATES];
+}
+
 static struct gate *gate_of(const struct item_space *space, struct slice logical,
                             const struct document_value *id, struct arena *arena)
 {
-    return gate_find(space->gates, item_key(logical, id, arena));
+    return gate_find_at(space, logical, item_key(logical, id, arena));
 }
 
 static void gate_enter(struct gate *gate)

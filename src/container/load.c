@@ -2,6 +2,7 @@
  * tombstone covers is passed over, but its partitions still have an owner: the purger. Partitions
  * without any are left by a crash between making them and committing their container. */
 #include "container/catalogue_private.h"
+#include "engine/guard.h"
 
 struct loader {
     struct catalogue *catalogue;
@@ -108,8 +109,21 @@ static bool nodes_present(const struct catalogue *catalogue, const struct contai
     return true;
 }
 
+/* What a node that is away keeps is looked at when it comes: catalogue_node_rejoin loads again. */
+static bool is_away(struct catalogue *catalogue, const struct cluster_node *node,
+                    const struct error *err)
+{
+    static_assert((int)CLUSTER_NODES_MAX <= 64, "a bit each");
+    if (err->code != ERROR_NODE_DOWN && err->code != ERROR_NODE_PAUSED)
+        return false;
+    catalogue->away |= 1ULL << node->number;
+    if (err->code == ERROR_NODE_DOWN && node != cluster_at(catalogue->cluster, 0))
+        engine_guard_take_down(node->engine, err); /* it may just have gone */
+    return true;
+}
+
 /* Before anybody can write: what is written from now on must be in the journal. */
-static bool journal_begin(const struct catalogue *catalogue, const struct container *container,
+static bool journal_begin(struct catalogue *catalogue, const struct container *container,
                           struct error *err)
 {
     const struct migration_source *sources;
@@ -118,10 +132,16 @@ static bool journal_begin(const struct catalogue *catalogue, const struct contai
     if (!container->migration || migration_state(container->migration) != MIGRATION_MOVING)
         return true;
     sources = migration_sources(container->migration, &count);
-    for (size_t i = 0; i < count; i++)
-        if (!commit_partition_tap(cluster_find(catalogue->cluster, sources[i].node)->commit,
-                                  sources[i].id, true, err))
+    for (size_t i = 0; i < count; i++) {
+        const struct cluster_node *node = cluster_find(catalogue->cluster, sources[i].node);
+
+        struct error away;
+
+        /* of one that was never here, nothing is open */
+        if (!commit_partition_tap(node->commit, sources[i].id, true, err) &&
+            (engine_serves(node->engine, &away) || !is_away(catalogue, node, &away)))
             return false;
+    }
     return true;
 }
 
@@ -149,13 +169,21 @@ static bool orphans_drop(struct loader *loader, struct error *err)
         struct engine_partition *partitions;
         size_t count;
 
-        if (!engine_partition_list(node->engine, loader->arena, &partitions, &count, err))
+        if (!cluster_node_is_member(node))
+            continue;
+        if (!engine_partition_list(node->engine, loader->arena, &partitions, &count, err)) {
+            if (is_away(loader->catalogue, node, err))
+                continue;
             return error_prefix(err, "node \"%s\"", node->name);
+        }
         for (size_t j = 0; j < count; j++) {
             if (partitions[j].id == CATALOGUE_PARTITION || is_owned(loader, partitions[j].id))
                 continue;
-            if (!partition_remove(node, partitions[j].id, err))
+            if (!partition_remove(node, partitions[j].id, err)) {
+                if (is_away(loader->catalogue, node, err))
+                    break;
                 return error_prefix(err, "node \"%s\"", node->name);
+            }
             log_event(loader->catalogue->log, LOG_INFO, "orphan partition dropped",
                       LOG_TEXT("node", node->name), LOG_INT("partition", partitions[j].id));
         }
@@ -393,6 +421,7 @@ static bool loader_run(struct loader *loader, struct error *err)
     struct catalogue *catalogue = loader->catalogue;
     bool found;
 
+    catalogue->away = 0;
     if (!catalogue_head_load(catalogue, &found, err) || !tombstones_load(loader, err) ||
         !records_load(loader, err) || !tree_finish(loader->root, err) || !orphans_drop(loader, err))
         return false;

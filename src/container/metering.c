@@ -20,21 +20,22 @@ struct slice metering_pk(const struct partition_key *key, struct arena *arena)
     return arena_copy(arena, buf_slice(&bytes));
 }
 
-static void statistics_add(struct metering *metering, int64_t cru, bool throttled)
+static void statistics_add(struct metering *metering, int64_t cru, bool throttled, int64_t time_us)
 {
     struct statistics_event event = {.key = metering->pk,
                                      .cru = cru,
                                      .throttled = throttled,
                                      .bytes_in = metering->bytes_in,
-                                     .bytes_out = metering->bytes_out};
+                                     .bytes_out = metering->bytes_out,
+                                     .time_us = (uint64_t)MAX(time_us, (int64_t)0)};
 
     statistics_record(meter_statistics(metering->meter), &event,
                       clock_read_wall_ms(meters_clock(metering->meters)));
 }
 
-static int64_t now_ms(const struct metering *metering)
+static int64_t now_us(const struct metering *metering)
 {
-    return clock_read_monotonic_ms(meters_clock(metering->meters));
+    return clock_read_monotonic_us(meters_clock(metering->meters));
 }
 
 bool metering_begin(struct metering *metering, struct meters *meters,
@@ -53,22 +54,26 @@ bool metering_begin(struct metering *metering, struct meters *meters,
     if (!metering->meter)
         return true;
     metering->budget = meter_budget(metering->meter);
-    if (!metering->budget || budget_admit(metering->budget, &wanted, now_ms(metering),
+    metering->begun_us = now_us(metering);
+    if (!metering->budget || budget_admit(metering->budget, &wanted, metering->begun_us / 1000,
                                           &metering->grant, &call->wait_ms, err))
         return true;
-    statistics_add(metering, 0, true);
+    statistics_add(metering, 0, true, 0);
     return false;
 }
 
 void metering_end(struct metering *metering, int64_t charge_cru)
 {
+    int64_t ended_us;
+
     metering->call->charge_cru = charge_cru;
     if (!metering->meter)
         return;
+    ended_us = now_us(metering);
     metering->call->minute_used = metering->grant.minute_used;
     if (metering->budget)
-        budget_settle(metering->budget, &metering->grant, charge_cru, now_ms(metering));
-    statistics_add(metering, charge_cru, false);
+        budget_settle(metering->budget, &metering->grant, charge_cru, ended_us / 1000);
+    statistics_add(metering, charge_cru, false, ended_us - metering->begun_us);
 }
 
 void metering_charge(struct meters *meters, uint32_t partition, int64_t charge_cru)
@@ -80,14 +85,14 @@ void metering_charge(struct meters *meters, uint32_t partition, int64_t charge_c
     if (!metering.meter)
         return;
     if (meter_budget(metering.meter))
-        budget_charge(meter_budget(metering.meter), charge_cru, now_ms(&metering));
-    statistics_add(&metering, charge_cru, false);
+        budget_charge(meter_budget(metering.meter), charge_cru, now_us(&metering) / 1000);
+    statistics_add(&metering, charge_cru, false, 0);
 }
 
 void metering_drop(struct metering *metering)
 {
     if (metering->meter && metering->budget)
-        budget_settle(metering->budget, &metering->grant, 0, now_ms(metering));
+        budget_settle(metering->budget, &metering->grant, 0, now_us(metering) / 1000);
 }
 
 int64_t metering_refused_cru(const struct error *err)
@@ -100,6 +105,7 @@ int64_t metering_refused_cru(const struct error *err)
     case ERROR_LOGICAL_PARTITION_FULL:
     case ERROR_PARTITION_FULL:
     case ERROR_BAD_REQUEST:
+    case ERROR_KEY_MISMATCH:
     case ERROR_PATCH_CONDITION:
     case ERROR_TOO_LARGE:
         return cost_write_refused(0);
@@ -536,12 +542,15 @@ static bool transaction_attempt(const struct item_space *space, struct slice log
                                 struct metered_transaction *run, struct arena *arena,
                                 int64_t *ret_writes_cru, struct error *err)
 {
+    CLEANUP(arena_free) struct arena *own = run->own_arena ? arena_new() : NULL;
     CLEANUP(transaction_free) struct transaction *transaction = NULL;
     struct item_scope scope = item_space_scope(space, logical);
     size_t nth;
 
     run->reads_cru = 0;
-    if (!transaction_begin(&scope, logical, arena, &transaction, err) ||
+    run->space = space;
+    run->arena = own ? own : arena;
+    if (!transaction_begin(&scope, logical, run->arena, &transaction, err) ||
         !run->plan(run, transaction, err))
         return false;
     if (!transaction_commit(transaction, err)) {
@@ -562,22 +571,24 @@ static bool transaction_attempts(const struct item_space *space, const struct pa
                                  struct arena *arena, int64_t *ret_writes_cru, struct error *err)
 {
     CLEANUP(item_space_release) struct item_space now = *space;
+    struct item_gates *gates = run->gates ? run->gates : space->gates;
+    int attempts_max = run->attempts_max ? run->attempts_max : ATTEMPTS_MAX;
     bool done = false, at_gate = false;
 
     now.renewed = false;
-    for (int i = 0; i < ATTEMPTS_MAX && !done; i++) {
+    for (int i = 0; i < attempts_max && !done; i++) {
         /* Routed anew: with another map another definition may have come. */
         done = transaction_attempt(&now, item_logical(&now.definition->key, key, arena), run, arena,
                                    ret_writes_cru, err);
         if (!done && !item_space_try_again(&now, err))
             break;
         if (!done && !at_gate) {
-            item_gates_enter(space->gates, logical);
+            item_gates_enter(gates, logical);
             at_gate = true;
         }
     }
     if (at_gate)
-        item_gates_leave(space->gates, logical);
+        item_gates_leave(gates, logical);
     return done;
 }
 
@@ -597,6 +608,10 @@ bool metered_transaction_run(struct meters *meters, const struct item_space *spa
     int64_t writes_cru = 0;
     bool done;
 
+    if (key->open)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "PartitionKey value must be supplied for this operation: whole, for it "
+                         "stays within one logical partition");
     if (!metering_begin(&metering, meters, &request, call, err))
         return false;
     done = transaction_attempts(space, key, logical, transaction, arena, &writes_cru, err);

@@ -35,6 +35,7 @@ struct metering {
     struct budget_grant grant;
     struct slice pk;
     struct metered_call *call;
+    int64_t begun_us;
     uint64_t bytes_in, bytes_out; /* for the statistics, to be set before the end */
 };
 
@@ -116,9 +117,20 @@ struct metered_transaction {
     int64_t price_cru; /* what is known up front */
     uint64_t ticket;   /* of metering_request */
     int64_t reads_cru;
+
+    int attempts_max;         /* 0: as many as are usual */
+    struct item_gates *gates; /* where attempts after the first take turns; NULL: the space's */
+    bool own_arena; /* each attempt has an arena of its own, gone with it: what plan and done want
+                     * to keep they copy */
+
+    /* Of the present attempt, for plan and done: the container as its map has it now, and the
+     * arena of the transaction. */
+    const struct item_space *space;
+    struct arena *arena;
 };
 
-/* Runs it as often as it takes, up to a limit: ERROR_CONFLICT after that many. */
+/* Runs it as often as it takes, up to a limit: ERROR_CONFLICT after that many. ERROR_BAD_REQUEST:
+ * the key is open. */
 NODISCARD bool metered_transaction_run(struct meters *meters, const struct item_space *space,
                                        const struct partition_key *key,
                                        struct metered_transaction *transaction,

@@ -48,6 +48,8 @@ struct migration_request {
     const struct slice *bounds; /* target_count - 1, ascending, within the sources */
     const uint32_t *nodes;      /* of each target; NULL: where the keys are now */
     const double *weights;      /* of each target, to divide the share by; NULL: even */
+    double share; /* of the targets together, below 1; 0: what the sources had. The others get what
+                     is left, in the proportions they had */
 
     /* Of a reroute: bounds, nodes and shares of its targets, as many as sources or none, are those
      * of the sources, which need not be neighbours. */

@@ -13,7 +13,7 @@ enum {
     ROUNDS_COMPARED = 16,      /* of catching up, after which they are compared with writers */
     PRESSURE_MAX = 6,          /* on writers that are faster */
     ROUNDS_PRESSED_MAX = 1000, /* at the highest; then the fence comes anyway */
-    HOLD_MS = 500,             /* writers at most, in one round */
+    HOLD_MS = 250,             /* writers at most, in one round */
     FAILURES_FENCED_MAX = 10,  /* then the writers who wait are let go on as before */
     FENCED_RETRY_MS = 100,
     DROP_POLL_MS = 5, /* while the old map is held */
@@ -166,6 +166,7 @@ static bool mover_make(struct migrator *migrator, struct migrator_run *run,
         .cluster = catalogue_cluster(migrator->catalogue),
         .migration = container_migration(container),
         .definition = container_definition(container),
+        .map = container_map(container),
         .chunk_bytes = migrator->options.chunk_bytes,
         .round_keys = migrator->options.round_keys,
     };
@@ -490,6 +491,29 @@ static void step_failed(struct migrator *migrator, struct migrator_run *run,
         log_error(migrator->options.log, "a migration was cancelled behind its fence", err);
 }
 
+/* What is at the fence is tried nevertheless: writers wait, and are let go on after some failures.
+ */
+static bool must_wait(const struct migrator *migrator, const struct migrator_run *run,
+                      const struct container *container)
+{
+    const struct cluster *cluster = catalogue_cluster(migrator->catalogue);
+    const struct migration *migration = container_migration(container);
+    const struct migration_source *sources;
+    const struct partition_span *targets;
+    size_t source_count, target_count;
+    bool serve = true;
+
+    if (run->failures_fenced || run->progress.phase == MIGRATOR_FENCED)
+        return false;
+    sources = migration_sources(migration, &source_count);
+    targets = migration_targets(migration, &target_count);
+    for (size_t i = 0; i < source_count; i++)
+        serve = serve && cluster_node_serves(cluster_find(cluster, sources[i].node));
+    for (size_t i = 0; i < target_count; i++)
+        serve = serve && cluster_node_serves(cluster_find(cluster, targets[i].node));
+    return !serve;
+}
+
 /* One step of a container's migration. *busy: the next may come at once. */
 static bool container_step(struct migrator *migrator, const struct container *container, bool *busy,
                            struct error *err)
@@ -502,6 +526,10 @@ static bool container_step(struct migrator *migrator, const struct container *co
     run->seen = true;
     if (run->not_before_ms > clock_read_monotonic_ms(migrator->clock))
         return true;
+    if (must_wait(migrator, run, container)) { /* for a node that is down or paused */
+        run->not_before_ms = clock_read_monotonic_ms(migrator->clock) + migrator->options.pause_ms;
+        return true;
+    }
     run->not_before_ms = 0;
     fine = step(migrator, run, container, err);
     run->seen = run->seen || !fine;

@@ -10,12 +10,14 @@
 #include "container/catalogue.h"
 #include "container/definition_rekey.h"
 #include "container/definition_strategy.h"
+#include "container/meters.h"
 #include "partition/key.h"
 
 struct migrator; /* opaque, owned */
 
 struct migrator_options {
     struct catalogue *catalogue; /* borrowed; outlives it */
+    struct meters *meters;       /* borrowed; for the heat of spans; NULL: it is not known */
     const struct clock *clock;   /* borrowed; NULL: the system's */
     struct log *log;             /* borrowed; NULL: silent */
     uint64_t bytes_per_second;   /* of copying; 0: as fast as it goes */
@@ -47,11 +49,17 @@ CLEANUP_FN(struct migrator *, migrator_free)
  * container will do. Errors as catalogue_migration_begin says. */
 
 /* Splits a partition into pieces of about as many bytes each; where there are too few logical
- * partitions for that, evenly. weights: of each piece, for its share of the throughput; NULL: even.
- * ERROR_BAD_REQUEST: it cannot be cut so often. */
+ * partitions for that, evenly. weights: of each piece, for its share of the throughput; NULL: by
+ * its heat (heat_shares.h), or even where that is not known. ERROR_BAD_REQUEST: it cannot be cut so
+ * often. */
 NODISCARD bool migrator_split(struct migrator *migrator, const struct container *container,
                               uint32_t partition, size_t pieces, const double *weights,
                               struct error *err);
+
+/* Splits a partition in two of about as much heat each, by the last minutes. ERROR_BAD_REQUEST: its
+ * heat is not known, or cannot be divided. */
+NODISCARD bool migrator_split_heat(struct migrator *migrator, const struct container *container,
+                                   uint32_t partition, struct error *err);
 
 /* Merges neighbours; the result is where the first of them in key order was. ERROR_BAD_REQUEST: the
  * throughput needs as many as there are. */
@@ -63,11 +71,18 @@ NODISCARD bool migrator_move(struct migrator *migrator, const struct container *
                              uint32_t partition, uint32_t node, struct error *err);
 
 /* Gives a partition key value, or all that begin with a partial one, a partition of their own.
- * heat: its part of what the partition spends now, above 0 and below 1; 0: a half.
+ * heat: its part of what the partition spends now, above 0 and below 1; 0: as measured, with more
+ * from partitions that have it to spare; a half where that is not known.
  * ERROR_BAD_REQUEST: it is alone already, or in several partitions. */
 NODISCARD bool migrator_isolate(struct migrator *migrator, const struct container *container,
                                 const struct partition_key *key, double heat, struct error *err);
 
+/* Cuts a partition where a range begins and ends, as far as that is within it, so that the range
+ * has partitions of its own. They stay where they are. ERROR_BAD_REQUEST: the range holds all of
+ * it, or nothing. */
+NODISCARD bool migrator_carve(struct migrator *migrator, const struct container *container,
+                              uint32_t partition, const struct partition_range *range,
+                              struct error *err);
 /* Changes lines of the directory of a container whose strategy is lookup. The items of keys that
  * belong elsewhere then are carried there, and the directory is published with the map. Nothing is
  * carried if no such key was ever used; if every key stays where it is, the directory is changed
@@ -132,7 +147,7 @@ const char *migrator_phase_name(enum migrator_phase phase);
 enum { MIGRATOR_ERROR_MAX = 240 };
 
 struct migrator_progress {
-    uint32_t id; /* of its first target: no other migration ever has it */
+    uint32_t id; /* migration_id */
     enum migration_kind kind;
     enum migrator_phase phase;
     uint64_t bytes, items; /* copied by this process */

@@ -3,38 +3,19 @@
  * for so the pause is as short as that of a split, whatever a key holds, and readers need no eye
  * for entries that are half here and half there. Several edits at once cost one copy. The usual
  * edit places a key that nobody has used yet: then nothing is copied at all. */
-#include "base/bytes.h"
 #include "container/catalogue_migration.h"
 #include "container/migrator_private.h"
 #include "partition/lookup.h"
-#include "partition/strategy.h"
 
 /* What a change of definition means for a container. */
 struct difference {
     const struct container *container;
-    const struct partition_definition *before, *after;
     struct arena *arena;
     uint32_t sources[MIGRATION_SOURCES_MAX];
     size_t source_count;
-    bool data; /* a key that is placed elsewhere was used */
+    bool data;    /* a key that is placed elsewhere was used */
+    bool carries; /* partitions that keys come to are sources too, not only those they leave */
 };
-
-static struct slice place_of(struct difference *d, uint32_t shard, struct slice component)
-{
-    uint8_t *bytes = arena_alloc(d->arena, PARTITION_SHARD_SIZE + component.len + 1);
-
-    bytes_put_be16(bytes, (uint16_t)shard);
-    memcpy(bytes + PARTITION_SHARD_SIZE, component.data, component.len);
-    bytes[PARTITION_SHARD_SIZE + component.len] = 0xFF;
-    return slice_of(bytes, PARTITION_SHARD_SIZE + component.len + 1);
-}
-
-static struct partition_range range_of(struct difference *d, uint32_t shard, struct slice component)
-{
-    struct slice max = place_of(d, shard, component);
-
-    return (struct partition_range){slice_first(max, max.len - 1), max};
-}
 
 static bool source_add(struct difference *d, uint32_t id, struct error *err)
 {
@@ -61,71 +42,38 @@ static bool range_add(struct difference *d, struct partition_range range, struct
     return true;
 }
 
-/* A logical partition that ever had an item has a counter. */
 static bool data_look(struct difference *d, struct partition_range range, struct error *err)
 {
-    struct engine_range counters;
     size_t count;
     const struct partition_span *spans =
         partition_map_overlap(container_map(d->container), range, &count);
-    uint8_t *min = arena_alloc(d->arena, range.max.len + 2);
 
-    min[0] = 'c';
-    min[1] = 'l';
-    memcpy(min + 2, range.max.data, range.max.len);
-    counters.min = slice_of(min, range.min.len + 2);
-    counters.max = slice_of(min, range.max.len + 2);
-    for (size_t i = 0; i < count && !d->data; i++) {
-        CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
-        struct engine_entry entry;
-
-        if (!engine_iterator_new(container_engine(d->container, spans[i].node), NULL, spans[i].id,
-                                 counters, false, ENGINE_READ_ANY, &iterator, err) ||
-            !engine_iterator_next(iterator, &entry, err))
+    for (size_t i = 0; i < count && !d->data; i++)
+        if (!mover_range_used(container_engine(d->container, spans[i].node), spans[i].id, range,
+                              d->arena, &d->data, err))
             return false;
-        d->data = entry.found == ENGINE_FOUND;
-    }
     return true;
 }
 
-static bool component_look(struct difference *d, struct slice component, bool with_targets,
+static bool component_look(void *context, struct slice component, uint32_t from, uint32_t to,
                            struct error *err)
 {
-    uint32_t before = partition_lookup_shard(d->before->lookup, component);
-    uint32_t after = partition_lookup_shard(d->after->lookup, component);
+    struct difference *d = context;
+    struct partition_range before = partition_lookup_range(from, component, d->arena);
 
-    if (before == after)
-        return true;
-    return data_look(d, range_of(d, before, component), err) &&
-           range_add(d, range_of(d, before, component), err) &&
-           (!with_targets || range_add(d, range_of(d, after, component), err));
-}
-
-/* The partitions that keys are taken from and, with_targets, those they come to. */
-static bool difference_find(struct difference *d, bool with_targets, struct error *err)
-{
-    const struct partition_lookup *lookups[] = {d->before->lookup, d->after->lookup};
-
-    d->source_count = 0;
-    for (size_t i = 0; i < ARRAY_LEN(lookups); i++)
-        for (size_t j = 0; j < lookups[i]->line_count; j++)
-            if (!component_look(d, lookups[i]->lines[j].component, with_targets, err))
-                return false;
-    return true;
+    return data_look(d, before, err) && range_add(d, before, err) &&
+           (!d->carries || range_add(d, partition_lookup_range(to, component, d->arena), err));
 }
 
 static bool reroute_begin(struct migrator *migrator, const struct container *container,
                           struct definition *definition, bool carries, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct difference d = {
-        .container = container,
-        .before = &definition_fields(container_definition(container))->key,
-        .after = &definition_fields(definition)->key,
-        .arena = arena,
-    };
+    struct difference d = {.container = container, .arena = arena, .carries = carries};
 
-    if (!difference_find(&d, carries, err))
+    if (!partition_lookup_differences(
+            definition_fields(container_definition(container))->key.lookup,
+            definition_fields(definition)->key.lookup, component_look, &d, err))
         return false;
     if (d.data && !carries)
         return reroute_begin(migrator, container, definition, true, err);

@@ -1,6 +1,6 @@
 /* The migrator from within: migrator.c has the steps and the thread, migrator_request.c what is
  * begun, by hand or by limits, migrator_directory.c edits of directories, migrator_rekey.c other
- * partition keys, migrator_decide.c the decisions. */
+ * partition keys, migrator_heat.c what heat has to say, migrator_decide.c the decisions. */
 #pragma once
 
 #include "base/thread.h"
@@ -108,6 +108,13 @@ NODISCARD bool migrator_supersede(struct migrator *migrator, const struct contai
 /* Begins what a request says, and wakes the thread. */
 NODISCARD bool migrator_begin(struct migrator *migrator, const struct container *container,
                               const struct migration_request *request, struct error *err);
+
+/* What the pieces between bounds get of the throughput, by the heat of the span they are cut from:
+ * weights of the request, which has room for them in ret_weights, and its share. Nothing is changed
+ * where heat is not known. */
+NODISCARD bool migrator_weigh(const struct migrator *migrator, const struct container *container,
+                              const struct partition_span *span, struct migration_request *request,
+                              double *ret_weights, struct error *err);
 
 /* There is something to do. */
 void migrator_wake(struct migrator *migrator);

@@ -39,6 +39,13 @@ bool migrator_split(struct migrator *migrator, const struct container *container
     CLEANUP(container_unref) struct container *now = NULL;
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct slice points[MIGRATION_TARGETS_MAX];
+    struct migration_request request = {.kind = MIGRATION_SPLIT,
+                                        .sources = &partition,
+                                        .source_count = 1,
+                                        .target_count = pieces,
+                                        .bounds = points,
+                                        .weights = weights};
+    double measured[MIGRATION_TARGETS_MAX];
     const struct partition_span *span;
     size_t count;
 
@@ -54,14 +61,8 @@ bool migrator_split(struct migrator *migrator, const struct container *container
     if (count + 1 < pieces)
         return error_set(err, ERROR_BAD_REQUEST, "partition %u cannot be split into %zu", partition,
                          pieces);
-    return migrator_begin(migrator, now,
-                          &(struct migration_request){.kind = MIGRATION_SPLIT,
-                                                      .sources = &partition,
-                                                      .source_count = 1,
-                                                      .target_count = pieces,
-                                                      .bounds = points,
-                                                      .weights = weights},
-                          err);
+    return (weights || migrator_weigh(migrator, now, span, &request, measured, err)) &&
+           migrator_begin(migrator, now, &request, err);
 }
 
 bool migrator_merge(struct migrator *migrator, const struct container *container,
@@ -109,8 +110,11 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
     const struct partition_span *span;
     struct partition_range range;
     struct slice bounds[2];
-    double weights[3];
+    double weights[3], measured[3];
+    struct migration_request request = {
+        .kind = MIGRATION_ISOLATE, .source_count = 1, .bounds = bounds, .weights = weights};
     size_t spans, count = 0;
+    bool given = heat > 0 && heat < 1;
 
     if (!catalogue_container_reopen(migrator->catalogue, container, &now, err))
         return false;
@@ -118,7 +122,7 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
     span = partition_map_overlap(container_map(now), range, &spans);
     if (spans != 1)
         return error_set(err, ERROR_BAD_REQUEST, "the key is in %zu partitions", spans);
-    heat = heat > 0 && heat < 1 ? heat : 0.5;
+    heat = given ? heat : 0.5;
     if (slice_compare(range.min, span->min) > 0) {
         weights[count] = 1 - heat;
         bounds[count++] = range.min;
@@ -132,13 +136,35 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
         return error_set(err, ERROR_BAD_REQUEST, "the key has partition %u for itself", span->id);
     if (count == 2) /* both neighbours share what is left */
         weights[0] = weights[2] = (1 - heat) / 2;
+    request.sources = &span->id;
+    request.target_count = count + 1;
+    return (given || migrator_weigh(migrator, now, span, &request, measured, err)) &&
+           migrator_begin(migrator, now, &request, err);
+}
+
+bool migrator_carve(struct migrator *migrator, const struct container *container,
+                    uint32_t partition, const struct partition_range *range, struct error *err)
+{
+    CLEANUP(container_unref) struct container *now = NULL;
+    const struct partition_span *span;
+    struct slice bounds[2];
+    size_t count = 0;
+
+    if (!catalogue_container_reopen(migrator->catalogue, container, &now, err) ||
+        !span_find(now, partition, &span, err))
+        return false;
+    if (slice_compare(range->min, span->min) > 0 && slice_compare(range->min, span->max) < 0)
+        bounds[count++] = range->min;
+    if (slice_compare(range->max, span->min) > 0 && slice_compare(range->max, span->max) < 0)
+        bounds[count++] = range->max;
+    if (count == 0)
+        return error_set(err, ERROR_BAD_REQUEST, "partition %u cannot be cut there", partition);
     return migrator_begin(migrator, now,
                           &(struct migration_request){.kind = MIGRATION_ISOLATE,
-                                                      .sources = &span->id,
+                                                      .sources = &partition,
                                                       .source_count = 1,
                                                       .target_count = count + 1,
-                                                      .bounds = bounds,
-                                                      .weights = weights},
+                                                      .bounds = bounds},
                           err);
 }
 
@@ -181,6 +207,9 @@ static bool container_split(struct migrator *migrator, const struct container *c
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct slice points[MIGRATION_TARGETS_MAX];
+    struct migration_request request = {
+        .kind = MIGRATION_SPLIT, .source_count = 1, .bounds = points};
+    double measured[MIGRATION_TARGETS_MAX];
     size_t spans, count;
     const struct partition_span *span =
         &partition_map_spans(container_map(container), &spans)[choice->span];
@@ -191,14 +220,12 @@ static bool container_split(struct migrator *migrator, const struct container *c
         whole_note(migrator, container, span->id, choice->by_bytes);
         return true;
     }
+    request.sources = &span->id;
+    request.target_count = count + 1;
+    if (choice->by_bytes && !migrator_weigh(migrator, container, span, &request, measured, err))
+        return false;
     *begun = true;
-    return migrator_begin(migrator, container,
-                          &(struct migration_request){.kind = MIGRATION_SPLIT,
-                                                      .sources = &span->id,
-                                                      .source_count = 1,
-                                                      .target_count = count + 1,
-                                                      .bounds = points},
-                          err);
+    return migrator_begin(migrator, container, &request, err);
 }
 
 /* The counter is read only if something was committed to the partition since the last time. The LSN
@@ -225,6 +252,16 @@ static bool bytes_of(struct migrator *migrator, const struct container *containe
     return true;
 }
 
+/* Of a node that was never here nothing is open. */
+static bool is_away(const struct container *container, const struct partition_span *span,
+                    const struct error *err)
+{
+    struct error ignored;
+
+    return err->code == ERROR_NODE_DOWN || err->code == ERROR_NODE_PAUSED ||
+           !engine_serves(container_engine(container, span->node), &ignored);
+}
+
 static bool container_look(struct migrator *migrator, const struct container *container,
                            bool *begun, struct error *err)
 {
@@ -242,7 +279,7 @@ static bool container_look(struct migrator *migrator, const struct container *co
         figures[i] = (struct migrator_figures){.share = spans[i].share,
                                                .whole = is_whole(migrator, spans[i].id, now_ms)};
         if (!bytes_of(migrator, container, &spans[i], arena, &figures[i].bytes, err))
-            return false;
+            return is_away(container, &spans[i], err); /* it is looked at when it is here again */
     }
     choice = migrator_decide(figures, count, limits->partition_bytes_max,
                              offer_partitions(limits, container_offer(container)->ru),

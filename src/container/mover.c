@@ -258,6 +258,15 @@ static bool fence_look(struct mover *mover, const struct mover_source *source, s
     return true;
 }
 
+static void source_span(const struct mover *mover, struct mover_source *source)
+{
+    const struct partition_span *span = partition_map_find_id(mover->map, source->plan.id);
+
+    assert(span);
+    source->min = span->min;
+    source->max = span->max;
+}
+
 bool mover_is_fenced(const struct mover *mover)
 {
     return mover->fenced;
@@ -283,11 +292,13 @@ bool mover_new(const struct mover_options *options, struct mover **ret_mover, st
         mover->to = &definition_fields(migration_definition(mover->migration))->key;
         mover_reroute_receivers(mover);
     }
+    mover->map = partition_map_ref(options->map);
     for (size_t i = 0; i < mover->source_count; i++) {
         const struct mover_source *source = &mover->sources[i];
 
         if (migration_state(mover->migration) != MIGRATION_MOVING)
             continue; /* only to clean up; the source may be gone */
+        source_span(mover, &mover->sources[i]);
         if (!commit_partition_tap(source->node->commit, source->plan.id, true, err) ||
             !progress_read(mover, &mover->sources[i], err) || !fence_look(mover, source, err))
             return false;
@@ -308,6 +319,7 @@ void mover_free(struct mover *mover)
     arena_free(mover->values);
     arena_free(mover->arena);
     definition_unref(mover->definition);
+    partition_map_unref(mover->map);
     migration_unref(mover->migration);
     memory_free(mover);
 }

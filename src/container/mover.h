@@ -22,6 +22,7 @@ struct mover_options {
     const struct cluster *cluster;  /* borrowed */
     struct migration *migration;    /* a reference is taken */
     struct definition *definition;  /* of the container now; a reference is taken */
+    struct partition_map *map;      /* that the sources are in; a reference is taken */
     const struct item_space *space; /* of a rekey: the container now; copied, and what it borrows
                                        outlives the mover */
     size_t chunk_bytes;             /* read and written in one go; 0: 256 KB */
@@ -82,6 +83,11 @@ NODISCARD bool mover_finish(struct mover *mover, struct error *err);
 
 /* Removes what reminds of copying from the first target. */
 NODISCARD bool mover_clean(struct mover *mover, struct error *err);
+
+/* Was a key of this range of routing keys ever used in a partition? */
+NODISCARD bool mover_range_used(struct engine *engine, uint32_t partition,
+                                struct partition_range range, struct arena *arena, bool *ret_used,
+                                struct error *err);
 
 /* What this mover has done. */
 struct mover_figures {

@@ -73,7 +73,7 @@ static void sums_put(struct mover *mover, struct mover_target *target)
 /* What the sources of a target say together. */
 struct ending {
     struct commit_numbering numbering;
-    uint64_t trimmed, merged;
+    uint64_t merged;
 };
 
 /* Not before either, neither by era nor by what is counted within one: records of a key stay in
@@ -89,8 +89,7 @@ static bool ending_add(struct mover *mover, const struct mover_source *source,
 {
     ending->numbering.lsn = lsn_behind(ending->numbering.lsn, source->numbering.lsn);
     ending->numbering.wall_ms = MAX(ending->numbering.wall_ms, source->numbering.wall_ms);
-    return mark_read(mover, source, FEED_MARK_TRIMMED, &ending->trimmed, err) &&
-           mark_read(mover, source, FEED_MARK_MERGED, &ending->merged, err);
+    return mark_read(mover, source, FEED_MARK_MERGED, &ending->merged, err);
 }
 
 /* Of all sources; where each has a target of its own, of that one alone. What a target receives in
@@ -114,8 +113,6 @@ static bool ending_read(struct mover *mover, size_t target, struct ending *endin
         ending->numbering.lsn = partition_lsn_in(era, low);
     if (mover->targets[target].receives || (!mover->to && mover->source_count > 1))
         ending->merged = ending->numbering.lsn;
-    if (mover->rekeys) /* of versions before it nothing was carried */
-        ending->trimmed = ending->numbering.lsn;
     return true;
 }
 
@@ -131,9 +128,9 @@ static bool target_end(struct mover *mover, size_t nth, struct error *err)
                                        .wall_ms = ending.numbering.wall_ms};
     if (!mover->rekeys) /* the committer has kept them, entry by entry */
         sums_put(mover, target);
-    mark_add(mover, target, FEED_MARK_TRIMMED, ending.trimmed);
     mark_add(mover, target, FEED_MARK_MERGED, ending.merged);
-    return commit_partition_renumber(target->node->commit, target->span->id, &before, err);
+    return mover_trimmed_add(mover, target, ending.numbering.lsn, err) &&
+           commit_partition_renumber(target->node->commit, target->span->id, &before, err);
 }
 
 /* The batch that ends the copy has the LSN the source's last had. */

@@ -8,6 +8,7 @@
 
 struct mover_source {
     struct migration_source plan;
+    struct slice min, max; /* its routing keys; in the map */
     const struct cluster_node *node;
     struct buf position; /* the last key copied */
     bool copied;
@@ -42,6 +43,7 @@ struct mover {
     struct definition *definition;           /* of the container */
     const struct partition_definition *from; /* how entries are placed in the sources, */
     const struct partition_definition *to;   /* and in the targets; NULL: the same */
+    struct partition_map *map;               /* of the sources */
     size_t chunk_bytes, round_keys;
     struct arena *arena;  /* of the chunk or round at hand */
     struct arena *values; /* of what was looked up and is not yet written */
@@ -139,6 +141,10 @@ void mover_op_add(struct mover *mover, struct mover_target *target, struct engin
 /* Writes what was gathered, one commit for each node; that of the first target comes last, for it
  * may have the progress with it. */
 NODISCARD bool mover_targets_write(struct mover *mover, struct error *err);
+
+/* Adds the mark of what was trimmed to what is gathered for a target, behind the fence. */
+NODISCARD bool mover_trimmed_add(struct mover *mover, struct mover_target *target, uint64_t lsn,
+                                 struct error *err);
 
 struct slice mover_progress_key(const struct mover *mover, const struct mover_source *source);
 void mover_progress_add(struct mover *mover, const struct mover_source *source);

@@ -190,50 +190,14 @@ bool mover_reroute(struct mover *mover, struct slice key, const struct engine_va
 
 /* --- Which keys ------------------------------------------------------------------------------ */
 
-/* Calls `each` for every component that the two place in different shards: only those that have a
- * line in one of the directories may be. */
-static bool differences_walk(struct mover *mover,
-                             bool (*each)(struct mover *mover, struct slice component,
-                                          uint32_t before, uint32_t after, struct error *err),
-                             struct error *err)
+static bool receiver_note(void *context, struct slice component, uint32_t from UNUSED, uint32_t to,
+                          struct error *err UNUSED)
 {
-    const struct partition_lookup *lookups[] = {mover->from->lookup, mover->to->lookup};
-
-    for (size_t i = 0; i < ARRAY_LEN(lookups); i++)
-        for (size_t j = 0; lookups[i] && j < lookups[i]->line_count; j++) {
-            struct slice component = lookups[i]->lines[j].component;
-            uint32_t before = partition_lookup_shard(lookups[0], component);
-            uint32_t after = partition_lookup_shard(lookups[1], component);
-
-            if (before != after && !each(mover, component, before, after, err))
-                return false;
-        }
-    return true;
-}
-
-/* family bytes, shard, component and FF, if it is to be an end. */
-static struct slice place_bytes(struct mover *mover, struct slice front, uint32_t shard,
-                                struct slice component, bool end)
-{
-    size_t len = front.len + PARTITION_SHARD_SIZE + component.len;
-    uint8_t *bytes = arena_alloc(mover->arena, len + 1);
-
-    if (front.len)
-        memcpy(bytes, front.data, front.len);
-    bytes_put_be16(bytes + front.len, (uint16_t)shard);
-    memcpy(bytes + front.len + PARTITION_SHARD_SIZE, component.data, component.len);
-    bytes[len] = 0xFF;
-    return slice_of(bytes, len + end);
-}
-
-static bool receiver_note(struct mover *mover, struct slice component, uint32_t before UNUSED,
-                          uint32_t after, struct error *err UNUSED)
-{
-    struct partition_range range = {place_bytes(mover, SLICE_NONE, after, component, false),
-                                    place_bytes(mover, SLICE_NONE, after, component, true)};
+    struct mover *mover = context;
     size_t count;
     const struct partition_span *spans =
-        partition_map_overlap(migration_map(mover->migration), range, &count);
+        partition_map_overlap(migration_map(mover->migration),
+                              partition_lookup_range(to, component, mover->arena), &count);
 
     for (size_t i = 0; i < count; i++) {
         uint32_t nth = spans[i].id - migration_id(mover->migration);
@@ -248,27 +212,53 @@ void mover_reroute_receivers(struct mover *mover)
 {
     struct error unused;
 
-    (void)differences_walk(mover, receiver_note, &unused);
+    if (!partition_lookup_differences(mover->from->lookup, mover->to->lookup, receiver_note, mover,
+                                      &unused))
+        assert(!"noting cannot fail");
     arena_reset(mover->arena);
 }
 
 /* A logical partition that ever had an item has a counter. */
-static bool component_check(struct mover *mover, struct slice component, uint32_t before,
-                            uint32_t after UNUSED, struct error *err)
+bool mover_range_used(struct engine *engine, uint32_t partition, struct partition_range range,
+                      struct arena *arena, bool *ret_used, struct error *err)
 {
-    struct engine_range range = {place_bytes(mover, SLICE("cl"), before, component, false),
-                                 place_bytes(mover, SLICE("cl"), before, component, true)};
+    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    uint8_t *bytes = arena_alloc(arena, range.min.len + range.max.len + 4);
+    struct engine_entry entry;
+
+    for (size_t i = 0; i < 2; i++) {
+        struct slice end = i ? range.max : range.min;
+        uint8_t *at = bytes + (i ? range.min.len + 2 : 0);
+
+        at[0] = PARTITION_FAMILY_COUNTER;
+        at[1] = 'l';
+        memcpy(at + 2, end.data, end.len);
+    }
+    if (!engine_iterator_new(
+            engine, NULL, partition,
+            (struct engine_range){slice_of(bytes, range.min.len + 2),
+                                  slice_of(bytes + range.min.len + 2, range.max.len + 2)},
+            false, ENGINE_READ_ANY, &iterator, err) ||
+        !engine_iterator_next(iterator, &entry, err))
+        return false;
+    *ret_used = entry.found == ENGINE_FOUND;
+    return true;
+}
+
+static bool component_check(void *context, struct slice component, uint32_t from,
+                            uint32_t to UNUSED, struct error *err)
+{
+    struct mover *mover = context;
+    struct partition_range range = partition_lookup_range(from, component, mover->arena);
 
     for (size_t i = 0; i < mover->source_count; i++) {
         const struct mover_source *source = &mover->sources[i];
-        CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
-        struct engine_entry entry;
+        bool used;
 
-        if (!engine_iterator_new(source->node->engine, NULL, source->plan.id, range, false,
-                                 ENGINE_READ_ANY, &iterator, err) ||
-            !engine_iterator_next(iterator, &entry, err))
+        if (!mover_range_used(source->node->engine, source->plan.id, range, mover->arena, &used,
+                              err))
             return false;
-        if (entry.found == ENGINE_FOUND)
+        if (used)
             return error_set(err, ERROR_RANGES_BROKEN,
                              "a key that is placed elsewhere has items in partition %u",
                              source->plan.id);
@@ -278,5 +268,6 @@ static bool component_check(struct mover *mover, struct slice component, uint32_
 
 bool mover_reroute_check(struct mover *mover, struct error *err)
 {
-    return differences_walk(mover, component_check, err);
+    return partition_lookup_differences(mover->from->lookup, mover->to->lookup, component_check,
+                                        mover, err);
 }

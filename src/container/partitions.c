@@ -72,24 +72,46 @@ bool partition_ids_take(struct head *head, uint32_t count, uint32_t *ret_first, 
     return true;
 }
 
+/* The nodes that new partitions of a container may be on. */
+static bool nodes_choose(struct catalogue *catalogue, const struct definition *definition,
+                         uint32_t *nodes, size_t *ret_count, struct error *err)
+{
+    const struct placement_rule *rule =
+        placement_default(&definition_fields(definition)->placement);
+    CLEANUP(node_table_free) struct node_table *table = catalogue_nodes(catalogue);
+    size_t count = 0;
+
+    for (size_t i = 0; i < cluster_count(catalogue->cluster); i++) {
+        const struct cluster_node *node = cluster_at(catalogue->cluster, i);
+        const struct node_info *info = node_table_find_number(table, node->number);
+
+        if (cluster_node_serves(node) && info && !info->draining && placement_allows(rule, info))
+            nodes[count++] = node->number;
+    }
+    *ret_count = count;
+    return count || error_set(err, ERROR_NODE_DOWN,
+                              rule ? "no node that orrery.placement allows takes partitions now"
+                                   : "no node takes partitions now");
+}
+
 bool partitions_make(struct catalogue *catalogue, const struct definition *definition,
                      uint32_t count, struct partition_map **ret_map, struct error *err)
 {
     CLEANUP(partition_map_unref) struct partition_map *map = NULL;
-    uint32_t nodes[CLUSTER_NODES_MAX];
+    uint32_t nodes[CLUSTER_NODES_MAX], dealt[CLUSTER_NODES_MAX];
     struct partition_map_plan plan = {.definition = &definition_fields(definition)->key,
                                       .count = count,
                                       .epoch = FIRST_EPOCH,
-                                      .nodes = nodes,
-                                      .node_count = cluster_count(catalogue->cluster)};
+                                      .nodes = dealt};
     const struct partition_span *spans;
     size_t span_count;
 
-    if (!partition_ids_take(&catalogue->head, count, &plan.first_id, err))
+    if (!nodes_choose(catalogue, definition, nodes, &plan.node_count, err) ||
+        !partition_ids_take(&catalogue->head, count, &plan.first_id, err))
         return false;
     /* Containers of one partition go round the nodes too. */
     for (size_t i = 0; i < plan.node_count; i++)
-        nodes[i] = cluster_at(catalogue->cluster, (plan.first_id + i) % plan.node_count)->number;
+        dealt[i] = nodes[(plan.first_id + i) % plan.node_count];
     if (!partition_map_new_even(&plan, &map, err))
         return false;
     spans = partition_map_spans(map, &span_count);

@@ -150,18 +150,33 @@ static bool scope_purge(struct catalogue *catalogue, struct slice scope, struct 
     return true;
 }
 
+/* What is on a node that is away waits, and does not keep the others waiting. */
+static bool is_away(const struct error *err)
+{
+    return err->code == ERROR_NODE_DOWN || err->code == ERROR_NODE_PAUSED;
+}
+
 bool catalogue_purge(struct catalogue *catalogue, struct error *err)
 {
+    bool all = true;
+
     WITH_LOCK (&catalogue->purging_lock) {
+        size_t left = catalogue_purges_left(catalogue);
         struct purge *first;
 
-        while ((first = queue_first(catalogue)) != NULL) {
-            if (!scope_purge(catalogue, slice_of(first->scope, first->len), err))
-                return error_prefix(err, "purging what was dropped");
+        for (; left > 0 && (first = queue_first(catalogue)) != NULL; left--) {
+            struct slice scope = slice_of(first->scope, first->len);
+
+            if (!scope_purge(catalogue, scope, err)) {
+                if (!is_away(err))
+                    return error_prefix(err, "purging what was dropped");
+                purge_queue(catalogue, scope);
+                all = false;
+            }
             queue_pop(catalogue);
         }
     }
-    return true;
+    return all;
 }
 
 /* Waits until there is something to purge. False: stop. */
@@ -194,7 +209,8 @@ static void purge_run(void *context)
 
     while (work_wait(catalogue))
         if (!catalogue_purge(catalogue, &err) && err.code != ERROR_SHUTTING_DOWN) {
-            log_error(catalogue->log, "purge failed", &err);
+            if (!is_away(&err))
+                log_error(catalogue->log, "purge failed", &err);
             retry_wait(catalogue);
         }
 }

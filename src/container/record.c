@@ -2,6 +2,7 @@
  * big-endian; families 'c' and 'm' are group commit's (partition/layout.h).
  *
  *     h                                           -> the head: next numbers, nodes
+ *     n                                           -> what is known of the nodes (node.h)
  *     w                                           -> nothing; written to get a write through
  *     a | account                                 -> an account
  *     a | account | 1 | database                  -> a database
@@ -15,6 +16,7 @@
  *     a | account | 1 | database | 3 | user | 4 | number  -> a permission
  *     a | account | 1 | database | 5 | number         -> a client encryption key
  *     x | key of a record                         -> that record and all below it are dropped
+ *     n | key of a note                           -> a note (catalogue_notes.h)
  *
  * So parents come before what is in them, an offer right behind what it is for, and everything in
  * a scope shares a prefix: dropping is one key, however much is dropped.
@@ -48,7 +50,13 @@
 
 #include <openssl/crypto.h>
 
-enum family { FAMILY_HEAD = 'h', FAMILY_BARRIER = 'w', FAMILY_TREE = 'a', FAMILY_TOMBSTONE = 'x' };
+enum family {
+    FAMILY_HEAD = 'h',
+    FAMILY_NODES = 'n',
+    FAMILY_BARRIER = 'w',
+    FAMILY_TREE = 'a',
+    FAMILY_TOMBSTONE = 'x'
+};
 enum tag {
     TAG_OFFER = 0,
     TAG_DATABASE = 1,
@@ -80,6 +88,13 @@ static bool damaged(struct error *err, const char *what)
 struct slice record_head_key(void)
 {
     static const uint8_t key[] = {FAMILY_HEAD};
+
+    return slice_of(key, sizeof key);
+}
+
+struct slice record_nodes_key(void)
+{
+    static const uint8_t key[] = {FAMILY_NODES};
 
     return slice_of(key, sizeof key);
 }

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "document/bson.h"
+#include "document/order.h"
 #include "partition/layout.h"
 #include "partition/strategy.h"
 #include "partition/synthetic.h"
@@ -140,6 +141,11 @@ bool transaction_enter(struct transaction *transaction, const struct item_scope 
     return true;
 }
 
+struct engine_snapshot *transaction_snapshot(const struct transaction *transaction)
+{
+    return transaction->snapshot;
+}
+
 int64_t transaction_now_ms(const struct transaction *transaction)
 {
     return transaction->now_ms;
@@ -251,6 +257,52 @@ bool transaction_read(struct transaction *transaction, const struct document_val
     if (!seen_get(transaction, id, &seen, err))
         return false;
     *ret_item = seen_item(seen);
+    return true;
+}
+
+static struct seen *seen_provisional(const struct transaction *transaction, uint64_t number)
+{
+    uint64_t first = partition_number(TRANSACTION_NUMBER_SOURCE, 0);
+
+    return number >= first && number - first < transaction->seen_count
+               ? transaction->seen[number - first]
+               : NULL;
+}
+
+bool transaction_find_number(struct transaction *transaction, uint64_t number,
+                             struct document_value *ret_id, bool *ret_found, struct error *err)
+{
+    const struct item_scope *scope = &transaction->place->scope;
+    const struct seen *seen = seen_provisional(transaction, number);
+    struct engine_value value = {0};
+    struct slice item_key = SLICE_NONE, id;
+    uint8_t key[9] = {PARTITION_FAMILY_NUMBER};
+
+    *ret_found = false;
+    bytes_put_be64(key + 1, number);
+    if (seen)
+        item_key = seen->key;
+    else if (!engine_get(scope->engine, transaction->snapshot, scope->partition,
+                         slice_of(key, sizeof key), ENGINE_READ_ANY, transaction->arena, &value,
+                         err))
+        return false;
+    else if (value.found == ENGINE_FOUND)
+        item_key = value.bytes;
+    if (!slice_starts_with(item_key, transaction->place->logical))
+        return true;
+    id = slice_skip(item_key, transaction->place->logical.len);
+    *ret_found = true;
+    return document_key_read(DOCUMENT_ORDER_SQL, &id, transaction->arena, ret_id, err);
+}
+
+bool transaction_number(const struct transaction *transaction, uint64_t provisional,
+                        uint64_t *ret_number)
+{
+    const struct seen *seen = seen_provisional(transaction, provisional);
+
+    if (!seen || !seen->change || !seen->after.data)
+        return false;
+    *ret_number = seen->change->header.number;
     return true;
 }
 
@@ -404,28 +456,26 @@ bool transaction_scan(struct transaction *transaction, struct slice after, size_
 
 /* --- Planning -------------------------------------------------------------------------------- */
 
-/* What the transaction itself has written has no etag yet, so nobody can know it. */
-static bool etag_fits(const struct item *item, bool is_written, struct slice etag)
+/* Of what the transaction itself has written, the etag is provisional. */
+static bool etag_fits(const struct item *item, struct slice etag)
 {
     char text[ITEM_ETAG_LEN];
 
     if (slice_equal(etag, SLICE("*")))
         return item != NULL;
-    if (!item || is_written)
+    if (!item)
         return false;
     item_etag(&item->header, text);
     return slice_equal(etag, slice_of(text, sizeof text));
 }
 
-static bool precondition_check(const struct item *item, bool is_written,
-                               const struct transaction_options *options, bool missing_is_fine,
-                               struct error *err)
+static bool precondition_check(const struct item *item, const struct transaction_options *options,
+                               bool missing_is_fine, struct error *err)
 {
-    if (options->if_match.len && !(missing_is_fine && !item) &&
-        !etag_fits(item, is_written, options->if_match))
+    if (options->if_match.len && !(missing_is_fine && !item) && !etag_fits(item, options->if_match))
         return error_set(err, ERROR_PRECONDITION_FAILED,
                          "the item has changed: its etag is not the one of if-match");
-    if (options->if_none_match.len && etag_fits(item, is_written, options->if_none_match))
+    if (options->if_none_match.len && etag_fits(item, options->if_none_match))
         return error_set(err, ERROR_PRECONDITION_FAILED,
                          "the item exists with the etag of if-none-match");
     return true;
@@ -504,6 +554,18 @@ static bool synthetic_apply(struct transaction *transaction, const struct item *
                                     transaction->arena, document, err);
 }
 
+static struct item_header header_provisional(const struct transaction *transaction,
+                                             const struct seen *seen, const struct item *before)
+{
+    return (struct item_header){
+        .number = before ? before->header.number
+                         : partition_number(TRANSACTION_NUMBER_SOURCE, (uint32_t)seen->index),
+        .lsn = TRANSACTION_LSN_PROVISIONAL,
+        .ordinal = (uint32_t)transaction->planned_count,
+        .wall_ms = transaction->now_ms,
+    };
+}
+
 bool transaction_write(struct transaction *transaction, const struct document_value *id,
                        enum transaction_verb verb, struct slice document,
                        const struct transaction_options *options, struct error *err)
@@ -519,15 +581,15 @@ bool transaction_write(struct transaction *transaction, const struct document_va
         return false;
     item = seen_item(seen);
     if (!verb_check(verb, item, err) ||
-        !precondition_check(item, seen->is_written, options, verb == TRANSACTION_UPSERT, err) ||
+        !precondition_check(item, options, verb == TRANSACTION_UPSERT, err) ||
         (verb != TRANSACTION_DELETE && !ttl_of(document, &ttl, err)))
         return false;
     if (transaction->place->scope.definition->key.synthetic && verb != TRANSACTION_DELETE &&
         !synthetic_apply(transaction, item, options, &document, err))
         return false;
-    seen->view = (struct item){.key = seen->key, .document = document};
-    if (item)
-        seen->view.header = item->header;
+    seen->view = (struct item){.header = header_provisional(transaction, seen, item),
+                               .key = seen->key,
+                               .document = document};
     seen->is_written = true;
     seen->after = verb == TRANSACTION_DELETE ? SLICE_NONE : document;
     seen->ttl = ttl;
@@ -650,16 +712,12 @@ static const struct place *place_of(const struct transaction *transaction,
     return transaction->seen[i]->place;
 }
 
-/* Somebody else owns a unique key that is claimed. If the owner's time is over, it is removed with
- * this transaction: so a stored item owns its unique keys for as long as it is stored, and whoever
- * removes it may remove them. */
-static bool owner_yield(struct transaction *transaction, const struct place *place, uint64_t number,
-                        bool *evicted, struct error *err)
+static bool owner_see(struct transaction *transaction, const struct place *place, uint64_t number,
+                      struct seen **ret_owner, struct error *err)
 {
     const struct item_scope *scope = &place->scope;
     uint8_t key[9] = {PARTITION_FAMILY_NUMBER};
     struct engine_value value;
-    struct seen *owner;
 
     bytes_put_be64(key + 1, number);
     if (!engine_get(scope->engine, transaction->snapshot, scope->partition,
@@ -667,7 +725,39 @@ static bool owner_yield(struct transaction *transaction, const struct place *pla
         return false;
     if (value.found != ENGINE_FOUND)
         return error_set(err, ERROR_STORE_CORRUPT, "a unique key is owned by no item");
-    if (!seen_get_at(transaction, place, value.bytes, &owner, err))
+    return seen_get_at(transaction, place, value.bytes, ret_owner, err);
+}
+
+/* Who owns a unique key that is claimed. *ret_owned false: nobody, or somebody who lets go of it.
+ */
+static bool claim_owner(struct transaction *transaction, const struct item_scope *scope,
+                        const struct write_set *set, struct slice key, bool *ret_owned,
+                        uint64_t *ret_owner, struct error *err)
+{
+    struct engine_value value;
+
+    *ret_owned = false;
+    if (!engine_get(scope->engine, transaction->snapshot, scope->partition, key, ENGINE_READ_ANY,
+                    transaction->arena, &value, err))
+        return false;
+    if (value.found != ENGINE_FOUND)
+        return true;
+    if (value.bytes.len != 8)
+        return error_set(err, ERROR_STORE_CORRUPT, "a unique key has no owner");
+    *ret_owner = bytes_get_be64(value.bytes.data);
+    *ret_owned = !write_set_releases(set, key, *ret_owner);
+    return true;
+}
+
+/* Somebody else owns a unique key that is claimed. If the owner's time is over, it is removed with
+ * this transaction: so a stored item owns its unique keys for as long as it is stored, and whoever
+ * removes it may remove them. */
+static bool owner_yield(struct transaction *transaction, const struct place *place, uint64_t number,
+                        bool *evicted, struct error *err)
+{
+    struct seen *owner;
+
+    if (!owner_see(transaction, place, number, &owner, err))
         return false;
     if (owner->is_written && owner->expired)
         return true; /* another claim has seen to it */
@@ -683,19 +773,12 @@ static bool owner_yield(struct transaction *transaction, const struct place *pla
 static bool claim_check(struct transaction *transaction, const struct section *section,
                         const struct write_set_claim *claim, bool *evicted, struct error *err)
 {
-    const struct item_scope *scope = section->scope;
-    struct engine_value value;
     uint64_t owner;
+    bool owned;
 
-    if (!engine_get(scope->engine, transaction->snapshot, scope->partition, claim->key,
-                    ENGINE_READ_ANY, transaction->arena, &value, err))
+    if (!claim_owner(transaction, section->scope, section->set, claim->key, &owned, &owner, err))
         return false;
-    if (value.found != ENGINE_FOUND)
-        return true;
-    if (value.bytes.len != 8)
-        return error_set(err, ERROR_STORE_CORRUPT, "a unique key has no owner");
-    owner = bytes_get_be64(value.bytes.data);
-    if (write_set_releases(section->set, claim->key, owner))
+    if (!owned)
         return true;
     return owner_yield(transaction, place_of(transaction, claim->change), owner, evicted, err);
 }
@@ -711,6 +794,41 @@ static bool claims_check(struct transaction *transaction, const struct section *
             transaction->refused = claims[i].change;
             return false;
         }
+    return true;
+}
+
+bool transaction_unique_check(struct transaction *transaction, const struct document_value *id,
+                              struct slice document, struct error *err)
+{
+    const struct place *place = transaction->place;
+    const struct write_set_claim *claims;
+    struct commit_part part;
+    struct write_set *set;
+    struct seen *seen, *other;
+    struct change change;
+    size_t count;
+
+    if (place->scope.definition->unique_key_count == 0)
+        return true;
+    if (!seen_get(transaction, id, &seen, err))
+        return false;
+    change = (struct change){.key = seen->key,
+                             .before = seen->is_stored ? &seen->stored : NULL,
+                             .before_is_over = seen->is_over,
+                             .after = document};
+    if (!write_set_build(&place->scope, &change, 1, transaction->arena, &set, &part, err))
+        return false;
+    claims = write_set_claims(set, &count);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t owner;
+        bool owned;
+
+        if (!claim_owner(transaction, &place->scope, set, claims[i].key, &owned, &owner, err) ||
+            (owned && !owner_see(transaction, place, owner, &other, err)))
+            return false;
+        if (owned && other->is_stored && !other->is_over && !other->is_written)
+            return error_set(err, ERROR_UNIQUE_KEY, "unique index constraint violation");
+    }
     return true;
 }
 

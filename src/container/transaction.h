@@ -34,12 +34,37 @@ CLEANUP_FN(struct transaction *, transaction_free)
 NODISCARD bool transaction_enter(struct transaction *transaction, const struct item_scope *scope,
                                  struct slice logical, struct error *err);
 
+/* The moment it reads, of the whole node; borrowed, and gone with the commit. For queries that are
+ * part of it: they do not see its writes. */
+struct engine_snapshot *transaction_snapshot(const struct transaction *transaction);
+
 /* The time the transaction takes for now: what has expired by then is not there. */
 int64_t transaction_now_ms(const struct transaction *transaction);
 
 /* The item as this transaction sees it. *ret_item NULL: there is none. */
 NODISCARD bool transaction_read(struct transaction *transaction, const struct document_value *id,
                                 const struct item **ret_item, struct error *err);
+
+/* What is written here has no number, etag and time yet: those come with the commit. Until then the
+ * transaction shows provisional ones in the header of the item: a number above all others for an
+ * item that is new, an lsn above all others with the number of the write (as of transaction_result,
+ * its low 16 bits) as ordinal, and its own time. Provisional etags hold for if-match within the
+ * transaction. */
+#define TRANSACTION_LSN_PROVISIONAL UINT64_MAX
+enum {
+    TRANSACTION_NUMBER_SOURCE = (1 << 28) - 1
+}; /* of provisional numbers: no partition has it */
+
+/* The id of an item of the logical partition the transaction is in, by its number, be it
+ * provisional. *ret_found false: there is none here. */
+NODISCARD bool transaction_find_number(struct transaction *transaction, uint64_t number,
+                                       struct document_value *ret_id, bool *ret_found,
+                                       struct error *err);
+
+/* After the commit: the number that an item got for a provisional one. False: it is none of these,
+ * or the item was not stored. */
+bool transaction_number(const struct transaction *transaction, uint64_t provisional,
+                        uint64_t *ret_number);
 
 /* Makes the commit fail with ERROR_CONFLICT if this item is written by another one meanwhile. */
 void transaction_rely(struct transaction *transaction, const struct document_value *id);
@@ -79,6 +104,13 @@ struct transaction_options {
 NODISCARD bool transaction_write(struct transaction *transaction, const struct document_value *id,
                                  enum transaction_verb verb, struct slice document,
                                  const struct transaction_options *options, struct error *err);
+
+/* Would a unique key of this document, to be written under this id, be taken by an item that the
+ * transaction has not touched? ERROR_UNIQUE_KEY: it would. For those who want to know before the
+ * commit, which tells in any case, also of clashes among what the transaction writes itself. */
+NODISCARD bool transaction_unique_check(struct transaction *transaction,
+                                        const struct document_value *id, struct slice document,
+                                        struct error *err);
 
 /* Plans the removal of an item whose time is over; nothing if it is not, or gone already. */
 NODISCARD bool transaction_remove_expired(struct transaction *transaction,

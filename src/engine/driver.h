@@ -5,6 +5,7 @@
  * other. */
 #pragma once
 
+#include "base/buf.h"
 #include "engine/engine.h"
 
 struct engine_driver {
@@ -55,6 +56,12 @@ struct engine_driver {
     bool (*backup)(struct engine *engine, struct slice directory, struct error *err);
     bool (*statistics)(struct engine *engine, struct engine_statistics *ret_statistics,
                        struct error *err);
+
+    /* What follows may be NULL. */
+    void (*mask)(struct slice url, struct buf *to); /* NULL: the URL holds no secret */
+    bool (*ping)(struct engine *engine, int64_t ms_max, struct error *err); /* NULL: it is here */
+    void (*interrupt)(struct engine *engine, bool on); /* NULL: its calls do not hang */
+    bool (*serves)(const struct engine *engine, struct error *err); /* NULL: always */
 };
 
 struct engine {

@@ -205,3 +205,31 @@ bool engine_statistics(struct engine *engine, struct engine_statistics *ret_stat
 {
     return engine->driver->statistics(engine, ret_statistics, err);
 }
+
+void engine_url_mask(struct slice url, struct buf *to)
+{
+    const struct engine_driver *driver;
+    struct slice scheme, rest;
+
+    driver = slice_split(url, ':', &scheme, &rest) ? driver_find(scheme) : NULL;
+    if (driver && driver->mask)
+        driver->mask(url, to);
+    else
+        buf_append_slice(to, url);
+}
+
+bool engine_ping(struct engine *engine, int64_t ms_max, struct error *err)
+{
+    return !engine->driver->ping || engine->driver->ping(engine, ms_max, err);
+}
+
+void engine_interrupt(struct engine *engine, bool on)
+{
+    if (engine->driver->interrupt)
+        engine->driver->interrupt(engine, on);
+}
+
+bool engine_serves(const struct engine *engine, struct error *err)
+{
+    return !engine->driver->serves || engine->driver->serves(engine, err);
+}

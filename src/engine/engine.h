@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -57,6 +58,9 @@ CLEANUP_FN(struct engine *, engine_close)
 
 /* The URL with a password replaced by ***: fit for logs. Lives as long as the engine. */
 struct slice engine_name(const struct engine *engine);
+
+/* Appends the same of a URL that is not open. */
+void engine_url_mask(struct slice url, struct buf *to);
 
 /* The node's identity: made at random when the node is, and kept. 36 characters and a NUL. */
 const char *engine_node_id(const struct engine *engine);
@@ -221,3 +225,17 @@ struct engine_statistics {
 
 NODISCARD bool engine_statistics(struct engine *engine, struct engine_statistics *ret_statistics,
                                  struct error *err);
+
+/* Asks the store for a sign of life, on a way of its own that no other call is in the way of, and
+ * waits no longer than ms_max. One that lives in this process is always there.
+ * ERROR_STORE_UNAVAILABLE. One thread at a time. */
+NODISCARD bool engine_ping(struct engine *engine, int64_t ms_max, struct error *err);
+
+/* On: calls that wait for the store give up soon (ERROR_STORE_UNAVAILABLE, or a write whose outcome
+ * is not known), and so does every further one, until it is off again. Only of engines whose calls
+ * can wait for another machine. */
+void engine_interrupt(struct engine *engine, bool on);
+
+/* Does it take calls? True but of a guarded node (guard.h) that is down or paused; err says which
+ * it is then and why. Waits for nothing. */
+NODISCARD bool engine_serves(const struct engine *engine, struct error *err);

@@ -3,12 +3,15 @@
 
 #include "advise/traffic.h"
 #include "base/log.h"
+#include "container/balancer.h"
 #include "container/caretaker.h"
 #include "container/catalogue.h"
+#include "container/heat.h"
 #include "container/items.h"
 #include "container/metering.h"
 #include "container/migrator.h"
 #include "net/workers.h"
+#include "script/script.h"
 
 /* All borrowed; they outlive the front. */
 struct front_services {
@@ -17,10 +20,13 @@ struct front_services {
     struct item_gates *gates;
     struct caretaker *caretaker;
     struct migrator *migrator; /* NULL: partitions stay as they are */
+    struct heat *heat;         /* NULL: none is kept */
+    struct balancer *balancer; /* NULL: likewise */
     const struct clock *clock;
     struct net_workers *workers;
     struct log *log;
-    uint32_t burst_seconds;  /* for container_meters_apply */
-    struct traffic *traffic; /* NULL: nothing is recorded for advice */
-    size_t query_threads;    /* that may share the work of one query */
+    struct script_pool *scripts; /* NULL: scripts are not run */
+    struct traffic *traffic;     /* NULL: nothing is recorded for advice */
+    uint32_t burst_seconds;      /* for container_meters_apply */
+    size_t query_threads;        /* that may share the work of one query */
 };

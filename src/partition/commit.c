@@ -38,6 +38,7 @@ struct commit *commit_new(const struct commit_options *options)
     mutex_init(&commit->sleep_lock);
     condition_init(&commit->wake);
     mutex_init(&commit->partitions_lock);
+    mutex_init(&commit->durable_lock);
     condition_init(&commit->group_left);
     thread_start(&commit->thread, "commit", committer_main, commit);
     return commit;
@@ -60,6 +61,7 @@ void commit_free(struct commit *commit)
     counters_free(commit->counters);
     arena_free(commit->arena);
     condition_done(&commit->group_left);
+    mutex_done(&commit->durable_lock);
     mutex_done(&commit->partitions_lock);
     condition_done(&commit->wake);
     mutex_done(&commit->sleep_lock);

@@ -110,6 +110,9 @@ NODISCARD bool commit_partition_open(struct commit *commit, uint32_t partition, 
                                      struct error *err);
 void commit_partition_close(struct commit *commit, uint32_t partition);
 
+/* Is it open, under this epoch or a higher one? */
+bool commit_partition_is_open(struct commit *commit, uint32_t partition, uint64_t epoch);
+
 /* The last durable LSN of an open partition. ERROR_PARTITION_UNKNOWN. */
 NODISCARD bool commit_partition_lsn(struct commit *commit, uint32_t partition, uint64_t *ret_lsn,
                                     struct error *err);

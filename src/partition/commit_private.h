@@ -56,8 +56,13 @@ struct commit {
 
     /* Held while a group is admitted and assembled, not while it is written. */
     struct mutex partitions_lock;
-    struct condition group_left;   /* the partitions of a group are free again */
-    struct partition **partitions; /* under partitions_lock; sorted by id */
+    struct condition group_left; /* the partitions of a group are free again */
+
+    /* Which partitions there are and where they durably stand changes under both locks, so that
+     * looking takes this one alone: the other is held while a group reads from the engine, which
+     * may be slow, and event loops look. Taken after partitions_lock, for a moment. */
+    struct mutex durable_lock;
+    struct partition **partitions; /* sorted by id */
     size_t partition_count, partition_capacity;
     uint64_t groups_left; /* under partitions_lock: how often a group has left */
 

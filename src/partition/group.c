@@ -347,7 +347,8 @@ static void group_leave(struct commit *commit, bool durable)
         struct partition *partition = commit->in_group;
 
         if (durable)
-            partition->durable = partition->now;
+            WITH_LOCK (&commit->durable_lock)
+                partition->durable = partition->now;
         else
             partition->now = partition->durable;
         partition->in_group = false;
@@ -499,7 +500,8 @@ static void group_count(struct commit *commit, const struct batch_list *group)
 
 static void group_failed(struct commit *commit, struct batch_list *group, const struct error *err)
 {
-    bool nothing_written = err->code == ERROR_STORE_FULL || err->code == ERROR_STORE_UNAVAILABLE;
+    bool nothing_written = err->code == ERROR_STORE_FULL || err->code == ERROR_STORE_UNAVAILABLE ||
+                           err->code == ERROR_NODE_DOWN || err->code == ERROR_NODE_PAUSED;
 
     for (struct commit_batch *batch = group->first; batch; batch = batch->next)
         batch->err = *err;

@@ -61,6 +61,38 @@ uint32_t partition_lookup_shard(const struct partition_lookup *lookup, struct sl
     return (uint32_t)(murmur_128(component, 0).low % lookup->shards);
 }
 
+struct partition_range partition_lookup_range(uint32_t shard, struct slice component,
+                                              struct arena *arena)
+{
+    size_t len = PARTITION_SHARD_SIZE + component.len;
+    uint8_t *bytes = arena_alloc(arena, len + 1);
+
+    bytes_put_be16(bytes, (uint16_t)shard);
+    memcpy(bytes + PARTITION_SHARD_SIZE, component.data, component.len);
+    bytes[len] = 0xFF;
+    return (struct partition_range){slice_of(bytes, len), slice_of(bytes, len + 1)};
+}
+
+bool partition_lookup_differences(const struct partition_lookup *before,
+                                  const struct partition_lookup *after,
+                                  bool (*each)(void *context, struct slice component, uint32_t from,
+                                               uint32_t to, struct error *err),
+                                  void *context, struct error *err)
+{
+    const struct partition_lookup *both[] = {before, after};
+
+    for (size_t i = 0; i < ARRAY_LEN(both); i++)
+        for (size_t j = 0; j < both[i]->line_count; j++) {
+            struct slice component = both[i]->lines[j].component;
+            uint32_t from = partition_lookup_shard(before, component);
+            uint32_t to = partition_lookup_shard(after, component);
+
+            if (from != to && !each(context, component, from, to, err))
+                return false;
+        }
+    return true;
+}
+
 /* --- As a strategy --------------------------------------------------------------------------- */
 
 /* Room for the shard first: what it is follows from the component behind it. */

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "document/value.h"
 #include "partition/definition.h"
+#include "partition/strategy.h"
 
 enum {
     PARTITION_SHARDS_MAX = 32768,
@@ -47,3 +48,17 @@ const struct partition_line *partition_lookup_find(const struct partition_lookup
 
 /* The shard of a component, by its line or by the rule. */
 uint32_t partition_lookup_shard(const struct partition_lookup *lookup, struct slice component);
+
+/* The routing keys of all keys whose first component is this one, as long as it is in that shard;
+ * in the arena. */
+struct partition_range partition_lookup_range(uint32_t shard, struct slice component,
+                                              struct arena *arena);
+
+/* Calls `each` for every component that two directories of one container place in different shards,
+ * of some twice, until it says false. Only those with a line in one of the two may be. */
+NODISCARD bool partition_lookup_differences(const struct partition_lookup *before,
+                                            const struct partition_lookup *after,
+                                            bool (*each)(void *context, struct slice component,
+                                                         uint32_t from, uint32_t to,
+                                                         struct error *err),
+                                            void *context, struct error *err);

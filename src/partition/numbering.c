@@ -123,11 +123,13 @@ static bool partition_open_locked(struct commit *commit, uint32_t id, uint64_t e
 
     if (!meta_read(commit, id, &numbering, err))
         return false;
-    if (!partition)
-        partition = partition_insert(commit, id);
-    partition->epoch = epoch;
-    partition->closing = false;
-    partition->durable = partition->now = numbering;
+    WITH_LOCK (&commit->durable_lock) {
+        if (!partition)
+            partition = partition_insert(commit, id);
+        partition->epoch = epoch;
+        partition->closing = false;
+        partition->durable = partition->now = numbering;
+    }
     counters_forget(commit->counters, id);
     return true;
 }
@@ -149,13 +151,27 @@ void commit_partition_close(struct commit *commit, uint32_t id)
         size_t place = partition_place(commit, id);
 
         if (partition) {
+            WITH_LOCK (&commit->durable_lock) {
+                commit->partition_count--;
+                memmove(&commit->partitions[place], &commit->partitions[place + 1],
+                        (commit->partition_count - place) * sizeof *commit->partitions);
+            }
             memory_free(partition);
-            commit->partition_count--;
-            memmove(&commit->partitions[place], &commit->partitions[place + 1],
-                    (commit->partition_count - place) * sizeof *commit->partitions);
             counters_forget(commit->counters, id);
         }
     }
+}
+
+bool commit_partition_is_open(struct commit *commit, uint32_t id, uint64_t epoch)
+{
+    const struct partition *partition;
+
+    WITH_LOCK (&commit->durable_lock) {
+        partition = commit_partition_find(commit, id);
+        if (partition && partition->epoch < epoch)
+            partition = NULL;
+    }
+    return partition != NULL;
 }
 
 static bool not_open(struct error *err, uint32_t id)
@@ -168,7 +184,7 @@ bool commit_partition_lsn(struct commit *commit, uint32_t id, uint64_t *ret_lsn,
     struct partition *partition;
     uint64_t lsn = 0;
 
-    WITH_LOCK (&commit->partitions_lock) {
+    WITH_LOCK (&commit->durable_lock) {
         partition = commit_partition_find(commit, id);
         if (partition)
             lsn = partition->durable.lsn;
@@ -185,7 +201,7 @@ bool commit_partition_numbering(struct commit *commit, uint32_t id,
     const struct partition *partition;
     struct commit_numbering numbering = {0};
 
-    WITH_LOCK (&commit->partitions_lock) {
+    WITH_LOCK (&commit->durable_lock) {
         partition = commit_partition_find(commit, id);
         if (partition)
             numbering = (struct commit_numbering){.lsn = partition->durable.lsn,
@@ -208,7 +224,8 @@ bool commit_partition_renumber(struct commit *commit, uint32_t id,
             partition->closing = false;
             partition->now.lsn = numbering->lsn;
             partition->now.wall_ms = numbering->wall_ms;
-            partition->durable = partition->now;
+            WITH_LOCK (&commit->durable_lock)
+                partition->durable = partition->now;
         }
     }
     return partition || not_open(err, id);
@@ -258,10 +275,12 @@ bool commit_partitions_reload(struct commit *commit, struct error *err)
 {
     for (size_t i = 0; i < commit->partition_count; i++) {
         struct partition *partition = commit->partitions[i];
+        struct numbering numbering;
 
-        if (!meta_read(commit, partition->id, &partition->durable, err))
+        if (!meta_read(commit, partition->id, &numbering, err))
             return false;
-        partition->now = partition->durable;
+        WITH_LOCK (&commit->durable_lock)
+            partition->durable = partition->now = numbering;
         counters_forget(commit->counters, partition->id);
     }
     return true;

@@ -512,6 +512,8 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
         return error_set(err, ERROR_NOT_SUPPORTED,
                          "two suffixes of this base share their hash: name the base in the filter "
                          "instead of the partition key header");
+    if (!c.conditions.never && !query_targets_serve(spans, &c.targets, arena, err))
+        return false;
     access.targets = c.targets.list;
     access.target_count = c.targets.count;
     if (c.conditions.never || !c.targets.count) {

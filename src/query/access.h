@@ -28,6 +28,12 @@ struct query_targets query_targets_find(const struct query_request *request,
                                         const struct query_conditions *conditions,
                                         struct arena *arena);
 
+/* Looks whether the spans that the targets need serve. Those that do not are taken out of the
+ * targets and noted as missing, if the request takes a partial result; else ERROR_NODE_DOWN or
+ * ERROR_NODE_PAUSED, naming them. */
+NODISCARD bool query_targets_serve(struct query_spans *spans, struct query_targets *targets,
+                                   struct arena *arena, struct error *err);
+
 /* An index and the part of it that is wanted. */
 struct query_index_use {
     struct slice prefix;

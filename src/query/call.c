@@ -1,5 +1,7 @@
 /* Calls of built-in functions and of functions of the user. */
+#include "query/ahead.h"
 #include "query/expression.h"
+#include "query/value.h"
 
 #include <stdio.h>
 
@@ -75,13 +77,30 @@ const struct query_expression *query_call(struct query_build *build,
     return query_fold(build, &node->head);
 }
 
+uint64_t query_udf_bytes(const struct document_value *arguments, size_t count)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < count; i++)
+        bytes += query_value_bytes(&arguments[i]);
+    return bytes;
+}
+
 static bool udf_evaluate(const struct query_expression *expression, struct query_context *context,
                          struct document_value *ret_value, struct error *err)
 {
     const struct query_udf_call *node = (const struct query_udf_call *)expression;
     struct document_value few[ARGUMENTS_INLINE], *arguments = few;
-    bool undefined;
+    bool undefined, found = false;
+    uint64_t bytes;
 
+    if (context->ahead &&
+        !query_ahead_find(context->ahead, expression, &found, ret_value, &bytes, err))
+        return false;
+    if (found) {
+        context->udf_bytes += bytes + query_value_bytes(ret_value);
+        return true;
+    }
     if (!context->udf.call)
         return error_set(
             err, ERROR_NOT_SUPPORTED,
@@ -89,8 +108,12 @@ static bool udf_evaluate(const struct query_expression *expression, struct query
             (int)MIN(node->name.len, (size_t)100), (const char *)node->name.data);
     if (!arguments_evaluate(expression, context, &arguments, &undefined, err))
         return false;
-    return context->udf.call(context->udf.self, node->name, arguments, expression->child_count,
-                             context, ret_value, err);
+    if (!context->udf.call(context->udf.self, node->name, arguments, expression->child_count,
+                           context, ret_value, err))
+        return false;
+    context->udf_bytes +=
+        query_udf_bytes(arguments, expression->child_count) + query_value_bytes(ret_value);
+    return true;
 }
 
 const struct query_kind query_kind_udf_call = {"udf call", udf_evaluate, QUERY_UNSTABLE};

@@ -86,7 +86,8 @@ bool query_values_order(const struct document_value *a, const struct document_va
         return true;
     }
     class = query_class_of(a);
-    if (class != query_class_of(b) || class < QUERY_CLASS_NULL || class > QUERY_CLASS_STRING)
+    if (class != query_class_of(b) || ((class < QUERY_CLASS_NULL || class > QUERY_CLASS_STRING) &&
+                                       class != QUERY_CLASS_OTHER + (uint32_t)DOCUMENT_DATE))
         return false;
     *ret_order = document_compare(DOCUMENT_ORDER_SQL, a, b);
     return true;

@@ -27,8 +27,8 @@ uint32_t query_class_of(const struct document_value *value);
 /* a = b: unknown when the types differ or either is undefined; null = null is true. */
 enum query_truth query_values_equal(const struct document_value *a, const struct document_value *b);
 
-/* The order of two booleans, numbers, strings or nulls, below, at or above zero. False: they are of
- * other or different types, and cannot be said to be in any order. */
+/* The order of two booleans, numbers, strings, nulls or dates, below, at or above zero. False: they
+ * are of other or different types, and cannot be said to be in any order. */
 bool query_values_order(const struct document_value *a, const struct document_value *b,
                         int *ret_order);
 

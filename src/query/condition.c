@@ -127,7 +127,8 @@ static bool is_scalar(const struct document_value *value)
 static bool has_order(const struct document_value *value)
 {
     return document_is_number(value) || value->type == DOCUMENT_STRING ||
-           value->type == DOCUMENT_BOOL || value->type == DOCUMENT_NULL;
+           value->type == DOCUMENT_BOOL || value->type == DOCUMENT_NULL ||
+           value->type == DOCUMENT_DATE;
 }
 
 static bool never(struct query_condition *ret)

@@ -21,6 +21,7 @@
 
 struct query_context;
 struct query_regex_cache;
+struct query_ahead;
 
 /* A row that is not all there: properties that are computed when asked for, such as the system
  * properties of an item. query/item.h has the one for items. */
@@ -47,6 +48,12 @@ struct query_udf_host {
                  size_t count, struct query_context *context, struct document_value *ret_value,
                  struct error *err);
     void *self;
+    /* The same for many rows at once (query/ahead.h): row i has the width arguments from
+     * arguments[i * width] on. *ret_made false: a row failed, so each is to be called by itself.
+     * NULL: always one by one. */
+    bool (*call_many)(void *self, struct slice name, const struct document_value *arguments,
+                      size_t width, size_t rows, struct query_context *context,
+                      struct document_value *ret_values, bool *ret_made, struct error *err);
 };
 
 struct query_limits {
@@ -67,10 +74,12 @@ struct query_context {
     const struct clock *clock;
     const atomic_bool *cancelled; /* NULL: nobody can; true: ERROR_TIMED_OUT at the next look */
 
-    int64_t now_ticks;         /* 100 ns since 1970, the same for the whole query */
-    struct random random;      /* of RAND() */
-    struct query_udf_host udf; /* call NULL: user-defined functions are refused by name */
-    bool keep_nonfinite;       /* NaN and infinities may stand in objects and arrays (MongoDB) */
+    int64_t now_ticks;               /* 100 ns since 1970, the same for the whole query */
+    struct random random;            /* of RAND() */
+    struct query_udf_host udf;       /* call NULL: user-defined functions are refused by name */
+    uint64_t udf_bytes;              /* of arguments and results of those calls so far */
+    const struct query_ahead *ahead; /* calls of them that were made before; NULL: none */
+    bool keep_nonfinite; /* NaN and infinities may stand in objects and arrays (MongoDB) */
     struct query_regex_cache *regexes; /* made when first needed */
 };
 

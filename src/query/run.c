@@ -400,6 +400,7 @@ static bool run_init(struct query_run_state *run, const struct query_plan *plan,
 void query_run_done(struct query_run_state *run)
 {
     query_feed_free(run->feed);
+    query_ahead_free(run->ahead);
     memory_free(run->context.slots);
     query_context_done(&run->context);
     arena_free(run->row_arena);
@@ -638,6 +639,10 @@ static bool output_charge(struct query_run_state *run, struct error *err)
     if (!run->spans.admitted) {
         if (run->access.target_count)
             (void)query_spans_overlap(&run->spans, run->access.targets[0].range, &first);
+        while (first < run->spans.count && run->spans.list[first].missing)
+            first++;
+        if (first == run->spans.count) /* nobody is there to charge it to */
+            return true;
         if (!query_spans_admit(&run->spans, first, run->from.begun, err))
             return false;
     }
@@ -645,6 +650,7 @@ static bool output_charge(struct query_run_state *run, struct error *err)
         if (!run->spans.list[i].admitted)
             continue;
         run->spans.list[i].cost.output_bytes += run->row_bytes;
+        run->spans.list[i].cost.function_bytes += run->context.udf_bytes;
         break;
     }
     return true;
@@ -655,7 +661,11 @@ static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t 
 {
     uint64_t begin = run->request->timed ? clock_monotonic_ns() : 0;
 
-    run->cover = query_cover_find(run->plan, run->arena);
+    run->ahead = query_ahead_new(run->plan, &run->request->udf, run->request->container);
+    run->context.ahead = run->ahead;
+    /* Calls that are made ahead want whole items. */
+    if (!run->ahead)
+        run->cover = query_cover_find(run->plan, run->arena);
     if (!access_choose(run, err))
         return false;
     feed_open(run);
@@ -687,6 +697,19 @@ static void metrics_fill(struct query_run_state *run, const struct cost_query *c
     metrics->run_ns = metrics->total_ns > known ? metrics->total_ns - known : 0;
 }
 
+static void missing_keep(const struct query_run_state *run, struct query_page *page)
+{
+    uint32_t *list;
+
+    if (!run->spans.missing)
+        return;
+    list = ARENA_ARRAY(run->request->arena, uint32_t, run->spans.missing);
+    for (size_t i = 0; i < run->spans.count; i++)
+        if (run->spans.list[i].missing)
+            list[page->missing_count++] = run->spans.list[i].span->id;
+    page->missing = list;
+}
+
 bool query_run(const struct query_plan *plan, const struct query_request *request,
                struct query_page *ret_page, struct error *err)
 {
@@ -708,6 +731,7 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     else
         done = run_container(&run, &more, &page.metrics.plan_ns, err);
     query_feed_free(TAKE(run.feed));
+    missing_keep(&run, &page);
     page.charge_cru = query_spans_done(&run.spans, run.from.begun && mode_is_spooled(&run), &cost);
     call->charge_cru = page.charge_cru = MAX(page.charge_cru, (int64_t)1);
     if (!done || !page_end(&run, more, &page, err))

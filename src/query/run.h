@@ -64,10 +64,14 @@ struct query_request {
     struct slice continuation; /* empty: the first page */
     struct query_page_limits limits;
     struct query_udf_host udf;
+    /* The moment that is read instead of now, of the node of the only partition in scope; borrowed.
+     * For queries within a transaction, by one thread. NULL: now. */
+    struct engine_snapshot *snapshot;
     struct query_cache *cache; /* NULL: unfinished results are computed anew for each page */
     struct query_spill
         *spill; /* NULL: what does not fit the memory is computed in several passes */
     const struct query_executor *executor; /* NULL: all is done by the calling thread */
+    bool partial;                          /* partitions that do not serve are passed over */
     bool timed;                            /* times of steps are measured */
     bool explain;                          /* page.explain is filled */
     struct arena *arena;                   /* of the continuation and the explanation */
@@ -91,12 +95,16 @@ struct query_page {
     struct slice continuation; /* in the arena; empty: there is no more */
     int64_t charge_cru;
     struct query_metrics metrics;
-    struct slice explain; /* BSON, in the arena; as docs/design/query.md describes it */
+    struct slice explain;    /* BSON, in the arena; as docs/design/query.md describes it */
+    const uint32_t *missing; /* in the arena: the partitions that were passed over */
+    size_t missing_count;
 };
 
 /* The next page. ERROR_BAD_REQUEST: the continuation is not one of this query; ORDER BY several
  * properties lacks its composite index. ERROR_QUERY_LIMIT, ERROR_TIMED_OUT;
- * ERROR_TOO_MANY_REQUESTS and its kin before anything was read; errors of stores. */
+ * ERROR_TOO_MANY_REQUESTS and its kin before anything was read; ERROR_NODE_DOWN,
+ * ERROR_NODE_PAUSED: partitions it has to read do not serve, which the message names; errors of
+ * stores. */
 NODISCARD bool query_run(const struct query_plan *plan, const struct query_request *request,
                          struct query_page *ret_page, struct error *err);
 

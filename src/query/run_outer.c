@@ -132,6 +132,8 @@ static bool inner_run(struct outer *outer, struct query_page *page, struct error
         page->charge_cru = cost_add(page->charge_cru, inner.charge_cru);
         metrics_add(&page->metrics, &inner.metrics);
         page->explain = inner.explain;
+        page->missing = inner.missing;
+        page->missing_count = inner.missing_count;
         request.continuation = inner.continuation;
     } while (outer->count && inner.continuation.len);
     page->continuation = inner.continuation;

@@ -2,6 +2,7 @@
  * that keep them back (run_spool.c) and the one that ties it together (run.c). */
 #pragma once
 
+#include "query/ahead.h"
 #include "query/cache.h"
 #include "query/cover.h"
 #include "query/feed.h"
@@ -31,7 +32,9 @@ struct query_run_state {
     uint64_t items_count; /* of the targets, where cover.counts_missing */
     bool feed_loads;      /* options of the feed, for the feeds of parts */
     enum query_feed_runs feed_runs;
-    struct query_feed *feed; /* owned */
+    struct query_feed *feed;   /* owned */
+    struct query_ahead *ahead; /* owned; NULL: no calls are made ahead */
+    bool judged, holds;        /* by it: what the filter says of the present hit */
     const struct slice *documents;
     size_t document_count, document_at;
     bool single_given; /* of a plan without FROM */

@@ -38,6 +38,9 @@ static bool hit_next(struct query_run_state *run, struct query_hit *hit, bool *r
         document_next(run, hit, ret_more);
         return true;
     }
+    if (run->ahead)
+        return query_ahead_next(run->ahead, run->feed, &run->context, hit, ret_more, &run->held,
+                                &run->judged, &run->holds, err);
     return query_feed_next(run->feed, hit, ret_more, &run->held, err);
 }
 
@@ -114,8 +117,10 @@ static bool hit_take(struct query_run_state *run, query_row_taker taker, bool *r
         run->matched += run->row > 0;
         return taken;
     }
-    if (run->plan->query.filter && !run->access.exact &&
-        !query_holds(run->plan->query.filter, &run->context, &holds, err))
+    if (run->judged)
+        holds = run->holds;
+    else if (run->plan->query.filter && !run->access.exact &&
+             !query_holds(run->plan->query.filter, &run->context, &holds, err))
         return false;
     run->row = 1;
     run->matched += holds;
@@ -174,6 +179,8 @@ bool query_rows_take(struct query_run_state *run, query_row_taker taker, bool ma
         run->hit = &hit;
         if (!query_work(&run->context, 4 * hit.times, err) || !hit_take(run, taker, &stop, err))
             return false;
+        if (run->ahead)
+            query_ahead_leave(run->ahead);
         if (stop)
             return true;
         hit.place.rows = 0;

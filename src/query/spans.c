@@ -23,6 +23,7 @@ static void cost_sum(struct cost_query *total, const struct cost_query *cost)
     total->items_loaded += cost->items_loaded;
     total->loaded_bytes += cost->loaded_bytes;
     total->output_bytes += cost->output_bytes;
+    total->function_bytes += cost->function_bytes;
     total->strong = cost->strong;
 }
 
@@ -135,9 +136,9 @@ bool query_spans_view(struct query_spans *spans, size_t span, struct view **ret_
 
     if (!self->viewed) {
         struct item_scope scope = item_space_span_scope(spans->request->space, self->span);
-        struct engine_snapshot *snapshot;
+        struct engine_snapshot *snapshot = spans->request->snapshot;
 
-        if (!snapshot_get(spans, scope.engine, self->thread, &snapshot, err))
+        if (!snapshot && !snapshot_get(spans, scope.engine, self->thread, &snapshot, err))
             return false;
         self->view = view_of(&scope, snapshot);
         self->viewed = true;

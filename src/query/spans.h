@@ -12,6 +12,7 @@ struct query_span {
     bool viewed; /* view is open */
     struct view view;
     uint32_t thread; /* which of several threads reads it: they share no snapshots */
+    bool missing;    /* it does not serve, and is passed over */
     bool admitted;
     struct meter *meter;   /* NULL: nobody holds it back */
     struct budget *budget; /* the same */
@@ -31,6 +32,7 @@ struct query_spans {
     struct query_span *list; /* all of the map, in key order; owned */
     size_t count;
     size_t admitted;                  /* how many */
+    size_t missing;                   /* how many of the targets */
     struct query_snapshot *snapshots; /* owned */
     size_t snapshot_count;
 };

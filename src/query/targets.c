@@ -305,3 +305,86 @@ struct query_targets query_targets_find(const struct query_request *request,
     }
     return targets;
 }
+
+/* --- What serves ------------------------------------------------------------------------------ */
+
+enum { NAMED_MAX = 8 }; /* partitions that a message names */
+
+static bool span_serves(const struct query_spans *spans, size_t span, struct error *err)
+{
+    const struct item_space *space = spans->request->space;
+
+    return engine_serves(space->engine(space->nodes, spans->list[span].span->node), err);
+}
+
+/* Notes which of the spans a target needs are away; err says why the last of them is. */
+static void target_look(struct query_spans *spans, const struct query_target *target,
+                        struct error *err)
+{
+    size_t first, count = query_spans_overlap(spans, target->range, &first);
+
+    for (size_t i = first; i < first + count; i++) {
+        if (spans->list[i].missing || span_serves(spans, i, err))
+            continue;
+        spans->list[i].missing = true;
+        spans->missing++;
+    }
+}
+
+static bool missing_tell(const struct query_spans *spans, struct error *err)
+{
+    CLEANUP(buf_done) struct buf names;
+    struct error why = *err;
+    size_t named = 0;
+
+    buf_init(&names, BUF_DEFAULT_MAX);
+    for (size_t i = 0; i < spans->count && named < NAMED_MAX; i++)
+        if (spans->list[i].missing)
+            buf_printf(&names, "%s%u", named++ ? ", " : "", spans->list[i].span->id);
+    return error_set(err, why.code, "%s %.*s%s of %zu not serving: %.140s",
+                     spans->missing == 1 ? "partition" : "partitions", SLICE_ARG(buf_slice(&names)),
+                     spans->missing > named ? " and others" : "", spans->count, why.message);
+}
+
+/* A target less the missing spans: pieces, added to the list. */
+static void target_cut(const struct query_spans *spans, const struct query_target *target,
+                       struct query_target *list, size_t *count)
+{
+    size_t first, overlaps = query_spans_overlap(spans, target->range, &first);
+
+    for (size_t i = first; i < first + overlaps; i++) {
+        const struct partition_span *span = spans->list[i].span;
+        struct query_target piece = *target;
+
+        if (spans->list[i].missing)
+            continue;
+        if (slice_compare(piece.range.min, span->min) < 0)
+            piece.range.min = span->min;
+        if (slice_compare(piece.range.max, span->max) > 0)
+            piece.range.max = span->max;
+        if (i > first && !spans->list[i - 1].missing) /* goes on where the last piece ends */
+            list[*count - 1].range.max = piece.range.max;
+        else
+            list[(*count)++] = piece;
+    }
+}
+
+bool query_targets_serve(struct query_spans *spans, struct query_targets *targets,
+                         struct arena *arena, struct error *err)
+{
+    struct query_target *list;
+    size_t count = 0;
+
+    for (size_t i = 0; i < targets->count; i++)
+        target_look(spans, &targets->list[i], err);
+    if (!spans->missing)
+        return true;
+    if (!spans->request->partial)
+        return missing_tell(spans, err);
+    list = ARENA_ARRAY(arena, struct query_target, targets->count + spans->count);
+    for (size_t i = 0; i < targets->count; i++)
+        target_cut(spans, &targets->list[i], list, &count);
+    targets->list = list;
+    targets->count = count;
+    return true;
+}

@@ -1,6 +1,5 @@
 /* What the administration of the REST front asks of the server: settings, nodes, and that a rotated
  * key reaches the file. */
-#include "document/json.h"
 #include "server/server_private.h"
 
 static void settings_append(void *context, struct buf *out)
@@ -10,53 +9,18 @@ static void settings_append(void *context, struct buf *out)
     settings_print_json(server->settings, out);
 }
 
-static void figures_append(struct engine *engine, struct buf *out)
-{
-    struct engine_statistics figures;
-    struct error err;
-
-    if (!engine_statistics(engine, &figures, &err)) {
-        BUF_APPEND(out, ",\"error\":");
-        document_json_write_string(slice_of_text(err.message), out);
-        return;
-    }
-    buf_printf(out, ",\"durable\":%s,\"poisoned\":%s,\"bytesStored\":%llu",
-               figures.durable ? "true" : "false", figures.poisoned ? "true" : "false",
-               (unsigned long long)figures.bytes_stored);
-    if (figures.bytes_free != UINT64_MAX)
-        buf_printf(out, ",\"bytesFree\":%llu", (unsigned long long)figures.bytes_free);
-    buf_printf(out, ",\"bytesResident\":%llu,\"reads\":%llu,\"writes\":%llu,\"reconnects\":%llu",
-               (unsigned long long)figures.bytes_resident, (unsigned long long)figures.reads,
-               (unsigned long long)figures.writes, (unsigned long long)figures.reconnects);
-}
-
-static void partitions_append(struct engine *engine, struct buf *out)
-{
-    CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct engine_partition *partitions;
-    struct error ignored;
-    size_t count;
-
-    if (engine_partition_list(engine, arena, &partitions, &count, &ignored))
-        buf_printf(out, ",\"partitions\":%zu", count);
-}
-
-static void nodes_append(void *context, struct buf *out)
+static bool node_add(void *context, const struct node_info *info, struct error *err)
 {
     const struct server *server = context;
-    const struct cluster *cluster = store_cluster(server->store);
 
-    BUF_APPEND(out, "[");
-    for (size_t i = 0; i < cluster_count(cluster); i++) {
-        const struct cluster_node *node = cluster_at(cluster, i);
+    return store_node_add(server->store, info, err);
+}
 
-        buf_printf(out, "%s{\"name\":\"%s\",\"url\":", i ? "," : "", node->name);
-        document_json_write_string(engine_name(node->engine), out);
-        partitions_append(node->engine, out);
-        figures_append(node->engine, out);
-        BUF_APPEND(out, "}");
-    }
-    BUF_APPEND(out, "]");
+static bool node_remove(void *context, struct slice name, struct error *err)
+{
+    const struct server *server = context;
+
+    return store_node_remove(server->store, name, err);
 }
 
 static const char *node_name(void *context, uint32_t number)
@@ -90,7 +54,8 @@ struct admin_hooks server_admin_hooks(struct server *server)
     return (struct admin_hooks){
         .context = server,
         .settings = settings_append,
-        .nodes = nodes_append,
+        .node_add = node_add,
+        .node_remove = node_remove,
         .node_name = node_name,
         .keys_changed = keys_changed,
     };

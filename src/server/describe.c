@@ -82,6 +82,22 @@ static void rest_print(const struct server *server, struct buf *out)
                key_shown(server));
 }
 
+/* What clients of tables take: the account's name stands in the path. */
+static void table_print(const struct server *server, struct buf *out)
+{
+    const struct net_address *address = net_listener_address(server->table);
+    const char *scheme = server->settings->tls_required ? "https" : "http";
+    const char *account = server->settings->server_dev ? "devstoreaccount1" : "default";
+    char host[NET_ADDRESS_TEXT_SIZE + 8];
+
+    host_print(address, host, sizeof host);
+    buf_printf(out,
+               "  Tables   DefaultEndpointsProtocol=%s;AccountName=%s;AccountKey=%s;"
+               "TableEndpoint=%s://%s:%u/%s;\n",
+               scheme, account, key_shown(server), scheme, host, net_address_port(address),
+               account);
+}
+
 void server_describe(const struct server *server, struct buf *out)
 {
     BUF_APPEND(out, "Orrery " ORRERY_VERSION " is ready.\n\n");
@@ -89,11 +105,20 @@ void server_describe(const struct server *server, struct buf *out)
         rest_print(server, out);
     else
         BUF_APPEND(out, "  REST     off\n");
+    if (server->table)
+        table_print(server, out);
+    else
+        BUF_APPEND(out, "  Tables   off\n");
     for (size_t i = 0; i < nodes_count(server->nodes); i++) {
         const struct nodes_member *node = nodes_at(server->nodes, i);
 
-        buf_printf(out, "  %s %s = %.*s\n", i == 0 ? "data    " : "        ", node->name,
-                   SLICE_ARG(engine_name(node->engine)));
+        struct error err;
+
+        buf_printf(out, "  %s %s = %.*s%s\n", i == 0 ? "data    " : "        ", node->name,
+                   SLICE_ARG(engine_name(node->engine)),
+                   engine_serves(node->engine, &err) ? ""
+                   : err.code == ERROR_NODE_PAUSED   ? "  (paused)"
+                                                     : "  (down)");
     }
     BUF_APPEND(out, "\nStop it with Ctrl-C or SIGTERM.\n");
 }

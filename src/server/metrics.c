@@ -2,7 +2,9 @@
  * base units (seconds, bytes), _total on counters, process_ for what every process has. */
 #include "server/metrics.h"
 
+#include "base/arena.h"
 #include "base/clock.h"
+#include "engine/guard.h"
 #include "query/spill.h"
 
 #include <dirent.h>
@@ -148,59 +150,117 @@ static void queries_print(const struct rest *front, struct buf *out)
            "Queries that could not write to disk as much as they wanted.", m.failures);
 }
 
+static void scripts_print(struct script_pool *scripts, struct buf *out)
+{
+    struct script_statistics s;
+
+    script_pool_statistics(scripts, &s);
+    single(out, "orrery_script_runs_total", "counter",
+           "Procedures, triggers and batches of calls of functions that were run.", s.runs);
+    single(out, "orrery_script_failures_total", "counter", "Those that failed.", s.failures);
+    single(out, "orrery_script_timeouts_total", "counter", "Those that ran too long.", s.timeouts);
+    single(out, "orrery_script_crashes_total", "counter", "Those that ended their process.",
+           s.crashes);
+    single(out, "orrery_script_processes", "gauge", "Processes for scripts.", s.workers);
+    single(out, "orrery_script_processes_busy", "gauge", "Those at work.", s.workers_busy);
+    single(out, "orrery_script_processes_started_total", "counter", "Those ever started.",
+           s.workers_started);
+}
+
 struct node_sample {
     const char *name;
-    bool up;
-    struct engine_statistics statistics;
+    bool up;                             /* it gave statistics */
+    struct engine_statistics statistics; /* of what is behind the guard */
+    struct engine_guard_status guard;
+};
+
+struct node_family {
+    const char *name, *type, *help;
+    size_t offset; /* of a uint64_t in a sample */
+    bool always;   /* of a node that is down, too */
 };
 
 static void nodes_family(struct buf *out, const struct node_sample *samples, size_t count,
-                         const char *name, const char *type, const char *help, size_t offset)
+                         const struct node_family *f)
 {
-    family(out, name, type, help);
+    family(out, f->name, f->type, f->help);
     for (size_t i = 0; i < count; i++) {
-        uint64_t value = *(const uint64_t *)((const char *)&samples[i].statistics + offset);
+        uint64_t value = *(const uint64_t *)((const char *)&samples[i] + f->offset);
 
-        if (samples[i].up && value != UINT64_MAX) /* that is: not known */
-            buf_printf(out, "%s{node=\"%s\"} %llu\n", name, samples[i].name,
+        if ((samples[i].up || f->always) && value != UINT64_MAX) /* that is: not known */
+            buf_printf(out, "%s{node=\"%s\"} %llu\n", f->name, samples[i].name,
                        (unsigned long long)value);
     }
 }
 
-static void nodes_print(const struct nodes *nodes, struct buf *out)
+static size_t nodes_sample(const struct cluster *cluster, struct node_sample *samples)
 {
-#define MEMBER(name) offsetof(struct engine_statistics, name)
-    static const struct {
-        const char *name, *type, *help;
-        size_t offset;
-    } families[] = {
-        {"orrery_node_stored_bytes", "gauge", "Bytes stored.", MEMBER(bytes_stored)},
-        {"orrery_node_free_bytes", "gauge", "Bytes left.", MEMBER(bytes_free)},
-        {"orrery_node_resident_bytes", "gauge", "Caches and write buffers.",
-         MEMBER(bytes_resident)},
-        {"orrery_node_reads_total", "counter", "Read calls.", MEMBER(reads)},
-        {"orrery_node_writes_total", "counter", "Write calls.", MEMBER(writes)},
+    size_t count = 0;
+
+    for (size_t i = 0; i < cluster_count(cluster); i++) {
+        const struct cluster_node *node = cluster_at(cluster, i);
+        struct node_sample *sample = &samples[count];
+        struct error ignored;
+
+        if (!cluster_node_is_member(node))
+            continue;
+        *sample = (struct node_sample){.name = node->name};
+        sample->up = engine_statistics(node->engine, &sample->statistics, &ignored);
+        (void)!engine_guard_status(node->engine, &sample->guard);
+        count++;
+    }
+    return count;
+}
+
+static void nodes_print(const struct cluster *cluster, struct buf *out)
+{
+#define ENGINE(name) offsetof(struct node_sample, statistics.name)
+#define GUARD(name) offsetof(struct node_sample, guard.name)
+    static const struct node_family families[] = {
+        {"orrery_node_stored_bytes", "gauge", "Bytes stored.", ENGINE(bytes_stored), false},
+        {"orrery_node_free_bytes", "gauge", "Bytes left.", ENGINE(bytes_free), false},
+        {"orrery_node_resident_bytes", "gauge", "Caches and write buffers.", ENGINE(bytes_resident),
+         false},
+        {"orrery_node_reads_total", "counter", "Read calls.", ENGINE(reads), false},
+        {"orrery_node_writes_total", "counter", "Write calls.", ENGINE(writes), false},
         {"orrery_node_written_bytes_total", "counter", "Keys and values written.",
-         MEMBER(bytes_written)},
-        {"orrery_node_reconnects_total", "counter", "Connections made anew.", MEMBER(reconnects)},
+         ENGINE(bytes_written), false},
+        {"orrery_node_reconnects_total", "counter", "Connections made anew.", ENGINE(reconnects),
+         false},
+        {"orrery_node_downs_total", "counter", "How often the node went down.", GUARD(downs), true},
+        {"orrery_node_refused_total", "counter", "Calls turned away, down or paused.",
+         GUARD(refused), true},
+        {"orrery_node_calls", "gauge", "Calls, snapshots and iterators inside.", GUARD(inside),
+         true},
     };
-#undef MEMBER
-    struct node_sample samples[SETTINGS_NODES_MAX];
-    size_t count = nodes_count(nodes);
+#undef ENGINE
+#undef GUARD
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct node_sample *samples = ARENA_ARRAY(arena, struct node_sample, CLUSTER_NODES_MAX);
+    size_t count = nodes_sample(cluster, samples);
 
     family(out, "orrery_node_up", "gauge", "1: the node answers and takes writes.");
-    for (size_t i = 0; i < count; i++) {
-        const struct nodes_member *node = nodes_at(nodes, i);
-        struct error err;
-
-        samples[i].name = node->name;
-        samples[i].up = engine_statistics(node->engine, &samples[i].statistics, &err);
-        buf_printf(out, "orrery_node_up{node=\"%s\"} %d\n", node->name,
+    for (size_t i = 0; i < count; i++)
+        buf_printf(out, "orrery_node_up{node=\"%s\"} %d\n", samples[i].name,
                    samples[i].up && !samples[i].statistics.poisoned);
-    }
+    family(out, "orrery_node_paused", "gauge", "1: the operator has paused the node.");
+    for (size_t i = 0; i < count; i++)
+        buf_printf(out, "orrery_node_paused{node=\"%s\"} %d\n", samples[i].name,
+                   samples[i].guard.paused);
     for (size_t i = 0; i < ARRAY_LEN(families); i++)
-        nodes_family(out, samples, count, families[i].name, families[i].type, families[i].help,
-                     families[i].offset);
+        nodes_family(out, samples, count, &families[i]);
+}
+
+static void heat_print(struct heat *heat, struct buf *out)
+{
+    size_t counts[HEAT_TROUBLES];
+
+    heat_count(heat, counts);
+    family(out, "orrery_logical_partitions_in_trouble", "gauge",
+           "Logical partitions too hot or too large for their physical one.");
+    for (int i = 0; i < HEAT_TROUBLES; i++)
+        buf_printf(out, "orrery_logical_partitions_in_trouble{trouble=\"%s\"} %zu\n",
+                   heat_trouble_name((enum heat_trouble)i), counts[i]);
 }
 
 void metrics_print(const struct metrics_sources *sources, struct buf *out)
@@ -213,5 +273,9 @@ void metrics_print(const struct metrics_sources *sources, struct buf *out)
     requests_print(sources->http, out);
     workers_print(sources->workers, out);
     queries_print(sources->front, out);
-    nodes_print(sources->nodes, out);
+    if (sources->scripts)
+        scripts_print(sources->scripts, out);
+    nodes_print(catalogue_cluster(sources->catalogue), out);
+    if (sources->heat)
+        heat_print(sources->heat, out);
 }

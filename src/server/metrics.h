@@ -3,11 +3,13 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "container/catalogue.h"
+#include "container/heat.h"
 #include "front/rest/rest.h"
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/workers.h"
-#include "server/nodes.h"
+#include "script/script.h"
 
 #include <stdatomic.h>
 
@@ -17,8 +19,10 @@ struct metrics_sources {
     _Atomic(const struct net_listener *) rest;
     const struct net_http *http;
     struct net_workers *workers;
-    const struct nodes *nodes;
+    struct catalogue *catalogue;
     const struct rest *front; /* the REST front */
+    struct script_pool *scripts;
+    struct heat *heat; /* NULL: none is kept */
     const struct log *log;
     int64_t started_ms; /* wall clock */
 };

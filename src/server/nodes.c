@@ -1,12 +1,26 @@
 #include "server/nodes.h"
 
+#include "base/memory.h"
+#include "container/catalogue_node.h"
+#include "engine/guard.h"
+
 #include <limits.h>
+#include <time.h>
+
+/* The partition of the root that stays open while it is paused: the catalogue's. */
+enum { UNPAUSED_PARTITION = 1 };
+
+enum { RETIRE_LOOKS = 200, RETIRE_PAUSE_NS = 10 * 1000 * 1000 };
 
 struct nodes {
     struct arena *arena; /* owns this structure and its texts */
-    size_t count;
+    const struct settings *settings;
+    struct engine_options options;
+    atomic_size_t count; /* written behind the member it counts */
     const char *directory;
-    struct nodes_member members[SETTINGS_NODES_MAX];
+    struct nodes_member members[CLUSTER_NODES_MAX];
+    struct node_info *said;
+    size_t said_count;
 };
 
 /* Where data goes when nobody said: server.directory, else what the XDG base directories say. */
@@ -40,19 +54,129 @@ static const char *url_directory(const char *url)
     return strncmp(url, scheme, sizeof scheme - 1) == 0 ? url + sizeof scheme - 1 : NULL;
 }
 
-static bool node_open(struct nodes *nodes, const char *name, const char *url,
-                      const struct engine_options *options, struct error *err)
+static struct engine *guard_new(const struct nodes *nodes, const char *name, struct slice url)
+{
+    const struct settings *settings = nodes->settings;
+
+    return engine_guard_new(&(struct engine_guard_options){
+        .name = name,
+        .url = url,
+        .inner = nodes->options,
+        .unpaused_partition = nodes->count == 0 ? UNPAUSED_PARTITION : 0,
+        .probe_ms = settings->nodes_probe_ms,
+        .suspect_ms = settings->nodes_suspect_ms,
+        .suspect_calls = (size_t)settings->nodes_suspect_calls,
+        .hang_ms = settings->nodes_hang_ms,
+        .write_hang_ms = settings->nodes_write_hang_ms,
+        .backoff_ms_max = settings->nodes_backoff_ms_max,
+    });
+}
+
+static void member_add(struct nodes *nodes, const char *name, struct engine *engine)
 {
     struct nodes_member *member = &nodes->members[nodes->count];
 
-    if (!engine_open(slice_of_text(url), options, &member->engine, err))
+    member->name = arena_text(nodes->arena, slice_of_text(name));
+    member->engine = engine;
+    atomic_fetch_add(&nodes->count, 1);
+}
+
+static bool room_check(const struct nodes *nodes, const char *name, struct error *err)
+{
+    return nodes->count < CLUSTER_NODES_MAX ||
+           error_set(err, ERROR_LIMIT_REACHED,
+                     "node \"%s\" is one too many: the limit is %d, and those that were removed "
+                     "count until the next start",
+                     name, CLUSTER_NODES_MAX);
+}
+
+/* known: what the catalogue remembers of it, NULL: nothing. Such a one may come later. */
+static bool node_open(struct nodes *nodes, const char *name, const char *url,
+                      const struct node_info *known, struct error *err)
+{
+    CLEANUP(engine_close) struct engine *engine = NULL;
+
+    if (!room_check(nodes, name, err))
+        return false;
+    engine = guard_new(nodes, name, slice_of_text(url));
+    if (engine_guard_open(engine, err)) {
+        log_event(nodes->options.log, LOG_INFO, "node opened", LOG_TEXT("node", name),
+                  LOG_SLICE("url", engine_name(engine)));
+    } else if (known) {
+        engine_guard_expect(engine, known->id);
+        log_event(nodes->options.log, LOG_WARNING, "node down", LOG_TEXT("node", name),
+                  LOG_TEXT("because", err->message));
+    } else {
         return error_prefix(err, "node \"%s\"", name);
-    member->name = name;
-    nodes->count++;
-    log_event(options->log, LOG_INFO, "node opened", LOG_TEXT("node", name),
-              LOG_SLICE("url", engine_name(member->engine)));
-    if (!nodes->directory)
+    }
+    member_add(nodes, name, TAKE(engine));
+    if (!nodes->directory && url_directory(url))
         nodes->directory = url_directory(url);
+    return true;
+}
+
+static bool root_open(struct nodes *nodes, struct error *err)
+{
+    const struct settings *settings = nodes->settings;
+    const char *directory;
+
+    if (settings->node_count > 0)
+        return node_open(nodes, settings->nodes[0].name, settings->nodes[0].url, NULL, err);
+    return default_directory(settings, nodes->arena, &directory, err) &&
+           node_open(nodes, "local",
+                     arena_text(nodes->arena, arena_printf(nodes->arena, "rocksdb:%s", directory)),
+                     NULL, err);
+}
+
+static bool is_open(const struct nodes *nodes, const struct node_info *info)
+{
+    for (size_t i = 0; i < nodes->count; i++)
+        if (strcmp(nodes->members[i].name, info->name) == 0 ||
+            strcmp(engine_node_id(nodes->members[i].engine), info->id) == 0)
+            return true;
+    return false;
+}
+
+/* Those of the settings, then those that were added later; what the settings say of a URL holds. */
+static bool others_open(struct nodes *nodes, struct error *err)
+{
+    CLEANUP(node_table_free) struct node_table *table = MEMORY_NEW(struct node_table);
+    const struct settings *settings = nodes->settings;
+
+    if (!catalogue_nodes_peek(nodes->members[0].engine, table, err))
+        return error_prefix(err, "node \"%s\"", nodes->members[0].name);
+    for (size_t i = 1; i < settings->node_count; i++)
+        if (!node_open(nodes, settings->nodes[i].name, settings->nodes[i].url,
+                       node_table_find(table, slice_of_text(settings->nodes[i].name)), err))
+            return false;
+    for (size_t i = 0; i < table->count; i++)
+        if (table->list[i].remembered && !is_open(nodes, &table->list[i]) &&
+            !node_open(nodes, table->list[i].name, table->list[i].url, &table->list[i], err))
+            return false;
+    return true;
+}
+
+/* The values were tried when they were set. */
+static bool said_read(struct nodes *nodes, struct error *err)
+{
+    const struct settings *settings = nodes->settings;
+
+    nodes->said = ARENA_ARRAY(nodes->arena, struct node_info, settings->attribute_count + 1);
+    for (size_t i = 0; i < settings->attribute_count; i++) {
+        const struct settings_attribute *attribute = &settings->attributes[i];
+        size_t place = 0;
+
+        while (place < nodes->said_count && strcmp(nodes->said[place].name, attribute->node) != 0)
+            place++;
+        if (place == nodes->said_count) {
+            nodes->said[nodes->said_count++] = (struct node_info){.reserve_percent = UINT32_MAX};
+            (void)snprintf(nodes->said[place].name, sizeof nodes->said[place].name, "%s",
+                           attribute->node);
+        }
+        if (!node_set(&nodes->said[place], slice_of_text(attribute->name),
+                      slice_of_text(attribute->value), err))
+            return false;
+    }
     return true;
 }
 
@@ -61,7 +185,10 @@ bool nodes_open(const struct settings *settings, struct log *log, struct nodes *
 {
     struct arena *arena = arena_new();
     CLEANUP(nodes_close) struct nodes *nodes = ARENA_NEW(arena, struct nodes);
-    const struct engine_options options = {
+
+    nodes->arena = arena;
+    nodes->settings = settings;
+    nodes->options = (struct engine_options){
         .log = log,
         .cache_bytes = (size_t)settings->engine_cache_bytes,
         .memory_bytes_max = (size_t)settings->engine_memory_bytes_max,
@@ -70,20 +197,8 @@ bool nodes_open(const struct settings *settings, struct log *log, struct nodes *
         .connect_ms_max = settings->engine_connect_ms_max,
         .connections_max = (uint32_t)settings->engine_connections_max,
     };
-
-    nodes->arena = arena;
-    for (size_t i = 0; i < settings->node_count; i++)
-        if (!node_open(nodes, settings->nodes[i].name, settings->nodes[i].url, &options, err))
-            return false;
-    if (settings->node_count == 0) {
-        const char *directory;
-
-        if (!default_directory(settings, arena, &directory, err) ||
-            !node_open(nodes, "local",
-                       arena_text(arena, arena_printf(arena, "rocksdb:%s", directory)), &options,
-                       err))
-            return false;
-    }
+    if (!said_read(nodes, err) || !root_open(nodes, err) || !others_open(nodes, err))
+        return false;
     *ret_nodes = TAKE(nodes);
     return true;
 }
@@ -97,6 +212,32 @@ void nodes_close(struct nodes *nodes)
     arena_free(nodes->arena);
 }
 
+bool nodes_add(struct nodes *nodes, const char *name, struct slice url, struct engine **ret_engine,
+               struct error *err)
+{
+    CLEANUP(engine_close) struct engine *engine = NULL;
+
+    if (!room_check(nodes, name, err))
+        return false;
+    engine = guard_new(nodes, name, url);
+    if (!engine_guard_open(engine, err))
+        return error_prefix(err, "node \"%s\"", name);
+    member_add(nodes, name, engine);
+    *ret_engine = TAKE(engine);
+    return true;
+}
+
+void nodes_retire(struct nodes *nodes, struct engine *engine)
+{
+    for (size_t i = 0; i < nodes->count; i++)
+        if (nodes->members[i].engine == engine)
+            atomic_store(&nodes->members[i].gone, true);
+    engine_guard_leave(engine);
+    /* Those inside are soon gone, since nobody follows them. */
+    for (int i = 0; i < RETIRE_LOOKS && !engine_guard_retire(engine); i++)
+        nanosleep(&(struct timespec){0, RETIRE_PAUSE_NS}, NULL);
+}
+
 size_t nodes_count(const struct nodes *nodes)
 {
     return nodes->count;
@@ -106,6 +247,12 @@ const struct nodes_member *nodes_at(const struct nodes *nodes, size_t index)
 {
     assert(index < nodes->count);
     return &nodes->members[index];
+}
+
+const struct node_info *nodes_said(const struct nodes *nodes, size_t *ret_count)
+{
+    *ret_count = nodes->said_count;
+    return nodes->said;
 }
 
 const char *nodes_directory(const struct nodes *nodes)
@@ -127,30 +274,4 @@ bool nodes_find_directory(const struct settings *settings, struct arena *arena,
         }
     }
     return error_set(err, ERROR_CONFIGURATION, "none of the nodes is a rocksdb: node");
-}
-
-/* Listing the partitions asks the store itself, so a server that is gone is noticed here. */
-static bool node_ready(const struct nodes_member *node, struct arena *arena, struct error *err)
-{
-    struct engine_partition *partitions;
-    struct engine_statistics statistics;
-    size_t count;
-
-    if (!engine_partition_list(node->engine, arena, &partitions, &count, err) ||
-        !engine_statistics(node->engine, &statistics, err))
-        return error_prefix(err, "node \"%s\"", node->name);
-    if (statistics.poisoned)
-        return error_set(err, ERROR_STORE_POISONED,
-                         "node \"%s\" refuses writes since one of them failed", node->name);
-    return true;
-}
-
-bool nodes_ready(const struct nodes *nodes, struct error *err)
-{
-    CLEANUP(arena_free) struct arena *arena = arena_new();
-
-    for (size_t i = 0; i < nodes->count; i++)
-        if (!node_ready(&nodes->members[i], arena, err))
-            return false;
-    return true;
 }

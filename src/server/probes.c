@@ -1,8 +1,9 @@
-/* Asking the nodes may block (a PostgreSQL server that is slow to answer), so both probes are
- * worked out by a worker; everything else is answered on the spot. */
+/* Figures of nodes may take a while (a PostgreSQL server that is slow to answer), so both probes
+ * are worked out by a worker; everything else is answered on the spot. */
 #include "server/probes.h"
 
 #include "base/random.h"
+#include "server/ready.h"
 
 enum probe_kind { PROBE_READY, PROBE_METRICS };
 
@@ -85,7 +86,6 @@ static void respond_error(struct net_http_request *request, const struct error *
 static void probe_run(struct net_work *work)
 {
     struct probe *probe = CONTAINER_OF(work, struct probe, work);
-    struct error err;
 
     probe->status = 200;
     switch (probe->kind) {
@@ -95,14 +95,9 @@ static void probe_run(struct net_work *work)
         return;
     case PROBE_READY:
         probe->type = type_json;
-        if (nodes_ready(probe->sources->nodes, &err)) {
-            BUF_APPEND(&probe->body, "{\"status\":\"ready\"}\n");
-            return;
-        }
-        /* whatever the reason, a balancer looks for 503 */
-        err.status = 503;
-        probe->status = err.status;
-        error_body(&probe->body, &err);
+        /* a balancer looks for 503 */
+        if (!ready_print(probe->sources->catalogue, &probe->body))
+            probe->status = 503;
         return;
     }
 }

@@ -1,6 +1,6 @@
 /* Probes: what the REST port answers by itself, without any API.
  *
- *     GET /ready     200 when every partition of every node serves, else 503 with the reason
+ *     GET /ready     200 when every partition serves, else 503; which do not, and the nodes' states
  *     GET /metrics   figures for Prometheus
  *     GET /_orrery/ca.pem   the authority to trust, for whoever asks: it is public
  *

@@ -73,24 +73,34 @@ static bool front_check(const struct front *front, const struct settings *settin
     return true;
 }
 
-/* Writes ret_rest unless the REST front is off. */
-static bool fronts_check(const struct settings *settings, struct net_address *ret_rest,
+/* Where the fronts that exist listen. */
+struct addresses {
+    struct net_address rest, table; /* not written: it is off */
+};
+
+static bool is_on(const char *listen)
+{
+    return strcmp(listen, "off") != 0;
+}
+
+static bool fronts_check(const struct settings *settings, struct addresses *ret_addresses,
                          struct error *err)
 {
     const struct front fronts[] = {
         {"rest", settings->rest_listen, true},
         {"mongo", settings->mongo_listen, false},
-        {"table", settings->table_listen, false},
+        {"table", settings->table_listen, true},
         {"gremlin", settings->gremlin_listen, false},
     };
     struct net_address addresses[ARRAY_LEN(fronts)];
 
     for (size_t i = 0; i < ARRAY_LEN(fronts); i++)
-        if (strcmp(fronts[i].listen, "off") != 0 &&
-            !front_check(&fronts[i], settings, &addresses[i], err))
+        if (is_on(fronts[i].listen) && !front_check(&fronts[i], settings, &addresses[i], err))
             return false;
-    if (strcmp(settings->rest_listen, "off") != 0)
-        *ret_rest = addresses[0];
+    if (is_on(settings->rest_listen))
+        ret_addresses->rest = addresses[0];
+    if (is_on(settings->table_listen))
+        ret_addresses->table = addresses[2];
     return true;
 }
 
@@ -183,6 +193,19 @@ static struct rest_query_limits query_limits(const struct settings *settings, co
     };
 }
 
+static struct script_pool *scripts_make(const struct settings *settings)
+{
+    return script_pool_new(&(struct script_options){
+        .program = settings->script_program[0] ? settings->script_program : NULL,
+        .workers_max = (uint32_t)settings->script_workers_max,
+        .time_ms = settings->script_time_ms,
+        .wait_ms = settings->script_wait_ms,
+        .memory_bytes = (size_t)settings->script_memory_bytes_max,
+        .output_bytes = (size_t)settings->script_output_bytes_max,
+        .log_bytes = (size_t)settings->script_log_bytes_max,
+    });
+}
+
 static struct rest *rest_make(struct server *server)
 {
     const struct settings *settings = server->settings;
@@ -199,6 +222,11 @@ static struct rest *rest_make(struct server *server)
 
     spill_directory_find(server, directory, sizeof directory);
     options.queries = query_limits(settings, directory);
+    options.scripts =
+        (struct rest_script_limits){.time_ms = settings->script_time_ms,
+                                    .threads_max = (uint32_t)(settings->net_workers_max + 1) / 2,
+                                    .ru_seconds = (uint32_t)settings->script_ru_seconds};
+    options.services.scripts = server->scripts;
     options.services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
     static_assert((int)REST_SEAL_BYTES == (int)KEYS_SEAL_BYTES, "one seal");
@@ -206,10 +234,41 @@ static struct rest *rest_make(struct server *server)
     return rest_new(&options);
 }
 
+static struct table *table_make(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    struct table_options options = {
+        .services = store_services(server->store, server->workers, server->log),
+        .dev = settings->server_dev,
+        .strong = settings->account_consistency <= REST_BOUNDED_STALENESS,
+        .accounts_by_use = settings->account_by_use,
+        .host_suffix = settings->account_host_suffix,
+        .queries = {.pause_ms = settings->query_pause_ms,
+                    .deadline_ms = settings->query_deadline_ms,
+                    .memory_bytes_max = (size_t)settings->query_memory_bytes_max},
+    };
+
+    options.services.query_threads =
+        settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
+    static_assert((int)TABLE_SEAL_BYTES == (int)KEYS_SEAL_BYTES, "one seal");
+    memcpy(options.seal, server->keys.seal, sizeof options.seal);
+    return table_new(&options);
+}
+
+/* A batch a little over its limit is answered by the front, in its own words. */
+static struct net_http_settings table_http_settings(const struct settings *settings)
+{
+    struct net_http_settings http = http_settings(settings);
+
+    http.body_max = MAX(http.body_max, (size_t)8 * 1024 * 1024);
+    return http;
+}
+
 static bool threads_start(struct server *server, struct error *err)
 {
     const struct settings *settings = server->settings;
     const struct net_http_settings http = http_settings(settings);
+    const struct net_http_settings table_http = table_http_settings(settings);
     struct net_workers_settings workers = net_workers_settings_default();
     struct metrics_sources *sources = &server->probes.sources;
 
@@ -218,43 +277,66 @@ static bool threads_start(struct server *server, struct error *err)
     if (!net_loops_new((size_t)settings->net_loops, &server->loops, err))
         return false;
     server->workers = net_workers_new(&workers);
+    server->scripts = scripts_make(settings);
     server->rest_front = rest_make(server);
     server->probes.rest = server->rest_front;
     server->http = net_http_new(server->loops, &http, probes_handle, &server->probes);
+    server->table_front = table_make(server);
+    server->table_http =
+        net_http_new(server->loops, &table_http, table_handle, server->table_front);
     server->probes.certificate = server->certificate;
     sources->http = server->http;
     sources->workers = server->workers;
-    sources->nodes = server->nodes;
+    sources->catalogue = store_catalogue(server->store);
     sources->front = server->rest_front;
+    sources->scripts = server->scripts;
+    sources->heat = store_heat(server->store);
     sources->log = server->log;
     sources->started_ms = clock_wall_ms();
     return true;
 }
 
-static bool rest_listen(struct server *server, const struct net_address *address,
-                        struct net_tls_context *tls, struct error *err)
+/* front: its name, which is also that of the option. */
+static bool front_listen(struct server *server, const char *front,
+                         const struct net_address *address, struct net_http *http,
+                         struct net_tls_context *tls, struct net_listener **ret_listener,
+                         struct error *err)
 {
     const struct net_listener_settings settings = listener_settings(server->settings);
     char where[NET_ADDRESS_TEXT_SIZE];
 
-    if (!net_listener_new(server->loops, address, &settings, &net_http_protocol, server->http, tls,
-                          &server->rest, err)) {
+    if (!net_listener_new(server->loops, address, &settings, &net_http_protocol, http, tls,
+                          ret_listener, err)) {
         struct error cause = *err;
 
-        return error_set(err, cause.code, "%s: choose another with --rest ADDRESS:PORT",
-                         cause.message);
+        return error_set(err, cause.code, "%s: choose another with --%s ADDRESS:PORT",
+                         cause.message, front);
     }
-    atomic_store(&server->probes.sources.rest, server->rest);
-    net_address_text(net_listener_address(server->rest), where);
-    log_event(server->log, LOG_INFO, "listening", LOG_TEXT("front", "rest"),
+    net_address_text(net_listener_address(*ret_listener), where);
+    log_event(server->log, LOG_INFO, "listening", LOG_TEXT("front", front),
               LOG_TEXT("address", where),
-              LOG_INT("port", net_address_port(net_listener_address(server->rest))));
+              LOG_INT("port", net_address_port(net_listener_address(*ret_listener))));
     if (server->settings->server_dev && !address_is_loopback(address))
         log_event(server->log, LOG_WARNING,
                   "everybody who reaches this address can read and change everything",
-                  LOG_TEXT("front", "rest"), LOG_TEXT("address", where),
+                  LOG_TEXT("front", front), LOG_TEXT("address", where),
                   LOG_TEXT("because", "server.dev and server.dev_anywhere"));
     return true;
+}
+
+static bool fronts_listen(struct server *server, const struct addresses *addresses,
+                          struct net_tls_context *tls, struct error *err)
+{
+    const struct settings *settings = server->settings;
+
+    if (is_on(settings->rest_listen)) {
+        if (!front_listen(server, "rest", &addresses->rest, server->http, tls, &server->rest, err))
+            return false;
+        atomic_store(&server->probes.sources.rest, server->rest);
+    }
+    return !is_on(settings->table_listen) ||
+           front_listen(server, "table", &addresses->table, server->table_http, tls, &server->table,
+                        err);
 }
 
 bool server_new(const struct settings *settings, struct log *log, struct server **ret_server,
@@ -262,18 +344,17 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
 {
     CLEANUP(server_free) struct server *server = MEMORY_NEW(struct server);
     CLEANUP(net_tls_context_unref) struct net_tls_context *tls = NULL;
-    bool rest = strcmp(settings->rest_listen, "off") != 0;
-    struct net_address address;
+    struct addresses addresses;
 
     server->settings = settings;
     server->log = log;
     mutex_init(&server->keys_lock);
-    if (!fronts_check(settings, &address, err) || !certificate_prepare(server, err))
+    if (!fronts_check(settings, &addresses, err) || !certificate_prepare(server, err))
         return false;
     if (!nodes_open(settings, log, &server->nodes, err) ||
         !store_open(settings, server->nodes, log, &server->store, err) ||
         !secrets_load(server, &tls, err) || !threads_start(server, err) ||
-        (rest && !rest_listen(server, &address, tls, err)))
+        !fronts_listen(server, &addresses, tls, err))
         return false;
     *ret_server = TAKE(server);
     return true;
@@ -284,12 +365,19 @@ void server_free(struct server *server)
     if (!server)
         return;
     net_listener_free(server->rest);
+    net_listener_free(server->table);
     net_workers_free(server->workers);
     if (server->rest_front)
         rest_wait(server->rest_front);
+    if (server->table_front)
+        table_wait(server->table_front);
     net_loops_free(server->loops);
     net_http_free(server->http);
+    net_http_free(server->table_http);
     rest_free(server->rest_front);
+    table_free(server->table_front);
+    if (server->scripts)
+        script_pool_free(server->scripts);
     store_close(server->store);
     nodes_close(server->nodes);
     certificate_free(server->certificate);
@@ -309,6 +397,8 @@ bool server_reload(struct server *server, struct error *err)
         return false;
     if (server->rest)
         net_listener_set_tls(server->rest, tls);
+    if (server->table)
+        net_listener_set_tls(server->table, tls);
     return true;
 }
 
@@ -362,6 +452,8 @@ bool server_run(struct server *server)
     second_signal_ends();
     if (server->rest)
         drained = net_listener_drain(server->rest, server->settings->server_drain_ms);
+    if (server->table)
+        drained = net_listener_drain(server->table, server->settings->server_drain_ms) && drained;
     if (!drained)
         log_event(server->log, LOG_WARNING, "requests were cut off",
                   LOG_INT("drain_ms", server->settings->server_drain_ms));

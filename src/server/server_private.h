@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/thread.h"
+#include "front/table/table.h"
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/workers.h"
@@ -24,8 +25,12 @@ struct server {
     struct net_loops *loops;
     struct net_workers *workers;
     struct net_http *http;
+    struct script_pool *scripts;
     struct rest *rest_front;
     struct net_listener *rest; /* NULL: off */
+    struct table *table_front;
+    struct net_http *table_http;
+    struct net_listener *table; /* NULL: off */
     struct probes probes;
 };
 

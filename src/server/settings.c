@@ -4,7 +4,9 @@
  * whoever adds a row. */
 #include "server/settings.h"
 
+#include "base/memory.h"
 #include "base/nearest.h"
+#include "container/node.h"
 #include "document/json.h"
 
 enum kind { KIND_BOOL, KIND_INT, KIND_SIZE, KIND_DURATION, KIND_CHOICE, KIND_TEXT };
@@ -270,8 +272,8 @@ static bool node_name_valid(struct slice name)
     return true;
 }
 
-static bool node_set(struct settings *settings, struct slice name, struct slice url,
-                     enum settings_layer layer, struct error *err)
+static bool node_name_set(struct settings *settings, struct slice name, struct slice url,
+                          enum settings_layer layer, struct error *err)
 {
     struct settings_node *node = NULL;
 
@@ -296,6 +298,48 @@ static bool node_set(struct settings *settings, struct slice name, struct slice 
     node->url = arena_text(settings->arena, url);
     node->layer = layer;
     return true;
+}
+
+/* The value is tried on a node nobody has. */
+static bool attribute_set(struct settings *settings, struct slice node, struct slice name,
+                          struct slice value, enum settings_layer layer, struct error *err)
+{
+    CLEANUP(memory_free) struct node_info *trial = MEMORY_NEW(struct node_info);
+    struct settings_attribute *attribute = NULL;
+
+    if (!node_set(trial, name, value, err)) {
+        struct error reason = *err;
+
+        return error_set(err, ERROR_CONFIGURATION, "node \"%.*s\": %s", SLICE_ARG(node),
+                         reason.message);
+    }
+    for (size_t i = 0; i < settings->attribute_count; i++)
+        if (slice_equal(node, slice_of_text(settings->attributes[i].node)) &&
+            slice_equal(name, slice_of_text(settings->attributes[i].name)))
+            attribute = &settings->attributes[i];
+    if (attribute && attribute->layer == layer)
+        return error_set(err, ERROR_CONFIGURATION, "the %.*s of node \"%.*s\" is said twice",
+                         SLICE_ARG(name), SLICE_ARG(node));
+    if (!attribute && settings->attribute_count == SETTINGS_ATTRIBUTES_MAX)
+        return error_set(err, ERROR_CONFIGURATION, "more than %d things are said of nodes",
+                         SETTINGS_ATTRIBUTES_MAX);
+    if (!attribute)
+        attribute = &settings->attributes[settings->attribute_count++];
+    *attribute = (struct settings_attribute){arena_text(settings->arena, node),
+                                             arena_text(settings->arena, name),
+                                             arena_text(settings->arena, value), layer};
+    return true;
+}
+
+/* NAME, or NAME.ATTRIBUTE. */
+static bool node_value_set(struct settings *settings, struct slice name, struct slice value,
+                           enum settings_layer layer, struct error *err)
+{
+    struct slice node, attribute;
+
+    if (slice_split(name, '.', &node, &attribute) && node_name_valid(node))
+        return attribute_set(settings, node, attribute, value, layer, err);
+    return node_name_set(settings, name, value, layer, err);
 }
 
 static bool name_unknown(struct slice name, struct error *err)
@@ -330,7 +374,7 @@ static bool value_set(struct settings *settings, struct slice name, struct slice
             err, ERROR_CONFIGURATION, "the value of \"%.*s\" holds a NUL or more than %d bytes",
             (int)MIN(name.len, (size_t)80), (const char *)name.data, SETTINGS_VALUE_MAX);
     if (slice_starts_with(name, SLICE("node.")))
-        return node_set(settings, slice_skip(name, 5), value, layer, err);
+        return node_value_set(settings, slice_skip(name, 5), value, layer, err);
     if (!row)
         return name_unknown(name, err);
     if (row->kind == KIND_TEXT) {
@@ -517,6 +561,12 @@ void settings_describe(struct buf *out)
     wrap(out,
          "A storage node: rocksdb:DIRECTORY, memory: or postgresql://HOST/DATABASE. May be given "
          "for many names of small letters, digits and hyphens. Short: --node NAME=URL.",
+         6, 80);
+    BUF_APPEND(out, "  node.NAME.ATTRIBUTE = VALUE\n");
+    wrap(out,
+         "What a node is like: region, zone, tags (separated by commas), capacity (10GB; 0: what "
+         "its disk has), reserve (10%: what rebalancing leaves free of it). Placement rules speak "
+         "of the first three.",
          6, 80);
 }
 

@@ -3,7 +3,8 @@
  * Four layers, each over the one before: defaults, a configuration file, the environment
  * (ORRERY_SECTION_NAME), the command line. A name nobody knows is an error that suggests the
  * nearest one; a value out of range is an error that names the range. settings.def lists them all;
- * besides, `node.NAME = URL` names a storage node and may occur for many names. */
+ * besides, `node.NAME = URL` names a storage node and may occur for many names, and
+ * `node.NAME.ATTRIBUTE = VALUE` says what it is like (container/node.h). */
 #pragma once
 
 #include "base/arena.h"
@@ -12,6 +13,7 @@
 
 enum {
     SETTINGS_NODES_MAX = 64,
+    SETTINGS_ATTRIBUTES_MAX = 320,   /* of all nodes */
     SETTINGS_VALUE_MAX = 4096,       /* bytes */
     SETTINGS_FILE_MAX = 1024 * 1024, /* bytes */
     SETTINGS_NODE_NAME_MAX = 32,     /* bytes */
@@ -30,6 +32,12 @@ struct settings_node {
     enum settings_layer layer;
 };
 
+/* What is said of a node, whether it is named here or was added to a running server. */
+struct settings_attribute {
+    const char *node, *name, *value;
+    enum settings_layer layer;
+};
+
 /* Members as in settings.def; texts live as long as the settings. */
 struct settings {
 #define SETTING_BOOL(section, name, ...) bool section##_##name;
@@ -41,6 +49,8 @@ struct settings {
 #include "server/settings_rows.h"
     struct settings_node nodes[SETTINGS_NODES_MAX]; /* in the order they were named */
     size_t node_count;
+    struct settings_attribute attributes[SETTINGS_ATTRIBUTES_MAX];
+    size_t attribute_count;
     struct arena *arena; /* owns the texts */
 };
 

@@ -1,18 +1,34 @@
 #include "server/store.h"
 
+#include "base/thread.h"
+#include "container/balancer.h"
 #include "container/caretaker.h"
+#include "container/catalogue_node.h"
 #include "container/container_meters.h"
+#include "container/heat.h"
 #include "container/migrator.h"
+#include "engine/guard.h"
+
+/* Whom the guard of a node tells that it is here again. */
+struct keeper {
+    struct store *store;
+    uint32_t number;
+};
 
 struct store {
     uint32_t burst_seconds;
+    struct nodes *nodes; /* borrowed */
+    struct keeper keepers[CLUSTER_NODES_MAX];
+    struct mutex nodes_lock; /* one node comes or goes at a time */
     struct cluster *cluster;
     struct catalogue *catalogue;
     struct meters *meters;
     struct item_gates *gates;
     struct caretaker *caretaker;
     struct migrator *migrator;
+    struct balancer *balancer;
     struct traffic *traffic;
+    struct heat *heat;
     struct log *log;
 };
 
@@ -62,6 +78,71 @@ static bool cluster_fill(struct store *store, struct nodes *nodes, struct error 
     return true;
 }
 
+/* --- Nodes ----------------------------------------------------------------------------------- */
+
+static bool on_rejoin(void *context, struct error *err)
+{
+    const struct keeper *keeper = context;
+
+    return catalogue_node_rejoin(keeper->store->catalogue, keeper->number, err);
+}
+
+static void node_keep(struct store *store, const struct cluster_node *node)
+{
+    struct keeper *keeper = &store->keepers[node->number];
+
+    *keeper = (struct keeper){store, node->number};
+    engine_guard_keep(node->engine, &(struct engine_guard_hooks){on_rejoin, keeper}, false);
+}
+
+static void nodes_keep(struct store *store)
+{
+    catalogue_nodes_apply(store->catalogue);
+    for (size_t i = 0; i < cluster_count(store->cluster); i++)
+        node_keep(store, cluster_at(store->cluster, i));
+}
+
+static void nodes_leave(struct store *store)
+{
+    for (size_t i = 0; i < nodes_count(store->nodes); i++)
+        engine_guard_leave(nodes_at(store->nodes, i)->engine);
+}
+
+bool store_node_add(struct store *store, const struct node_info *info, struct error *err)
+{
+    WITH_LOCK (&store->nodes_lock) {
+        const struct cluster_node *node;
+        struct engine *engine;
+
+        if (!nodes_add(store->nodes, info->name, slice_of_text(info->url), &engine, err))
+            return false;
+        if (!catalogue_node_add(store->catalogue, info, engine, &node, err)) {
+            nodes_retire(store->nodes, engine);
+            return false;
+        }
+        node_keep(store, node);
+        log_event(store->log, LOG_INFO, "node added", LOG_TEXT("node", info->name),
+                  LOG_SLICE("url", engine_name(engine)));
+    }
+    return true;
+}
+
+bool store_node_remove(struct store *store, struct slice name, struct error *err)
+{
+    WITH_LOCK (&store->nodes_lock) {
+        const struct cluster_node *node;
+
+        if (!catalogue_node_remove(store->catalogue, name, &node, err))
+            return false;
+        if (node)
+            nodes_retire(store->nodes, node->engine);
+        log_event(store->log, LOG_INFO, "node removed", LOG_SLICE("node", name));
+    }
+    return true;
+}
+
+/* --- Budgets --------------------------------------------------------------------------------- */
+
 static bool account_meters_fill(struct store *store, const struct account *account,
                                 struct error *err)
 {
@@ -109,6 +190,7 @@ static void on_published(struct container *container, void *context)
 
     if (!container_meters_apply(store->meters, container, store->burst_seconds, &err))
         log_error(store->log, "throughput of new partitions not set", &err);
+    heat_published(store->heat, container);
 }
 
 static void on_dropped(uint32_t partition, void *context)
@@ -120,6 +202,7 @@ static struct migrator *migrator_start(struct store *store, const struct setting
 {
     return migrator_new(&(struct migrator_options){
         .catalogue = store->catalogue,
+        .meters = store->meters,
         .log = store->log,
         .bytes_per_second = (uint64_t)settings->migration_bytes_per_second,
         .pause_ms = settings->migration_pause_ms,
@@ -127,6 +210,26 @@ static struct migrator *migrator_start(struct store *store, const struct setting
         .published = on_published,
         .dropped = on_dropped,
         .context = store,
+    });
+}
+
+static struct heat *heat_start(struct store *store, const struct settings *settings)
+{
+    struct heat_limits limits = HEAT_LIMITS_DEFAULT;
+
+    limits.split_minutes = (uint32_t)settings->migration_heat_minutes;
+    limits.split_percent = (double)settings->migration_heat_percent;
+    limits.rate_percent = (double)settings->migration_heat_rate_percent;
+    limits.merge_ms = settings->migration_merge_after_ms;
+    limits.merge_percent = (double)settings->migration_merge_percent;
+    return heat_new(&(struct heat_options){
+        .catalogue = store->catalogue,
+        .meters = store->meters,
+        .log = store->log,
+        .pause_ms = settings->heat_pause_ms,
+        .limits = limits,
+        .hot_percent = (uint32_t)settings->heat_hot_percent,
+        .large_percent = (uint32_t)settings->heat_large_percent,
     });
 }
 
@@ -143,12 +246,15 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
     struct catalogue_options options = {.limits = &limits, .log = log};
 
     store->log = log;
+    store->nodes = nodes;
+    mutex_init(&store->nodes_lock);
     store->cluster = cluster_new(&(struct commit_options){.log = log});
     store->meters = meters_new(&clock_system);
     store->gates = item_gates_new();
     options.cluster = store->cluster;
     options.partition_gone = partition_gone;
     options.gone_context = store->meters;
+    options.nodes = nodes_said(nodes, &options.node_count);
     store->burst_seconds = (uint32_t)settings->throughput_burst_seconds;
     if (!cluster_fill(store, nodes, err) || !catalogue_open(&options, &store->catalogue, err) ||
         !meters_fill(store, err))
@@ -161,7 +267,18 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
                                       .containers_max = (size_t)settings->advise_containers_max,
                                       .per_second_max = (uint32_t)settings->advise_per_second_max,
                                       .hashed = settings->advise_values == 1});
+    store->heat = heat_start(store, settings);
     store->migrator = migrator_start(store, settings);
+    heat_set_migrator(store->heat, store->migrator);
+    store->balancer = balancer_new(&(struct balancer_options){
+        .catalogue = store->catalogue,
+        .migrator = store->migrator,
+        .meters = store->meters,
+        .log = log,
+        .pause_ms = settings->migration_pause_ms,
+        .moves_max = (size_t)settings->migration_moves_max,
+    });
+    nodes_keep(store);
     *ret_store = TAKE(store);
     return true;
 }
@@ -170,19 +287,30 @@ void store_close(struct store *store)
 {
     if (!store)
         return;
+    if (store->heat)
+        heat_stop(store->heat); /* it asks the migrator, which tells it what it publishes */
+    nodes_leave(store);
+    balancer_free(store->balancer);
     migrator_free(store->migrator);
     traffic_free(store->traffic);
+    heat_free(store->heat);
     caretaker_free(store->caretaker);
     catalogue_close(store->catalogue);
     cluster_free(store->cluster);
     meters_free(store->meters);
     item_gates_free(store->gates);
+    mutex_done(&store->nodes_lock);
     memory_free(store);
 }
 
 struct catalogue *store_catalogue(struct store *store)
 {
     return store->catalogue;
+}
+
+struct heat *store_heat(struct store *store)
+{
+    return store->heat;
 }
 
 const struct cluster *store_cluster(const struct store *store)
@@ -199,6 +327,8 @@ struct front_services store_services(struct store *store, struct net_workers *wo
         .gates = store->gates,
         .caretaker = store->caretaker,
         .migrator = store->migrator,
+        .heat = store->heat,
+        .balancer = store->balancer,
         .clock = &clock_system,
         .workers = workers,
         .log = log,

@@ -17,6 +17,12 @@ CLEANUP_FN(struct store *, store_close)
 struct catalogue *store_catalogue(struct store *store);
 const struct cluster *store_cluster(const struct store *store);
 
+struct heat *store_heat(struct store *store);
+/* A node comes: opened, made a member, watched. And one goes that holds nothing any more. Errors as
+ * nodes_add, catalogue_node_add and catalogue_node_remove say. */
+NODISCARD bool store_node_add(struct store *store, const struct node_info *info, struct error *err);
+NODISCARD bool store_node_remove(struct store *store, struct slice name, struct error *err);
+
 /* What the fronts are handed; borrowed while the store is open. */
 struct front_services store_services(struct store *store, struct net_workers *workers,
                                      struct log *log);

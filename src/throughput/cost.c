@@ -86,7 +86,8 @@ int64_t cost_query(const struct cost_query *query)
                               times(query->index_entries, cost_model.query_entry) +
                               times(query->items_loaded, cost_model.query_item) +
                               kilobytes(query->loaded_bytes, cost_model.query_loaded_kb) +
-                              kilobytes(query->output_bytes, cost_model.query_output_kb);
+                              kilobytes(query->output_bytes, cost_model.query_output_kb) +
+                              kilobytes(query->function_bytes, cost_model.script_kb);
     int64_t cru = rounded(micro * (query->strong ? 2 : 1));
 
     return MAX(cru, 1); /* clients take a page without a charge for a fault */

@@ -70,6 +70,7 @@ struct cost_query {
     uint64_t index_entries; /* walked */
     uint64_t items_loaded, loaded_bytes;
     uint64_t output_bytes;
+    uint64_t function_bytes; /* handed to functions of the user and back */
     bool strong;
 };
 int64_t cost_query(const struct cost_query *query);

@@ -46,6 +46,8 @@ struct followed {
 struct statistics {
     struct mutex lock; /* guards everything below */
     struct ring totals;
+    int64_t since_ms;                                        /* -1: not yet */
+    struct statistics_times times[STATISTICS_TIMES_MINUTES]; /* minute modulo their number */
     uint32_t keys_max, count;
     struct followed *followed;
     uint16_t *heap;   /* positions, the lightest first */
@@ -54,7 +56,7 @@ struct statistics {
 };
 
 static void follow(struct statistics *statistics, const struct statistics_event *event,
-                   int64_t minute);
+                   const struct statistics_numbers *numbers, int64_t minute);
 
 struct statistics *statistics_new(uint32_t keys_max)
 {
@@ -66,6 +68,7 @@ struct statistics *statistics_new(uint32_t keys_max)
     while (places < 2 * keys_max)
         places *= 2;
     mutex_init(&statistics->lock);
+    statistics->since_ms = -1;
     statistics->keys_max = keys_max;
     statistics->mask = places - 1;
     statistics->followed = memory_alloc_zero(keys_max * sizeof *statistics->followed);
@@ -96,14 +99,71 @@ static int64_t saturated_add(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-static void numbers_add(struct statistics_numbers *to, const struct statistics_numbers *from)
+void statistics_numbers_add(struct statistics_numbers *to, const struct statistics_numbers *from)
 {
     to->cru = saturated_add(to->cru, from->cru);
     to->requests += from->requests;
     to->throttled += from->throttled;
     to->bytes_in += from->bytes_in;
     to->bytes_out += from->bytes_out;
+    to->time_us += from->time_us;
+    to->time_us_max = MAX(to->time_us_max, from->time_us_max);
 }
+
+/* --- Times ----------------------------------------------------------------------------------- */
+
+/* Two classes for each power of two, from 8 us. */
+enum { TIMES_FIRST_LOG2 = 3 };
+
+static unsigned times_class(uint64_t us)
+{
+    unsigned log2, at;
+
+    if (us < 1 << TIMES_FIRST_LOG2)
+        return 0;
+    log2 = 63 - (unsigned)__builtin_clzll(us);
+    at = (log2 - TIMES_FIRST_LOG2) * 2 + (unsigned)(us >> (log2 - 1) & 1);
+    return MIN(at, (unsigned)STATISTICS_TIMES - 1);
+}
+
+/* The middle of a class. */
+static uint64_t times_middle(unsigned at)
+{
+    uint64_t power = UINT64_C(1) << (TIMES_FIRST_LOG2 + at / 2);
+
+    return power + (at % 2 ? power * 3 / 4 : power / 4);
+}
+
+uint64_t statistics_times_quantile(const struct statistics_times *times, double fraction)
+{
+    uint64_t all = 0, passed = 0, wanted;
+
+    for (unsigned i = 0; i < STATISTICS_TIMES; i++)
+        all += times->counts[i];
+    wanted = (uint64_t)((double)all * fraction);
+    wanted += (double)wanted < (double)all * fraction;
+    for (unsigned i = 0; i < STATISTICS_TIMES; i++) {
+        passed += times->counts[i];
+        if (passed >= wanted && passed > 0)
+            return times_middle(i);
+    }
+    return 0;
+}
+
+static void times_count(struct statistics *statistics, int64_t minute, uint64_t us)
+{
+    uint32_t *count = &statistics->times[minute % STATISTICS_TIMES_MINUTES].counts[times_class(us)];
+
+    *count += *count < UINT32_MAX;
+}
+
+static void times_advance(struct statistics *statistics, int64_t before, int64_t minute)
+{
+    for (int64_t m = MAX(before + 1, minute - STATISTICS_TIMES_MINUTES + 1); m <= minute; m++)
+        statistics->times[m % STATISTICS_TIMES_MINUTES] = (struct statistics_times){0};
+}
+
+/* --- Recording ------------------------------------------------------------------------------- */
 
 /* Clears the minutes between the current one and this. */
 static void ring_advance(struct ring *ring, int64_t minute)
@@ -137,8 +197,11 @@ static int64_t minute_advance(struct statistics *statistics, int64_t now_ms)
 
     if (minute > before) {
         weights_decay(statistics, minute - before);
+        times_advance(statistics, before, minute);
         ring_advance(&statistics->totals, minute);
     }
+    if (statistics->since_ms < 0)
+        statistics->since_ms = MAX(now_ms, 0);
     return statistics->totals.minute;
 }
 
@@ -149,15 +212,19 @@ void statistics_record(struct statistics *statistics, const struct statistics_ev
                                          .requests = 1,
                                          .throttled = event->throttled,
                                          .bytes_in = event->bytes_in,
-                                         .bytes_out = event->bytes_out};
+                                         .bytes_out = event->bytes_out,
+                                         .time_us = event->time_us,
+                                         .time_us_max = event->time_us};
 
     assert(event->cru >= 0);
     WITH_LOCK (&statistics->lock) {
         int64_t minute = minute_advance(statistics, now_ms);
 
-        numbers_add(&statistics->totals.minutes[minute % STATISTICS_MINUTES], &numbers);
+        statistics_numbers_add(&statistics->totals.minutes[minute % STATISTICS_MINUTES], &numbers);
+        if (!event->throttled)
+            times_count(statistics, minute, event->time_us);
         if (event->key.data)
-            follow(statistics, event, minute);
+            follow(statistics, event, &numbers, minute);
     }
 }
 
@@ -290,7 +357,7 @@ static void followed_advance(struct followed *followed, int64_t minute)
 }
 
 static void follow(struct statistics *statistics, const struct statistics_event *event,
-                   int64_t minute)
+                   const struct statistics_numbers *numbers, int64_t minute)
 {
     uint64_t hash = XXH3_64bits(event->key.data, event->key.len);
     uint16_t place = statistics->places[place_find(statistics, hash)];
@@ -299,11 +366,7 @@ static void follow(struct statistics *statistics, const struct statistics_event 
     int64_t weight = saturated_add(event->cru, event->throttled ? THROTTLED_WEIGHT_CRU : 0);
 
     followed_advance(followed, minute);
-    followed->now.cru = saturated_add(followed->now.cru, event->cru);
-    followed->now.requests++;
-    followed->now.throttled += event->throttled;
-    followed->now.bytes_in += event->bytes_in;
-    followed->now.bytes_out += event->bytes_out;
+    statistics_numbers_add(&followed->now, numbers);
     followed->weight_cru = MIN(saturated_add(followed->weight_cru, weight), WEIGHT_MAX_CRU);
     heap_sink(statistics, followed->heap_at);
 }
@@ -317,8 +380,8 @@ static void ring_unroll(const struct ring *ring, int64_t minute, struct statisti
 
         if (m > ring->minute || m <= ring->minute - STATISTICS_MINUTES)
             continue;
-        numbers_add(&minutes[ago], &ring->minutes[m % STATISTICS_MINUTES]);
-        numbers_add(sum, &ring->minutes[m % STATISTICS_MINUTES]);
+        statistics_numbers_add(&minutes[ago], &ring->minutes[m % STATISTICS_MINUTES]);
+        statistics_numbers_add(sum, &ring->minutes[m % STATISTICS_MINUTES]);
     }
 }
 
@@ -341,13 +404,13 @@ void statistics_totals_add(struct statistics_totals *totals, const struct statis
 
         for (int64_t ago = by; ago < STATISTICS_MINUTES; ago++) {
             moved.minutes[ago] = totals->minutes[ago - by];
-            numbers_add(&moved.hour, &moved.minutes[ago]);
+            statistics_numbers_add(&moved.hour, &moved.minutes[ago]);
         }
         *totals = moved;
     }
     for (int64_t ago = totals->minute - from->minute, i = 0; ago < STATISTICS_MINUTES; ago++, i++) {
-        numbers_add(&totals->minutes[ago], &from->minutes[i]);
-        numbers_add(&totals->hour, &from->minutes[i]);
+        statistics_numbers_add(&totals->minutes[ago], &from->minutes[i]);
+        statistics_numbers_add(&totals->hour, &from->minutes[i]);
     }
 }
 
@@ -369,8 +432,8 @@ static void key_fill(const struct followed *followed, int64_t minute, uint32_t m
     if (followed->past)
         ring_unroll(followed->past, minute, ret_key->minutes, &ret_key->hour);
     if (ago < STATISTICS_MINUTES) {
-        numbers_add(&ret_key->minutes[ago], &followed->now);
-        numbers_add(&ret_key->hour, &followed->now);
+        statistics_numbers_add(&ret_key->minutes[ago], &followed->now);
+        statistics_numbers_add(&ret_key->hour, &followed->now);
     }
     ret_key->recent_cru = recent_sum(ret_key->minutes, minutes);
     ret_key->key = arena_copy(arena, slice_of(followed->key, followed->key_len));
@@ -411,4 +474,88 @@ size_t statistics_hottest(struct statistics *statistics, uint32_t minutes, size_
             all_cru > 0 ? (uint32_t)((__int128)keys[i].recent_cru * 10000 / all_cru) : 0;
     *ret_keys = keys;
     return MIN(count, max);
+}
+
+/* --- Single minutes -------------------------------------------------------------------------- */
+
+bool statistics_minute(struct statistics *statistics, int64_t minute, int64_t now_ms,
+                       struct statistics_numbers *ret_numbers, struct statistics_times *ret_times)
+{
+    bool known = false;
+
+    WITH_LOCK (&statistics->lock) {
+        int64_t now = minute_advance(statistics, now_ms);
+
+        known = minute >= 0 && minute <= now && minute > now - STATISTICS_MINUTES;
+        if (known) {
+            *ret_numbers = statistics->totals.minutes[minute % STATISTICS_MINUTES];
+            *ret_times = minute > now - STATISTICS_TIMES_MINUTES
+                             ? statistics->times[minute % STATISTICS_TIMES_MINUTES]
+                             : (struct statistics_times){0};
+        }
+    }
+    return known;
+}
+
+static struct statistics_numbers followed_between(const struct followed *followed, int64_t first,
+                                                  int64_t last)
+{
+    struct statistics_numbers sum = {0};
+    const struct ring *past = followed->past;
+
+    if (followed->minute >= first && followed->minute <= last)
+        sum = followed->now;
+    if (!past)
+        return sum;
+    first = MAX(MAX(first, past->minute - STATISTICS_MINUTES + 1), (int64_t)0);
+    for (int64_t m = first; m <= MIN(last, past->minute); m++)
+        statistics_numbers_add(&sum, &past->minutes[m % STATISTICS_MINUTES]);
+    return sum;
+}
+
+static int hotter_minutes_first(const void *left, const void *right)
+{
+    const struct statistics_key_minutes *a = left, *b = right;
+
+    if (a->numbers.cru != b->numbers.cru)
+        return a->numbers.cru > b->numbers.cru ? -1 : 1;
+    if (a->numbers.throttled != b->numbers.throttled)
+        return a->numbers.throttled > b->numbers.throttled ? -1 : 1;
+    return slice_compare(a->key, b->key);
+}
+
+size_t statistics_hottest_between(struct statistics *statistics, int64_t first, int64_t last,
+                                  size_t max, int64_t now_ms, struct arena *arena,
+                                  struct statistics_key_minutes **ret_keys)
+{
+    struct statistics_key_minutes *keys = NULL;
+    size_t count = 0;
+
+    WITH_LOCK (&statistics->lock) {
+        (void)minute_advance(statistics, now_ms);
+        keys = ARENA_ARRAY(arena, struct statistics_key_minutes, MAX(statistics->count, 1u));
+        for (uint32_t i = 0; i < statistics->count; i++) {
+            const struct followed *followed = &statistics->followed[i];
+            struct statistics_numbers sum = followed_between(followed, first, last);
+
+            if (sum.requests)
+                keys[count++] = (struct statistics_key_minutes){
+                    .key = arena_copy(arena, slice_of(followed->key, followed->key_len)),
+                    .numbers = sum};
+        }
+    }
+    qsort(keys, count, sizeof *keys, hotter_minutes_first);
+    *ret_keys = keys;
+    return MIN(count, max);
+}
+
+int64_t statistics_since_ms(struct statistics *statistics, int64_t now_ms)
+{
+    int64_t since_ms = 0;
+
+    WITH_LOCK (&statistics->lock) {
+        (void)minute_advance(statistics, now_ms);
+        since_ms = statistics->since_ms;
+    }
+    return since_ms;
 }

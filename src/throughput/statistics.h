@@ -16,6 +16,8 @@ enum {
     STATISTICS_MINUTES = 60,
     STATISTICS_KEYS_MAX = 256,     /* followed, unless the caller says fewer */
     STATISTICS_KEY_LEN_MAX = 2560, /* longer keys are told apart but shown cut */
+    STATISTICS_TIMES = 48,         /* classes of how long requests took */
+    STATISTICS_TIMES_MINUTES = 8,  /* that those are kept for */
 };
 
 struct statistics_numbers {
@@ -23,7 +25,19 @@ struct statistics_numbers {
     uint64_t requests;  /* those refused for lack of throughput included */
     uint64_t throttled; /* those alone */
     uint64_t bytes_in, bytes_out;
+    uint64_t time_us; /* that all others took together, from admission to settlement */
+    uint64_t time_us_max;
 };
+
+/* How many requests took how long. A class is half a power of two of microseconds; the first also
+ * has what is shorter, the last what is longer. */
+struct statistics_times {
+    uint32_t counts[STATISTICS_TIMES];
+};
+
+/* A time that the fraction (0 to 1) of them did not exceed, to about a quarter of itself; 0: there
+ * are none. */
+uint64_t statistics_times_quantile(const struct statistics_times *times, double fraction);
 
 /* One request as it ended. */
 struct statistics_event {
@@ -31,6 +45,7 @@ struct statistics_event {
     int64_t cru;
     bool throttled;
     uint64_t bytes_in, bytes_out;
+    uint64_t time_us; /* of one that was not throttled */
 };
 
 /* One logical partition that is followed. */
@@ -65,6 +80,30 @@ void statistics_get_totals(struct statistics *statistics, int64_t now_ms,
  * included), highest first. In arena; returns how many. */
 size_t statistics_hottest(struct statistics *statistics, uint32_t minutes, size_t max,
                           int64_t now_ms, struct arena *arena, struct statistics_key **ret_keys);
+
+/* One minute of a partition (wall clock / 60,000): false when it is not among the last hour's. Of a
+ * minute before the last STATISTICS_TIMES_MINUTES the times are not known: all zero. */
+NODISCARD bool statistics_minute(struct statistics *statistics, int64_t minute, int64_t now_ms,
+                                 struct statistics_numbers *ret_numbers,
+                                 struct statistics_times *ret_times);
+
+/* What a logical partition did in some minutes. */
+struct statistics_key_minutes {
+    struct slice key;
+    struct statistics_numbers numbers;
+};
+
+/* The hottest of the minutes from first to last, without the history that statistics_hottest gives:
+ * for whoever looks often. At most max, highest charge first, in arena; returns how many. */
+size_t statistics_hottest_between(struct statistics *statistics, int64_t first, int64_t last,
+                                  size_t max, int64_t now_ms, struct arena *arena,
+                                  struct statistics_key_minutes **ret_keys);
+
+/* Since when the partition is counted: the time of the first record or look. */
+int64_t statistics_since_ms(struct statistics *statistics, int64_t now_ms);
+
+/* Sums of counts; the longest time is the longer one. */
+void statistics_numbers_add(struct statistics_numbers *to, const struct statistics_numbers *from);
 
 /* Adds the totals of another partition, minute to its own minute: for a container or a node. */
 void statistics_totals_add(struct statistics_totals *totals, const struct statistics_totals *from);

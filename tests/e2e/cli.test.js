@@ -53,7 +53,7 @@ test('wrong usage exits with 2 and a hint', async () => {
   }
 });
 
-for (const [topic, page] of [['settings', 'settings'], ['errors', 'errors'], ['api', 'compatibility']])
+for (const [topic, page] of [['settings', 'settings'], ['errors', 'errors'], ['api', 'compatibility'], ['tables', 'compatibility-tables']])
   test(`docs/${page}.md says what the program says (else: make docs)`, async () => {
     const { out } = await orrery(['help', topic, '--markdown']);
     assert.equal(readFileSync(join(root, 'docs', `${page}.md`), 'utf8'), out);

@@ -33,22 +33,25 @@ test('a request meant for the container before this one is told so', async (t) =
   assert.equal(other.headers['x-ms-substatus'], '1024');
 });
 
-test('a trigger that is named is refused, and nothing is written', async (t) => {
+test('a trigger that is not there is refused, and nothing is written', async (t) => {
   const { server } = await started(t);
   for (const header of ['x-ms-documentdb-pre-trigger-include', 'x-ms-documentdb-post-trigger-include']) {
     const answer = await signed(server, 'POST', docs, { headers: { [header]: 't' }, body: { id: 'a', pk: 'x' } });
-    assert.equal(answer.status, 501, answer.text);
+    assert.equal(answer.status, 400, answer.text);
   }
   assert.equal((await signed(server, 'GET', docs)).json._count, 0);
 });
 
-test('a procedure is refused, with its log or without', async (t) => {
+test('a procedure shows its log where that is asked for, and only there', async (t) => {
   const { server } = await started(t);
-  await signed(server, 'POST', '/dbs/d/colls/c/sprocs', { body: { id: 'p', body: 'function () {}' } });
-  const answer = await signed(server, 'POST', '/dbs/d/colls/c/sprocs/p', {
-    headers: { 'x-ms-documentdb-script-enable-logging': 'true', 'x-ms-documentdb-partitionkey': '["x"]' }, body: [],
+  await signed(server, 'POST', '/dbs/d/colls/c/sprocs', { body: { id: 'p', body: 'function () { console.log("a b"); }' } });
+  const run = (headers) => signed(server, 'POST', '/dbs/d/colls/c/sprocs/p', {
+    headers: { 'x-ms-documentdb-partitionkey': '["x"]', ...headers }, body: [],
   });
-  assert.equal(answer.status, 501);
+  const told = await run({ 'x-ms-documentdb-script-enable-logging': 'true' });
+  assert.equal(told.status, 200);
+  assert.match(told.headers['x-ms-documentdb-script-log-results'], /^a%20b/);
+  assert.equal((await run({})).headers['x-ms-documentdb-script-log-results'], undefined);
 });
 
 test('RU per minute helps out when the second is used up, unless the request declines', async (t) => {

@@ -18,11 +18,11 @@ test('/ready follows the PostgreSQL server down and up again', async (t) => {
   const server = await Server.start(t, ['--node', `far=${postgres.url}`, '--node', 'near=memory:', ...quick]);
   assert.equal((await server.get('/ready')).status, 200);
   await postgres.stop();
-  const down = await server.get('/ready');
-  assert.equal(down.status, 503);
-  const body = await down.json();
+  await server.until(async () => (await server.get('/ready')).status === 503);
+  const body = await (await server.get('/ready')).json();
   assert.equal(body.code, 'ServiceUnavailable');
-  assert.match(body.message, /^node "far": /);
+  assert.match(body.message, /^node "far" does not serve/);
+  assert.equal(body.nodes.find((node) => node.name === 'far').state, 'down');
   const metrics = await (await server.get('/metrics')).text();
   assert.match(metrics, /^orrery_node_up\{node="near"\} 1$/m);
   await postgres.resume();

@@ -45,8 +45,9 @@ export class Server {
     const server = new Server();
     const nodes = args.some((arg) => arg.startsWith('--node')) ? [] : ['--node', 'local=memory:'];
     const rest = args.includes('--rest') ? [] : ['--rest', '127.0.0.1:0'];
+    const table = args.includes('--table') ? [] : ['--table', '127.0.0.1:0'];
     server.begunMs = performance.now();
-    server.process = spawn(binary, ['serve', ...nodes, ...rest, ...args], {
+    server.process = spawn(binary, ['serve', ...nodes, ...rest, ...table, ...args], {
       env: environment(env),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -59,6 +60,7 @@ export class Server {
     await server.until(() => server.out.includes('is ready.'));
     server.readyMs = performance.now() - server.begunMs; // it listens before it says so
     server.port = Number(/REST +https?:\/\/\S+:(\d+)\//.exec(server.out)?.[1]); // NaN: off
+    server.tablePort = Number(/TableEndpoint=https?:\/\/\S+:(\d+)\//.exec(server.out)?.[1]); // NaN: off
     server.url = `http://127.0.0.1:${server.port}`;
     return server;
   }

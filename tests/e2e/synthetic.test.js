@@ -113,6 +113,15 @@ test('a reader who knows date and VIN computes the one key', async (t) => {
   assert.ok(keyed.resources.includes(vins[3]));
   const based = await container.items.query('SELECT VALUE c.id FROM c ORDER BY c.vin', { partitionKey: ['2018-08-09'] }).fetchAll();
   assert.deepEqual(based.resources, vins);
+  // In small pages, too.
+  for (const options of [{ maxItemCount: 7 }, { maxItemCount: 7, partitionKey: ['2018-08-09'] }]) {
+    const paged = await container.items.query("SELECT VALUE c.id FROM c WHERE c.date = '2018-08-09' ORDER BY c.vin", options).fetchAll();
+    assert.deepEqual(paged.resources, vins);
+    const unordered = await container.items.query("SELECT VALUE c.id FROM c WHERE c.date = '2018-08-09'", options).fetchAll();
+    assert.deepEqual(unordered.resources.sort(), vins);
+    const sum = await container.items.query("SELECT VALUE COUNT(1) FROM c WHERE c.date = '2018-08-09'", options).fetchAll();
+    assert.deepEqual(sum.resources, [vins.length]);
+  }
 });
 
 test('bad definitions are refused at creation, with the reason', async (t) => {

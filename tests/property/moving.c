@@ -1,10 +1,12 @@
 #include "property/moving.h"
 
 #include "container/catalogue_migration.h"
+#include "container/catalogue_node.h"
 #include "container/container_space.h"
 #include "container/expiry.h"
 #include "container/feed_read.h"
 #include "document/bson.h"
+#include "engine/guard.h"
 #include "support/check.h"
 #include "support/documents.h"
 #include "support/fault_engine.h"
@@ -22,20 +24,92 @@ static int64_t time_passes(void *context)
 
 /* --- Starting and stopping ------------------------------------------------------------------- */
 
+/* The guard opens a store anew after a write of unknown outcome. */
+static bool guard_open(void *context, struct slice url, const struct engine_options *options UNUSED,
+                       struct engine **ret_engine, struct error *err)
+{
+    struct moving *moving = context;
+    size_t node = slice_equal(url, SLICE("node:1"));
+
+    if (!moving->store->reopen(moving->store->context, node, ret_engine, err))
+        return false;
+    moving->engines[node] = *ret_engine;
+    return true;
+}
+
+static struct engine *guard_new(struct moving *moving, size_t node)
+{
+    return engine_guard_new(&(struct engine_guard_options){
+        .name = node ? "b" : "a",
+        .url = node ? SLICE("node:1") : SLICE("node:0"),
+        .inner = {.clock = &moving->clock},
+        .probe_ms = 1,
+        .hang_ms = 1000,
+        .write_hang_ms = INT64_MAX / 2,
+        .open = guard_open,
+        .open_context = moving,
+    });
+}
+
+/* Engines that live on stay behind the guards they have. */
+static void guards_open(struct moving *moving)
+{
+    CLEANUP(node_table_free) struct node_table *table = MEMORY_NEW(struct node_table);
+    struct error err;
+
+    for (size_t i = 0; i < MOVING_NODES && !moving->store->reopen; i++)
+        if (!moving->guards[i]) {
+            moving->engines[i] = moving->store->open(moving->store->context, i);
+            moving->guards[i] = engine_guard_around(
+                &(struct engine_guard_options){.name = i ? "b" : "a",
+                                               .inner = {.clock = &moving->clock},
+                                               .write_hang_ms = INT64_MAX / 2,
+                                               .probe_ms = 1},
+                moving->engines[i]);
+        }
+    for (size_t i = 0; i < MOVING_NODES && moving->store->reopen; i++) {
+        moving->guards[i] = guard_new(moving, i);
+        if (engine_guard_open(moving->guards[i], &err))
+            continue;
+        assert_int_equal(i, 1);
+        assert_true(moving->away);
+        assert_ok(catalogue_nodes_peek(moving->guards[0], table, &err), &err);
+        engine_guard_expect(moving->guards[1], node_table_find(table, SLICE("b"))->id);
+    }
+    moving->away_at_start += moving->away;
+}
+
+static bool on_rejoin(void *context, struct error *err)
+{
+    struct moving *moving = context;
+
+    return catalogue_node_rejoin(moving->catalogue, 1, err);
+}
+
+static struct engine *node_of(struct moving *moving, size_t node)
+{
+    return moving->guards[node] ? moving->guards[node] : moving->engines[node];
+}
+
 static void start(struct moving *moving)
 {
     struct error err;
 
-    for (size_t i = 0; i < MOVING_NODES; i++)
+    if (moving->store->takes_away)
+        guards_open(moving);
+    for (size_t i = 0; i < MOVING_NODES && !moving->store->takes_away; i++)
         if (!moving->engines[i])
             moving->engines[i] = moving->store->open(moving->store->context, i);
     moving->cluster = cluster_new(NULL);
     for (size_t i = 0; i < MOVING_NODES; i++)
-        assert_ok(cluster_add(moving->cluster, i ? "b" : "a", moving->engines[i], &err), &err);
+        assert_ok(cluster_add(moving->cluster, i ? "b" : "a", node_of(moving, i), &err), &err);
     assert_ok(catalogue_open(
                   &(struct catalogue_options){.cluster = moving->cluster, .purge_by_hand = true},
                   &moving->catalogue, &err),
               &err);
+    for (size_t i = 0; i < MOVING_NODES && moving->guards[i]; i++)
+        engine_guard_keep(moving->guards[i],
+                          i ? &(struct engine_guard_hooks){on_rejoin, moving} : NULL, true);
     moving->migrator = migrator_new(&(struct migrator_options){
         .catalogue = moving->catalogue,
         .clock = &moving->clock,
@@ -52,12 +126,19 @@ static void start(struct moving *moving)
 
 static void stop(struct moving *moving)
 {
+    for (size_t i = 0; i < MOVING_NODES && moving->guards[i]; i++)
+        engine_guard_leave(moving->guards[i]);
     caretaker_free(TAKE(moving->caretaker));
     migrator_free(TAKE(moving->migrator));
     catalogue_close(TAKE(moving->catalogue));
     cluster_free(TAKE(moving->cluster));
-    for (size_t i = 0; i < MOVING_NODES && moving->store->reopens; i++)
-        engine_close(TAKE(moving->engines[i]));
+    for (size_t i = 0; i < MOVING_NODES && moving->store->reopens; i++) {
+        if (moving->guards[i])
+            engine_close(TAKE(moving->guards[i]));
+        else
+            engine_close(moving->engines[i]);
+        moving->engines[i] = NULL;
+    }
 }
 
 static struct container *opened(struct moving *moving)
@@ -126,7 +207,7 @@ void moving_done(struct moving *moving)
 {
     stop(moving);
     for (size_t i = 0; i < MOVING_NODES; i++)
-        engine_close(moving->engines[i]);
+        engine_close(node_of(moving, i));
     positions_clear(moving->positions, moving->position_count);
     item_gates_free(moving->gates);
     arena_free(moving->arena);
@@ -149,9 +230,11 @@ static bool is_fenced(struct moving *moving)
         size_t partition_count;
         struct error err;
 
-        assert_ok(engine_partition_list(container_engine(container, sources[i].node), moving->arena,
-                                        &partitions, &partition_count, &err),
-                  &err);
+        if (!engine_partition_list(container_engine(container, sources[i].node), moving->arena,
+                                   &partitions, &partition_count, &err)) {
+            assert_int_equal(err.code, ERROR_NODE_DOWN);
+            continue;
+        }
         for (size_t j = 0; j < partition_count; j++)
             if (partitions[j].id == sources[i].id && partitions[j].epoch > sources[i].epoch)
                 return true;
@@ -176,6 +259,47 @@ static void settle(struct moving *moving)
     assert_false(is_moving(moving));
 }
 
+/* --- A node that fails ----------------------------------------------------------------------- */
+
+static void node_leave(struct moving *moving)
+{
+    if (!moving->store->takes_away || moving->away)
+        return;
+    moving->store->takes_away(moving->store->context, moving->engines[1], true);
+    moving->away = true;
+    moving->failures++;
+    if (below(moving, 2)) /* else the first call finds out */
+        engine_guard_tend(moving->guards[1]);
+}
+
+/* Writers would wait at a fence that the failure has left behind. */
+static void node_return(struct moving *moving)
+{
+    struct error err;
+
+    if (!moving->away)
+        return;
+    engine_guard_tend(moving->guards[1]); /* it has been noticed by now */
+    moving->store->takes_away(moving->store->context, moving->engines[1], false);
+    moving->away = false;
+    for (int i = 0; i < 10000 && !engine_serves(moving->guards[1], &err); i++)
+        engine_guard_tend(moving->guards[1]);
+    assert_ok(engine_serves(moving->guards[1], &err), &err);
+    if (is_fenced(moving))
+        settle(moving);
+}
+
+/* Nothing was done, and the failure is what was told. */
+static bool is_refusal(struct moving *moving, const struct error *err)
+{
+    if (err->code != ERROR_NODE_DOWN || !moving->away)
+        return false;
+    moving->refused++;
+    if (is_fenced(moving))
+        node_return(moving);
+    return true;
+}
+
 static void restart(struct moving *moving)
 {
     moving->crashes++;
@@ -184,6 +308,8 @@ static void restart(struct moving *moving)
         if (moving->engines[i])
             fault_engine_heal(moving->engines[i]);
     start(moving);
+    if (is_fenced(moving))
+        node_return(moving);
     if (is_fenced(moving)) {
         moving->fenced_crashes++;
         if (below(moving, 4) == 0) {
@@ -290,11 +416,14 @@ static void item_write(struct moving *moving, unsigned key, unsigned id, bool de
         assert_false(item->stored);
         return;
     }
+    if (is_refusal(moving, &err))
+        return;
     if (!is_fault(&err))
         fail_msg("seed %llu step %u: %s: %s", (unsigned long long)moving->seed, moving->step,
                  error_face(err.code)->name, err.message);
     container_unref(TAKE(container));
     restart(moving);
+    node_return(moving);
     item_settle(moving, key, id, version);
 }
 
@@ -481,6 +610,8 @@ static void migration_begin(struct moving *moving)
         moving->migrations[kind]++;
         return;
     }
+    if (is_refusal(moving, &err))
+        return;
     if (is_fault(&err)) {
         restart(moving);
         return;
@@ -498,6 +629,8 @@ static void migration_go_on(struct moving *moving)
 
     for (unsigned i = 0; i < rounds; i++)
         if (!migrator_round(moving->migrator, &busy, &err)) {
+            if (is_refusal(moving, &err))
+                return;
             if (!is_fault(&err))
                 fail_msg("seed %llu step %u: %s: %s", (unsigned long long)moving->seed,
                          moving->step, error_face(err.code)->name, err.message);
@@ -516,6 +649,8 @@ static void migration_cancel(struct moving *moving)
         return;
     }
     container_unref(TAKE(container));
+    if (is_refusal(moving, &err))
+        return;
     if (is_fault(&err))
         restart(moving);
     else
@@ -546,7 +681,7 @@ static void care(struct moving *moving)
     struct error err;
     size_t done;
 
-    if (caretaker_round(moving->caretaker, &done, &err))
+    if (caretaker_round(moving->caretaker, &done, &err) || is_refusal(moving, &err))
         return;
     if (!is_fault(&err))
         fail_msg("seed %llu step %u: %s: %s", (unsigned long long)moving->seed, moving->step,
@@ -573,16 +708,19 @@ static void care_settle(struct moving *moving)
 
 static void fault_plan(struct moving *moving)
 {
-    if (moving->store->faults && below(moving, 6) == 0)
-        fault_engine_fail_nth(moving->engines[below(moving, MOVING_NODES)], FAULT_WRITES,
-                              1 + below(moving, 6), ERROR_STORE_IO,
+    struct engine *engine = moving->engines[below(moving, MOVING_NODES)];
+
+    if (moving->store->faults && below(moving, 6) == 0 && engine)
+        fault_engine_fail_nth(engine, FAULT_WRITES, 1 + below(moving, 6), ERROR_STORE_IO,
                               below(moving, 2) ? FAULT_WRITTEN : FAULT_NOT_WRITTEN);
 }
 
 static void fault_forget(struct moving *moving)
 {
     for (size_t i = 0; i < MOVING_NODES && moving->store->faults; i++)
-        fault_engine_fail_nth(moving->engines[i], FAULT_WRITES, 0, ERROR_NONE, FAULT_NOT_WRITTEN);
+        if (moving->engines[i])
+            fault_engine_fail_nth(moving->engines[i], FAULT_WRITES, 0, ERROR_NONE,
+                                  FAULT_NOT_WRITTEN);
 }
 
 void moving_step(struct moving *moving)
@@ -591,6 +729,12 @@ void moving_step(struct moving *moving)
 
     arena_reset(moving->arena);
     moving->step++;
+    if (moving->store->takes_away && below(moving, 100) < 4) {
+        if (moving->away)
+            node_return(moving);
+        else
+            node_leave(moving);
+    }
     fault_plan(moving);
     if (dice < 50)
         item_write(moving, below(moving, MOVING_KEYS), below(moving, MOVING_IDS),
@@ -608,7 +752,7 @@ void moving_step(struct moving *moving)
     else if (dice < 97)
         care(moving);
     fault_forget(moving);
-    if (dice >= 97)
+    if (dice >= 97 && !moving->away)
         feed_follow(moving);
     if (moving->step % 200 == 0)
         moving_check(moving);
@@ -621,6 +765,7 @@ void moving_check(struct moving *moving)
     CLEANUP(container_unref) struct container *container = NULL;
     size_t items = 0;
 
+    node_return(moving);
     settle(moving);
     care_settle(moving);
     feed_follow(moving);

@@ -1,6 +1,6 @@
 /* Moving world: a container of the catalogue on two nodes whose partitions split, merge, move and
- * isolate, and keys change their shard, while items are written, with faults and restarts in
- * between; and a plain table of what it should hold. */
+ * isolate, and keys change their shard, while items are written, with faults, restarts and failures
+ * of a whole node in between; and a plain table of what it should hold. */
 #pragma once
 
 #include "base/random.h"
@@ -16,6 +16,11 @@ struct moving_store {
     struct engine *(*open)(void *context, size_t node);
     bool reopens; /* a restart opens the engines anew; else they live on */
     bool faults;  /* writes can be made to fail */
+    /* Takes the second node away, or lets it come back. NULL: nodes do not fail. Nodes are behind
+     * guards then, and opening one that is away fails. */
+    void (*takes_away)(void *context, struct engine *engine, bool away);
+    /* Opens a node that may be away; for guards. NULL: engines live on. */
+    bool (*reopen)(void *context, size_t node, struct engine **ret_engine, struct error *err);
     void *context;
 };
 
@@ -36,8 +41,10 @@ struct moving {
     struct random random;
     uint64_t seed;
     unsigned step;
-    struct arena *arena; /* of the step */
-    struct engine *engines[MOVING_NODES];
+    struct arena *arena;                  /* of the step */
+    struct engine *engines[MOVING_NODES]; /* faulty ones around the stores */
+    struct engine *guards[MOVING_NODES];  /* own the engines, if nodes fail; else NULL */
+    bool away;                            /* the second node is */
     struct cluster *cluster;
     struct catalogue *catalogue;
     struct migrator *migrator;
@@ -54,7 +61,8 @@ struct moving {
 
     unsigned migrations[MIGRATION_KINDS], cancelled, crashes, fenced_crashes, changes_seen;
     unsigned policies; /* changes of the index policy */
-    unsigned repeats;  /* of the feed, of keys that were placed elsewhere */
+    unsigned failures, refused, away_at_start;
+    unsigned repeats; /* of the feed, of keys that were placed elsewhere */
 };
 
 /* bodies: the container as JSON, its id "c", twice: with one index policy and with another. */

@@ -8,6 +8,7 @@
 #include "support/scratch.h"
 
 enum { STEPS_MEMORY = 6000, STEPS_ROCKSDB = 1500, STEPS_POSTGRESQL = 600, KIND_MIN = 20 };
+enum { STEPS_FAILING = 3000, STEPS_FAILING_ROCKSDB = 1500, STEPS_KILLED = 1500, FAILURES_MIN = 20 };
 
 struct fixture {
     uint64_t seed;
@@ -60,6 +61,15 @@ static void run(struct fixture *fixture, const struct moving_store *store,
         moving.migrations[MIGRATION_MOVE], moving.migrations[MIGRATION_ISOLATE], moving.cancelled,
         moving.crashes, moving.fenced_crashes, moving.policies, moving.changes_seen,
         moving.migrations[MIGRATION_REROUTE], moving.migrations[MIGRATION_REKEY], moving.repeats);
+    if (store->takes_away) {
+        print_message("# the second node failed %u times, was away at %u starts, and %u calls were "
+                      "refused\n",
+                      moving.failures, moving.away_at_start, moving.refused);
+        if (!fixture->steps) {
+            assert_true(moving.failures >= FAILURES_MIN);
+            assert_true(moving.refused > 0);
+        }
+    }
     for (size_t i = 0; counts && i < MIGRATION_KINDS; i++)
         fixture->migrations[i] += moving.migrations[i];
     fixture->crashes += counts ? moving.crashes : 0;
@@ -88,6 +98,19 @@ static void a_plain_container_moves_about_in_memory(void **state)
 static void a_container_that_keeps_versions_moves_about_in_memory(void **state)
 {
     run(*state, &memory, rich, STEPS_MEMORY, true);
+}
+
+static void memory_fail(void *context UNUSED, struct engine *engine, bool away)
+{
+    fault_engine_unplug(engine, away);
+}
+
+static void a_container_moves_about_while_a_node_fails_and_comes_back(void **state)
+{
+    static const struct moving_store store = {
+        .open = memory_open, .faults = true, .takes_away = memory_fail};
+
+    run(*state, &store, rich, STEPS_FAILING, false);
 }
 
 static void a_container_of_ranges_moves_about_in_memory(void **state)
@@ -177,6 +200,75 @@ static void a_container_moves_between_a_disk_and_a_postgresql_server(void **stat
     scratch_done(&places.scratch);
 }
 
+/* --- Nodes that fail ------------------------------------------------------------------------- */
+
+struct failing {
+    struct places places;
+    struct postgres *postgres; /* NULL: the second node is RocksDB's */
+    bool away;
+};
+
+/* A directory that is away fails when it is opened, too. */
+static bool failing_reopen(void *context, size_t node, struct engine **ret_engine,
+                           struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct failing *failing = context;
+    struct slice url =
+        arena_printf(arena, "rocksdb:%s/node%zu", failing->places.scratch.path, node);
+    struct engine *engine;
+
+    if (node == 1 && failing->postgres)
+        url = slice_of_text(failing->places.postgresql);
+    else if (node == 1 && failing->away)
+        return error_set(err, ERROR_STORE_UNAVAILABLE, "the directory is away");
+    if (!engine_open(url, &(struct engine_options){.connect_ms_max = 2000}, &engine, err))
+        return false;
+    *ret_engine = fault_engine_new(engine);
+    return true;
+}
+
+static void failing_fail(void *context, struct engine *engine, bool away)
+{
+    struct failing *failing = context;
+
+    failing->away = away;
+    if (failing->postgres && away)
+        postgres_stop(failing->postgres, POSTGRES_STOP_IMMEDIATE);
+    else if (failing->postgres)
+        postgres_restart(failing->postgres);
+    else if (engine)
+        fault_engine_unplug(engine, away);
+}
+
+static void a_container_moves_about_on_disks_of_which_one_fails(void **state)
+{
+    struct failing failing = {0};
+    struct moving_store store = {.reopens = true,
+                                 .faults = true,
+                                 .takes_away = failing_fail,
+                                 .reopen = failing_reopen,
+                                 .context = &failing};
+
+    scratch_init(&failing.places.scratch);
+    run(*state, &store, plain, STEPS_FAILING_ROCKSDB, false);
+    scratch_done(&failing.places.scratch);
+}
+
+static void a_container_moves_about_while_a_postgresql_server_is_killed_and_restarted(void **state)
+{
+    CLEANUP(postgres_free) struct postgres *postgres = postgres_start(false);
+    struct failing failing = {.postgres = postgres};
+    struct moving_store store = {
+        .reopens = true, .takes_away = failing_fail, .reopen = failing_reopen, .context = &failing};
+
+    scratch_init(&failing.places.scratch);
+    snprintf(failing.places.postgresql, sizeof failing.places.postgresql, "%s",
+             postgres_fresh_url(postgres));
+    run(*state, &store, plain, STEPS_KILLED, false);
+    scratch_done(&failing.places.scratch);
+}
+
 int main(void)
 {
     struct CMUnitTest tests[] = {
@@ -189,6 +281,9 @@ int main(void)
         cmocka_unit_test(a_container_moves_about_on_disks),
         cmocka_unit_test(a_directory_is_edited_on_disks),
         cmocka_unit_test(a_container_moves_between_a_disk_and_a_postgresql_server),
+        cmocka_unit_test(a_container_moves_about_while_a_node_fails_and_comes_back),
+        cmocka_unit_test(a_container_moves_about_on_disks_of_which_one_fails),
+        cmocka_unit_test(a_container_moves_about_while_a_postgresql_server_is_killed_and_restarted),
     };
     struct fixture fixture = {.steps = (unsigned)number_from("ORRERY_TEST_STEPS", 0)};
     uint64_t random;

@@ -285,7 +285,13 @@ static void hit_compare(struct run *run, const struct index_hit *hit, const stru
     if (hit->number != expected->item->header.number ||
         !slice_equal(hit->key, run->world.item_keys[expected->key][expected->id]) ||
         !slice_equal(hit->value, value_bytes(run, &expected->value)))
-        run_fail(run, "an index scan finds another item");
+        run_fail(run,
+                 "an index scan finds item %llx where %llx (%u/%u) should be; the same key: %d, "
+                 "the same value: %d",
+                 (unsigned long long)hit->number, (unsigned long long)expected->item->header.number,
+                 expected->key, expected->id,
+                 slice_equal(hit->key, run->world.item_keys[expected->key][expected->id]),
+                 slice_equal(hit->value, value_bytes(run, &expected->value)));
 }
 
 /* An item without the value may have an entry of undefined, and empty objects and arrays have one

@@ -19,6 +19,9 @@ struct fault_engine {
     bool hold;
     unsigned held;
     bool poisoned;
+    bool unplugged;
+    unsigned pings;
+    bool hangs, interrupted;
     bool dark; /* the power is off */
     enum fault_outcome dark_outcome;
 };
@@ -176,6 +179,10 @@ static bool call_decide(struct fault_engine *fault, enum fault_calls kind,
     *ret_outcome = FAULT_NOT_WRITTEN;
     if (fault->dark)
         return error_set(err, ERROR_STORE_IO, "the power is off");
+    while (fault->hangs && !fault->interrupted)
+        condition_wait(&fault->changed, &fault->lock);
+    if (fault->unplugged || fault->interrupted)
+        return error_set(err, ERROR_STORE_UNAVAILABLE, "the store cannot be reached");
     fault->count[kind]++;
     if (kind == FAULT_WRITES && fault->hold) {
         fault->held++;
@@ -214,6 +221,63 @@ static bool call_pass(struct engine *engine, enum fault_calls kind, enum fault_o
         }
     }
     return pass;
+}
+
+void fault_engine_unplug(struct engine *engine, bool unplugged)
+{
+    struct fault_engine *fault = fault_of(engine);
+
+    WITH_LOCK (&fault->lock)
+        fault->unplugged = unplugged;
+}
+
+void fault_engine_hang(struct engine *engine, bool hangs)
+{
+    struct fault_engine *fault = fault_of(engine);
+
+    WITH_LOCK (&fault->lock) {
+        fault->hangs = hangs;
+        condition_broadcast(&fault->changed);
+    }
+}
+
+static void fault_interrupt(struct engine *engine, bool on)
+{
+    struct fault_engine *fault = fault_of(engine);
+
+    WITH_LOCK (&fault->lock) {
+        fault->interrupted = on;
+        condition_broadcast(&fault->changed);
+    }
+    engine_interrupt(fault->inner, on);
+}
+
+unsigned fault_engine_pings(const struct engine *engine)
+{
+    struct fault_engine *fault = fault_of(engine);
+    unsigned pings;
+
+    WITH_LOCK (&fault->lock)
+        pings = fault->pings;
+    return pings;
+}
+
+/* On a way of its own: interrupted or not. */
+static bool fault_ping(struct engine *engine, int64_t ms_max, struct error *err)
+{
+    struct fault_engine *fault = fault_of(engine);
+    int64_t deadline_ms = clock_monotonic_ms() + ms_max;
+    bool alive = false;
+
+    WITH_LOCK (&fault->lock) {
+        fault->pings++;
+        while (fault->hangs && condition_wait_until(&fault->changed, &fault->lock, deadline_ms))
+            ;
+        alive = !fault->hangs && !fault->unplugged;
+    }
+    if (!alive)
+        return error_set(err, ERROR_STORE_UNAVAILABLE, "the store gives no sign of life");
+    return engine_ping(fault->inner, ms_max, err);
 }
 
 static bool read_pass(struct engine *engine, struct error *err)
@@ -399,6 +463,10 @@ static bool fault_statistics(struct engine *engine, struct engine_statistics *re
 {
     struct fault_engine *fault = fault_of(engine);
 
+    WITH_LOCK (&fault->lock) {
+        if (fault->unplugged || fault->interrupted)
+            return error_set(err, ERROR_STORE_UNAVAILABLE, "the store cannot be reached");
+    }
     if (!engine_statistics(fault->inner, ret_statistics, err))
         return false;
     WITH_LOCK (&fault->lock)
@@ -428,4 +496,6 @@ static const struct engine_driver fault_driver = {
     .range_size = fault_range_size,
     .backup = fault_backup,
     .statistics = fault_statistics,
+    .ping = fault_ping,
+    .interrupt = fault_interrupt,
 };

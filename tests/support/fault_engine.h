@@ -47,5 +47,16 @@ void fault_engine_wait_held(struct engine *engine);
 void fault_engine_cut_power(struct engine *engine, enum fault_outcome in_flight);
 void fault_engine_restore_power(struct engine *engine);
 
+/* The store cannot be reached: every call, and a ping, fails with ERROR_STORE_UNAVAILABLE and does
+ * nothing, until it can. */
+void fault_engine_unplug(struct engine *engine, bool unplugged);
+
+/* Reads wait until they are let go or interrupted, as on a server that hangs; so does a ping, for
+ * as long as it may. */
+void fault_engine_hang(struct engine *engine, bool hangs);
+
+/* Signs of life asked for so far. */
+unsigned fault_engine_pings(const struct engine *engine);
+
 /* Calls of this kind so far, to choose nth from. */
 unsigned fault_engine_count(const struct engine *engine, enum fault_calls calls);

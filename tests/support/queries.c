@@ -140,6 +140,7 @@ struct queries_rows *queries_run(struct queries *f, const struct query_plan *pla
             .cache = how->cached ? f->cache : NULL,
             .spill = how->spill,
             .executor = how->executor,
+            .udf = how->udf,
             .explain = true,
             .arena = f->arena,
             .row = queries_row,

@@ -1,6 +1,6 @@
 #include "support/rest_bench.h"
 
-#include "front/rest/signature.h"
+#include "front/signature.h"
 #include "support/check.h"
 
 #include <openssl/evp.h>
@@ -91,12 +91,12 @@ const char *rest_bench_signature(struct rest_bench *bench, struct slice key, con
 {
     struct slice text =
         arena_printf(bench->arena, "%.*s\n%.*s\n%.*s\n%.*s\n\n",
-                     SLICE_ARG(rest_lower(slice_of_text(method), bench->arena)), SLICE_ARG(type),
-                     SLICE_ARG(link), SLICE_ARG(rest_lower(slice_of_text(date), bench->arena)));
-    uint8_t mac[REST_SIGNATURE_LEN];
+                     SLICE_ARG(front_lower(slice_of_text(method), bench->arena)), SLICE_ARG(type),
+                     SLICE_ARG(link), SLICE_ARG(front_lower(slice_of_text(date), bench->arena)));
+    uint8_t mac[FRONT_SIGNATURE_LEN];
     char encoded[48];
 
-    rest_signature(key, &text, 1, mac);
+    front_signature(key, &text, 1, mac);
     EVP_EncodeBlock((unsigned char *)encoded, mac, sizeof mac);
     return arena_text(bench->arena,
                       arena_printf(bench->arena, "type=master&ver=1.0&sig=%s", encoded));

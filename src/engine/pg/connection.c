@@ -136,17 +136,18 @@ static bool connection_fail(struct pg_connection *connection, struct error *err)
 
 /* --- Waiting --------------------------------------------------------------------------------- */
 
-/* False when the deadline passed or the wait itself failed. */
+/* False when the deadline passed, the engine was interrupted or the wait itself failed. Looking for
+ * the interruption now and then costs little, and no descriptor. */
 static bool socket_wait(const struct pg_connection *connection, short events, int64_t deadline_ms)
 {
-    enum { POLL_MS_MAX = 60000 };
+    enum { POLL_MS_MAX = 20 };
     struct pollfd poll_for = {.fd = PQsocket(connection->native), .events = events};
 
     while (poll_for.fd >= 0) {
         int64_t left_ms = deadline_ms - clock_monotonic_ms();
         int ready;
 
-        if (left_ms <= 0)
+        if (left_ms <= 0 || atomic_load(&connection->settings->interrupted))
             return false;
         ready = poll(&poll_for, 1, (int)MIN(left_ms, (int64_t)POLL_MS_MAX));
         if (ready > 0)
@@ -519,7 +520,7 @@ static bool query_collect(struct pg_connection *connection, const struct queued 
                           int64_t deadline_ms, struct pg_answer *answer, bool *failed,
                           struct error *err)
 {
-    PGresult *result, *end;
+    PGresult *result = NULL, *end;
     struct error *reason = *failed ? &(struct error){0} : err;
 
     if (!result_next(connection, deadline_ms, &result, reason))

@@ -43,6 +43,7 @@ static void driver_close(struct engine *base)
 {
     struct pg_engine *engine = pg_engine(base);
 
+    pg_connection_close(engine->ping_connection);
     pg_pool_done(&engine->pool);
     pg_owner_done(&engine->owner);
     mutex_done(&engine->doomed_lock);
@@ -85,6 +86,16 @@ static bool driver_open(struct slice url, const struct engine_options *options,
     engine->fsync = node.fsync;
     mutex_init(&engine->doomed_lock);
     mutex_init(&engine->size_lock);
+    engine->ping_settings = (struct pg_settings){
+        .url = engine->settings.url,
+        .name = engine->settings.name,
+        .connect_ms_max = engine->settings.connect_ms_max,
+        .snapshot_ms_max = engine->settings.snapshot_ms_max,
+        .statement_ms_max = engine->settings.statement_ms_max,
+        .connections_max = 1,
+        .clock = engine->settings.clock,
+        .log = engine->settings.log,
+    };
     pg_pool_init(&engine->pool, &engine->settings);
     pg_owner_init(&engine->owner, &engine->settings, connection, node.epoch, node.sequence);
     if (!pg_partition_doomed_load(engine, err)) {
@@ -158,6 +169,45 @@ static bool driver_statistics(struct engine *base, struct engine_statistics *ret
     return true;
 }
 
+/* --- Signs of life --------------------------------------------------------------------------- */
+
+/* On a connection of its own: those of the pool may all be busy with what takes long. A connection
+ * that was lost while it idled is replaced once. */
+static bool driver_ping(struct engine *base, int64_t ms_max, struct error *err)
+{
+    struct pg_engine *engine = pg_engine(base);
+    int64_t deadline_ms = clock_monotonic_ms() + ms_max;
+
+    for (;;) {
+        CLEANUP(pg_answer_done) struct pg_answer answer = {0};
+        bool fresh = !engine->ping_connection;
+
+        if (fresh &&
+            !pg_connection_open(&engine->ping_settings, deadline_ms, &engine->ping_connection, err))
+            return false;
+        pg_send(engine->ping_connection, "SELECT 1", NULL, 0);
+        if (pg_run(engine->ping_connection, deadline_ms - clock_monotonic_ms(), &answer, err))
+            return true;
+        pg_connection_close(TAKE(engine->ping_connection));
+        if (fresh || clock_monotonic_ms() >= deadline_ms)
+            return false;
+    }
+}
+
+/* Whoever was turned away a moment ago is let in at once when it is over. */
+static void driver_interrupt(struct engine *base, bool on)
+{
+    struct pg_engine *engine = pg_engine(base);
+
+    atomic_store(&engine->settings.interrupted, on);
+    if (on)
+        return;
+    WITH_LOCK (&engine->pool.lock)
+        engine->pool.down_until_ms = 0;
+    WITH_LOCK (&engine->owner.lock)
+        engine->owner.down_until_ms = 0;
+}
+
 const struct engine_driver engine_driver_postgresql = {
     .scheme = "postgresql",
     .open = driver_open,
@@ -181,4 +231,7 @@ const struct engine_driver engine_driver_postgresql = {
     .range_size = pg_range_size,
     .backup = driver_backup,
     .statistics = driver_statistics,
+    .mask = pg_url_mask,
+    .ping = driver_ping,
+    .interrupt = driver_interrupt,
 };

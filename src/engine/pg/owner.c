@@ -115,7 +115,8 @@ static bool session_ensure(struct pg_owner *owner, int64_t deadline_ms, struct e
     while (!reconnect_once(owner, deadline_ms, err)) {
         if (owner->lost.code != ERROR_NONE)
             return false;
-        if (clock_monotonic_ms() + pause_ms >= deadline_ms) {
+        if (atomic_load(&owner->settings->interrupted) ||
+            clock_monotonic_ms() + pause_ms >= deadline_ms) {
             owner->down_until_ms = clock_monotonic_ms() + PG_DOWN_MS;
             return false;
         }

@@ -43,6 +43,7 @@ struct pg_settings {
     uint32_t connections_max;
     const struct clock *clock;
     struct log *log;
+    atomic_bool interrupted; /* whoever waits gives up */
 };
 
 /* Between attempts to reach a server: pauses double from the first to the longest; after giving up,
@@ -334,6 +335,9 @@ struct pg_engine {
     struct mutex size_lock;
     int64_t size_until_ms; /* on the engine's clock: until then bytes_stored is fresh enough */
     uint64_t bytes_stored;
+
+    struct pg_settings ping_settings;      /* the same, never interrupted; texts borrowed */
+    struct pg_connection *ping_connection; /* NULL: to be made */
 };
 
 struct pg_snapshot {

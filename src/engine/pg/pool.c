@@ -102,6 +102,8 @@ static bool place_wait(struct pg_pool *pool, int64_t deadline_ms, struct error *
 
         if (expired_reclaim(pool))
             continue;
+        if (atomic_load(&pool->settings->interrupted))
+            return error_set(err, ERROR_STORE_UNAVAILABLE, "the server does not answer");
         if (now_ms >= deadline_ms)
             return error_set(err, ERROR_BUSY, "all %u connections of the node are in use",
                              pool->settings->connections_max);
@@ -118,7 +120,8 @@ static bool connect_patiently(struct pg_pool *pool, int64_t deadline_ms,
     int64_t pause_ms = PG_BACKOFF_FIRST_MS;
 
     while (!pg_connection_open(pool->settings, deadline_ms, ret_connection, err)) {
-        if (err->code != ERROR_STORE_UNAVAILABLE || clock_monotonic_ms() + pause_ms >= deadline_ms)
+        if (err->code != ERROR_STORE_UNAVAILABLE || atomic_load(&pool->settings->interrupted) ||
+            clock_monotonic_ms() + pause_ms >= deadline_ms)
             return false;
         pg_pause(pause_ms);
         pause_ms = MIN(pause_ms * 2, (int64_t)PG_BACKOFF_MAX_MS);

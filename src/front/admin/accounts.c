@@ -3,6 +3,7 @@
 #include "front/admin/admin.h"
 
 #include "document/json.h"
+#include "front/account.h"
 
 #include <openssl/crypto.h>
 
@@ -121,7 +122,7 @@ bool admin_accounts_create(struct admin_request *request, struct error *err)
         return false;
     if (!document_find(body, SLICE("id"), &id) || id.type != DOCUMENT_STRING)
         return error_set(err, ERROR_BAD_REQUEST, "the account has no id, or it is not a text");
-    if (!rest_account_name_check(id.text, err))
+    if (!front_account_name_check(id.text, err))
         return false;
     account_keys_make(&keys);
     if (!catalogue_account_create_keyed(call->services->catalogue, id.text, SLICE_NONE, &keys,

@@ -4,7 +4,6 @@
 #include "partition/epk.h"
 
 static bool settings_show(struct admin_request *request, struct error *err);
-static bool nodes_list(struct admin_request *request, struct error *err);
 
 /* --- Which resource -------------------------------------------------------------------------- */
 
@@ -44,8 +43,24 @@ static const struct resource {
     {REST_READ, "containers/*/*/advice", admin_advice_show},
     {REST_READ, "containers/*/*/traffic", admin_traffic_show},
     {REST_READ, "containers/*/*/what-if", admin_what_if},
+    {REST_READ, "containers/*/*/heat", admin_heat_show},
+    {REST_READ, "containers/*/*/hot", admin_hot_container},
+    {REST_READ, "hot", admin_hot_all},
     {REST_READ, "settings", settings_show},
-    {REST_READ, "nodes", nodes_list},
+    {REST_READ, "nodes", admin_nodes_list},
+    {REST_EXECUTE, "nodes", admin_nodes_add},
+    {REST_READ, "nodes/*", admin_nodes_show},
+    {REST_EXECUTE, "nodes/*", admin_nodes_change},
+    {REST_DELETE, "nodes/*", admin_nodes_remove},
+    {REST_EXECUTE, "nodes/*/drain", admin_nodes_drain},
+    {REST_EXECUTE, "nodes/*/undrain", admin_nodes_undrain},
+    {REST_EXECUTE, "nodes/*/pause", admin_nodes_pause},
+    {REST_EXECUTE, "nodes/*/resume", admin_nodes_resume},
+    {REST_EXECUTE, "regions/*/pause", admin_regions_pause},
+    {REST_EXECUTE, "regions/*/resume", admin_regions_resume},
+    {REST_READ, "rebalance", admin_rebalance_show},
+    {REST_EXECUTE, "rebalance", admin_rebalance_begin},
+    {REST_DELETE, "rebalance", admin_rebalance_cancel},
 };
 
 static struct slice segment_next(struct slice *rest)
@@ -123,7 +138,7 @@ struct slice admin_parameter(const struct rest_call *call, struct slice name)
             rest = SLICE_NONE;
         }
         if (slice_split(part, '=', &key, &value) && slice_equal(key, name))
-            return rest_percent_decode(value, call->arena, &decoded) ? decoded : value;
+            return front_percent_decode(value, call->arena, &decoded) ? decoded : value;
     }
     return SLICE_NONE;
 }
@@ -212,21 +227,6 @@ static bool settings_show(struct admin_request *request, struct error *err)
         return error_set(err, ERROR_NOT_SUPPORTED, "this server does not show its settings");
     BUF_APPEND(&request->call->body, "{");
     hooks->settings(hooks->context, &request->call->body);
-    BUF_APPEND(&request->call->body, "}");
-    request->call->status = 200;
-    return true;
-}
-
-static bool nodes_list(struct admin_request *request, struct error *err)
-{
-    const struct admin_hooks *hooks = &request->call->options->admin;
-
-    if (!admin_need_owner(request->call, err))
-        return false;
-    if (!hooks->nodes)
-        return error_set(err, ERROR_NOT_SUPPORTED, "this server does not show its nodes");
-    BUF_APPEND(&request->call->body, "{\"nodes\":");
-    hooks->nodes(hooks->context, &request->call->body);
     BUF_APPEND(&request->call->body, "}");
     request->call->status = 200;
     return true;

@@ -34,6 +34,10 @@ void admin_text(struct buf *out, const char *name, struct slice text);
 void admin_number_append(struct buf *out, const char *name, uint64_t number);
 void admin_ru(struct buf *out, const char *name, int64_t cru); /* hundredths as a decimal */
 
+/* "partitionKey":[...], as clients write it in the header, of its encoded bytes; of bytes that are
+ * no whole key null, and "partitionKeyBytes" in hex. */
+void admin_key(struct rest_call *call, const struct container *container, struct slice bytes);
+
 void admin_hex(struct buf *out, const char *name, struct slice bytes); /* in upper case */
 
 /* "node": what the operator calls it, or its number where it has no name here. */
@@ -57,6 +61,22 @@ bool admin_advice_show(struct admin_request *request, struct error *err);
 bool admin_traffic_show(struct admin_request *request, struct error *err);
 bool admin_what_if(struct admin_request *request, struct error *err);
 bool admin_containers_keys(struct admin_request *request, struct error *err);
+
+/* nodes.c */
+bool admin_nodes_list(struct admin_request *request, struct error *err);
+bool admin_nodes_add(struct admin_request *request, struct error *err);
+bool admin_nodes_show(struct admin_request *request, struct error *err);
+bool admin_nodes_change(struct admin_request *request, struct error *err);
+bool admin_nodes_remove(struct admin_request *request, struct error *err);
+bool admin_nodes_drain(struct admin_request *request, struct error *err);
+bool admin_nodes_undrain(struct admin_request *request, struct error *err);
+bool admin_nodes_pause(struct admin_request *request, struct error *err);
+bool admin_nodes_resume(struct admin_request *request, struct error *err);
+bool admin_regions_pause(struct admin_request *request, struct error *err);
+bool admin_regions_resume(struct admin_request *request, struct error *err);
+bool admin_rebalance_show(struct admin_request *request, struct error *err);
+bool admin_rebalance_begin(struct admin_request *request, struct error *err);
+bool admin_rebalance_cancel(struct admin_request *request, struct error *err);
 bool admin_partitions_list(struct admin_request *request, struct error *err);
 bool admin_partitions_split(struct admin_request *request, struct error *err);
 bool admin_partitions_merge(struct admin_request *request, struct error *err);
@@ -76,3 +96,6 @@ bool admin_rekey_begin(struct admin_request *request, struct error *err);
 bool admin_rekey_show(struct admin_request *request, struct error *err);
 bool admin_rekey_abort(struct admin_request *request, struct error *err);
 bool admin_rekey_end_grace(struct admin_request *request, struct error *err);
+bool admin_heat_show(struct admin_request *request, struct error *err);
+bool admin_hot_container(struct admin_request *request, struct error *err);
+bool admin_hot_all(struct admin_request *request, struct error *err);

@@ -229,9 +229,7 @@ static int hotter_first(const void *a, const void *b)
     return (x->recent_cru < y->recent_cru) - (x->recent_cru > y->recent_cru);
 }
 
-/* As clients write it in the header; one too long to be kept whole is shown in hex. */
-static void key_append(struct rest_call *call, const struct container *container,
-                       struct slice bytes)
+void admin_key(struct rest_call *call, const struct container *container, struct slice bytes)
 {
     const struct partition_definition *definition =
         &definition_fields(container_definition(container))->key;
@@ -254,7 +252,7 @@ static void hot_key_append(struct rest_call *call, const struct container *conta
     struct buf *out = &call->body;
 
     BUF_APPEND(out, "{");
-    key_append(call, container, hot->key);
+    admin_key(call, container, hot->key);
     buf_printf(out, ",\"partition\":\"%u\"", hot->partition);
     admin_ru(out, "ru", hot->recent_cru);
     buf_printf(out, ",\"shareOfPartition\":%.4f", hot->share_bp / 10000.0);

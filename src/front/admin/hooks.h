@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "container/node.h"
 
 /* Any of the functions may be NULL; what would need it is then refused. They may be called from any
  * thread. */
@@ -13,8 +14,9 @@ struct admin_hooks {
      * secret. */
     void (*settings)(void *context, struct buf *out);
 
-    /* Appends the nodes as a JSON array. Blocks as long as a node does. */
-    void (*nodes)(void *context, struct buf *out);
+    /* Opens a store and makes it a node; and lets go of one that holds nothing any more. */
+    bool (*node_add)(void *context, const struct node_info *info, struct error *err);
+    bool (*node_remove)(void *context, struct slice name, struct error *err);
 
     /* What the operator calls a node of a shard map; NULL: it is not here. */
     const char *(*node_name)(void *context, uint32_t node);

@@ -1,89 +1,31 @@
-/* Which account is meant: the one named by the first segment of the path, else by the first label
- * of the host where the rest of it is localhost or the suffix the server was given, else the
- * default account. An account without keys of its own is opened by those of the default account. */
-#include "front/rest/call.h"
+#include "front/account.h"
 
 #include "document/json.h"
-
-enum { NAME_CHARS_MAX = 63 };
-
-bool rest_account_name_check(struct slice name, struct error *err)
-{
-    static const char *const taken[] = {"dbs",   "offers",   "addresses", "media",
-                                        "ready", "topology", "metrics"};
-    bool good = name.len > 0 && name.len <= NAME_CHARS_MAX;
-
-    for (size_t i = 0; good && i < name.len; i++) {
-        uint8_t c = name.data[i], small = c | 0x20;
-
-        good = (small >= 'a' && small <= 'z') || (c >= '0' && c <= '9') ||
-               (i > 0 && (c == '-' || c == '_' || c == '.'));
-    }
-    for (size_t i = 0; good && i < ARRAY_LEN(taken); i++)
-        good = !slice_equal(name, slice_of_text(taken[i]));
-    return good || error_set(err, ERROR_BAD_REQUEST,
-                             "an account cannot be called \"%.*s\": its name is up to %d letters, "
-                             "digits, '-', '_' and '.', begins with a letter or digit and is no "
-                             "word of the API",
-                             (int)MIN(name.len, (size_t)NAME_CHARS_MAX), (const char *)name.data,
-                             NAME_CHARS_MAX);
-}
-
-/* Host names have no case; the account is the one in small letters. */
-static struct slice host_label(const struct rest_call *call)
-{
-    struct slice host = rest_call_header(call, REST_HEADER_HOST), label, rest, port;
-    struct slice suffix =
-        slice_of_text(call->options->host_suffix ? call->options->host_suffix : "");
-
-    if (!slice_split(host, '.', &label, &rest))
-        return SLICE_NONE;
-    (void)(slice_split(rest, ':', &rest, &port));
-    if (slice_equal_nocase(rest, SLICE("localhost")) ||
-        (suffix.len && slice_equal_nocase(rest, suffix)))
-        return rest_lower(label, call->arena);
-    return SLICE_NONE;
-}
+#include "front/rest/call.h"
 
 bool rest_account_find(struct rest_call *call, struct error *err)
 {
-    struct catalogue *catalogue = call->services->catalogue;
-    struct slice id = call->route.account.data ? call->route.account : host_label(call);
+    struct slice id = call->route.account;
+    struct front_account found;
 
     if (!id.data)
+        id = front_account_of_host(rest_call_header(call, REST_HEADER_HOST),
+                                   call->options->host_suffix, call->arena);
+    if (!id.data)
         id = slice_of_text(CATALOGUE_ACCOUNT_DEFAULT);
-    call->account_id = arena_copy(call->arena, id);
-    if (!catalogue_account_open(catalogue, id, &call->account, err)) {
-        if (err->code != ERROR_NOT_FOUND)
-            return false;
-        if (!call->options->accounts_by_use)
-            return error_set(err, ERROR_ACCOUNT_MISSING,
-                             "account \"%.*s\" does not exist: create it with orrery account "
-                             "create, or let accounts be made by use with account.by_use",
-                             (int)MIN(id.len, (size_t)64), (const char *)id.data);
-        if (!rest_account_name_check(id, err))
-            return false;
-    }
-    call->keys = call->account ? account_keys(call->account) : NULL;
-    if (call->keys)
-        return true;
-    if (!catalogue_account_open(catalogue, slice_of_text(CATALOGUE_ACCOUNT_DEFAULT),
-                                &call->keys_account, err))
+    if (!front_account_find(call->services, id, call->options->accounts_by_use, call->arena, &found,
+                            err))
         return false;
-    call->keys = account_keys(call->keys_account);
+    call->account = found.account;
+    call->account_id = found.id;
+    call->keys = found.keys;
+    call->keys_account = found.keys_account;
     return true;
 }
 
 bool rest_account_make(struct rest_call *call, struct error *err)
 {
-    struct catalogue *catalogue = call->services->catalogue;
-
-    if (call->account)
-        return true;
-    if (catalogue_account_create(catalogue, call->account_id, SLICE_NONE, &call->account, err))
-        return true;
-    return err->code == ERROR_NAME_TAKEN &&
-           catalogue_account_open(catalogue, call->account_id, &call->account, err);
+    return front_account_make(call->services, call->account_id, &call->account, err);
 }
 
 static const char *consistency_name(enum rest_consistency consistency)

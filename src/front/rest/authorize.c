@@ -4,24 +4,15 @@
 #include "front/rest/authorize.h"
 
 #include "container/account_keys.h"
+#include "front/date.h"
 #include "front/rest/call.h"
-#include "front/rest/date.h"
-#include "front/rest/signature.h"
 #include "front/rest/token.h"
+#include "front/signature.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 enum { SKEW_MS_MAX = 15 * 60 * 1000 };
-
-struct slice rest_lower(struct slice text, struct arena *arena)
-{
-    uint8_t *bytes = arena_alloc(arena, MAX(text.len, (size_t)1));
-
-    for (size_t i = 0; i < text.len; i++)
-        bytes[i] = text.data[i] >= 'A' && text.data[i] <= 'Z' ? text.data[i] | 0x20 : text.data[i];
-    return slice_of(bytes, text.len);
-}
 
 static struct slice last_segment(struct slice link)
 {
@@ -39,7 +30,7 @@ bool rest_authorization_parse(struct slice header, struct arena *arena,
     struct rest_authorization parsed = {0};
     struct slice text, part, rest;
 
-    if (!rest_percent_decode(header, arena, &text))
+    if (!front_percent_decode(header, arena, &text))
         return false;
     while (text.len && !parsed.sig.data) {
         if (slice_starts_with(text, SLICE("sig="))) {
@@ -66,7 +57,7 @@ static bool date_check(const struct rest_call *call, struct slice date, struct e
 {
     int64_t signed_ms, now_ms = clock_read_wall_ms(call->services->clock);
 
-    if (!rest_date_parse(date, &signed_ms))
+    if (!front_date_parse(date, &signed_ms))
         return error_set(err, ERROR_UNAUTHORIZED,
                          "the header x-ms-date or date is missing or not an RFC 1123 date");
     if (signed_ms < now_ms - SKEW_MS_MAX || signed_ms > now_ms + SKEW_MS_MAX)
@@ -91,13 +82,13 @@ static struct payload payload_of(struct rest_call *call, struct slice type)
     const struct rest_route *route = &call->route;
     struct slice ms_date = rest_call_header(call, REST_HEADER_DATE_MS);
     struct slice date = rest_call_header(call, REST_HEADER_DATE);
-    struct slice verb = rest_lower(call->http->method, call->arena);
+    struct slice verb = front_lower(call->http->method, call->arena);
     struct payload payload;
     struct rid rid;
 
     payload.head =
         arena_join(call->arena, (struct slice[]){verb, SLICE("\n"), type, SLICE("\n")}, 4);
-    date = rest_lower(ms_date.data ? ms_date : date, call->arena);
+    date = front_lower(ms_date.data ? ms_date : date, call->arena);
     payload.date = arena_join(call->arena,
                               (struct slice[]){ms_date.data ? SLICE("\n") : SLICE("\n\n"), date,
                                                ms_date.data ? SLICE("\n\n") : SLICE("\n")},
@@ -107,26 +98,26 @@ static struct payload payload_of(struct rest_call *call, struct slice type)
     if (!slice_equal(route->link, route->link_raw))
         payload.links[payload.link_count++] = route->link_raw;
     if (route->resource == REST_OFFERS || rid_parse(last_segment(route->link), &rid))
-        payload.links[payload.link_count++] = rest_lower(last_segment(route->link), call->arena);
+        payload.links[payload.link_count++] = front_lower(last_segment(route->link), call->arena);
     return payload;
 }
 
 static bool payload_signed(const struct payload *payload, struct slice key,
-                           const uint8_t mac[REST_SIGNATURE_LEN])
+                           const uint8_t mac[FRONT_SIGNATURE_LEN])
 {
     for (size_t i = 0; i < payload->link_count; i++) {
         const struct slice parts[] = {payload->head, payload->links[i], payload->date};
-        uint8_t expected[REST_SIGNATURE_LEN];
+        uint8_t expected[FRONT_SIGNATURE_LEN];
 
-        rest_signature(key, parts, ARRAY_LEN(parts), expected);
-        if (rest_signature_equal(expected, mac))
+        front_signature(key, parts, ARRAY_LEN(parts), expected);
+        if (front_signature_equal(expected, mac))
             return true;
     }
     return false;
 }
 
 static bool keys_try(struct rest_call *call, const struct account_keys *keys,
-                     const struct payload *payload, const uint8_t mac[REST_SIGNATURE_LEN])
+                     const struct payload *payload, const uint8_t mac[FRONT_SIGNATURE_LEN])
 {
     for (size_t i = 0; keys && i < ACCOUNT_KEYS; i++) {
         if (!payload_signed(payload, slice_of(keys->secrets[i], ACCOUNT_KEY_BYTES), mac))
@@ -140,7 +131,7 @@ static bool keys_try(struct rest_call *call, const struct account_keys *keys,
 
 /* Comes first: where it is accepted at all it is what most clients have. */
 static bool emulator_try(struct rest_call *call, const struct payload *payload,
-                         const uint8_t mac[REST_SIGNATURE_LEN])
+                         const uint8_t mac[FRONT_SIGNATURE_LEN])
 {
     uint8_t secret[ACCOUNT_KEY_BYTES];
 
@@ -151,13 +142,13 @@ static bool emulator_try(struct rest_call *call, const struct payload *payload,
     return true;
 }
 
-static bool mac_decode(struct slice text, uint8_t ret_mac[REST_SIGNATURE_LEN])
+static bool mac_decode(struct slice text, uint8_t ret_mac[FRONT_SIGNATURE_LEN])
 {
-    uint8_t decoded[REST_SIGNATURE_LEN + 4];
+    uint8_t decoded[FRONT_SIGNATURE_LEN + 4];
 
     if (text.len != 44 || EVP_DecodeBlock(decoded, text.data, (int)text.len) != 33)
         return false;
-    memcpy(ret_mac, decoded, REST_SIGNATURE_LEN);
+    memcpy(ret_mac, decoded, FRONT_SIGNATURE_LEN);
     return true;
 }
 
@@ -183,7 +174,7 @@ static bool master_authorize(struct rest_call *call, struct slice sig, struct er
     struct slice ms_date = rest_call_header(call, REST_HEADER_DATE_MS);
     struct slice date = ms_date.data ? ms_date : rest_call_header(call, REST_HEADER_DATE);
     struct payload payload = payload_of(call, call->route.type);
-    uint8_t mac[REST_SIGNATURE_LEN];
+    uint8_t mac[FRONT_SIGNATURE_LEN];
     bool fine;
 
     if (!date_check(call, date, err))

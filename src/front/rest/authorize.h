@@ -32,9 +32,6 @@ struct rest_authorization {
 NODISCARD bool rest_authorization_parse(struct slice header, struct arena *arena,
                                         struct rest_authorization *ret_authorization);
 
-/* ASCII letters made small; in the arena. */
-struct slice rest_lower(struct slice text, struct arena *arena);
-
 /* Who asks: fills in call->identity. ERROR_UNAUTHORIZED: no valid signature; ERROR_FORBIDDEN: out
  * of its time. */
 NODISCARD bool rest_authorize(struct rest_call *call, struct error *err);

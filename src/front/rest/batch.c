@@ -4,6 +4,7 @@
 #include "document/json.h"
 #include "front/rest/answer.h"
 #include "front/rest/hybrid_row.h"
+#include "front/rest/scripts.h"
 #include "front/traffic.h"
 #include "partition/former.h"
 #include "partition/synthetic.h"
@@ -373,6 +374,8 @@ bool rest_items_batch(struct rest_call *call, struct error *err)
     bool atomic = rest_headers_true(&call->headers, REST_HEADER_BATCH_ATOMIC);
     struct rest_batch batch;
 
+    if (rest_triggers_named(call))
+        return error_set(err, ERROR_NOT_SUPPORTED, "triggers cannot be named for a batch");
     if (!rest_items_open(call, &items, err) || !rest_batch_read(call, &batch, err))
         return false;
     if (!(atomic ? rest_batch_run_atomic(call, &items, &batch, err)

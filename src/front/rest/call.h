@@ -55,6 +55,8 @@ struct rest_call {
     struct rest_metadata_ticket ticket;     /* of an operation on it */
     struct query_cache *queries;            /* unfinished results, of the front */
     struct query_spill *spill;              /* the same, on disk */
+    struct item_gates *script_gates;        /* where scripts take turns that lost to others */
+    atomic_uint *scripts_running;           /* of all calls */
     struct net_work work;
 };
 
@@ -99,10 +101,6 @@ struct slice rest_etag_bare(struct slice etag);
 
 /* Finds the account that host and path name, and its keys. ERROR_ACCOUNT_MISSING. */
 NODISCARD bool rest_account_find(struct rest_call *call, struct error *err);
-
-/* Can an account be called that? It must do as a host label and as the first segment of a path.
- * ERROR_BAD_REQUEST. */
-NODISCARD bool rest_account_name_check(struct slice name, struct error *err);
 
 /* Makes the account if it is to be made by use; blocks. */
 NODISCARD bool rest_account_make(struct rest_call *call, struct error *err);

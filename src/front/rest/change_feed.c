@@ -6,7 +6,7 @@
  * steps, and when they are used up the answer is an empty page with a later position, never a 304,
  * which would say that there is nothing more. */
 #include "document/json.h"
-#include "front/rest/date.h"
+#include "front/date.h"
 #include "front/rest/feed.h"
 
 #include "container/feed_read.h"
@@ -83,7 +83,7 @@ static bool position_find(struct reading *r, struct error *err)
                          "the etag of an earlier answer");
     if (!since.data)
         return true;
-    if (!rest_date_parse(since, &since_ms))
+    if (!front_date_parse(since, &since_ms))
         return error_set(err, ERROR_BAD_REQUEST, "if-modified-since is no date of HTTP");
     return feed_lsn_at(&r->scope, since_ms, lsn, err);
 }

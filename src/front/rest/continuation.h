@@ -7,9 +7,13 @@
 #pragma once
 
 #include "front/rest/call.h"
+#include "front/seal.h"
 
 /* The bytes that fit into 1 KB of text, the least a client may limit a continuation to. */
-enum { REST_CONTINUATION_BYTES_MAX = 740, REST_CONTINUATION_TEXT_MAX = 1024 };
+enum {
+    REST_CONTINUATION_BYTES_MAX = FRONT_SEAL_BYTES_MAX,
+    REST_CONTINUATION_TEXT_MAX = FRONT_SEAL_TEXT_MAX,
+};
 
 /* purpose: a word for what it continues, with a version; rid: of the container. At most
  * REST_CONTINUATION_BYTES_MAX bytes. The text is in the arena. */

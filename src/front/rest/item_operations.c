@@ -3,13 +3,14 @@
  * be open until the operation is done (container/claim.h). */
 #include "front/rest/items.h"
 #include "front/rest/patch.h"
+#include "front/rest/scripts.h"
 #include "front/rest/token.h"
 #include "front/traffic.h"
 #include "partition/synthetic.h"
 
 /* By the path: an id, or in a path made of _rids the item's own, which says where it is. */
-static bool target_of_path(struct rest_call *call, const struct rest_items *items,
-                           struct rest_item_target *ret_target, struct error *err)
+bool rest_item_target_of_path(struct rest_call *call, const struct rest_items *items,
+                              struct rest_item_target *ret_target, struct error *err)
 {
     struct rid rid;
     struct item item;
@@ -93,7 +94,7 @@ bool rest_items_read(struct rest_call *call, struct error *err)
     bool found;
 
     if (!rest_items_open(call, &items, err) || !rest_items_metered(call, &metered, err) ||
-        !target_of_path(call, &items, &target, err))
+        !rest_item_target_of_path(call, &items, &target, err))
         return false;
     if (call->may_block)
         found = metered_read(call->services->meters, &items.space, &target.key, &target.id,
@@ -200,6 +201,8 @@ static bool item_post(struct rest_call *call, enum transaction_verb verb, struct
     CLEANUP(rest_items_close) struct rest_items items = {0};
     struct rest_item_target target;
 
+    if (rest_triggers_named(call))
+        return rest_triggers_write(call, err);
     if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
         !target_of_body(call, &items, &target, err))
         return false;
@@ -221,8 +224,11 @@ bool rest_items_replace(struct rest_call *call, struct error *err)
     CLEANUP(rest_items_close) struct rest_items items = {0};
     struct rest_item_target target, body;
 
+    if (rest_triggers_named(call))
+        return rest_triggers_write(call, err);
     if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
-        !target_of_path(call, &items, &target, err) || !target_of_body(call, &items, &body, err))
+        !rest_item_target_of_path(call, &items, &target, err) ||
+        !target_of_body(call, &items, &body, err))
         return false;
     if (!slice_equal(body.id.text, target.id.text))
         return error_set(err, ERROR_BAD_REQUEST,
@@ -246,7 +252,10 @@ bool rest_items_patch(struct rest_call *call, struct error *err)
     struct rest_patch patch;
     bool written;
 
-    if (!rest_items_open(call, &items, err) || !target_of_path(call, &items, &target, err) ||
+    if (rest_triggers_named(call))
+        return rest_triggers_write(call, err);
+    if (!rest_items_open(call, &items, err) ||
+        !rest_item_target_of_path(call, &items, &target, err) ||
         !rest_call_body_value(call, 0, &body, err) ||
         !rest_patch_parse(call, &items, &body, &patch, err) ||
         !rest_items_options(call, &options, err) || !rest_items_metered(call, &metered, err))
@@ -268,8 +277,10 @@ bool rest_items_delete(struct rest_call *call, struct error *err)
     CLEANUP(rest_items_close) struct rest_items items = {0};
     struct rest_item_target target = {0};
 
+    if (rest_triggers_named(call))
+        return rest_triggers_write(call, err);
     if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
-        !target_of_path(call, &items, &target, err))
+        !rest_item_target_of_path(call, &items, &target, err))
         return false;
     return item_write(call, &items, &target, TRANSACTION_DELETE, err);
 }

@@ -189,13 +189,8 @@ bool rest_items_options(struct rest_call *call, struct transaction_options *ret_
         .if_match = rest_call_etag(call, REST_HEADER_IF_MATCH),
         .if_none_match = rest_call_etag(call, REST_HEADER_IF_NONE_MATCH),
     };
-    if (!rest_items_directive(rest_call_header(call, REST_HEADER_INDEXING_DIRECTIVE),
-                              &ret_options->not_indexed, err))
-        return false;
-    if (rest_call_header(call, REST_HEADER_PRE_TRIGGER).len ||
-        rest_call_header(call, REST_HEADER_POST_TRIGGER).len)
-        return error_set(err, ERROR_NOT_SUPPORTED, "triggers are stored but do not run yet");
-    return true;
+    return rest_items_directive(rest_call_header(call, REST_HEADER_INDEXING_DIRECTIVE),
+                                &ret_options->not_indexed, err);
 }
 
 /* --- Bodies ---------------------------------------------------------------------------------- */

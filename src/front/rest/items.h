@@ -96,6 +96,11 @@ struct rest_item_target {
     struct slice document; /* of writes that bring one */
 };
 
+/* The item that the path of the call names: by id, with the partition key of the header, or by its
+ * _rid where the path is made of those. On a loop call->cold may be set. */
+NODISCARD bool rest_item_target_of_path(struct rest_call *call, const struct rest_items *items,
+                                        struct rest_item_target *ret_target, struct error *err);
+
 /* Ends a write that went well: headers, status and, unless the client wants none, the item. */
 void rest_item_written(struct rest_call *call, const struct rest_items *items,
                        const struct rest_item_target *target, enum transaction_verb verb,

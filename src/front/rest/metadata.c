@@ -74,10 +74,10 @@ void rest_metadata_owner(struct rest_call *call, const struct database *database
     rest_answer_header(call, SLICE("x-ms-content-path"),
                        container ? container_info(container)->rid : database_info(database)->rid);
     BUF_APPEND(lines, "x-ms-alt-content-path: dbs/");
-    rest_percent_encode(database_info(database)->id, lines);
+    front_percent_encode(database_info(database)->id, lines);
     if (container) {
         BUF_APPEND(lines, "/colls/");
-        rest_percent_encode(container_info(container)->id, lines);
+        front_percent_encode(container_info(container)->id, lines);
     }
     BUF_APPEND(lines, "\r\n");
 }

@@ -8,7 +8,9 @@
 #include "front/rest/continuation.h"
 #include "front/rest/feed.h"
 #include "front/rest/former.h"
+#include "front/rest/functions.h"
 #include "front/rest/query_figures.h"
+#include "front/rest/scripts.h"
 #include "front/rest/session.h"
 #include "front/rest/sql/computed.h"
 #include "front/rest/sql/documents.h"
@@ -35,6 +37,7 @@ struct querying {
     struct metered_call metered;
     struct sql_body body;
     struct sql_prepared prepared;
+    struct rest_functions functions;
     size_t rows_max;
     size_t rows;
     uint64_t compile_ns;
@@ -100,6 +103,7 @@ static bool query_prepare(struct querying *q, struct error *err)
     struct sql_error fault = {0};
     uint64_t begin = clock_monotonic_ns();
 
+    rest_functions_offer(&q->functions, &options);
     if (!sql_prepare(q->body.text, q->body.parameters, &options, q->call->arena, &q->prepared,
                      &fault, err)) {
         rest_query_fault(q->call, &fault);
@@ -224,8 +228,23 @@ static void session_answer(struct querying *q)
         sessions_answer(q);
 }
 
+/* What was passed over. The list ends where a header would become too long. */
+static void missing_answer(struct rest_call *call, const struct query_page *page)
+{
+    CLEANUP(buf_done) struct buf list;
+
+    buf_init(&list, 4096);
+    if (!page->missing_count)
+        return;
+    for (size_t i = 0; i < page->missing_count && list.len < 4000; i++)
+        buf_printf(&list, "%s%u", i ? "," : "", page->missing[i]);
+    rest_answer_header(call, SLICE("x-orrery-partial"), SLICE("true"));
+    rest_answer_header(call, SLICE("x-orrery-missing-partitions"), buf_slice(&list));
+}
+
 static void page_answer(struct querying *q, const struct query_page *page)
 {
+    missing_answer(q->call, page);
     rest_feed_end(q->call, q->rows);
     rest_query_explain(q->call, page);
     if (page->continuation.len)
@@ -257,6 +276,7 @@ static bool query_page_run(struct querying *q, struct error *err)
     int64_t now_ms = clock_read_monotonic_ms(call->services->clock);
     const struct query_executor executor =
         front_fan_out(call->services->workers, call->services->query_threads);
+    bool partial = rest_headers_true(&call->headers, REST_HEADER_ALLOW_PARTIAL);
     struct query_request request = {
         .space = &q->items.space,
         .container = container_rid(q->items.container),
@@ -269,9 +289,11 @@ static bool query_page_run(struct querying *q, struct error *err)
                    .deadline_ms = now_ms + limits->deadline_ms,
                    .memory_max = limits->memory_bytes_max,
                    .cancelled = call->cancelled},
-        .cache = call->queries,
+        /* what is kept between pages is whole */
+        .cache = partial ? NULL : call->queries,
         .spill = call->spill,
         .executor = &executor,
+        .partial = partial,
         .timed = rest_headers_true(&call->headers, REST_HEADER_POPULATE_QUERY_METRICS),
         .explain = rest_query_wants_indexes(call) || rest_query_wants_explain(call),
         .arena = call->arena,
@@ -282,11 +304,12 @@ static bool query_page_run(struct querying *q, struct error *err)
     bool done;
 
     fingerprint_scope(q);
-    if (!continuation_open(q, &request.continuation, err))
+    if (!continuation_open(q, &request.continuation, err) ||
+        !rest_functions_host(&q->functions, &request.udf, err))
         return false;
     rest_feed_begin(call, &q->items);
     done = query_run(&q->prepared.plan, &request, &page, err);
-    rest_items_charged(call, &q->metered);
+    rest_script_charged(call, &q->metered);
     if (!done)
         return false;
     if (!request.continuation.len)
@@ -301,8 +324,11 @@ static bool query_page_run(struct querying *q, struct error *err)
 bool rest_items_query(struct rest_call *call, struct error *err)
 {
     struct querying q = {.call = call};
-    bool done = request_read(&q, err) && query_page_run(&q, err);
+    bool done;
 
+    rest_functions_init(&q.functions, call, &q.items);
+    done = request_read(&q, err) && query_page_run(&q, err);
+    rest_functions_done(&q.functions);
     rest_items_close(&q.items);
     return done;
 }

@@ -215,7 +215,7 @@ static void indexes_answer(struct rest_call *call, struct slice explain)
     buf_init(&encoded, 4 * HEADER_BYTES_MAX);
     if (rest_headers_true(&call->headers, REST_HEADER_POPULATE_INDEX_METRICS_2)) {
         indexes_json_2(&indexes, &json);
-        rest_percent_encode(buf_slice(&json), &encoded);
+        front_percent_encode(buf_slice(&json), &encoded);
     } else {
         indexes_json_1(&indexes, &json);
         if (buf_reserve(&encoded, (json.len + 2) / 3 * 4 + 1))

@@ -21,6 +21,8 @@ struct rest {
     struct rest_metadata_budgets *metadata; /* NULL: metadata is not held back */
     struct query_cache *queries;            /* unfinished results between two pages */
     struct query_spill *spill;              /* what of them, and of others, is on disk */
+    struct item_gates *script_gates;
+    atomic_uint scripts_running;
     char since[CLOCK_HTTP_DATE_LEN + 1];
     atomic_uint under_way;
     uint64_t activity_secret;
@@ -43,6 +45,7 @@ struct rest *rest_new(const struct rest_options *options)
     /* results whose clients never come back must leave room for others */
     rest->queries = query_cache_new(options->queries.cache_bytes_max,
                                     options->queries.spill_total_bytes_max / 2);
+    rest->script_gates = item_gates_new();
     clock_http_date(clock_read_wall_ms(options->services.clock), rest->since);
     return rest;
 }
@@ -67,6 +70,7 @@ void rest_free(struct rest *rest)
     rest_metadata_budgets_free(rest->metadata);
     query_cache_free(rest->queries);
     query_spill_free(rest->spill);
+    item_gates_free(rest->script_gates);
     memory_free(rest);
 }
 
@@ -256,6 +260,8 @@ void rest_handle(struct net_http_request *request, void *context)
     call->metadata = rest->metadata;
     call->queries = rest->queries;
     call->spill = rest->spill;
+    call->script_gates = rest->script_gates;
+    call->scripts_running = &rest->scripts_running;
     call->under_way = &rest->under_way;
     call->http = request;
     call->arena = request->arena;

@@ -33,6 +33,14 @@ struct rest_query_limits {
     uint64_t spill_total_bytes_max; /* of all; the same */
 };
 
+/* What scripts may use beyond what their pool says. */
+struct rest_script_limits {
+    int64_t time_ms;      /* of one run */
+    uint32_t threads_max; /* of the server's workers that may be busy with scripts; 0: no end */
+    uint32_t ru_seconds;  /* throughput of the partition that one run may spend, in seconds' worth;
+                           * 0: no end */
+};
+
 struct rest_options {
     struct front_services services;
     uint8_t seal[REST_SEAL_BYTES];     /* what continuations are sealed with */
@@ -42,6 +50,7 @@ struct rest_options {
     uint32_t metadata_ru;              /* RU/s of an account for metadata; 0: not held back */
     const char *host_suffix; /* hosts LABEL.suffix name the account LABEL; besides .localhost */
     struct rest_query_limits queries;
+    struct rest_script_limits scripts;
     struct admin_hooks admin; /* what /_orrery/ asks of the server */
 };
 

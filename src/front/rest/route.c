@@ -2,59 +2,6 @@
 
 enum { SEGMENTS_MAX = 12 };
 
-static int hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool rest_percent_decode(struct slice text, struct arena *arena, struct slice *ret_text)
-{
-    uint8_t *decoded;
-    size_t len = 0;
-
-    if (text.len == 0 || !memchr(text.data, '%', text.len)) {
-        *ret_text = text;
-        return true;
-    }
-    decoded = arena_alloc(arena, text.len);
-    for (size_t i = 0; i < text.len; i++) {
-        int high, low;
-
-        if (text.data[i] != '%') {
-            decoded[len++] = text.data[i];
-            continue;
-        }
-        if (text.len - i < 3 || (high = hex_digit(text.data[i + 1])) < 0 ||
-            (low = hex_digit(text.data[i + 2])) < 0)
-            return false;
-        decoded[len++] = (uint8_t)(high << 4 | low);
-        i += 2;
-    }
-    *ret_text = slice_of(decoded, len);
-    return true;
-}
-
-void rest_percent_encode(struct slice text, struct buf *out)
-{
-    static const char hex[] = "0123456789ABCDEF";
-
-    for (size_t i = 0; i < text.len; i++) {
-        uint8_t c = text.data[i];
-
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-            (c && strchr("-_.!~*'();/?:@&=+$,#", c))) {
-            buf_append_byte(out, c);
-        } else {
-            buf_append_byte(out, '%');
-            buf_append_byte(out, (uint8_t)hex[c >> 4]);
-            buf_append_byte(out, (uint8_t)hex[c & 15]);
-        }
-    }
-}
-
 /* A path as its segments. */
 struct segments {
     struct slice raw[SEGMENTS_MAX], decoded[SEGMENTS_MAX];
@@ -75,7 +22,7 @@ static bool segments_split(struct slice path, struct arena *arena, struct segmen
         if (segment.len == 0 || (more && rest.len == 0))
             return error_set(err, ERROR_BAD_REQUEST,
                              "the path has an empty segment or ends in a slash");
-        if (!rest_percent_decode(segment, arena, &ret_segments->decoded[ret_segments->count]))
+        if (!front_percent_decode(segment, arena, &ret_segments->decoded[ret_segments->count]))
             return error_set(err, ERROR_BAD_REQUEST, "the path has a broken percent escape");
         ret_segments->raw[ret_segments->count++] = segment;
         path = more ? rest : SLICE_NONE;
@@ -224,7 +171,7 @@ static bool id_take_query(struct segments *segments, struct slice query, struct 
     if (query.len)
         memcpy(bytes + parts[0].len + 1, query.data, query.len);
     segments->raw[last] = slice_of(bytes, parts[0].len + 1 + query.len);
-    if (!rest_percent_decode(segments->raw[last], arena, &segments->decoded[last]))
+    if (!front_percent_decode(segments->raw[last], arena, &segments->decoded[last]))
         return error_set(err, ERROR_BAD_REQUEST, "the path has a broken percent escape");
     return true;
 }

@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "front/text.h"
 
 enum rest_resource {
     REST_ACCOUNT,
@@ -59,9 +60,3 @@ struct rest_route {
  * borrowed or in the arena. */
 NODISCARD bool rest_route_parse(struct slice path, struct slice query, struct arena *arena,
                                 struct rest_route *ret_route, struct error *err);
-
-/* Percent escapes replaced; the same bytes when there are none. False when one is broken. */
-NODISCARD bool rest_percent_decode(struct slice text, struct arena *arena, struct slice *ret_text);
-
-/* Appends the text with escapes, as encodeURI of JavaScript does: what clients compare links by. */
-void rest_percent_encode(struct slice text, struct buf *out);

@@ -8,6 +8,9 @@
 NODISCARD bool rest_session_check(struct rest_call *call, const struct rest_items *items,
                                   struct error *err);
 
+/* The name of the call's database, where the path may have its rid. */
+struct slice rest_session_database(struct rest_call *call);
+
 /* The headers by which clients keep their tokens apart: the container's _rid, and "dbs/d/colls/c"
  * by name, percent-encoded. */
 void rest_session_paths(struct rest_call *call, const struct rest_items *items);

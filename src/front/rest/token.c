@@ -26,7 +26,7 @@
 #include "document/json.h"
 #include "front/rest/call.h"
 #include "front/rest/reach.h"
-#include "front/rest/signature.h"
+#include "front/signature.h"
 #include "partition/synthetic.h"
 
 #include <openssl/crypto.h>
@@ -36,7 +36,7 @@ enum {
     CLAIM_VERSION = 1,
     CLAIM_LEN = 63,
     CLAIM_TEXT_LEN = 84,
-    HALF_LEN = REST_SIGNATURE_LEN / 2,
+    HALF_LEN = FRONT_SIGNATURE_LEN / 2,
     HALF_TEXT_LEN = 24,
     SIG_LEN = HALF_TEXT_LEN + 1 + CLAIM_TEXT_LEN + 1 + HALF_TEXT_LEN + 1,
 };
@@ -93,15 +93,15 @@ static struct claim claim_decode(const uint8_t bytes[CLAIM_LEN])
 
 /* A secret of its own, so that no signature of a request can ever pass for one of a token. */
 static void claim_sign(const struct account_keys *keys, const uint8_t claim[CLAIM_LEN],
-                       uint8_t ret_mac[REST_SIGNATURE_LEN])
+                       uint8_t ret_mac[FRONT_SIGNATURE_LEN])
 {
     const struct slice purpose = SLICE("orrery resource token 1"),
                        text = slice_of(claim, CLAIM_LEN);
-    uint8_t secret[REST_SIGNATURE_LEN];
+    uint8_t secret[FRONT_SIGNATURE_LEN];
 
-    rest_signature(slice_of(keys->secrets[ACCOUNT_KEY_PRIMARY], ACCOUNT_KEY_BYTES), &purpose, 1,
-                   secret);
-    rest_signature(slice_of(secret, sizeof secret), &text, 1, ret_mac);
+    front_signature(slice_of(keys->secrets[ACCOUNT_KEY_PRIMARY], ACCOUNT_KEY_BYTES), &purpose, 1,
+                    secret);
+    front_signature(slice_of(secret, sizeof secret), &text, 1, ret_mac);
     OPENSSL_cleanse(secret, sizeof secret);
 }
 
@@ -117,7 +117,7 @@ static bool base64_decode(struct slice text, size_t len, uint8_t *ret_bytes)
 }
 
 static bool sig_decode(struct slice sig, uint8_t ret_claim[CLAIM_LEN],
-                       uint8_t ret_mac[REST_SIGNATURE_LEN])
+                       uint8_t ret_mac[FRONT_SIGNATURE_LEN])
 {
     const uint8_t *at = sig.data;
 
@@ -185,7 +185,7 @@ struct slice rest_token_make(struct rest_call *call, const struct catalogue_chil
         .start_s = now_s,
         .expiry_s = now_s + seconds,
     };
-    uint8_t bytes[CLAIM_LEN], mac[REST_SIGNATURE_LEN];
+    uint8_t bytes[CLAIM_LEN], mac[FRONT_SIGNATURE_LEN];
     unsigned char first[HALF_TEXT_LEN + 1], text[CLAIM_TEXT_LEN + 1], second[HALF_TEXT_LEN + 1];
 
     claim_encode(&claim, bytes);
@@ -380,7 +380,7 @@ static bool claim_allows(struct rest_call *call, const struct claim *claim,
 bool rest_token_authorize(struct rest_call *call, struct slice sig, struct error *err)
 {
     CLEANUP(catalogue_child_unref) struct catalogue_child *permission = NULL;
-    uint8_t bytes[CLAIM_LEN], mac[REST_SIGNATURE_LEN], expected[REST_SIGNATURE_LEN];
+    uint8_t bytes[CLAIM_LEN], mac[FRONT_SIGNATURE_LEN], expected[FRONT_SIGNATURE_LEN];
     struct rest_reach permitted;
     struct claim claim;
 
@@ -388,7 +388,7 @@ bool rest_token_authorize(struct rest_call *call, struct slice sig, struct error
         return error_set(err, ERROR_UNAUTHORIZED, "the resource token is malformed");
     claim_sign(call->keys, bytes, expected);
     claim = claim_decode(bytes);
-    if (!rest_signature_equal(expected, mac) || !call->account ||
+    if (!front_signature_equal(expected, mac) || !call->account ||
         claim.account != account_info(call->account)->number)
         return error_set(err, ERROR_UNAUTHORIZED,
                          "the resource token was not made by this account, or its primary key was "

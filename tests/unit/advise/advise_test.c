@@ -1,7 +1,9 @@
 #include "advise/advise.h"
 
+#include "container/definition.h"
 #include "document/json.h"
 #include "support/check.h"
+#include "support/documents.h"
 #include "support/workloads.h"
 
 static int setup(void **state)
@@ -102,8 +104,6 @@ static void events_of_a_day_are_spread(void **state)
 
     day.paths[0] = (uint8_t)advise_workload_path(workload, slice_of_text(names.a));
     report = report_of(workload, &options, *state);
-    if (!report.recommended || report.proposals[0].key.kind != ADVISE_RANDOM_SUFFIX)
-        explain(workload, &report);
     assert_true(report.recommended);
     assert_true(report.proposals[0].key.kind == ADVISE_RANDOM_SUFFIX ||
                 key_is(workload, &report.proposals[0].key, ADVISE_PROPERTY, names.id, NULL));
@@ -196,6 +196,28 @@ static void a_report_is_json(void **state)
     assert_ok(document_json_read(buf_slice(&out), NULL, &bson, &err), &err);
 }
 
+/* Whatever is proposed can be made. */
+static void every_proposal_is_a_definition(void **state)
+{
+    for (int kind = 0; kind < WORKLOAD_KINDS; kind++) {
+        struct workload_names names;
+        CLEANUP(advise_workload_free)
+        struct advise_workload *workload = workload_make((enum workload_kind)kind, 2, &names);
+        struct advise_report report = report_of(workload, NULL, *state);
+
+        for (size_t i = 0; i < report.count; i++) {
+            CLEANUP(definition_unref) struct definition *definition = NULL;
+            struct slice json = arena_printf(*state, "{\"id\":\"c\",%.*s}",
+                                             SLICE_ARG(report.proposals[i].definition));
+            struct error err;
+
+            assert_ok(definition_new(document_of(*state, arena_text(*state, json)), NULL,
+                                     &definition, &err),
+                      &err);
+        }
+    }
+}
+
 static void the_same_workload_gets_the_same_advice(void **state)
 {
     double scores[2];
@@ -235,6 +257,7 @@ int main(void)
         cmocka_unit_test(what_is_small_and_changed_together_is_kept_under_one_key),
         cmocka_unit_test(where_no_key_is_good_none_is_recommended),
         cmocka_unit_test(a_report_is_json),
+        cmocka_unit_test(every_proposal_is_a_definition),
         cmocka_unit_test(the_same_workload_gets_the_same_advice),
         cmocka_unit_test(nothing_to_judge_by_is_said),
     };

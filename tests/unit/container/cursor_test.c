@@ -219,6 +219,41 @@ static void a_logical_partition_is_found_among_the_entries_of_others(void **stat
     }
 }
 
+/* Placed by range, routing keys are as long as their texts: seeking from the entries of a long one
+ * to those of a short one must not go past them. */
+static void a_short_routing_key_is_found_behind_long_ones(void **state)
+{
+    struct fixture *f = *state;
+    struct cursor_range all[] = {{key_of(f, 0), key_of(f, 100)}};
+    struct cursor_request request;
+    struct partition_key key;
+    struct engine *engine;
+    struct error err;
+
+    test_space_done(&f->test);
+    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &engine, &err), &err);
+    test_space_init(&f->test, engine,
+                    &(struct test_space_options){.partitions = 2, .bounds = {"z"}});
+    for (int i = 0; i < 60; i++) {
+        char json[128];
+
+        snprintf(json, sizeof json, "{\"id\":\"%02d\",\"pk\":\"%s\",\"a\":%d}", i,
+                 i % 20 ? "a text that is long" : "b", i / 20);
+        put(f, json);
+    }
+    look(f);
+    key = test_space_key(&f->test, "[\"b\"]");
+    for (int backwards = 0; backwards < 2; backwards++) {
+        CLEANUP(cursor_free) struct cursor *cursor = NULL;
+
+        request = index_request(f, all, 1);
+        request.logical = item_logical(&f->test.definition.key, &key, f->arena);
+        request.backwards = backwards;
+        assert_ok(cursor_open(&f->view, &request, &cursor, &err), &err);
+        assert_int_equal(walk(f, cursor).count, 3);
+    }
+}
+
 static void routing_bounds_cut_every_kind_of_cursor_alike(void **state)
 {
     static const enum cursor_kind kinds[] = {CURSOR_KEYS, CURSOR_NUMBERS, CURSOR_INDEX};
@@ -353,6 +388,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_cursor_goes_on_behind_any_hit, setup, teardown),
         cmocka_unit_test_setup_teardown(a_logical_partition_is_found_among_the_entries_of_others,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(a_short_routing_key_is_found_behind_long_ones, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(routing_bounds_cut_every_kind_of_cursor_alike, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(entries_that_are_alike_are_passed_over_together, setup,

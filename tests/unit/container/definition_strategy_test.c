@@ -113,8 +113,8 @@ static void what_cannot_be_a_strategy_is_refused(void **state)
         "{\"kind\":\"lookup\",\"shards\":4,\"directory\":[{\"key\":[\"a\"],\"shard\":-1}]}",
         "{\"kind\":\"lookup\",\"shards\":4,\"directory\":[{\"key\":[\"a\",1],\"shard\":1}]}",
         "{\"kind\":\"lookup\",\"shards\":4,\"directory\":[{\"key\":[\"a\"]}]}",
-        ("{\"kind\":\"lookup\",\"shards\":4,\"directory\":[{\"key\":1,\"shard\":1},{\"key\":1.0,"
-         "\"shard\":2}]}"),
+        ("{\"kind\":\"lookup\",\"shards\":4,\"directory\":[{\"key\":1,\"shard\":1},"
+         "{\"key\":1.0,\"shard\":2}]}"),
     };
     struct definition *definition;
     struct error err;

@@ -352,6 +352,45 @@ static void unique_keys_hold_within_a_logical_partition(void **state)
     assert_int_equal(family_count(fixture, 'u'), 3);
 }
 
+static bool is_free(struct fixture *fixture, struct transaction *transaction, const char *id,
+                    const char *json)
+{
+    struct document_value value = document_string(slice_of_text(id));
+    struct error err;
+
+    if (transaction_unique_check(transaction, &value, document_of(fixture->arena, json), &err))
+        return true;
+    assert_int_equal(err.code, ERROR_UNIQUE_KEY);
+    return false;
+}
+
+static void a_unique_key_can_be_asked_for_before_the_commit(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct document_value one = document_string(SLICE("1"));
+    struct partition_key key;
+    struct item_scope scope;
+    struct error err;
+
+    open_with(fixture, &(struct test_space_options){.unique_paths = {"/mail"}});
+    must_write(fixture, "[\"a\"]", "1", TRANSACTION_CREATE, "{\"id\":\"1\",\"mail\":\"x\"}");
+    must_write(fixture, "[\"b\"]", "1", TRANSACTION_CREATE, "{\"id\":\"1\",\"mail\":\"y\"}");
+    key = test_space_key(&fixture->test, "[\"a\"]");
+    scope = scope_of(fixture, "[\"a\"]");
+    assert_ok(transaction_begin(&scope,
+                                item_logical(&fixture->test.definition.key, &key, fixture->arena),
+                                fixture->arena, &transaction, &err),
+              &err);
+    assert_false(is_free(fixture, transaction, "2", "{\"id\":\"2\",\"mail\":\"x\"}"));
+    assert_true(is_free(fixture, transaction, "2", "{\"id\":\"2\",\"mail\":\"y\"}"));
+    assert_true(is_free(fixture, transaction, "1", "{\"id\":\"1\",\"mail\":\"x\"}"));
+    /* An owner that the transaction writes itself is the commit's to judge. */
+    assert_ok(transaction_write(transaction, &one, TRANSACTION_DELETE, SLICE_NONE, NULL, &err),
+              &err);
+    assert_true(is_free(fixture, transaction, "2", "{\"id\":\"2\",\"mail\":\"x\"}"));
+}
+
 static void an_item_written_along_keeps_its_unique_key_from_others(void **state)
 {
     struct fixture *fixture = *state;
@@ -658,6 +697,61 @@ static void a_transaction_is_all_or_nothing_and_sees_its_own_writes(void **state
     assert_string_equal(read_item(fixture, "[\"a\"]", "2"), "");
 }
 
+static void what_a_transaction_writes_has_provisional_names_until_the_commit(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct document_value one = document_string(SLICE("1")), two = document_string(SLICE("2")), id;
+    struct transaction_options options = {0};
+    struct partition_key key;
+    struct item_scope scope;
+    const struct item *item;
+    char etag[ITEM_ETAG_LEN];
+    uint64_t stored, provisional, number;
+    struct error err;
+    bool found;
+
+    open_with(fixture, &(struct test_space_options){0});
+    key = test_space_key(&fixture->test, "[\"a\"]");
+    scope = scope_of(fixture, "[\"a\"]");
+    must_write(fixture, "[\"a\"]", "1", TRANSACTION_CREATE, "{\"n\":1}");
+    must_write(fixture, "[\"b\"]", "1", TRANSACTION_CREATE, "{\"n\":1}");
+    assert_ok(transaction_begin(&scope,
+                                item_logical(&fixture->test.definition.key, &key, fixture->arena),
+                                fixture->arena, &transaction, &err),
+              &err);
+    assert_ok(transaction_read(transaction, &one, &item, &err), &err);
+    stored = item->header.number;
+    assert_ok(transaction_write(transaction, &two, TRANSACTION_CREATE,
+                                document_of(fixture->arena, "{\"n\":2}"), NULL, &err),
+              &err);
+    assert_ok(transaction_read(transaction, &two, &item, &err), &err);
+    provisional = item->header.number;
+    item_etag(&item->header, etag);
+    /* Both are found by number, and nothing of another key is. */
+    assert_ok(transaction_find_number(transaction, provisional, &id, &found, &err), &err);
+    assert_true(found);
+    assert_slice_equal(id.text, SLICE("2"));
+    assert_ok(transaction_find_number(transaction, stored, &id, &found, &err), &err);
+    assert_true(found);
+    assert_slice_equal(id.text, SLICE("1"));
+    assert_ok(transaction_find_number(transaction, stored + 1, &id, &found, &err), &err);
+    assert_false(found);
+    /* The etag holds for one more write, and no longer. */
+    options.if_match = slice_of(etag, sizeof etag);
+    assert_ok(transaction_write(transaction, &two, TRANSACTION_REPLACE,
+                                document_of(fixture->arena, "{\"n\":3}"), &options, &err),
+              &err);
+    assert_fails(transaction_write(transaction, &two, TRANSACTION_REPLACE,
+                                   document_of(fixture->arena, "{\"n\":4}"), &options, &err),
+                 &err, ERROR_PRECONDITION_FAILED);
+    assert_ok(transaction_commit(transaction, &err), &err);
+    assert_true(transaction_number(transaction, provisional, &number));
+    assert_int_equal(number, transaction_result(transaction, 0).item.header.number);
+    assert_true(number < provisional);
+    assert_false(transaction_number(transaction, provisional + 100, &number));
+}
+
 static const char *scan_text(struct fixture *fixture, struct transaction *transaction, bool rely)
 {
     struct transaction_page page = {.more = true};
@@ -862,6 +956,7 @@ int main(void)
         ITEMS_TEST(the_index_finds_items_in_the_order_of_their_values),
         ITEMS_TEST(a_changed_policy_remakes_entries_and_leaves_versions_alone),
         ITEMS_TEST(unique_keys_hold_within_a_logical_partition),
+        ITEMS_TEST(a_unique_key_can_be_asked_for_before_the_commit),
         ITEMS_TEST(an_item_written_along_keeps_its_unique_key_from_others),
         ITEMS_TEST(a_unique_key_taken_from_an_expired_item_stays_taken),
         ITEMS_TEST(a_full_logical_partition_refuses_growth_only),
@@ -874,6 +969,7 @@ int main(void)
         ITEMS_TEST(a_feed_can_begin_at_a_time),
         ITEMS_TEST(pages_neither_lose_nor_repeat_an_item),
         ITEMS_TEST(a_transaction_is_all_or_nothing_and_sees_its_own_writes),
+        ITEMS_TEST(what_a_transaction_writes_has_provisional_names_until_the_commit),
         ITEMS_TEST(a_scan_in_a_transaction_sees_its_writes_and_can_be_relied_on),
         ITEMS_TEST(the_items_of_one_key_come_by_number_too),
         ITEMS_TEST(a_page_ends_after_so_many_entries_and_goes_on_there),

@@ -71,6 +71,26 @@ static void a_split_divides_span_and_share(void **state UNUSED)
     }
 }
 
+static void a_larger_share_is_taken_from_all_others_in_proportion(void **state UNUSED)
+{
+    static const uint32_t sources[] = {11};
+    const struct slice bounds[] = {SLICE("e")};
+    CLEANUP(migration_unref)
+    struct migration *migration = planned(&(struct migration_request){.kind = MIGRATION_SPLIT,
+                                                                      .sources = sources,
+                                                                      .source_count = 1,
+                                                                      .target_count = 2,
+                                                                      .bounds = bounds,
+                                                                      .share = 0.6});
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(migration_map(migration), &count);
+
+    assert_int_equal(count, 5);
+    assert_true(spans[0].share > 0.0499 && spans[0].share < 0.0501); /* 0.1 x 0.4 / 0.8 */
+    assert_true(spans[1].share > 0.2999 && spans[1].share < 0.3001);
+    assert_true(spans[4].share > 0.1999 && spans[4].share < 0.2001);
+}
+
 static void a_merge_takes_neighbours_in_any_order(void **state UNUSED)
 {
     static const uint32_t sources[] = {13, 11, 12};
@@ -187,6 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_split_divides_span_and_share),
+        cmocka_unit_test(a_larger_share_is_taken_from_all_others_in_proportion),
         cmocka_unit_test(a_merge_takes_neighbours_in_any_order),
         cmocka_unit_test(what_makes_no_sense_is_refused),
         cmocka_unit_test(a_plan_is_kept_and_read_again),

@@ -205,6 +205,37 @@ static void only_what_can_be_edited_is(void **state)
     verify(fixture, 10);
 }
 
+/* Two edits at a time: the second was made from a directory without the first. */
+static void an_edit_made_from_an_old_directory_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(container_unref) struct container *old = NULL;
+    CLEANUP(container_unref) struct container *now = NULL;
+    CLEANUP(definition_unref) struct definition *definition = NULL;
+    const struct directory_edit line = {.value = document_string(SLICE("k1")), .shard = 7};
+    uint32_t source;
+    struct error err;
+
+    container_make(fixture, LOOKUP, 20000);
+    items_put(fixture, 0, 20, "a");
+    old = opened(fixture);
+    assert_ok(definition_directory_edit(container_definition(old), &line, 1, &definition, &err),
+              &err);
+    edit(fixture, "k3", 1); /* as the rule has it: done at once */
+    source = span_id(fixture, 0);
+    assert_fails(catalogue_migration_begin(fixture->catalogue, old,
+                                           &(struct migration_request){.kind = MIGRATION_REROUTE,
+                                                                       .sources = &source,
+                                                                       .source_count = 1,
+                                                                       .target_count = 1,
+                                                                       .definition = definition},
+                                           &now, &err),
+                 &err, ERROR_BUSY);
+    assert_fails(catalogue_directory_note(fixture->catalogue, old, definition, &err), &err,
+                 ERROR_BUSY);
+    assert_int_equal(shard_of(fixture, "k1"), 1);
+}
+
 static void a_cancelled_edit_leaves_the_directory_as_it_was(void **state)
 {
     struct fixture *fixture = *state;
@@ -393,6 +424,7 @@ int main(void)
         STORY(a_line_that_says_what_the_rule_says_moves_nothing),
         STORY(a_key_that_comes_to_be_used_is_carried_after_all),
         STORY(only_what_can_be_edited_is),
+        STORY(an_edit_made_from_an_old_directory_is_refused),
         STORY(a_cancelled_edit_leaves_the_directory_as_it_was),
         STORY(no_reader_of_the_feed_misses_a_key_that_moves),
         STORY(containers_of_ranges_split_merge_move_and_isolate),

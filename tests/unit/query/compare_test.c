@@ -91,11 +91,23 @@ static void what_json_cannot_hold_does_not_show(void **state UNUSED)
     assert_true(query_value_shows(&null));
 }
 
+static void dates_have_an_order_and_are_no_numbers(void **state UNUSED)
+{
+    struct document_value early = document_date(-1), late = document_date(5);
+    struct document_value number = document_int64(5);
+    int order;
+
+    assert_true(query_values_order(&early, &late, &order));
+    assert_true(order < 0);
+    assert_false(query_values_order(&late, &number, &order));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_values_have_equal_hashes),
         cmocka_unit_test(comparison_hash_and_order_agree),
+        cmocka_unit_test(dates_have_an_order_and_are_no_numbers),
         cmocka_unit_test(different_values_mostly_hash_differently),
         cmocka_unit_test(what_json_cannot_hold_does_not_show),
     };

@@ -275,6 +275,68 @@ static void threads_lose_nothing(void **state UNUSED)
     assert_int_equal(totals.hour.cru, THREADS * EVENTS * RU);
 }
 
+static void times_are_kept_by_class_for_the_last_minutes(void **state UNUSED)
+{
+    CLEANUP(statistics_free) struct statistics *statistics = statistics_new(0);
+    struct statistics_event event = {.key = SLICE("a"), .cru = RU};
+    struct statistics_numbers numbers;
+    struct statistics_times times;
+
+    for (int i = 0; i < 1000; i++) {
+        event.time_us = i < 980 ? 100 : 50000;
+        statistics_record(statistics, &event, 100 * MINUTE);
+    }
+    record_throttled(statistics, "a", 100 * MINUTE);
+    assert_true(statistics_minute(statistics, 100, 101 * MINUTE, &numbers, &times));
+    assert_int_equal(numbers.time_us, 980 * 100 + 20 * 50000);
+    assert_int_equal(numbers.time_us_max, 50000);
+    assert_in_range(statistics_times_quantile(&times, 0.5), 75, 125);
+    assert_in_range(statistics_times_quantile(&times, 0.99), 37500, 62500);
+    assert_true(statistics_minute(statistics, 100, 110 * MINUTE, &numbers, &times));
+    assert_int_equal(numbers.requests, 1001);
+    assert_int_equal(statistics_times_quantile(&times, 0.5), 0); /* too long ago */
+    assert_false(statistics_minute(statistics, 100, 160 * MINUTE, &numbers, &times));
+    assert_false(statistics_minute(statistics, 170, 160 * MINUTE, &numbers, &times));
+}
+
+static void every_time_has_a_class(void **state UNUSED)
+{
+    CLEANUP(statistics_free) struct statistics *statistics = statistics_new(0);
+
+    for (uint64_t us = 0; us < UINT64_MAX / 3; us = us * 3 + 1) {
+        struct statistics_event event = {.time_us = us};
+        struct statistics_numbers numbers;
+        struct statistics_times times;
+        int64_t minute = (int64_t)(us % 1000000);
+
+        statistics_record(statistics, &event, minute * MINUTE);
+        (void)!statistics_minute(statistics, minute, minute * MINUTE, &numbers, &times);
+    }
+}
+
+static void the_hottest_between_two_minutes_are_found(void **state UNUSED)
+{
+    CLEANUP(statistics_free) struct statistics *statistics = statistics_new(0);
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct statistics_key_minutes *keys;
+
+    record(statistics, "early", 9, 100 * MINUTE);
+    record(statistics, "both", 3, 100 * MINUTE);
+    record(statistics, "late", 5, 101 * MINUTE);
+    record(statistics, "both", 4, 101 * MINUTE);
+    assert_int_equal(
+        statistics_hottest_between(statistics, 100, 101, 9, 102 * MINUTE, arena, &keys), 3);
+    assert_slice_equal(keys[0].key, SLICE("early"));
+    assert_slice_equal(keys[1].key, SLICE("both"));
+    assert_int_equal(keys[1].numbers.cru, 7 * RU);
+    assert_int_equal(
+        statistics_hottest_between(statistics, 101, 101, 1, 102 * MINUTE, arena, &keys), 1);
+    assert_slice_equal(keys[0].key, SLICE("late"));
+    assert_int_equal(
+        statistics_hottest_between(statistics, 102, 105, 9, 105 * MINUTE, arena, &keys), 0);
+    assert_int_equal(statistics_since_ms(statistics, 105 * MINUTE), 100 * MINUTE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +351,9 @@ int main(void)
         cmocka_unit_test(totals_add_up_minute_by_minute),
         cmocka_unit_test(extreme_numbers_saturate),
         cmocka_unit_test(threads_lose_nothing),
+        cmocka_unit_test(times_are_kept_by_class_for_the_last_minutes),
+        cmocka_unit_test(every_time_has_a_class),
+        cmocka_unit_test(the_hottest_between_two_minutes_are_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

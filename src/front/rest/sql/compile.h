@@ -21,12 +21,16 @@ struct sql_compile_options {
     /* The `computedProperties` of the container, a BSON array known to be good (computed.h);
      * absent: there are none. c.name then means the query of that name, whatever the item holds. */
     struct slice computed;
-    bool udf; /* there is a host for user-defined functions; otherwise they are refused by name */
+    /* Is there a user-defined function of that name? Called for each call of one. NULL: there is no
+     * host for them, and all are refused by name. */
+    bool (*udf_known)(void *self, struct slice name);
+    void *udf_self;
 };
 
 /* Compiles a resolved and bound query; options NULL: the defaults. The plan and all of it are in
  * the arena, which must not be reset while it is run; its fingerprint is 0. ERROR_NOT_SUPPORTED:
- * user-defined functions without a host, subqueries in FROM of a shape not known. ERROR_TOO_DEEP,
+ * user-defined functions without a host, subqueries in FROM of a shape not known.
+ * ERROR_BAD_QUERY: a user-defined function that is not there. ERROR_TOO_DEEP,
  * ERROR_TOO_LARGE: more than the engine takes. ERROR_BAD_REQUEST: what it refuses. */
 NODISCARD bool sql_compile(const struct sql_query *query, const struct sql_compile_options *options,
                            struct arena *arena, struct query_plan *ret_plan,

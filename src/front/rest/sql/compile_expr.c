@@ -167,10 +167,19 @@ static const struct query_expression *compile_call(struct compiler *compiler, st
 static const struct query_expression *compile_udf(struct compiler *compiler, struct level *level,
                                                   const struct sql_expr *expr)
 {
-    if (!compiler->options->udf)
+    const struct sql_compile_options *options = compiler->options;
+
+    if (!options->udf_known)
         return compile_refuse(compiler, expr->span,
                               "The user-defined function '%.*s' cannot be called here.",
                               SLICE_ARG(sql_excerpt(expr->call.name)));
+    if (!options->udf_known(options->udf_self, expr->call.name) && !compiler->build.failed) {
+        sql_report_at(compiler->report, "", expr->span,
+                      "There is no user-defined function 'udf.%.*s' in this container.",
+                      SLICE_ARG(sql_excerpt(expr->call.name)));
+        compiler->build.failed = true;
+        compiler->build.error = *compiler->report->err;
+    }
     return query_udf_call(&compiler->build, expr->call.name,
                           compile_list(compiler, level, &expr->call.arguments),
                           expr->call.arguments.count);

@@ -79,7 +79,7 @@ static void the_second_form_is_percent_encoded(void **state)
                "\"paths\":[\"/e\",\"/f\"]}]}");
     rest_query_figures(&f->call, &f->page, 0);
     assert_contains(lines(f), "x-ms-cosmos-index-utilization: %7B%22Utilized%22");
-    assert_true(rest_percent_decode(slice_of_text(lines(f)), f->call.arena, &text));
+    assert_true(front_percent_decode(slice_of_text(lines(f)), f->call.arena, &text));
     assert_contains(arena_text(f->call.arena, text),
                     "{\"Utilized\":{\"SingleIndexes\":[{\"IndexSpec\":\"/c/?\"}],"
                     "\"CompositeIndexes\":[{\"IndexSpecs\":[\"/a ASC\",\"/b DESC\"]}]},"

@@ -97,10 +97,32 @@ static void top_is_a_limit(void **state)
     assert_true(compiled(*state, "SELECT * FROM c").query.limit == UINT64_MAX);
 }
 
+static bool knows_twice(void *asked, struct slice name)
+{
+    (*(int *)asked)++;
+    return slice_equal(name, SLICE("twice"));
+}
+
+static void a_user_defined_function_that_is_not_there_is_named(void **state)
+{
+    struct sql_query *query = resolved(*state, "SELECT VALUE udf.Twice(c.a) FROM c", NULL);
+    int asked = 0;
+    struct sql_compile_options hosted = {.udf_known = knows_twice, .udf_self = &asked};
+    struct query_plan plan;
+    struct sql_error fault;
+    struct error err;
+
+    assert_fails(sql_compile(query, &hosted, *state, &plan, &fault, &err), &err, ERROR_BAD_QUERY);
+    assert_contains(err.message, "udf.Twice");
+    assert_int_equal(fault.span.start, 13);
+    assert_int_equal(asked, 1);
+}
+
 static void a_user_defined_function_needs_a_host(void **state)
 {
     struct sql_query *query = resolved(*state, "SELECT VALUE udf.twice(c.a) FROM c", NULL);
-    struct sql_compile_options hosted = {.udf = true};
+    int asked = 0;
+    struct sql_compile_options hosted = {.udf_known = knows_twice, .udf_self = &asked};
     struct query_plan plan;
     struct sql_error fault;
     struct error err;
@@ -166,6 +188,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_order_of_one_row_is_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(top_is_a_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(a_user_defined_function_needs_a_host, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_user_defined_function_that_is_not_there_is_named, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(more_variables_than_a_row_has_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_fingerprint_is_of_text_parameters_and_computed_properties,
                                         setup, teardown),

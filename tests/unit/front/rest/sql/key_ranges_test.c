@@ -27,9 +27,8 @@ static struct partition_definition definition_of(struct arena *arena, const char
 {
     struct partition_definition definition;
     bool range = !strncmp(json, "range ", 6);
-    struct error err;
-
     struct document_value synthetic;
+    struct error err;
 
     json += range ? 6 : 0;
     assert_ok(partition_definition_read(document_of(arena, json), arena, &definition, &err), &err);

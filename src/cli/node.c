@@ -1,0 +1,543 @@
+/* `orrery node ...`: the stores of a server, each verb one request to it; a drain and a rebalance
+ * are watched until they are over. */
+#include "cli/cli.h"
+
+#include "base/clock.h"
+#include "base/nearest.h"
+#include "cli/client.h"
+#include "cli/table.h"
+#include "document/json.h"
+
+#include <unistd.h>
+
+enum {
+    OPTION_REGION = 1000,
+    OPTION_ZONE,
+    OPTION_TAGS,
+    OPTION_CAPACITY,
+    OPTION_RESERVE,
+    OPTION_PLAN,
+    OPTION_CANCEL,
+    OPTION_NO_WAIT,
+    WORDS_MAX = 3,
+    WATCH_MS = 250,
+    BAR_WIDTH = 30,
+};
+
+void cli_node_help(void)
+{
+    printf("Usage: orrery node list                    all nodes\n"
+           "       orrery node show NAME               one of them\n"
+           "       orrery node add NAME URL            make a store a node of the running server;\n"
+           "                                           it is opened again at the next start\n"
+           "       orrery node set NAME                change what is said of it\n"
+           "       orrery node drain NAME              move everything away from it\n"
+           "       orrery node undrain NAME            let it take partitions again\n"
+           "       orrery node remove NAME             forget one that holds nothing\n"
+           "       orrery node pause NAME              answer 503 for its partitions\n"
+           "       orrery node resume NAME             and serve them again\n"
+           "       orrery node rebalance               spread bytes and load over the nodes\n"
+           "\n"
+           "Options:\n"
+           "  --region NAME     of add and set: where it is; of pause and resume, in place of a\n"
+           "                    node: all nodes of that region\n"
+           "  --zone NAME       of add and set\n"
+           "  --tags A,B        of add and set: for placement rules\n"
+           "  --capacity SIZE   of add and set: 500GB; 0: what its disk has\n"
+           "  --reserve N%%      of add and set: what is left free of it\n"
+           "  --plan            of rebalance: show what would be moved, and move nothing\n"
+           "  --cancel          of rebalance: stop; moves under way are finished\n"
+           "  --no-wait         of drain and rebalance: do not watch it\n");
+    cli_client_help();
+    printf("\n"
+           "URL is rocksdb:DIRECTORY, memory: or postgresql://USER:PASSWORD@HOST/DATABASE.\n");
+}
+
+struct node_command {
+    struct cli_client_options options;
+    const char *attributes[5]; /* in the order of attribute_names */
+    bool plan, cancel, no_wait;
+    const char *words[WORDS_MAX];
+    int word_count;
+    struct cli_client *client;
+    struct arena *arena;
+};
+
+static const char *const attribute_names[] = {"region", "zone", "tags", "capacity", "reserve"};
+
+static bool option_take(void *context, int option, const char *value)
+{
+    struct node_command *command = context;
+
+    switch (option) {
+    case OPTION_REGION:
+    case OPTION_ZONE:
+    case OPTION_TAGS:
+    case OPTION_CAPACITY:
+    case OPTION_RESERVE:
+        command->attributes[option - OPTION_REGION] = value;
+        return true;
+    case OPTION_PLAN:
+        command->plan = true;
+        return true;
+    case OPTION_CANCEL:
+        command->cancel = true;
+        return true;
+    case OPTION_NO_WAIT:
+        command->no_wait = true;
+        return true;
+    default:
+        (void)cli_client_take(&command->options, option, value);
+        return true;
+    }
+}
+
+static int failed(const struct error *err)
+{
+    return cli_fail(CLI_FAILED, "%s", err->message);
+}
+
+static bool ask(struct node_command *command, const char *method, const char *path,
+                struct slice body, struct cli_answer *ret_answer, struct error *err)
+{
+    return cli_client_ask(command->client, method, slice_of_text(path), SLICE_NONE, body,
+                          command->arena, ret_answer, err);
+}
+
+static const char *node_path(struct node_command *command, const char *verb)
+{
+    return arena_text(command->arena, arena_printf(command->arena, "nodes/%s%s%s",
+                                                   command->words[1], verb[0] ? "/" : "", verb));
+}
+
+/* --- Showing --------------------------------------------------------------------------------- */
+
+static struct slice flags_text(struct node_command *command, struct slice node)
+{
+    struct document_value draining = document_undefined();
+    struct slice state = cli_answer_text(node, "state");
+
+    (void)document_find(node, SLICE("draining"), &draining);
+    if (draining.type == DOCUMENT_BOOL && draining.boolean)
+        return arena_printf(command->arena, "%.*s, draining", SLICE_ARG(state));
+    return state;
+}
+
+static struct slice tags_text(struct node_command *command, struct slice node)
+{
+    struct slice text = SLICE("");
+    struct document_iter iter;
+
+    document_iter_init(&iter, cli_answer_inside(node, "tags"));
+    while (document_iter_next(&iter))
+        if (iter.value.type == DOCUMENT_STRING)
+            text = arena_printf(command->arena, "%.*s%s%.*s", SLICE_ARG(text), text.len ? "," : "",
+                                SLICE_ARG(iter.value.text));
+    return text;
+}
+
+static void row_add(struct node_command *command, struct cli_table *table, struct slice node)
+{
+    cli_table_text(table, cli_answer_text(node, "name"));
+    cli_table_text(table, flags_text(command, node));
+    cli_table_text(table, cli_answer_text(node, "region"));
+    cli_table_text(table, cli_answer_text(node, "zone"));
+    cli_table_text(table, tags_text(command, node));
+    cli_table_number(table, cli_answer_number(node, "partitions"), 0);
+    cli_table_bytes(table, cli_answer_number(node, "bytes"));
+    cli_table_number(table, cli_answer_number(node, "ruPerSecond"), 1);
+    cli_table_text(table, cli_answer_text(node, "url"));
+}
+
+static int list_print(struct node_command *command, const struct cli_answer *answer)
+{
+    static const char *const headings[] = {"NODE",        "STATE",  "REGION", "ZONE", "TAGS",
+                                           ">PARTITIONS", ">BYTES", ">RU/S",  "URL",  NULL};
+    struct cli_table *table = cli_table_new(command->arena, headings);
+    struct document_iter iter;
+
+    if (command->options.json) {
+        printf("%.*s\n", SLICE_ARG(answer->text));
+        return CLI_OK;
+    }
+    document_iter_init(&iter, cli_answer_inside(answer->document, "nodes"));
+    while (document_iter_next(&iter))
+        if (iter.value.type == DOCUMENT_OBJECT)
+            row_add(command, table, iter.value.document);
+    cli_table_print(table);
+    return CLI_OK;
+}
+
+static int node_print(struct node_command *command, const struct cli_answer *answer)
+{
+    struct slice node = answer->document, because = cli_answer_text(node, "because");
+
+    if (command->options.json) {
+        printf("%.*s\n", SLICE_ARG(answer->text));
+        return CLI_OK;
+    }
+    printf("node        %.*s\nurl         %.*s\nstate       %.*s%s%.*s\n",
+           SLICE_ARG(cli_answer_text(node, "name")), SLICE_ARG(cli_answer_text(node, "url")),
+           SLICE_ARG(flags_text(command, node)), because.len ? ": " : "", SLICE_ARG(because));
+    printf("region      %.*s\nzone        %.*s\ntags        %.*s\n",
+           SLICE_ARG(cli_answer_text(node, "region")), SLICE_ARG(cli_answer_text(node, "zone")),
+           SLICE_ARG(tags_text(command, node)));
+    printf("capacity    %.0f bytes, %.0f%% of them in reserve\n",
+           cli_answer_number(node, "capacity"), cli_answer_number(node, "reserve"));
+    printf("partitions  %.0f\nbytes       %.0f\nRU/s        %.2f\nwent down   %.0f times\n",
+           cli_answer_number(node, "partitions"), cli_answer_number(node, "bytes"),
+           cli_answer_number(node, "ruPerSecond"), cli_answer_number(node, "downs"));
+    return CLI_OK;
+}
+
+static int node_list(struct node_command *command)
+{
+    struct cli_answer answer;
+    struct error err;
+
+    return ask(command, "GET", "nodes", SLICE_NONE, &answer, &err) ? list_print(command, &answer)
+                                                                   : failed(&err);
+}
+
+static int node_show(struct node_command *command)
+{
+    struct cli_answer answer;
+    struct error err;
+
+    return ask(command, "GET", node_path(command, ""), SLICE_NONE, &answer, &err)
+               ? node_print(command, &answer)
+               : failed(&err);
+}
+
+/* --- Changing -------------------------------------------------------------------------------- */
+
+static void member_append(struct buf *body, const char *name, const char *value)
+{
+    buf_printf(body, "%s\"%s\":", body->len > 1 ? "," : "", name);
+    document_json_write_string(slice_of_text(value), body);
+}
+
+static void attributes_append(const struct node_command *command, struct buf *body)
+{
+    for (size_t i = 0; i < ARRAY_LEN(attribute_names); i++)
+        if (command->attributes[i])
+            member_append(body, attribute_names[i], command->attributes[i]);
+}
+
+static int node_send(struct node_command *command, const char *path, const struct buf *body)
+{
+    struct cli_answer answer;
+    struct error err;
+
+    return ask(command, "POST", path, buf_slice(body), &answer, &err) ? node_print(command, &answer)
+                                                                      : failed(&err);
+}
+
+static int node_add(struct node_command *command)
+{
+    CLEANUP(buf_done) struct buf body;
+
+    buf_init(&body, BUF_DEFAULT_MAX);
+    BUF_APPEND(&body, "{");
+    member_append(&body, "name", command->words[1]);
+    member_append(&body, "url", command->words[2]);
+    attributes_append(command, &body);
+    BUF_APPEND(&body, "}");
+    return node_send(command, "nodes", &body);
+}
+
+static int node_set_attributes(struct node_command *command)
+{
+    CLEANUP(buf_done) struct buf body;
+
+    buf_init(&body, BUF_DEFAULT_MAX);
+    BUF_APPEND(&body, "{");
+    attributes_append(command, &body);
+    if (body.len == 1)
+        return cli_fail(CLI_USAGE, "say what to set: --region, --zone, --tags, --capacity or "
+                                   "--reserve");
+    BUF_APPEND(&body, "}");
+    return node_send(command, node_path(command, ""), &body);
+}
+
+static int node_remove(struct node_command *command)
+{
+    struct cli_answer answer;
+    struct error err;
+
+    if (!ask(command, "DELETE", node_path(command, ""), SLICE_NONE, &answer, &err))
+        return failed(&err);
+    printf("node \"%s\" is no longer a node\n", command->words[1]);
+    return CLI_OK;
+}
+
+static int verb_post(struct node_command *command, const char *verb)
+{
+    struct cli_answer answer;
+    const char *path;
+    struct error err;
+
+    if (command->word_count == 2 && command->attributes[0])
+        return cli_fail(CLI_USAGE, "say a node or --region, not both");
+    if (command->word_count == 1 && !command->attributes[0])
+        return cli_fail(CLI_USAGE, "it is used as `orrery node %s NAME`, or with --region NAME",
+                        verb);
+    path = command->word_count == 2
+               ? node_path(command, verb)
+               : arena_text(command->arena, arena_printf(command->arena, "regions/%s/%s",
+                                                         command->attributes[0], verb));
+    if (!ask(command, "POST", path, SLICE("{}"), &answer, &err))
+        return failed(&err);
+    return command->word_count == 2 ? node_print(command, &answer) : list_print(command, &answer);
+}
+
+static int node_pause(struct node_command *command)
+{
+    return verb_post(command, "pause");
+}
+
+static int node_resume(struct node_command *command)
+{
+    return verb_post(command, "resume");
+}
+
+static int node_undrain(struct node_command *command)
+{
+    return verb_post(command, "undrain");
+}
+
+/* --- Watching -------------------------------------------------------------------------------- */
+
+/* One line that is written over; without a terminal, a line only when something has changed. */
+static void bar_print(double done, double all, const char *what, double *last)
+{
+    double part = all > 0 ? done / all : 1;
+    int full = (int)(part * BAR_WIDTH);
+    bool terminal = isatty(STDERR_FILENO);
+
+    if (!terminal && *last == done)
+        return;
+    *last = done;
+    fprintf(stderr, "%s[%.*s%.*s] %3.0f%%  %.0f of %.0f %s%s", terminal ? "\r\033[K" : "", full,
+            "##############################", BAR_WIDTH - full, "..............................",
+            part * 100, done, all, what, terminal ? "" : "\n");
+    fflush(stderr);
+}
+
+static void bar_end(void)
+{
+    if (isatty(STDERR_FILENO))
+        fputc('\n', stderr);
+}
+
+static int drain_watch(struct node_command *command, struct cli_answer *answer)
+{
+    double all = cli_answer_number(answer->document, "partitions"), left = all, last = -1;
+    struct error err;
+
+    while (left > 0) {
+        bar_print(all - left, all, "partitions moved", &last);
+        usleep(WATCH_MS * 1000);
+        if (!ask(command, "GET", node_path(command, ""), SLICE_NONE, answer, &err)) {
+            bar_end();
+            return failed(&err);
+        }
+        left = cli_answer_number(answer->document, "partitions");
+        all = left > all ? left : all;
+    }
+    bar_print(all, all, "partitions moved", &last);
+    bar_end();
+    if (command->options.json)
+        return node_print(command, answer);
+    printf("node \"%s\" holds nothing any more: `orrery node remove %s` lets go of it\n",
+           command->words[1], command->words[1]);
+    return CLI_OK;
+}
+
+static int node_drain(struct node_command *command)
+{
+    struct cli_answer answer;
+    struct error err;
+
+    if (!ask(command, "POST", node_path(command, "drain"), SLICE("{}"), &answer, &err))
+        return failed(&err);
+    return command->no_wait ? node_print(command, &answer) : drain_watch(command, &answer);
+}
+
+/* --- Rebalancing ----------------------------------------------------------------------------- */
+
+static size_t plan_print(struct node_command *command, const struct cli_answer *answer)
+{
+    static const char *const headings[] = {"CONTAINER", ">PARTITION", "FROM",   "TO",
+                                           ">BYTES",    ">RU/S",      "REASON", NULL};
+    struct cli_table *table = cli_table_new(command->arena, headings);
+    struct document_iter iter;
+    size_t count = 0;
+
+    document_iter_init(&iter, cli_answer_inside(answer->document, "moves"));
+    while (document_iter_next(&iter)) {
+        struct slice move = iter.value.document;
+
+        if (iter.value.type != DOCUMENT_OBJECT)
+            continue;
+        cli_table_text(table, arena_printf(command->arena, "%.*s/%.*s",
+                                           SLICE_ARG(cli_answer_text(move, "database")),
+                                           SLICE_ARG(cli_answer_text(move, "container"))));
+        cli_table_number(table, cli_answer_number(move, "partition"), 0);
+        cli_table_text(table, cli_answer_text(move, "from"));
+        cli_table_text(table, cli_answer_text(move, "to"));
+        cli_table_bytes(table, cli_answer_number(move, "bytes"));
+        cli_table_number(table, cli_answer_number(move, "ruPerSecond"), 1);
+        cli_table_text(table, cli_answer_text(move, "reason"));
+        count++;
+    }
+    if (count)
+        cli_table_print(table);
+    printf("%zu moves; spread %.4f, afterwards %.4f (0: everything in proportion)\n", count,
+           cli_answer_number(answer->document, "spreadBefore"),
+           cli_answer_number(answer->document, "spreadAfter"));
+    document_iter_init(&iter, cli_answer_inside(answer->document, "problems"));
+    while (document_iter_next(&iter))
+        if (iter.value.type == DOCUMENT_OBJECT)
+            printf("cannot be satisfied: partition %.0f of \"%.*s\": %.*s\n",
+                   cli_answer_number(iter.value.document, "partition"),
+                   SLICE_ARG(cli_answer_text(iter.value.document, "container")),
+                   SLICE_ARG(cli_answer_text(iter.value.document, "problem")));
+    return count;
+}
+
+static bool is_rebalancing(const struct cli_answer *answer)
+{
+    struct document_value on;
+
+    return document_find(answer->document, SLICE("rebalancing"), &on) && on.type == DOCUMENT_BOOL &&
+           on.boolean;
+}
+
+static int rebalance_watch(struct node_command *command, struct cli_answer *answer)
+{
+    double last = -1;
+    struct error err;
+
+    while (is_rebalancing(answer)) {
+        bar_print(cli_answer_number(answer->document, "movesDone"),
+                  cli_answer_number(answer->document, "movesPlanned"), "moves begun", &last);
+        usleep(WATCH_MS * 1000);
+        if (!ask(command, "GET", "rebalance", SLICE_NONE, answer, &err)) {
+            bar_end();
+            return failed(&err);
+        }
+    }
+    bar_end();
+    if (command->options.json)
+        printf("%.*s\n", SLICE_ARG(answer->text));
+    else
+        printf("done: %.0f moves\n", cli_answer_number(answer->document, "movesDone"));
+    return CLI_OK;
+}
+
+/* The plan is shown before anything is moved. */
+static int node_rebalance(struct node_command *command)
+{
+    const char *method = command->cancel ? "DELETE" : "GET";
+    struct cli_answer answer;
+    struct error err;
+
+    if (!ask(command, method, "rebalance", SLICE_NONE, &answer, &err))
+        return failed(&err);
+    if (command->plan || command->cancel) {
+        if (command->options.json)
+            printf("%.*s\n", SLICE_ARG(answer.text));
+        else
+            (void)plan_print(command, &answer);
+        return CLI_OK;
+    }
+    if (!command->options.json)
+        (void)plan_print(command, &answer);
+    if (!ask(command, "POST", "rebalance", SLICE("{}"), &answer, &err))
+        return failed(&err);
+    return command->no_wait ? CLI_OK : rebalance_watch(command, &answer);
+}
+
+/* --- Which verb ------------------------------------------------------------------------------ */
+
+static const struct verb {
+    const char *name;
+    int words_min, words_max; /* besides the verb */
+    const char *usage;
+    int (*run)(struct node_command *command);
+} verbs[] = {
+    {"list", 0, 0, "list", node_list},
+    {"show", 1, 1, "show NAME", node_show},
+    {"add", 2, 2, "add NAME URL", node_add},
+    {"set", 1, 1, "set NAME --region NAME ...", node_set_attributes},
+    {"drain", 1, 1, "drain NAME", node_drain},
+    {"undrain", 1, 1, "undrain NAME", node_undrain},
+    {"remove", 1, 1, "remove NAME", node_remove},
+    {"pause", 0, 1, "pause NAME", node_pause},
+    {"resume", 0, 1, "resume NAME", node_resume},
+    {"rebalance", 0, 0, "rebalance [--plan]", node_rebalance},
+};
+
+static int verb_unknown(const char *name)
+{
+    struct nearest nearest = nearest_to(slice_of_text(name));
+
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+        nearest_offer(&nearest, verbs[i].name);
+    if (nearest.name)
+        return cli_fail(CLI_USAGE, "node knows no \"%s\": did you mean \"%s\"?", name,
+                        nearest.name);
+    return cli_fail(CLI_USAGE, "node knows no \"%s\": `orrery node --help` lists what it does",
+                    name);
+}
+
+static int verb_run(const struct verb *verb, struct node_command *command)
+{
+    struct error err;
+    int code;
+
+    if (command->word_count - 1 < verb->words_min || command->word_count - 1 > verb->words_max ||
+        (command->word_count > 1 && !command->words[1][0]))
+        return cli_fail(CLI_USAGE, "it is used as `orrery node %s`", verb->usage);
+    if (!cli_client_new(&command->options, &command->client, &err))
+        return failed(&err);
+    code = verb->run(command);
+    cli_client_free(command->client);
+    return code;
+}
+
+int cli_node(int argc, char **argv)
+{
+    static const struct option options[] = {CLI_CLIENT_OPTION_ROWS,
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"region", required_argument, NULL, OPTION_REGION},
+                                            {"zone", required_argument, NULL, OPTION_ZONE},
+                                            {"tags", required_argument, NULL, OPTION_TAGS},
+                                            {"capacity", required_argument, NULL, OPTION_CAPACITY},
+                                            {"reserve", required_argument, NULL, OPTION_RESERVE},
+                                            {"plan", no_argument, NULL, OPTION_PLAN},
+                                            {"cancel", no_argument, NULL, OPTION_CANCEL},
+                                            {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
+                                            {NULL}};
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct node_command command = {.arena = arena};
+    bool help;
+
+    command.word_count =
+        cli_words_read(argc, argv, options,
+                       &(struct cli_words){command.words, WORDS_MAX, option_take, &command}, &help);
+    if (help) {
+        cli_node_help();
+        return CLI_OK;
+    }
+    if (command.word_count < 0)
+        return CLI_USAGE;
+    if (command.word_count == 0)
+        return cli_fail(CLI_USAGE, "node needs to be told what to do: list, show, add, set, drain, "
+                                   "undrain, remove, pause, resume or rebalance");
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+        if (strcmp(verbs[i].name, command.words[0]) == 0)
+            return verb_run(&verbs[i], &command);
+    return verb_unknown(command.words[0]);
+}

@@ -1,0 +1,235 @@
+#include "container/heat_profile.h"
+
+#include "container/split_points.h"
+#include "partition/strategy.h"
+
+enum { MINUTE_MS = 60000, COUNTED_LEAST_MS = 9000, REFUSED_TIMES_MAX = 8 };
+
+/* One side of a cut has at least this much. */
+#define SIDE_LEAST 0.1
+
+/* --- Use ------------------------------------------------------------------------------------- */
+
+struct heat_use heat_use_in(const struct statistics_numbers *numbers, double seconds)
+{
+    double used = (double)numbers->cru / 100 / seconds, times = 1;
+
+    if (numbers->throttled) /* clients that come again and again must not look larger than life */
+        times = MIN((double)numbers->requests /
+                        (double)MAX(numbers->requests - numbers->throttled, UINT64_C(1)),
+                    (double)REFUSED_TIMES_MAX);
+    return (struct heat_use){.used = used, .wanted = used * times};
+}
+
+double heat_seconds_in(struct statistics *statistics, int64_t minute, int64_t now_ms)
+{
+    int64_t from_ms = MAX(minute * MINUTE_MS, statistics_since_ms(statistics, now_ms));
+    int64_t counted_ms = MIN(now_ms, (minute + 1) * MINUTE_MS) - from_ms;
+
+    return counted_ms >= COUNTED_LEAST_MS ? (double)counted_ms / 1000 : 0;
+}
+
+struct heat_use heat_use_of(struct statistics *statistics, int64_t now_ms)
+{
+    int64_t minute = MAX(now_ms, (int64_t)0) / MINUTE_MS;
+    struct heat_use most = {0};
+
+    for (int64_t m = minute; m > minute - HEAT_PROFILE_MINUTES; m--) {
+        struct statistics_numbers numbers;
+        struct statistics_times times;
+        double seconds = heat_seconds_in(statistics, m, now_ms);
+        struct heat_use use;
+
+        if (seconds <= 0 || !statistics_minute(statistics, m, now_ms, &numbers, &times))
+            continue;
+        use = heat_use_in(&numbers, seconds);
+        most.used = MAX(most.used, use.used);
+        most.wanted = MAX(most.wanted, use.wanted);
+    }
+    return most;
+}
+
+/* --- Reading --------------------------------------------------------------------------------- */
+
+static int by_min(const void *left, const void *right)
+{
+    const struct heat_profile_key *a = left, *b = right;
+
+    return slice_compare(a->min, b->min);
+}
+
+/* A key that is shown cut has no routing key any more: it counts into the rest. */
+static void keys_take(const struct container *container, const struct partition_span *span,
+                      const struct statistics_key_minutes *followed, size_t count,
+                      struct arena *arena, struct heat_profile *profile)
+{
+    const struct partition_definition *definition =
+        &definition_fields(container_definition(container))->key;
+
+    for (size_t i = 0; i < count; i++) {
+        struct slice rest = followed[i].key;
+        struct partition_range range;
+        struct partition_key key;
+        struct error ignored;
+
+        if (followed[i].key.len >= STATISTICS_KEY_LEN_MAX ||
+            !partition_key_read(definition, &rest, arena, &key, &ignored))
+            continue;
+        range = partition_route_range(definition, &key, arena);
+        if (slice_compare(range.min, span->min) < 0 || slice_compare(range.min, span->max) >= 0)
+            continue;
+        profile->keys[profile->key_count++] = (struct heat_profile_key){
+            .min = range.min, .max = range.max, .heat = (double)followed[i].numbers.cru / 100};
+        profile->rest -= (double)followed[i].numbers.cru / 100;
+    }
+    if (profile->key_count)
+        qsort(profile->keys, profile->key_count, sizeof *profile->keys, by_min);
+    profile->rest = MAX(profile->rest, 0.0);
+}
+
+bool heat_profile_read(const struct container *container, const struct partition_span *span,
+                       struct statistics *statistics, int64_t now_ms, struct arena *arena,
+                       struct heat_profile *ret_profile, struct error *err)
+{
+    int64_t minute = MAX(now_ms, (int64_t)0) / MINUTE_MS;
+    struct slice *bounds = ARENA_ARRAY(arena, struct slice, HEAT_PROFILE_BOUNDS);
+    struct heat_profile profile = {.min = span->min, .max = span->max, .bounds = bounds};
+    struct statistics_key_minutes *followed;
+    size_t count;
+
+    if (!split_points_by_bytes(container, span, HEAT_PROFILE_BOUNDS + 1, arena, bounds,
+                               &profile.bound_count, err))
+        return false;
+    for (int64_t m = minute - HEAT_PROFILE_MINUTES; m <= minute; m++) {
+        struct statistics_numbers numbers;
+        struct statistics_times times;
+
+        if (statistics_minute(statistics, m, now_ms, &numbers, &times))
+            profile.rest += (double)numbers.cru / 100;
+    }
+    count = statistics_hottest_between(statistics, minute - HEAT_PROFILE_MINUTES, minute,
+                                       STATISTICS_KEYS_MAX, now_ms, arena, &followed);
+    profile.keys = ARENA_ARRAY(arena, struct heat_profile_key, MAX(count, (size_t)1));
+    keys_take(container, span, followed, count, arena, &profile);
+    *ret_profile = profile;
+    return true;
+}
+
+/* --- Looking --------------------------------------------------------------------------------- */
+
+double heat_profile_below(const struct heat_profile *profile, struct slice bound)
+{
+    double heat = 0;
+    size_t passed = 0;
+
+    for (size_t i = 0; i < profile->key_count; i++)
+        if (slice_compare(profile->keys[i].min, bound) < 0)
+            heat += profile->keys[i].heat;
+    if (slice_compare(bound, profile->max) >= 0)
+        return heat + profile->rest;
+    if (slice_compare(bound, profile->min) <= 0)
+        return 0;
+    while (passed < profile->bound_count && slice_compare(profile->bounds[passed], bound) <= 0)
+        passed++;
+    return heat + profile->rest * (double)passed / (double)(profile->bound_count + 1);
+}
+
+double heat_profile_all(const struct heat_profile *profile)
+{
+    return heat_profile_below(profile, profile->max);
+}
+
+double heat_profile_top(const struct heat_profile *profile)
+{
+    double top = 0, all = heat_profile_all(profile);
+
+    for (size_t i = 0; i < profile->key_count; i++)
+        top = MAX(top, profile->keys[i].heat);
+    return all > 0 ? top / all : 0;
+}
+
+/* --- Cutting --------------------------------------------------------------------------------- */
+
+struct cutting {
+    const struct heat_profile *profile;
+    double all, best; /* how far from a half, of all */
+    struct slice bound;
+};
+
+static void cut_offer(struct cutting *cutting, struct slice bound)
+{
+    double below, distance;
+
+    if (slice_compare(bound, cutting->profile->min) <= 0 ||
+        slice_compare(bound, cutting->profile->max) >= 0)
+        return;
+    below = heat_profile_below(cutting->profile, bound) / cutting->all;
+    distance = below > 0.5 ? below - 0.5 : 0.5 - below;
+    if (distance < cutting->best) {
+        cutting->best = distance;
+        cutting->bound = bound;
+    }
+}
+
+bool heat_profile_cut(const struct heat_profile *profile, struct slice *ret_bound)
+{
+    struct cutting cutting = {
+        .profile = profile, .all = heat_profile_all(profile), .best = 0.5 - SIDE_LEAST};
+
+    if (cutting.all <= 0)
+        return false;
+    for (size_t i = 0; i < profile->bound_count; i++)
+        cut_offer(&cutting, profile->bounds[i]);
+    for (size_t i = 0; i < profile->key_count; i++) {
+        cut_offer(&cutting, profile->keys[i].min);
+        cut_offer(&cutting, profile->keys[i].max);
+    }
+    if (!cutting.bound.data)
+        return false;
+    *ret_bound = cutting.bound;
+    return true;
+}
+
+/* --- Dividing -------------------------------------------------------------------------------- */
+
+static struct heat_use span_use(struct meters *meters, uint32_t partition, int64_t now_ms)
+{
+    struct meter *meter = meters_find(meters, partition);
+
+    return meter ? heat_use_of(meter_statistics(meter), now_ms) : (struct heat_use){0};
+}
+
+double heat_profile_divide(const struct heat_profile *profile, struct meters *meters,
+                           const struct container *container, const struct partition_span *span,
+                           const struct slice *bounds, size_t count, int64_t now_ms,
+                           double *ret_shares)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    size_t spans;
+    const struct partition_span *all = partition_map_spans(container_map(container), &spans);
+    struct heat_use *pieces = ARENA_ARRAY(arena, struct heat_use, count + 1);
+    struct heat_other *others = ARENA_ARRAY(arena, struct heat_other, spans);
+    struct heat_use whole = span_use(meters, span->id, now_ms);
+    struct heat_division division = {
+        .ru = (double)container_offer(container)->ru,
+        .ru_max = (double)container_limits(container)->partition_ru_max,
+        .share = span->share,
+        .pieces = pieces,
+        .piece_count = count + 1,
+        .others = others,
+    };
+    double heat = heat_profile_all(profile), below = 0;
+
+    for (size_t i = 0; i <= count; i++) {
+        double up_to = i < count ? heat_profile_below(profile, bounds[i]) : heat;
+        double part = heat > 0 ? (up_to - below) / heat : 0;
+
+        pieces[i] = (struct heat_use){.used = whole.used * part, .wanted = whole.wanted * part};
+        below = up_to;
+    }
+    for (size_t i = 0; i < spans; i++)
+        if (all[i].id != span->id)
+            others[division.other_count++] = (struct heat_other){
+                .share = all[i].share, .use = span_use(meters, all[i].id, now_ms)};
+    return heat_shares_divide(&division, ret_shares);
+}

@@ -1,0 +1,61 @@
+/* Heat profile: how the heat of a span lies along its routing keys, as far as it is known: the
+ * logical partitions that are followed, each with what it spent, and the rest, which is taken to
+ * lie as the bytes do. Where to cut a span follows from it. */
+#pragma once
+
+#include "container/catalogue.h"
+#include "container/heat_shares.h"
+#include "container/meters.h"
+
+enum { HEAT_PROFILE_MINUTES = 5, HEAT_PROFILE_BOUNDS = 31 };
+
+struct heat_profile_key {
+    struct slice min, max; /* its range of routing keys */
+    double heat;           /* RU in the time looked at */
+};
+
+struct heat_profile {
+    struct slice min, max;         /* of the span */
+    struct heat_profile_key *keys; /* ascending */
+    size_t key_count;
+    double rest;                /* of all others together */
+    const struct slice *bounds; /* that cut the span into pieces of about as many bytes */
+    size_t bound_count;
+};
+
+/* What was spent in so many seconds, and what was wanted: as much more as requests were refused, to
+ * a limit. */
+struct heat_use heat_use_in(const struct statistics_numbers *numbers, double seconds);
+
+/* How many seconds of a minute were counted by now, of a partition that may be younger; 0: too few
+ * to judge by. */
+double heat_seconds_in(struct statistics *statistics, int64_t minute, int64_t now_ms);
+
+/* What a partition spends: the highest rate of its last minutes, the present one counted as soon as
+ * ten seconds of it are over. */
+struct heat_use heat_use_of(struct statistics *statistics, int64_t now_ms);
+
+/* Of a span, by the last HEAT_PROFILE_MINUTES. In the arena. Reads the sizes of all its logical
+ * partitions: may block. */
+NODISCARD bool heat_profile_read(const struct container *container,
+                                 const struct partition_span *span, struct statistics *statistics,
+                                 int64_t now_ms, struct arena *arena,
+                                 struct heat_profile *ret_profile, struct error *err);
+
+/* The heat of what is below a bound. */
+double heat_profile_below(const struct heat_profile *profile, struct slice bound);
+double heat_profile_all(const struct heat_profile *profile);
+
+/* The share of the hottest logical partition, from 0 to 1. */
+double heat_profile_top(const struct heat_profile *profile);
+
+/* The bound that comes nearest to half the heat on either side. False: there is none within the
+ * span, or one side would have next to nothing. */
+NODISCARD bool heat_profile_cut(const struct heat_profile *profile, struct slice *ret_bound);
+
+/* How a span is to be cut at bounds: what each of the count + 1 pieces is to get of the container's
+ * throughput, and its sum (heat_shares.h). meters: of all spans of the container. */
+double heat_profile_divide(const struct heat_profile *profile, struct meters *meters,
+                           const struct container *container, const struct partition_span *span,
+                           const struct slice *bounds, size_t count, int64_t now_ms,
+                           double *ret_shares);

@@ -1,0 +1,419 @@
+/* One thread per node watches it, so that a node that does not answer keeps no other's watch
+ * waiting. A failed call is no proof: the store may have refused that call alone. So calls only
+ * wake the keeper, and what it finds out itself is what counts.
+ *
+ * How a node comes back depends on what is wrong. A server that was away is asked again through the
+ * engine that is open, which knows what it left in doubt. A store whose write failed half-way, or
+ * that another process has taken meanwhile, is closed and opened anew; that waits until nobody is
+ * inside. What is in memory: only would be lost by that, so it stays as it is. */
+#include "engine/guard_private.h"
+
+#include "base/memory.h"
+
+enum {
+    PROBE_MS = 100,
+    SUSPECT_MS = 100,
+    HANG_MS = 1000,
+    WRITE_HANG_MS = 10000,
+    BACKOFF_MS_MAX = 1000,
+    SUSPECT_CALLS = 8,
+};
+
+_Thread_local const struct guard *guard_kept;
+
+/* --- Making one ------------------------------------------------------------------------------ */
+
+static bool default_open(void *context UNUSED, struct slice url,
+                         const struct engine_options *options, struct engine **ret_engine,
+                         struct error *err)
+{
+    return engine_open(url, options, ret_engine, err);
+}
+
+static void options_settle(struct engine_guard_options *options)
+{
+    options->probe_ms = options->probe_ms ? options->probe_ms : PROBE_MS;
+    options->suspect_ms = options->suspect_ms ? options->suspect_ms : SUSPECT_MS;
+    options->hang_ms = options->hang_ms ? options->hang_ms : HANG_MS;
+    options->write_hang_ms = options->write_hang_ms ? options->write_hang_ms : WRITE_HANG_MS;
+    options->backoff_ms_max = options->backoff_ms_max ? options->backoff_ms_max : BACKOFF_MS_MAX;
+    options->suspect_calls = options->suspect_calls ? options->suspect_calls : SUSPECT_CALLS;
+    if (!options->open)
+        options->open = default_open;
+}
+
+struct engine *engine_guard_new(const struct engine_guard_options *options)
+{
+    struct guard *guard = MEMORY_NEW(struct guard);
+    struct buf shown;
+    size_t len;
+
+    guard->options = *options;
+    options_settle(&guard->options);
+    guard->name = slice_to_text(slice_of_text(options->name));
+    guard->url = slice_to_text(options->url.data ? options->url : SLICE(""));
+    guard->options.url = slice_of_text(guard->url);
+    buf_init(&shown, BUF_DEFAULT_MAX);
+    engine_url_mask(guard->options.url, &shown);
+    guard->shown.data = buf_take(&shown, &len);
+    guard->shown.len = len;
+    guard->clock = options->inner.clock ? options->inner.clock : &clock_system;
+    guard->base.driver = &guard_driver;
+    guard->base.name = guard->shown;
+    guard->down = true;
+    guard->broken = true;
+    guard->since_ms = clock_read_wall_ms(guard->clock);
+    error_set(&guard->reason, ERROR_NODE_DOWN, "it was not opened yet");
+    mutex_init(&guard->lock);
+    condition_init(&guard->wake);
+    return &guard->base;
+}
+
+struct engine *engine_guard_around(const struct engine_guard_options *options, struct engine *inner)
+{
+    struct engine *engine = engine_guard_new(options);
+    struct guard *guard = guard_of(engine);
+
+    memcpy(engine->node_id, engine_node_id(inner), sizeof engine->node_id);
+    guard->inner = inner;
+    guard->broken = false;
+    guard->reason = (struct error){0};
+    atomic_store(&guard->down, false);
+    return engine;
+}
+
+/* --- Up and down ----------------------------------------------------------------------------- */
+
+size_t guard_inside(const struct guard *guard)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < GUARD_DOORS; i++)
+        count += atomic_load(&guard->doors[i].inside);
+    return count;
+}
+
+void guard_doubt(struct guard *guard)
+{
+    if (atomic_exchange(&guard->doubt, true))
+        return;
+    WITH_LOCK (&guard->lock)
+        condition_signal(&guard->wake);
+}
+
+static void go_down(struct guard *guard, const struct error *err)
+{
+    bool was_up;
+
+    WITH_LOCK (&guard->lock) {
+        guard->reason = *err;
+        was_up = !atomic_exchange(&guard->down, true);
+        if (was_up) {
+            guard->downs++;
+            guard->since_ms = clock_read_wall_ms(guard->clock);
+            guard->backoff_ms = guard->options.probe_ms;
+            guard->attempt_at_ms = clock_read_monotonic_ms(guard->clock) + guard->backoff_ms;
+        }
+    }
+    if (!was_up)
+        return;
+    if (guard->inner)
+        engine_interrupt(guard->inner, true);
+    log_event(guard->options.inner.log, LOG_WARNING, "node down", LOG_TEXT("node", guard->name),
+              LOG_TEXT("because", err->message));
+}
+
+void engine_guard_take_down(struct engine *engine, const struct error *err)
+{
+    struct guard *guard = (struct guard *)engine;
+
+    if (engine->driver != &guard_driver)
+        return;
+    /* As one who is inside: the keeper may not close the engine meanwhile. */
+    atomic_fetch_add(&guard->doors[0].inside, 1);
+    go_down(guard, err);
+    atomic_fetch_sub(&guard->doors[0].inside, 1);
+}
+
+static void go_up(struct guard *guard)
+{
+    WITH_LOCK (&guard->lock) {
+        atomic_store(&guard->doubt, false);
+        atomic_store(&guard->down, false);
+        guard->since_ms = clock_read_wall_ms(guard->clock);
+    }
+    log_event(guard->options.inner.log, LOG_INFO, "node serves", LOG_TEXT("node", guard->name));
+}
+
+/* --- Opening --------------------------------------------------------------------------------- */
+
+/* memory: has nothing to be opened again, and an engine that was handed in may have no URL. */
+static bool can_reopen(const struct guard *guard)
+{
+    return guard->url[0] && (!guard->inner || strncmp(guard->url, "memory:", 7) != 0);
+}
+
+static bool inner_open(struct guard *guard, struct error *err)
+{
+    CLEANUP(engine_close) struct engine *inner = NULL;
+    const char *id = guard->base.node_id;
+
+    if (!guard->options.open(guard->options.open_context, guard->options.url, &guard->options.inner,
+                             &inner, err))
+        return false;
+    if (id[0] && strcmp(id, engine_node_id(inner)) != 0)
+        return error_set(err, ERROR_STORE_FOREIGN,
+                         "the store is %s, and the node of this name was %s", engine_node_id(inner),
+                         id);
+    memcpy(guard->base.node_id, engine_node_id(inner), sizeof guard->base.node_id);
+    guard->inner = TAKE(inner);
+    guard->broken = false;
+    return true;
+}
+
+bool engine_guard_open(struct engine *engine, struct error *err)
+{
+    struct guard *guard = guard_of(engine);
+
+    if (!guard->inner && !inner_open(guard, err)) {
+        WITH_LOCK (&guard->lock)
+            guard->reason = *err;
+        return false;
+    }
+    atomic_store(&guard->down, false);
+    return true;
+}
+
+void engine_guard_expect(struct engine *engine, const char *node_id)
+{
+    (void)snprintf(engine->node_id, sizeof engine->node_id, "%s", node_id);
+}
+
+static bool inner_reopen(struct guard *guard, struct error *err)
+{
+    if (!can_reopen(guard))
+        return error_set(err, ERROR_NODE_DOWN, "its last write failed, and it cannot be reopened");
+    if (guard_inside(guard))
+        return error_set(err, ERROR_BUSY, "it is reopened when the calls inside have ended");
+    engine_close(TAKE(guard->inner));
+    return inner_open(guard, err);
+}
+
+/* --- Signs of life --------------------------------------------------------------------------- */
+
+static bool write_hangs(struct guard *guard, struct error *err)
+{
+    int64_t since_ms = atomic_load(&guard->write_since_ms);
+
+    if (!since_ms ||
+        clock_read_monotonic_ms(guard->clock) - since_ms <= guard->options.write_hang_ms)
+        return false;
+    error_set(err, ERROR_NODE_DOWN, "a write has not returned for %lld ms",
+              (long long)guard->options.write_hang_ms);
+    return true;
+}
+
+/* While it is asked, calls see how long that takes. */
+static bool ask(struct guard *guard, struct error *err)
+{
+    bool alive;
+
+    atomic_store(&guard->ping_since_ms, clock_read_monotonic_ms(guard->clock));
+    alive = engine_ping(guard->inner, guard->options.hang_ms, err);
+    atomic_store(&guard->ping_since_ms, 0);
+    return alive;
+}
+
+/* postgresql: finds out here about a write in doubt; what stays poisoned must be opened anew. */
+static bool is_sound(struct guard *guard, struct error *err)
+{
+    struct engine_statistics statistics;
+
+    if (!engine_statistics(guard->inner, &statistics, err))
+        return false;
+    if (!statistics.poisoned)
+        return true;
+    guard->broken = true;
+    return error_set(err, ERROR_STORE_POISONED, "a write failed, and its outcome is not known");
+}
+
+static void watch(struct guard *guard)
+{
+    bool doubt = atomic_exchange(&guard->doubt, false);
+    struct error err;
+
+    if (write_hangs(guard, &err) || !ask(guard, &err) || (doubt && !is_sound(guard, &err)))
+        go_down(guard, &err);
+}
+
+/* --- Coming back ----------------------------------------------------------------------------- */
+
+static bool heal(struct guard *guard, struct error *err)
+{
+    if (write_hangs(guard, err))
+        return false;
+    if (guard->broken || !guard->inner)
+        return inner_reopen(guard, err);
+    if (!engine_ping(guard->inner, guard->options.hang_ms, err))
+        return false;
+    engine_interrupt(guard->inner, false);
+    if (is_sound(guard, err))
+        return true;
+    return guard->broken && inner_reopen(guard, err);
+}
+
+static bool bring_back(struct guard *guard, struct error *err)
+{
+    const struct guard *kept = guard_kept;
+    bool back;
+
+    guard_kept = guard;
+    back = heal(guard, err) &&
+           (!guard->hooks.rejoin || guard->hooks.rejoin(guard->hooks.context, err));
+    guard_kept = kept;
+    if (!back && guard->inner)
+        engine_interrupt(guard->inner, true);
+    return back;
+}
+
+static void attempt(struct guard *guard)
+{
+    struct error err;
+
+    if (bring_back(guard, &err)) {
+        go_up(guard);
+        return;
+    }
+    WITH_LOCK (&guard->lock) {
+        guard->reason = err;
+        guard->backoff_ms =
+            MIN(MAX(guard->backoff_ms, guard->options.probe_ms) * 2, guard->options.backoff_ms_max);
+        if (err.code == ERROR_BUSY) /* those inside are soon gone */
+            guard->backoff_ms = guard->options.probe_ms;
+        guard->attempt_at_ms = clock_read_monotonic_ms(guard->clock) + guard->backoff_ms;
+    }
+}
+
+void engine_guard_tend(struct engine *engine)
+{
+    struct guard *guard = guard_of(engine);
+
+    bool due = false;
+
+    if (!atomic_load(&guard->down)) {
+        watch(guard);
+        return;
+    }
+    WITH_LOCK (&guard->lock)
+        due = clock_read_monotonic_ms(guard->clock) >= guard->attempt_at_ms;
+    if (due)
+        attempt(guard);
+}
+
+/* --- The keeper ------------------------------------------------------------------------------ */
+
+/* False: stop. */
+static bool keeper_wait(struct guard *guard)
+{
+    int64_t until = clock_monotonic_ms() + guard->options.probe_ms;
+    bool stopping = false;
+
+    WITH_LOCK (&guard->lock) {
+        while (!guard->stopping && (atomic_load(&guard->down) || !atomic_load(&guard->doubt)) &&
+               condition_wait_until(&guard->wake, &guard->lock, until))
+            ;
+        stopping = guard->stopping;
+    }
+    return !stopping;
+}
+
+static void keeper_main(void *context)
+{
+    struct guard *guard = context;
+
+    while (keeper_wait(guard))
+        engine_guard_tend(&guard->base);
+}
+
+void engine_guard_keep(struct engine *engine, const struct engine_guard_hooks *hooks, bool by_hand)
+{
+    struct guard *guard = guard_of(engine);
+
+    assert(!guard->kept);
+    guard->kept = true;
+    guard->stopping = false;
+    guard->hooks = hooks ? *hooks : (struct engine_guard_hooks){0};
+    guard->has_thread = !by_hand;
+    if (guard->has_thread)
+        thread_start(&guard->thread, "node", keeper_main, guard);
+}
+
+void engine_guard_leave(struct engine *engine)
+{
+    struct guard *guard = guard_of(engine);
+
+    if (!guard->kept)
+        return;
+    WITH_LOCK (&guard->lock) {
+        guard->stopping = true;
+        condition_signal(&guard->wake);
+    }
+    if (guard->has_thread)
+        thread_join(&guard->thread);
+    guard->kept = guard->has_thread = false;
+}
+
+/* --- The operator ---------------------------------------------------------------------------- */
+
+void engine_guard_pause(struct engine *engine, bool on)
+{
+    atomic_store(&guard_of(engine)->paused, on);
+}
+
+bool engine_guard_retire(struct engine *engine)
+{
+    struct guard *guard = guard_of(engine);
+
+    assert(!guard->kept);
+    atomic_store(&guard->retired, true);
+    atomic_store(&guard->down, true);
+    if (guard_inside(guard))
+        return false;
+    engine_close(TAKE(guard->inner));
+    return true;
+}
+
+bool engine_guard_status(const struct engine *engine, struct engine_guard_status *ret_status)
+{
+    struct guard *guard;
+    int64_t since_ms;
+
+    if (engine->driver != &guard_driver)
+        return false;
+    guard = guard_of(engine);
+    since_ms = atomic_load(&guard->ping_since_ms);
+    *ret_status = (struct engine_guard_status){
+        .state = atomic_load(&guard->down) ? ENGINE_GUARD_DOWN : ENGINE_GUARD_SERVING,
+        .paused = atomic_load(&guard->paused),
+        .refused = atomic_load(&guard->refused),
+        .inside = guard_inside(guard),
+    };
+    if (ret_status->state == ENGINE_GUARD_SERVING && since_ms &&
+        clock_read_monotonic_ms(guard->clock) - since_ms > guard->options.suspect_ms)
+        ret_status->state = ENGINE_GUARD_SUSPECT;
+    WITH_LOCK (&guard->lock) {
+        ret_status->since_ms = guard->since_ms;
+        ret_status->downs = guard->downs;
+        memcpy(ret_status->reason, guard->reason.message, sizeof ret_status->reason);
+    }
+    return true;
+}
+
+const char *engine_guard_state_name(enum engine_guard_state state)
+{
+    static const char *const names[] = {[ENGINE_GUARD_SERVING] = "serving",
+                                        [ENGINE_GUARD_SUSPECT] = "suspect",
+                                        [ENGINE_GUARD_DOWN] = "down"};
+
+    return names[state];
+}

@@ -1,0 +1,100 @@
+/* Guard: a node that may fail, as an engine that keeps nobody waiting.
+ *
+ * It stands before a real engine and hands every call on while the node serves. When the node does
+ * not answer, the guard lets go of whoever waits, turns every further call away at once
+ * (ERROR_NODE_DOWN), and tries to bring the node back: it asks for a sign of life, after a failed
+ * write or a failed opening it opens the store anew, and before anybody else is let in whoever
+ * started it may put in order what was kept in memory. The engine behind may be another one
+ * afterwards; the guard is the same.
+ *
+ *     serving --(no sign of life, a write of unknown outcome, a write that hangs)--> down
+ *     down    --(a sign of life, then `rejoin`)--> serving
+ *
+ * Between the two a node whose sign of life is overdue is *suspect*: calls that are inside wait,
+ * but only so many more are let in, so that a node that hangs does not take all threads with it.
+ *
+ * Paused is besides all that: by the operator's word every call is turned away (ERROR_NODE_PAUSED)
+ * but for one partition, the catalogue's. */
+#pragma once
+
+#include "engine/engine.h"
+
+struct engine_guard_options {
+    const char *name;            /* what the operator calls the node; copied */
+    struct slice url;            /* copied; may hold a password */
+    struct engine_options inner; /* of the engine behind */
+    uint32_t unpaused_partition; /* what stays open while it is paused; 0: nothing */
+
+    /* 0: the defaults, 100 ms, 100 ms, 1 s, 10 s, 1 s, 8. */
+    int64_t probe_ms;       /* between signs of life */
+    int64_t suspect_ms;     /* overdue for so long: suspect */
+    int64_t hang_ms;        /* overdue for so long: down */
+    int64_t write_hang_ms;  /* a write that runs for so long: down */
+    int64_t backoff_ms_max; /* between attempts to bring it back: from probe_ms, doubling */
+    size_t suspect_calls;   /* at most so many calls are inside a suspect node */
+
+    /* Opens the store; NULL: engine_open. */
+    bool (*open)(void *context, struct slice url, const struct engine_options *options,
+                 struct engine **ret_engine, struct error *err);
+    void *open_context;
+};
+
+/* A guard before a node that is not open yet, and so down. To be closed with engine_close. */
+struct engine *engine_guard_new(const struct engine_guard_options *options);
+
+/* Before an engine that is open already, which is taken over; options.url says how to open it
+ * again, empty: not at all. */
+struct engine *engine_guard_around(const struct engine_guard_options *options,
+                                   struct engine *inner);
+
+/* Opens the node and lets everybody in: at the start, before it is kept. */
+NODISCARD bool engine_guard_open(struct engine *engine, struct error *err);
+
+/* The store behind must be of this id when it comes. Before it is kept. */
+void engine_guard_expect(struct engine *engine, const char *node_id);
+
+/* Who puts things in order before a node serves again: called with the node already open to the
+ * calling thread, and to it alone. False: not yet. */
+struct engine_guard_hooks {
+    bool (*rejoin)(void *context, struct error *err);
+    void *context;
+};
+
+/* Starts the thread that watches the node and brings it back. hooks are copied. by_hand: no thread,
+ * the test calls engine_guard_tend. */
+void engine_guard_keep(struct engine *engine, const struct engine_guard_hooks *hooks, bool by_hand);
+
+/* Ends the thread; from then on the node stays as it is. NULL-safe in the hooks: they are not
+ * called any more when this returns. */
+void engine_guard_leave(struct engine *engine);
+
+/* One look at the node: asks for a sign of life, or tries to bring it back if that is due. */
+void engine_guard_tend(struct engine *engine);
+
+/* Whoever needs the node to be put in order before it serves says so: it is down from now on, for
+ * this reason, and comes back by way of rejoin. Nothing happens to an engine that is no guard. */
+void engine_guard_take_down(struct engine *engine, const struct error *err);
+
+/* By the operator's word; running calls end as they will. */
+void engine_guard_pause(struct engine *engine, bool on);
+
+/* The node is gone for good: its engine is closed as soon as nobody is inside (true), and every
+ * call is turned away from now on. Not while it is kept. */
+NODISCARD bool engine_guard_retire(struct engine *engine);
+
+enum engine_guard_state { ENGINE_GUARD_SERVING, ENGINE_GUARD_SUSPECT, ENGINE_GUARD_DOWN };
+
+struct engine_guard_status {
+    enum engine_guard_state state;
+    bool paused;
+    int64_t since_ms; /* wall clock: when it began to be so */
+    uint64_t downs;   /* how often it went down */
+    uint64_t refused; /* calls turned away */
+    uint64_t inside;  /* calls, snapshots and iterators now */
+    char reason[240]; /* why it is down, or was last */
+};
+
+/* False: the engine is no guard. */
+NODISCARD bool engine_guard_status(const struct engine *engine,
+                                   struct engine_guard_status *ret_status);
+const char *engine_guard_state_name(enum engine_guard_state state);

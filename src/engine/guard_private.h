@@ -1,0 +1,68 @@
+/* The guard from within: guard.c watches the node and brings it back, guard_calls.c hands calls on.
+ */
+#pragma once
+
+#include "base/thread.h"
+#include "engine/driver.h"
+#include "engine/guard.h"
+
+#include <stdatomic.h>
+
+/* Who is inside is counted by the processor they came in on, each count on lines of its own, so
+ * that those who come and go do not wait for each other. */
+enum { GUARD_DOORS = 16, GUARD_LINE_PAIR = 128 };
+struct guard_door {
+    atomic_size_t inside;
+    uint8_t space[GUARD_LINE_PAIR - sizeof(atomic_size_t)];
+};
+
+struct guard {
+    struct engine base; /* must be first */
+    struct engine_guard_options options;
+    char *name, *url;   /* owned; the URL is cleansed */
+    struct slice shown; /* owned: the URL without its password */
+    const struct clock *clock;
+
+    struct guard_door doors[GUARD_DOORS];
+
+    /* Changed by the keeper alone, while the node is down and nobody is inside. Whoever comes in
+     * counts himself first and looks at the state then; the keeper closes the state first and
+     * looks at the counts then: one of the two sees the other. */
+    struct engine *inner; /* owned; NULL: not open */
+    atomic_bool down;
+    atomic_bool paused, retired;
+    atomic_bool doubt;                                 /* a call failed: look at the node now */
+    atomic_int_fast64_t ping_since_ms, write_since_ms; /* monotonic; 0: none under way */
+    atomic_uint_fast64_t refused;
+
+    struct mutex lock; /* under it: the rest */
+    struct condition wake;
+    struct error reason;
+    int64_t since_ms; /* wall clock */
+    uint64_t downs;
+    bool stopping;
+    bool kept, has_thread;
+    struct engine_guard_hooks hooks;
+    struct thread thread;
+
+    int64_t attempt_at_ms, backoff_ms;
+
+    /* The keeper's own. */
+    bool broken; /* what is open is of no use any more and is to be opened anew */
+};
+
+extern const struct engine_driver guard_driver;
+
+static inline struct guard *guard_of(const struct engine *engine)
+{
+    assert(engine->driver == &guard_driver);
+    return (struct guard *)engine;
+}
+
+/* The node this thread is bringing back: it alone is let in while the node is down. */
+extern _Thread_local const struct guard *guard_kept;
+
+size_t guard_inside(const struct guard *guard);
+
+/* A call has failed in a way that says something about the node. */
+void guard_doubt(struct guard *guard);

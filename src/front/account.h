@@ -1,0 +1,31 @@
+/* Which account a request means: the one its path names, else the first label of its host where the
+ * rest of that is localhost or the suffix the server was given, else the default account. An
+ * account without keys of its own is opened by those of the default account. */
+#pragma once
+
+#include "front/front.h"
+
+struct front_account {
+    struct account *account;         /* a reference; NULL: it is to be made by use */
+    struct slice id;                 /* of it; in the arena */
+    const struct account_keys *keys; /* whose signatures count: its own, or the default account's */
+    struct account *keys_account;    /* a reference that keeps the keys */
+};
+
+/* Finds the account of that name. by_use: one that does not exist may be made.
+ * ERROR_ACCOUNT_MISSING. What was found is let go with front_account_done. */
+NODISCARD bool front_account_find(const struct front_services *services, struct slice name,
+                                  bool by_use, struct arena *arena,
+                                  struct front_account *ret_account, struct error *err);
+void front_account_done(struct front_account *account);
+
+/* The label of a host that names an account, in small letters; data NULL: it names none. */
+struct slice front_account_of_host(struct slice host, const char *suffix, struct arena *arena);
+
+/* Makes the account if it is to be made by use; blocks. */
+NODISCARD bool front_account_make(const struct front_services *services, struct slice id,
+                                  struct account **account, struct error *err);
+
+/* Can an account be called that? It must do as a host label and as the first segment of a path.
+ * ERROR_BAD_REQUEST. */
+NODISCARD bool front_account_name_check(struct slice name, struct error *err);

@@ -1,0 +1,49 @@
+/* Tables: the Table API (OData over HTTP), as clients of Azure Table storage and of the Table API
+ * of Cosmos DB speak it.
+ *
+ * A table is a container of the database TablesDB whose partition key is /PartitionKey; an entity
+ * is an item whose id is its RowKey. docs/design/table.md says how Edm types are kept. */
+#pragma once
+
+#include "front/front.h"
+#include "net/http.h"
+
+struct table; /* opaque, owned by the server */
+struct query_cache;
+struct query_spill;
+
+/* The database that tables are in, of each account. */
+#define TABLE_DATABASE "TablesDB"
+
+enum { TABLE_SEAL_BYTES = 32 };
+
+struct table_query_limits {
+    int64_t pause_ms;        /* a page ends then, and the client comes again for more */
+    int64_t deadline_ms;     /* of what cannot be interrupted, such as a sort */
+    size_t memory_bytes_max; /* of what a query sorts */
+};
+
+struct table_options {
+    struct front_services services;
+    uint8_t seal[TABLE_SEAL_BYTES]; /* what continuations are sealed with */
+    bool dev;                       /* the public keys of the emulators are accepted as well */
+    bool strong;                    /* reads are priced as strongly consistent ones */
+    bool accounts_by_use;           /* an account is made when it is first named */
+    const char *host_suffix; /* hosts LABEL.suffix name the account LABEL; besides .localhost */
+    struct table_query_limits queries;
+};
+
+/* Options are copied, the texts in them are borrowed. */
+struct table *table_new(const struct table_options *options);
+
+/* Waits for the writes that a committer will still end. After the listeners have gone, before the
+ * loops go. */
+void table_wait(struct table *table);
+
+/* After the http it handles for is gone. NULL is fine. */
+void table_free(struct table *table);
+CLEANUP_FN(struct table *, table_free)
+
+/* The handler for net_http_new; context is a struct table. Answers every request, with an error if
+ * need be. */
+void table_handle(struct net_http_request *request, void *context);

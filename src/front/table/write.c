@@ -1,0 +1,376 @@
+#include "front/table/write.h"
+
+#include "front/table/answer.h"
+#include "front/traffic.h"
+#include "throughput/cost.h"
+
+/* Clients take 8 to 16 KB of headers; a link has up to 9 bytes for each character of a key. */
+enum { LOCATION_MAX = 4096, SERVICE_ID_MAX = 2048 };
+
+/* --- Planning -------------------------------------------------------------------------------- */
+
+static bool is_any(struct slice etag)
+{
+    return slice_equal(etag, SLICE("*"));
+}
+
+bool table_write_needs_item(const struct table_write *write)
+{
+    return write->kind == TABLE_WRITE_MERGE || (write->etag.data && !is_any(write->etag));
+}
+
+static bool etag_check(const struct table_write *write, const struct item *item, struct error *err)
+{
+    char etag[TABLE_ETAG_LEN];
+
+    table_etag_write(table_entity_ticks(&item->header), etag);
+    return slice_equal(write->etag, slice_of(etag, sizeof etag)) ||
+           error_set(err, ERROR_PRECONDITION_FAILED, "the entity has another ETag");
+}
+
+static bool plan_on_item(const struct table_write *write, const struct item *item,
+                         struct arena *arena, struct table_write_plan *plan, struct error *err)
+{
+    if (!item && write->etag.data)
+        return error_set(err, ERROR_ITEM_MISSING, "the entity does not exist");
+    if (!item) { /* insert or merge, where nothing is */
+        plan->verb = TRANSACTION_CREATE;
+        plan->relies = true;
+        return true;
+    }
+    if (write->etag.data && !is_any(write->etag) && !etag_check(write, item, err))
+        return false;
+    if (write->kind == TABLE_WRITE_MERGE &&
+        !table_entity_merge(item->document, write->document, arena, &plan->document, err))
+        return false;
+    item_etag(&item->header, plan->etag);
+    plan->options.if_match = slice_of(plan->etag, sizeof plan->etag);
+    plan->relies = !write->etag.data || is_any(write->etag);
+    if (write->kind == TABLE_WRITE_MERGE)
+        plan->verb = TRANSACTION_REPLACE;
+    return true;
+}
+
+bool table_write_plan(const struct table_write *write, const struct item *item, struct arena *arena,
+                      struct table_write_plan *ret_plan, struct error *err)
+{
+    *ret_plan = (struct table_write_plan){.document = write->document};
+    switch (write->kind) {
+    case TABLE_WRITE_INSERT:
+        ret_plan->verb = TRANSACTION_CREATE;
+        break;
+    case TABLE_WRITE_DELETE:
+        ret_plan->verb = TRANSACTION_DELETE;
+        break;
+    default:
+        ret_plan->verb = write->etag.data ? TRANSACTION_REPLACE : TRANSACTION_UPSERT;
+    }
+    return !table_write_needs_item(write) || plan_on_item(write, item, arena, ret_plan, err);
+}
+
+bool table_write_add(const struct table_write *write, struct transaction *transaction,
+                     struct arena *arena, struct error *err)
+{
+    struct document_value id = table_write_id(&write->keys);
+    const struct item *item = NULL;
+    struct table_write_plan *plan = ARENA_NEW(arena, struct table_write_plan);
+
+    return (!table_write_needs_item(write) || transaction_read(transaction, &id, &item, err)) &&
+           table_write_plan(write, item, arena, plan, err) &&
+           transaction_write(transaction, &id, plan->verb, plan->document, &plan->options, err);
+}
+
+int64_t table_write_price(const struct table_write *write)
+{
+    struct cost_write known = {.removes = write->kind == TABLE_WRITE_DELETE,
+                               .puts = write->kind != TABLE_WRITE_DELETE,
+                               .new_bytes = write->document.len};
+
+    return cost_write(&known);
+}
+
+struct partition_key table_write_key(const struct table_space *space, const struct table_keys *keys)
+{
+    struct document_value value = document_string(keys->partition);
+
+    return partition_key_of(&space->space.definition->key, &value, 1);
+}
+
+struct document_value table_write_id(const struct table_keys *keys)
+{
+    return document_string(keys->row);
+}
+
+/* --- Where blocking is fine ------------------------------------------------------------------ */
+
+struct single {
+    struct metered_transaction transaction;
+    const struct table_write *write;
+    struct arena *arena;
+    struct transaction_result result;
+};
+
+static bool single_plan(struct metered_transaction *self, struct transaction *transaction,
+                        struct error *err)
+{
+    struct single *single = CONTAINER_OF(self, struct single, transaction);
+
+    return table_write_add(single->write, transaction, single->arena, err);
+}
+
+static void single_done(struct metered_transaction *self, struct transaction *transaction)
+{
+    struct single *single = CONTAINER_OF(self, struct single, transaction);
+
+    single->result = transaction_result(transaction, 0);
+}
+
+bool table_write_run(struct table_call *call, const struct table_space *space,
+                     const struct table_write *write, struct transaction_result *ret_result,
+                     struct error *err)
+{
+    struct partition_key key = table_write_key(space, &write->keys);
+    struct single single = {.transaction = {.plan = single_plan,
+                                            .done = single_done,
+                                            .price_cru = table_write_price(write)},
+                            .write = write,
+                            .arena = call->arena};
+    struct metered_call metered = table_call_metered(call);
+    bool done = metered_transaction_run(call->services->meters, &space->space, &key,
+                                        &single.transaction, &metered, call->arena, err);
+
+    table_call_charged(call, &metered);
+    if (done)
+        *ret_result = single.result;
+    return done;
+}
+
+/* --- On a loop ------------------------------------------------------------------------------- */
+
+/* In the arena of the call. */
+struct under_way {
+    struct net_task task;
+    struct table_call *call;
+    struct table_space space; /* owned */
+    struct table_write write;
+    struct table_write_plan plan;
+    struct partition_key key;
+    struct document_value id;
+    struct item item; /* that the plan was made with */
+    struct metered_call metered;
+    struct transaction_result result;
+    bool fine;
+    struct error err;
+};
+
+/* What another writer has overtaken is settled by a worker; what the client asked to be refused is
+ * not. */
+static bool runs_again(const struct under_way *way)
+{
+    const struct error *err = &way->err;
+
+    return err->code == ERROR_CONFLICT || err->code == ERROR_SNAPSHOT_TOO_OLD ||
+           item_space_is_overtaken(err) ||
+           (way->plan.relies &&
+            (err->code == ERROR_PRECONDITION_FAILED || err->code == ERROR_ITEM_EXISTS ||
+             err->code == ERROR_ITEM_MISSING));
+}
+
+/* On the loop. */
+static void write_answer(struct net_task *task, struct net_loop *loop UNUSED)
+{
+    struct under_way *way = CONTAINER_OF(task, struct under_way, task);
+    struct table_call *call = way->call;
+    struct table_space space = way->space;
+    struct error err = way->err;
+    bool fine = way->fine;
+
+    if (!fine && runs_again(way)) {
+        table_space_close(&space);
+        table_call_move(call);
+        return;
+    }
+    table_call_charged(call, &way->metered);
+    if (fine)
+        table_write_answer(call, &space, &way->write, &way->result);
+    table_space_close(&space);
+    table_call_finish(call, fine, &err);
+}
+
+/* On the committer's thread. */
+static void write_done(const struct transaction_result *result,
+                       const struct transaction_work *work UNUSED, const struct error *err,
+                       void *context)
+{
+    struct under_way *way = context;
+    atomic_uint *count = way->call->under_way;
+
+    way->fine = !err;
+    if (err)
+        way->err = *err;
+    else
+        way->result = *result;
+    way->task.run = write_answer;
+    net_loop_post(way->call->http->loop, &way->task);
+    atomic_fetch_sub(count, 1); /* the loop is not needed any more by this thread */
+}
+
+/* Reads the item if the write wants it, without blocking, and plans. *ret_cold: it would block. */
+static bool way_plan(struct under_way *way, bool *ret_cold, struct error *err)
+{
+    struct table_call *call = way->call;
+    const struct item *item = &way->item;
+
+    if (table_write_needs_item(&way->write) &&
+        !items_read_cached(&way->space.space, &way->key, &way->id, call->arena, &way->item,
+                           ret_cold, err)) {
+        if (err->code != ERROR_ITEM_MISSING)
+            return false;
+        item = NULL;
+    }
+    if (*ret_cold)
+        return true;
+    if (table_write_plan(&way->write, item, call->arena, &way->plan, err))
+        return true;
+    way->metered.charge_cru = metering_refused_cru(err);
+    return false;
+}
+
+bool table_write_start(struct table_call *call, struct table_space *space,
+                       const struct table_write *write, struct error *err)
+{
+    struct under_way *way = ARENA_NEW(call->arena, struct under_way);
+    bool *pending = call->pending, begun = false, cold = false, fine;
+    atomic_uint *count = call->under_way;
+
+    way->call = call;
+    way->space = *space;
+    space->container = NULL;
+    way->write = *write;
+    way->key = table_write_key(&way->space, &way->write.keys);
+    way->id = table_write_id(&way->write.keys);
+    way->metered = table_call_metered(call);
+    atomic_fetch_add(count, 1);
+    fine =
+        way_plan(way, &cold, err) &&
+        (cold || metered_write_start(call->services->meters, &way->space.space, &way->key, &way->id,
+                                     way->plan.verb, way->plan.document, &way->plan.options,
+                                     &way->metered, call->arena, write_done, way, &begun, err));
+    if (begun) {
+        *pending = true;
+        return true;
+    }
+    atomic_fetch_sub(count, 1);
+    table_space_close(&way->space);
+    if (fine) {
+        call->cold = true;
+        return false;
+    }
+    way->err = *err;
+    call->cold = runs_again(way);
+    table_call_charged(call, &way->metered);
+    return false;
+}
+
+/* --- Answers --------------------------------------------------------------------------------- */
+
+struct metered_call table_call_metered(const struct table_call *call)
+{
+    return (struct metered_call){.strong = call->options->strong};
+}
+
+void table_call_charged(struct table_call *call, const struct metered_call *metered)
+{
+    call->charge_cru = metered->charge_cru;
+    call->wait_ms = metered->wait_ms;
+}
+
+struct table_shape table_call_shape(struct table_call *call, const struct table_space *space)
+{
+    return (struct table_shape){.minimal = call->level != TABLE_LEVEL_NONE,
+                                .full = call->level == TABLE_LEVEL_FULL,
+                                .root = table_call_root(call),
+                                .account = call->account.id,
+                                .table = space->name};
+}
+
+bool table_call_wants_content(const struct table_call *call, bool *ret_said)
+{
+    struct slice prefer = table_call_header(call, SLICE("prefer"));
+    bool none = slice_equal_nocase(prefer, SLICE("return-no-content"));
+
+    *ret_said = none || slice_equal_nocase(prefer, SLICE("return-content"));
+    return !none;
+}
+
+static void insert_answer(struct table_call *call, const struct table_space *space,
+                          const struct table_write *write, const struct transaction_result *result)
+{
+    struct table_shape shape = table_call_shape(call, space);
+    CLEANUP(buf_done) struct buf link;
+    bool said, content = table_call_wants_content(call, &said);
+
+    buf_init(&link, 64 * 1024);
+    buf_append_slice(&link, shape.root);
+    buf_append_byte(&link, '/');
+    table_entity_link_append(space->name, &write->keys, &link);
+    if (link.len <= LOCATION_MAX)
+        table_answer_header(call, SLICE("Location"), buf_slice(&link));
+    if (said)
+        table_answer_header(call, SLICE("Preference-Applied"),
+                            content ? SLICE("return-content") : SLICE("return-no-content"));
+    if (!content) {
+        if (link.len <= SERVICE_ID_MAX)
+            table_answer_header(call, SLICE("DataServiceId"), buf_slice(&link));
+        call->status = 204;
+        return;
+    }
+    table_entity_append(&shape, result->item.document, table_entity_ticks(&result->item.header),
+                        true, &call->body);
+    call->status = 201;
+}
+
+static enum advise_operation_kind told(enum table_write_kind kind, bool created)
+{
+    switch (kind) {
+    case TABLE_WRITE_INSERT:
+        return ADVISE_CREATE;
+    case TABLE_WRITE_DELETE:
+        return ADVISE_DELETE;
+    case TABLE_WRITE_MERGE:
+        return created ? ADVISE_CREATE : ADVISE_PATCH;
+    default:
+        return created ? ADVISE_CREATE : ADVISE_REPLACE;
+    }
+}
+
+static void traffic_note_write(const struct table_call *call, const struct table_space *space,
+                               const struct table_write *write,
+                               const struct transaction_result *result)
+{
+    struct partition_key key = table_write_key(space, &write->keys);
+    struct document_value id = table_write_id(&write->keys);
+
+    front_traffic_item(call->services, space->container,
+                       &(struct front_traffic_item){.kind = told(write->kind, result->created),
+                                                    .key = &key,
+                                                    .id = &id,
+                                                    .document = result->item.document,
+                                                    .cru = call->charge_cru,
+                                                    .transaction = call->transaction});
+}
+
+void table_write_answer(struct table_call *call, const struct table_space *space,
+                        const struct table_write *write, const struct transaction_result *result)
+{
+    char etag[TABLE_ETAG_LEN];
+
+    traffic_note_write(call, space, write, result);
+    call->status = 204;
+    if (write->kind == TABLE_WRITE_DELETE)
+        return;
+    table_etag_write(table_entity_ticks(&result->item.header), etag);
+    table_answer_header(call, SLICE("ETag"), slice_of(etag, sizeof etag));
+    if (write->kind == TABLE_WRITE_INSERT)
+        insert_answer(call, space, write, result);
+}

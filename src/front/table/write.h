@@ -1,0 +1,82 @@
+/* Write: one change of an entity, alone or in an entity group transaction.
+ *
+ * What is to be written may follow from what is there: a merge needs the properties it keeps, an
+ * ETag has to be that of the version it is compared with. So a change is planned against the item
+ * as it is read, and written on the condition that this is still the version. */
+#pragma once
+
+#include "container/metering.h"
+#include "front/table/call.h"
+#include "front/table/entity.h"
+
+enum table_write_kind {
+    TABLE_WRITE_INSERT,
+    TABLE_WRITE_REPLACE,
+    TABLE_WRITE_MERGE,
+    TABLE_WRITE_DELETE,
+};
+
+struct table_write {
+    enum table_write_kind kind;
+    struct table_keys keys;
+    struct slice document; /* as the client sent it; not of a delete */
+    struct slice etag;     /* If-Match; data NULL: none, then replace and merge insert too */
+};
+
+/* What becomes of it, given the item it meets. */
+struct table_write_plan {
+    enum transaction_verb verb;
+    struct slice document;
+    struct transaction_options options;
+    bool relies; /* on what was read, without the client asking for it: who loses runs again */
+    char etag[ITEM_ETAG_LEN];
+};
+
+/* The item is looked at for this write; the others can do without. */
+bool table_write_needs_item(const struct table_write *write);
+
+/* item: NULL: there is none; of writes that need none it is not looked at. The plan's options point
+ * into it: it must stay where it is. ERROR_ITEM_MISSING, ERROR_PRECONDITION_FAILED and what merging
+ * may answer. */
+NODISCARD bool table_write_plan(const struct table_write *write, const struct item *item,
+                                struct arena *arena, struct table_write_plan *ret_plan,
+                                struct error *err);
+
+/* Plans it in a transaction that is in its logical partition. */
+NODISCARD bool table_write_add(const struct table_write *write, struct transaction *transaction,
+                               struct arena *arena, struct error *err);
+
+/* What it costs at the least. */
+int64_t table_write_price(const struct table_write *write);
+
+/* Key and id of the item. */
+struct partition_key table_write_key(const struct table_space *space,
+                                     const struct table_keys *keys);
+struct document_value table_write_id(const struct table_keys *keys);
+
+/* Runs it where blocking is fine. */
+NODISCARD bool table_write_run(struct table_call *call, const struct table_space *space,
+                               const struct table_write *write,
+                               struct transaction_result *ret_result, struct error *err);
+
+/* On a loop: begins it and leaves the call pending until it is durable; or sets call->cold where
+ * that would block. Takes space over in any case. False as operations return it. The answer is
+ * made by table_write_answer. */
+NODISCARD bool table_write_start(struct table_call *call, struct table_space *space,
+                                 const struct table_write *write, struct error *err);
+
+/* Status, headers and body of a write that went well. */
+void table_write_answer(struct table_call *call, const struct table_space *space,
+                        const struct table_write *write, const struct transaction_result *result);
+
+/* How an entity of this table is shown to the client. */
+struct table_shape table_call_shape(struct table_call *call, const struct table_space *space);
+
+/* Notes the charge of a request, and the wait if it was refused for it. */
+void table_call_charged(struct table_call *call, const struct metered_call *metered);
+
+/* How requests pay. */
+struct metered_call table_call_metered(const struct table_call *call);
+
+/* Prefer: return-no-content, return-content; a client that says neither gets the content. */
+bool table_call_wants_content(const struct table_call *call, bool *ret_said);

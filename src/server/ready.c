@@ -1,0 +1,118 @@
+#include "server/ready.h"
+
+#include "container/catalogue_node.h"
+#include "document/json.h"
+#include "engine/guard.h"
+
+enum { PARTITIONS_SHOWN = 100 };
+
+/* A bit for each node whose partitions do not serve. */
+struct looking {
+    const struct cluster *cluster;
+    uint64_t away;
+    size_t count;
+    const char *first_away; /* name of a node */
+    struct buf *out;
+};
+
+static void node_print(struct looking *looking, const struct cluster_node *node, bool first)
+{
+    struct engine_guard_status status;
+    struct error err;
+    bool serves = engine_serves(node->engine, &err);
+
+    if (!serves) {
+        looking->away |= 1ULL << node->number;
+        looking->first_away = looking->first_away ? looking->first_away : node->name;
+    }
+    buf_printf(looking->out, "%s{\"name\":\"%s\",\"state\":\"%s\"", first ? "" : ",", node->name,
+               serves                          ? "serving"
+               : err.code == ERROR_NODE_PAUSED ? "paused"
+                                               : "down");
+    if (!serves && engine_guard_status(node->engine, &status) &&
+        status.state == ENGINE_GUARD_DOWN) {
+        BUF_APPEND(looking->out, ",\"because\":");
+        document_json_write_string(slice_of_text(status.reason), looking->out);
+    }
+    BUF_APPEND(looking->out, "}");
+}
+
+static void nodes_print(struct looking *looking)
+{
+    bool first = true;
+
+    BUF_APPEND(looking->out, "\"nodes\":[");
+    for (size_t i = 0; i < cluster_count(looking->cluster); i++) {
+        const struct cluster_node *node = cluster_at(looking->cluster, i);
+
+        if (!cluster_node_is_member(node))
+            continue;
+        node_print(looking, node, first);
+        first = false;
+    }
+    BUF_APPEND(looking->out, "]");
+}
+
+static void container_look(struct looking *looking, const struct container *container)
+{
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(container_map(container), &count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (!(looking->away >> spans[i].node & 1))
+            continue;
+        if (looking->count++ < PARTITIONS_SHOWN)
+            buf_printf(looking->out, "%s%u", looking->count == 1 ? "" : ",", spans[i].id);
+    }
+}
+
+/* Then the catalogue, a partition like others, takes no changes. Paused it does. */
+static bool root_is_down(const struct cluster *cluster)
+{
+    struct error err;
+
+    return !engine_serves(cluster_at(cluster, 0)->engine, &err) && err.code == ERROR_NODE_DOWN;
+}
+
+static void partitions_print(struct looking *looking, struct catalogue *catalogue)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    size_t count;
+    struct account **accounts = catalogue_accounts(catalogue, arena, &count);
+
+    BUF_APPEND(looking->out, ",\"partitions\":[");
+    if (root_is_down(looking->cluster)) {
+        looking->count++;
+        BUF_APPEND(looking->out, "1");
+    }
+    for (size_t a = 0; a < count; a++) {
+        for (size_t d = 0; d < account_database_count(accounts[a]); d++) {
+            const struct database *database = account_database(accounts[a], d);
+
+            for (size_t c = 0; looking->away && c < database_container_count(database); c++)
+                container_look(looking, database_container(database, c));
+        }
+        account_unref(accounts[a]);
+    }
+    buf_printf(looking->out, "],\"partitionsAway\":%zu", looking->count);
+}
+
+bool ready_print(struct catalogue *catalogue, struct buf *out)
+{
+    CLEANUP(buf_done) struct buf body;
+    struct looking looking = {.cluster = catalogue_cluster(catalogue), .out = &body};
+
+    buf_init(&body, BUF_DEFAULT_MAX);
+    nodes_print(&looking);
+    partitions_print(&looking, catalogue);
+    if (looking.count)
+        buf_printf(out,
+                   "{\"code\":\"ServiceUnavailable\",\"message\":\"node \\\"%s\\\" does not "
+                   "serve, and %zu partitions with it or others\",",
+                   looking.first_away, looking.count);
+    else
+        BUF_APPEND(out, "{\"status\":\"ready\",");
+    buf_append_slice(out, buf_slice(&body));
+    BUF_APPEND(out, "}\n");
+    return !looking.count;
+}

@@ -1,0 +1,169 @@
+// The scenarios of docs/guide: each is told as a reader would have it told, and must show what its page says.
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { binary, root } from './server.js';
+
+const guide = join(root, 'docs/guide');
+
+async function run(args) {
+  const child = spawn(join(guide, 'run'), args, { env: { ...process.env, E2E_SERVER: binary }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const text = { out: '', err: '' };
+  child.stdout.on('data', (bytes) => (text.out += bytes));
+  child.stderr.on('data', (bytes) => (text.err += bytes));
+  const [code] = await once(child, 'close');
+  return { code, ...text };
+}
+
+const percent = (share) => `${(share * 100).toFixed(0)} %`;
+
+// The share of refused requests falls from at least one to at most the other.
+function falls({ before, after }, from, to) {
+  assert.ok(before.throttledShare >= from, `before only ${percent(before.throttledShare)} were refused`);
+  assert.ok(after.throttledShare <= to, `after still ${percent(after.throttledShare)} were refused`);
+}
+
+function foretells({ foretold }, today, whatIf, tolerance = 0.1) {
+  assert.ok(Math.abs(foretold.today - today) <= tolerance, `today foretold ${foretold.today}, really ${today}`);
+  assert.ok(Math.abs(foretold.whatIf - whatIf) <= tolerance, `what if foretold ${foretold.whatIf}, really ${whatIf}`);
+}
+
+function advises({ advice }, good, key) {
+  assert.equal(advice.recommended, true);
+  assert.equal(advice.currentGood, good);
+  assert.ok(advice.good.some((name) => key.test(name)), `${key} is not among ${advice.good.join(', ')}`);
+}
+
+const promises = {
+  'id-as-key': (figures) => {
+    assert.equal(figures.readRu, 1);
+    assert.equal(figures.before.together, 0);
+    assert.equal(figures.after.together, figures.orders);
+    assert.ok(figures.before.ruEach >= 4 * figures.after.ruEach, `${figures.before.ruEach} RU, then ${figures.after.ruEach}`);
+    assert.equal(figures.advice.good[0], '/order');
+  },
+  'iot-devices': (figures) => {
+    assert.ok(figures.before.full >= 0.15 * figures.before.offered);
+    assert.equal(figures.after.full, 0);
+    assert.equal(figures.hot.do, 'spread');
+    assert.ok(figures.written > 0);
+    assert.equal(figures.counted, figures.written);
+    assert.ok(figures.advice.good.includes('/device > /day'));
+  },
+  'logs-by-date': (figures) => {
+    falls(figures, 0.6, 0.15);
+    assert.deepEqual(figures.hot.key, ['2026-11-16']);
+    advises(figures, false, /\/host/);
+    foretells(figures, figures.before.throttledShare, figures.after.throttledShare);
+  },
+  'logs-by-host': (figures) => {
+    falls(figures, 0.35, 0.15);
+    assert.ok(figures.loud > figures.others);
+    assert.equal(figures.counted, figures.written);
+    advises(figures, false, /^\/host \+ hash of \/request/);
+    foretells(figures, figures.before.throttledShare, figures.after.throttledShare);
+  },
+  'logs-by-month': (figures) => {
+    falls(figures, 0.25, 0.1);
+    assert.ok(figures.deletingRu >= 50 * figures.droppingRu, `${figures.deletingRu} RU and ${figures.droppingRu}`);
+    advises(figures, true, /^\/host$/);
+  },
+  'one-key': (figures) => {
+    falls(figures, 0.6, 0.1);
+    // Four times the throughput changes nothing.
+    assert.ok(Math.abs(figures.paid.throttledShare - figures.before.throttledShare) <= 0.05);
+    assert.deepEqual(figures.full, { code: 403, substatus: 1014 });
+    advises(figures, false, /^\/customer$/);
+    foretells(figures, figures.paid.throttledShare, figures.after.throttledShare);
+  },
+  'read-heavy': (figures) => {
+    falls(figures, 0.3, 0.1);
+    assert.ok(figures.before.ruEach >= 4 * figures.after.ruEach, `${figures.before.ruEach} RU, then ${figures.after.ruEach}`);
+    assert.equal(figures.advice.good[0], '/category');
+  },
+  'tenants-by-container': (figures) => {
+    assert.deepEqual(figures.refusal, { code: 403, substatus: 1028 });
+    assert.ok(figures.before.unserved > 0);
+    assert.ok(figures.after.tenants > figures.before.tenants);
+    assert.ok(figures.before.provisioned >= 10 * figures.after.provisioned);
+    assert.ok(figures.after.throttledShare <= 0.1);
+    advises(figures, true, /^\/tenant$/);
+  },
+  'tenants-by-key': (figures) => {
+    falls(figures, 0.25, 0.15);
+    assert.equal(figures.hot.do, 'isolate');
+    falls({ before: figures.neighbours.before, after: figures.neighbours.isolated }, 0.25, 0.1);
+    assert.ok(figures.isolated.throttledShare > figures.after.throttledShare);
+    assert.ok(figures.others.throttledShare <= 0.05);
+    advises(figures, false, /^\/tenant \+ hash of \/user/);
+  },
+  'tenants-tiered': (figures) => {
+    falls(figures.acme, 0.35, 0.1);
+    falls(figures, 0.25, 0.1);
+    assert.ok(figures.items.moved > 0);
+    assert.equal(figures.items.left, 0);
+    assert.equal(figures.items.have, figures.items.had);
+    advises(figures, false, /^\/user$/);
+    assert.ok(figures.foretold.whatIf <= 0.05);
+  },
+  'user-profiles': (figures) => {
+    falls(figures, 0.4, 0.15);
+    advises(figures, false, /^\/user$/);
+    foretells(figures, figures.before.throttledShare, figures.after.throttledShare, 0.15);
+  },
+  'write-heavy': (figures) => {
+    falls(figures, 0.5, 0.1);
+    assert.ok(figures.after.accepted >= 2.5 * figures.before.accepted);
+    assert.equal(figures.counted, figures.written);
+    advises(figures, false, /^\/campaign \+ random/);
+    foretells(figures, figures.before.throttledShare, figures.after.throttledShare);
+  },
+};
+
+// They wait most of their time, so a few at once do not disturb each other.
+test('every scenario shows the trouble, the advice and the cure', { concurrency: 4 }, async (t) => {
+  const tell = (name) =>
+    t.test(name, async (t) => {
+      const { code, out, err } = await run([name, '--json']);
+      assert.equal(code, 0, err);
+      const figures = JSON.parse(out);
+      const refused = ({ throttledShare, ruEach }) => `${percent(throttledShare)} refused, ${ruEach} RU each`;
+      t.diagnostic(`before ${refused(figures.before)}; after ${refused(figures.after)}`);
+      promises[name](figures);
+      if (figures.copied) assert.equal(figures.copied.have, figures.copied.had);
+      // What the page tells the reader to ask is what was asked.
+      const told = new Set([...err.matchAll(/^ +\$ (.*)$/gm)].map(([, command]) => command));
+      const page = readFileSync(join(guide, `${name}.md`), 'utf8');
+      const commands = [...page.matchAll(/^ {4}\$ (orrery .*)$/gm)].map(([, command]) => command);
+      assert.ok(commands.length > 0, 'the page shows no command');
+      for (const command of commands) assert.ok(told.has(command), `the page says "${command}", the scenario does not`);
+    });
+  await Promise.all(Object.keys(promises).map(tell));
+});
+
+test('every scenario has a page, every page a scenario, and all are listed', async () => {
+  const names = Object.keys(promises);
+  const found = readdirSync(join(guide, 'scenarios')).map((file) => file.replace(/\.mjs$/, ''));
+  assert.deepEqual(found.sort(), names);
+  const pages = readdirSync(guide).filter((file) => file.endsWith('.md') && file !== 'README.md');
+  assert.deepEqual(pages.sort(), names.map((name) => `${name}.md`));
+  const listed = await run([]);
+  const index = readFileSync(join(guide, 'README.md'), 'utf8');
+  for (const name of names) {
+    assert.match(listed.out, new RegExp(`^  ${name} `, 'm'));
+    assert.ok(index.includes(`(${name}.md)`), `README.md does not list ${name}`);
+    assert.ok(readFileSync(join(guide, `${name}.md`), 'utf8').includes(`    docs/guide/run ${name}\n`), name);
+  }
+});
+
+test('a scenario or option that is not there is refused by name', async () => {
+  const scenario = await run(['no-such']);
+  assert.equal(scenario.code, 2);
+  assert.match(scenario.err, /there is no scenario "no-such"/);
+  const option = await run(['--fast']);
+  assert.equal(option.code, 2);
+  assert.match(option.err, /--fast/);
+});

@@ -1,0 +1,404 @@
+/* The guard before an engine that fails, hangs and comes back; time is turned by hand. */
+#include "engine/guard.h"
+
+#include "base/thread.h"
+#include "support/check.h"
+#include "support/fault_engine.h"
+
+#include <stdatomic.h>
+
+struct bench {
+    struct engine *fault; /* owned by the guard */
+    struct engine *guard;
+    struct clock clock;
+    atomic_int_fast64_t now_ms;
+    unsigned rejoined, opened;
+    bool refuse_rejoin, refuse_open;
+    struct arena *arena;
+};
+
+static int64_t now(void *context)
+{
+    return atomic_load(&((struct bench *)context)->now_ms);
+}
+
+static struct engine *store_new(struct bench *bench)
+{
+    struct engine *memory;
+    struct error err;
+
+    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &memory, &err), &err);
+    bench->fault = fault_engine_new(memory);
+    return bench->fault;
+}
+
+/* Another store each time, as if the directory had been given to somebody else. */
+static bool store_open(void *context, struct slice url UNUSED,
+                       const struct engine_options *options UNUSED, struct engine **ret_engine,
+                       struct error *err)
+{
+    struct bench *bench = context;
+
+    if (bench->refuse_open)
+        return error_set(err, ERROR_STORE_UNAVAILABLE, "nobody is there");
+    *ret_engine = store_new(bench);
+    bench->opened++;
+    return true;
+}
+
+static bool on_rejoin(void *context, struct error *err)
+{
+    struct bench *bench = context;
+    struct engine_value value;
+
+    /* the node is open to this thread already */
+    if (!engine_get(bench->guard, NULL, 1, SLICE("k"), ENGINE_READ_ANY, bench->arena, &value, err))
+        return false;
+    bench->rejoined++;
+    return !bench->refuse_rejoin || error_set(err, ERROR_BUSY, "not yet");
+}
+
+static struct engine_guard_options options_of(struct bench *bench)
+{
+    return (struct engine_guard_options){.name = "west",
+                                         .inner = {.clock = &bench->clock},
+                                         .unpaused_partition = 1,
+                                         .probe_ms = 10,
+                                         .hang_ms = 50,
+                                         .suspect_ms = 20,
+                                         .suspect_calls = 2,
+                                         .open = store_open,
+                                         .open_context = bench};
+}
+
+static int setup(void **state)
+{
+    struct bench *bench = MEMORY_NEW(struct bench);
+    struct engine_guard_options options;
+    struct error err;
+
+    bench->arena = arena_new();
+    bench->now_ms = 1000;
+    bench->clock = (struct clock){.wall_ms = now, .monotonic_ms = now, .context = bench};
+    options = options_of(bench);
+    bench->guard = engine_guard_around(&options, store_new(bench));
+    assert_ok(engine_partition_create(bench->guard, 1, 1, &err), &err);
+    assert_ok(engine_partition_create(bench->guard, 7, 1, &err), &err);
+    engine_guard_keep(bench->guard, &(struct engine_guard_hooks){on_rejoin, bench}, true);
+    *state = bench;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct bench *bench = *state;
+
+    engine_close(bench->guard);
+    arena_free(bench->arena);
+    memory_free(bench);
+    return 0;
+}
+
+static bool get(struct bench *bench, uint32_t partition, struct error *err)
+{
+    struct engine_value value;
+
+    return engine_get(bench->guard, NULL, partition, SLICE("k"), ENGINE_READ_ANY, bench->arena,
+                      &value, err);
+}
+
+static bool put(struct bench *bench, uint32_t partition, struct error *err)
+{
+    struct engine_op op = {ENGINE_PUT, SLICE("k"), SLICE("v")};
+    struct engine_section section = {.partition = partition, .epoch = 1, .ops = &op, .count = 1};
+
+    return engine_write(bench->guard, &section, 1, err);
+}
+
+static struct engine_guard_status status_of(const struct bench *bench)
+{
+    struct engine_guard_status status;
+
+    assert_true(engine_guard_status(bench->guard, &status));
+    return status;
+}
+
+static void wait_ms(struct bench *bench, int64_t ms)
+{
+    atomic_fetch_add(&bench->now_ms, ms);
+}
+
+static void a_node_that_serves_is_handed_every_call(void **state)
+{
+    struct bench *bench = *state;
+    struct error err;
+
+    assert_ok(put(bench, 7, &err), &err);
+    assert_ok(get(bench, 7, &err), &err);
+    engine_guard_tend(bench->guard);
+    assert_true(engine_serves(bench->guard, &err));
+    assert_int_equal(status_of(bench).inside, 0);
+}
+
+static void a_node_that_gives_no_sign_of_life_turns_calls_away_and_names_the_partition(void **state)
+{
+    struct bench *bench = *state;
+    struct error err;
+    unsigned before;
+
+    fault_engine_unplug(bench->fault, true);
+    engine_guard_tend(bench->guard);
+    before = fault_engine_count(bench->fault, FAULT_ALL);
+    assert_fails(get(bench, 7, &err), &err, ERROR_NODE_DOWN);
+    assert_contains(err.message, "node \"west\" is down");
+    assert_contains(err.message, "partition 7 does not serve");
+    assert_int_equal(err.status, 503);
+    assert_fails(put(bench, 7, &err), &err, ERROR_NODE_DOWN);
+    assert_fails(engine_serves(bench->guard, &err), &err, ERROR_NODE_DOWN);
+    assert_int_equal(fault_engine_count(bench->fault, FAULT_ALL), before);
+    assert_int_equal(status_of(bench).downs, 1);
+}
+
+static void
+a_call_that_cannot_reach_the_store_is_told_so_before_the_node_is_known_to_be_down(void **state)
+{
+    struct bench *bench = *state;
+    struct error err;
+
+    fault_engine_unplug(bench->fault, true);
+    assert_fails(put(bench, 7, &err), &err, ERROR_NODE_DOWN);
+    assert_contains(err.message, "partition 7");
+    assert_int_equal(status_of(bench).state, ENGINE_GUARD_SERVING);
+    engine_guard_tend(bench->guard);
+    assert_int_equal(status_of(bench).state, ENGINE_GUARD_DOWN);
+}
+
+static void a_node_rejoins_after_whoever_keeps_it_has_put_things_in_order(void **state)
+{
+    struct bench *bench = *state;
+    struct error err;
+
+    fault_engine_unplug(bench->fault, true);
+    engine_guard_tend(bench->guard);
+    fault_engine_unplug(bench->fault, false);
+    engine_guard_tend(bench->guard); /* not due yet */
+    assert_int_equal(bench->rejoined, 0);
+    bench->refuse_rejoin = true;
+    wait_ms(bench, 10);
+    engine_guard_tend(bench->guard);
+    assert_int_equal(bench->rejoined, 1);
+    assert_fails(get(bench, 7, &err), &err, ERROR_NODE_DOWN);
+    bench->refuse_rejoin = false;
+    wait_ms(bench, 10);
+    engine_guard_tend(bench->guard);
+    assert_int_equal(bench->rejoined, 2);
+    assert_ok(get(bench, 7, &err), &err);
+    assert_int_equal(bench->opened, 0); /* the same store, asked again */
+}
+
+static void attempts_come_less_and_less_often(void **state)
+{
+    struct bench *bench = *state;
+    unsigned before, first, rest;
+
+    fault_engine_unplug(bench->fault, true);
+    engine_guard_tend(bench->guard);
+    before = fault_engine_pings(bench->fault);
+    for (int i = 0; i < 16; i++) { /* 160 ms: at 10, 30, 70 and 150 */
+        wait_ms(bench, 10);
+        engine_guard_tend(bench->guard);
+    }
+    first = fault_engine_pings(bench->fault) - before;
+    for (int i = 0; i < 1000; i++) { /* 10 s, at most 1 s apart */
+        wait_ms(bench, 10);
+        engine_guard_tend(bench->guard);
+    }
+    rest = fault_engine_pings(bench->fault) - before - first;
+    assert_int_equal(first, 4);
+    assert_in_range(rest, 10, 15);
+    assert_int_equal(status_of(bench).downs, 1);
+}
+
+static void a_write_of_unknown_outcome_has_the_store_opened_anew(void **state)
+{
+    struct bench *bench = *state;
+    struct engine_guard_options options = options_of(bench);
+    struct engine_snapshot *snapshot;
+    struct error err;
+
+    /* one with a URL; the store behind it keeps its id by being the same each time */
+    engine_close(bench->guard);
+    options.url = SLICE("rocksdb:/nowhere");
+    bench->guard = engine_guard_new(&options);
+    assert_ok(engine_guard_open(bench->guard, &err), &err);
+    assert_ok(engine_partition_create(bench->guard, 7, 1, &err), &err);
+    engine_guard_keep(bench->guard, NULL, true);
+    assert_ok(engine_snapshot_new(bench->guard, &snapshot, &err), &err);
+    fault_engine_fail_nth(bench->fault, FAULT_WRITES, 1, ERROR_STORE_IO, FAULT_WRITTEN);
+    assert_fails(put(bench, 7, &err), &err, ERROR_STORE_IO);
+    assert_contains(err.message, "node \"west\"");
+    engine_guard_tend(bench->guard);
+    assert_fails(get(bench, 7, &err), &err, ERROR_NODE_DOWN);
+    wait_ms(bench, 10);
+    engine_guard_tend(bench->guard); /* somebody is inside: it is not closed under them */
+    assert_int_equal(bench->opened, 1);
+    engine_snapshot_free(snapshot);
+    wait_ms(bench, 10);
+    engine_guard_tend(bench->guard);
+    assert_int_equal(bench->opened, 2);
+    /* what the test opened has another identity, which is seen */
+    assert_fails(get(bench, 7, &err), &err, ERROR_NODE_DOWN);
+    assert_contains(err.message, "the node of this name was");
+}
+
+static void a_node_that_is_away_at_the_start_comes_later(void **state)
+{
+    struct bench *bench = *state;
+    struct engine_guard_options options = options_of(bench);
+    struct error err;
+
+    engine_close(bench->guard);
+    options.url = SLICE("postgresql://u:secret@far/db");
+    bench->guard = engine_guard_new(&options);
+    bench->refuse_open = true;
+    assert_fails(engine_guard_open(bench->guard, &err), &err, ERROR_STORE_UNAVAILABLE);
+    assert_slice_equal(engine_name(bench->guard), SLICE("postgresql://u:***@far/db"));
+    engine_guard_keep(bench->guard, NULL, true);
+    engine_guard_tend(bench->guard);
+    assert_fails(get(bench, 7, &err), &err, ERROR_NODE_DOWN);
+    assert_contains(err.message, "nobody is there");
+    bench->refuse_open = false;
+    wait_ms(bench, 100);
+    engine_guard_tend(bench->guard);
+    assert_ok(engine_partition_create(bench->guard, 7, 1, &err), &err);
+    assert_ok(put(bench, 7, &err), &err);
+}
+
+static void a_paused_node_keeps_its_catalogue_open(void **state)
+{
+    struct bench *bench = *state;
+    struct engine_snapshot *snapshot;
+    struct error err;
+
+    engine_guard_pause(bench->guard, true);
+    assert_fails(get(bench, 7, &err), &err, ERROR_NODE_PAUSED);
+    assert_contains(err.message, "paused by the operator");
+    assert_fails(put(bench, 7, &err), &err, ERROR_NODE_PAUSED);
+    assert_fails(engine_snapshot_new(bench->guard, &snapshot, &err), &err, ERROR_NODE_PAUSED);
+    assert_fails(engine_serves(bench->guard, &err), &err, ERROR_NODE_PAUSED);
+    assert_ok(get(bench, 1, &err), &err);
+    assert_ok(put(bench, 1, &err), &err);
+    engine_guard_tend(bench->guard); /* and is watched as before */
+    engine_guard_pause(bench->guard, false);
+    assert_ok(get(bench, 7, &err), &err);
+}
+
+/* --- Hanging --------------------------------------------------------------------------------- */
+
+struct reader {
+    struct bench *bench;
+    struct thread thread;
+    struct error err;
+    bool done;
+};
+
+static void reader_main(void *context)
+{
+    struct reader *reader = context;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct engine_value value;
+
+    reader->done = engine_get(reader->bench->guard, NULL, 7, SLICE("k"), ENGINE_READ_ANY, arena,
+                              &value, &reader->err);
+}
+
+static void tend_main(void *context)
+{
+    engine_guard_tend(((struct bench *)context)->guard);
+}
+
+static void a_node_that_hangs_holds_few_callers_and_lets_go_of_them(void **state)
+{
+    struct bench *bench = *state;
+    struct reader readers[3] = {{bench}, {bench}, {bench}};
+    struct thread keeper;
+    struct error err;
+
+    fault_engine_hang(bench->fault, true);
+    for (size_t i = 0; i < 3; i++)
+        thread_start(&readers[i].thread, "reader", reader_main, &readers[i]);
+    while (status_of(bench).inside < 3)
+        ;
+    thread_start(&keeper, "keeper", tend_main, bench);
+    /* The ping is under way, and its answer overdue: those inside wait, others are not let in. */
+    do
+        wait_ms(bench, 30);
+    while (status_of(bench).state == ENGINE_GUARD_SERVING);
+    if (status_of(bench).state == ENGINE_GUARD_SUSPECT) {
+        assert_fails(get(bench, 7, &err), &err, ERROR_NODE_DOWN);
+    }
+    thread_join(&keeper);
+    for (size_t i = 0; i < 3; i++) {
+        thread_join(&readers[i].thread);
+        assert_false(readers[i].done);
+        assert_int_equal(readers[i].err.code, ERROR_NODE_DOWN);
+    }
+    assert_int_equal(status_of(bench).state, ENGINE_GUARD_DOWN);
+    fault_engine_hang(bench->fault, false);
+    wait_ms(bench, 100);
+    engine_guard_tend(bench->guard);
+    assert_ok(get(bench, 7, &err), &err);
+}
+
+static void writer_main(void *context)
+{
+    struct bench *bench = context;
+    struct error err;
+
+    assert_ok(put(bench, 7, &err), &err);
+}
+
+static void a_write_that_never_returns_takes_the_node_down_until_it_does(void **state)
+{
+    struct bench *bench = *state;
+    struct thread writer;
+    struct error err;
+
+    fault_engine_hold_writes(bench->fault);
+    thread_start(&writer, "writer", writer_main, bench);
+    fault_engine_wait_held(bench->fault);
+    engine_guard_tend(bench->guard);
+    assert_true(engine_serves(bench->guard, &err));
+    wait_ms(bench, 11000);
+    engine_guard_tend(bench->guard);
+    assert_fails(get(bench, 7, &err), &err, ERROR_NODE_DOWN);
+    assert_contains(err.message, "a write has not returned");
+    wait_ms(bench, 11000);
+    engine_guard_tend(bench->guard);
+    assert_fails(get(bench, 7, &err), &err, ERROR_NODE_DOWN);
+    fault_engine_release_writes(bench->fault);
+    thread_join(&writer);
+    wait_ms(bench, 11000);
+    engine_guard_tend(bench->guard);
+    assert_ok(get(bench, 7, &err), &err);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_node_that_serves_is_handed_every_call),
+        TEST(a_node_that_gives_no_sign_of_life_turns_calls_away_and_names_the_partition),
+        TEST(a_call_that_cannot_reach_the_store_is_told_so_before_the_node_is_known_to_be_down),
+        TEST(a_node_rejoins_after_whoever_keeps_it_has_put_things_in_order),
+        TEST(attempts_come_less_and_less_often),
+        TEST(a_write_of_unknown_outcome_has_the_store_opened_anew),
+        TEST(a_node_that_is_away_at_the_start_comes_later),
+        TEST(a_paused_node_keeps_its_catalogue_open),
+        TEST(a_node_that_hangs_holds_few_callers_and_lets_go_of_them),
+        TEST(a_write_that_never_returns_takes_the_node_down_until_it_does),
+    };
+
+    return cmocka_run_group_tests_name("guard", tests, NULL, NULL);
+}
