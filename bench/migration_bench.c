@@ -1,14 +1,12 @@
 /* A partition of 1 GB is split, and then its half moved to another node and on to a PostgreSQL
- * server, and then the container is given another
- * partition key, under clients that go on reading and writing: what they notice of it. The goals:
- * no operation fails, writers wait less than 50 ms, and p99 meanwhile is at most three times what
- * it was before.
+ * server, under clients that go on reading and writing: what they notice of it. The goals: no
+ * operation fails, writers wait less than 50 ms, and p99 meanwhile is at most three times what it
+ * was before.
  *
  *     MIGRATION_BENCH_MB=64       another size
  *     MIGRATION_BENCH_RATE=0      bytes copied in a second, else what migration.bytes_per_second is
  *                                 without a setting; 0: as fast as it goes
- *     MIGRATION_BENCH_POSTGRES=0  without PostgreSQL
- *     MIGRATION_BENCH_REKEY_ONLY=1  nothing but the re-key
+ *     MIGRATION_BENCH_POSTGRES=0  without the last part
  *
  * Half of the operations are point reads, half replace an item, as fast as eight clients can. */
 #include "base/histogram.h"
@@ -196,14 +194,6 @@ static void operate(struct client *client, struct arena *arena)
     else
         done = items_write(&space, &key, &id, TRANSACTION_REPLACE, document, NULL, arena, &result,
                            NULL, &err);
-    if (!done && err.code == ERROR_REKEYED) { /* as a front does: read it again, and once more */
-        container_unref(container);
-        container = opened(bench);
-        space = container_space(container, &clock_system, bench->gates);
-        key = partition_key_extract(&space.definition->key, document);
-        done = items_write(&space, &key, &id, TRANSACTION_REPLACE, document, NULL, arena, &result,
-                           NULL, &err);
-    }
     if (!done) {
         atomic_fetch_add(&bench->failed, 1);
         fprintf(stderr, "migration_bench: %s\n", err.message);
@@ -228,21 +218,9 @@ static void client_main(void *context)
 
 /* --- Phases ---------------------------------------------------------------------------------- */
 
-enum phase {
-    BEFORE,
-    SPLITTING,
-    AFTER_SPLIT,
-    MOVING,
-    AFTER_MOVE,
-    REKEYING,
-    AFTER_REKEY,
-    TO_POSTGRES,
-    AT_POSTGRES,
-    PHASES
-};
-static const char *const names[PHASES] = {"before",   "splitting",   "after it",
-                                          "moving",   "after that",  "re-keying",
-                                          "re-keyed", "to postgres", "in postgres"};
+enum phase { BEFORE, SPLITTING, AFTER_SPLIT, MOVING, AFTER_MOVE, TO_POSTGRES, AT_POSTGRES, PHASES };
+static const char *const names[PHASES] = {"before",     "splitting",   "after it",   "moving",
+                                          "after that", "to postgres", "in postgres"};
 static struct histogram phases[PHASES][CLIENTS];
 static int64_t pauses_ms[PHASES];
 
@@ -334,23 +312,6 @@ static bool begin_postgres(struct bench *bench, struct error *err)
     return migrator_move(bench->migrator, container, span->id, NODES - 1, err);
 }
 
-static bool begin_rekey(struct bench *bench, struct error *err)
-{
-    CLEANUP(container_unref) struct container *container = opened(bench);
-    CLEANUP(buf_done) struct buf key;
-    size_t document, paths;
-
-    buf_init(&key, BUF_DEFAULT_MAX);
-    document = document_begin(&key);
-    paths = document_append_array_begin(&key, SLICE("paths"));
-    document_append_string(&key, SLICE("0"), SLICE("/id"));
-    document_end(&key, paths);
-    document_append_int32(&key, SLICE("version"), 2);
-    document_end(&key, document);
-    return migrator_rekey(bench->migrator, container,
-                          &(struct definition_rekey){.partition_key = buf_slice(&key)}, false, err);
-}
-
 static double quantile_ms(enum phase phase, double fraction)
 {
     static struct histogram sum;
@@ -394,8 +355,6 @@ static void report(struct bench *bench)
                  quantile_ms(BEFORE, 0.99), "against before it");
     rounds_ratio("p99 in ms while a partition moves, less is better", quantile_ms(MOVING, 0.99),
                  quantile_ms(AFTER_SPLIT, 0.99), "against before it");
-    rounds_ratio("p99 in ms while a container is re-keyed, less is better",
-                 quantile_ms(REKEYING, 0.99), quantile_ms(AFTER_MOVE, 0.99), "against before it");
     if (bench->postgres)
         rounds_ratio("p99 in ms while a partition moves to PostgreSQL, less is better",
                      quantile_ms(TO_POSTGRES, 0.99), quantile_ms(AFTER_MOVE, 0.99),
@@ -436,14 +395,10 @@ int main(void)
         thread_start(&clients[i].thread, "client", client_main, &clients[i]);
     }
     phase_run(&bench, BEFORE, NULL);
-    if (!getenv("MIGRATION_BENCH_REKEY_ONLY")) {
-        phase_run(&bench, SPLITTING, begin_split);
-        phase_run(&bench, AFTER_SPLIT, NULL);
-        phase_run(&bench, MOVING, begin_move);
-    }
+    phase_run(&bench, SPLITTING, begin_split);
+    phase_run(&bench, AFTER_SPLIT, NULL);
+    phase_run(&bench, MOVING, begin_move);
     phase_run(&bench, AFTER_MOVE, NULL);
-    phase_run(&bench, REKEYING, begin_rekey);
-    phase_run(&bench, AFTER_REKEY, NULL);
     if (bench.postgres) {
         phase_run(&bench, TO_POSTGRES, begin_postgres);
         phase_run(&bench, AT_POSTGRES, NULL);
