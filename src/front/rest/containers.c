@@ -205,11 +205,17 @@ bool rest_containers_replace(struct rest_call *call, struct error *err)
 
 bool rest_containers_delete(struct rest_call *call, struct error *err)
 {
+    CLEANUP(container_unref) struct container *container = NULL;
+
     call->charge_cru = cost_metadata(COST_METADATA_WRITE);
-    if (!catalogue_container_drop(call->services->catalogue, call->account_id, call->route.database,
+    if (!catalogue_container_open(call->services->catalogue, call->account_id, call->route.database,
+                                  call->route.id, &container, err) ||
+        !catalogue_container_drop(call->services->catalogue, call->account_id, call->route.database,
                                   call->route.id, rest_call_header(call, REST_HEADER_IF_MATCH),
                                   err))
         return false;
+    if (call->services->traffic) /* what was asked of it goes with it */
+        traffic_forget(call->services->traffic, container_rid(container).owner);
     call->status = 204;
     return true;
 }
