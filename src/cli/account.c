@@ -1,12 +1,11 @@
 /* `orrery account ...`: a verb, a name, perhaps a key; each verb one request to the server. */
 #include "cli/cli.h"
 
-#include "base/nearest.h"
-#include "cli/client.h"
+#include "cli/asking.h"
 #include "cli/table.h"
 #include "document/json.h"
 
-enum { OPTION_YES = 'y', WORDS_MAX = 3 };
+enum { OPTION_YES = 'y' };
 
 void cli_account_help(void)
 {
@@ -27,12 +26,8 @@ void cli_account_help(void)
 }
 
 struct account_command {
-    struct cli_client_options options;
+    struct cli_asking asking;
     bool yes;
-    const char *words[WORDS_MAX];
-    int word_count;
-    struct cli_client *client;
-    struct arena *arena;
 };
 
 static bool option_take(void *context, int option, const char *value)
@@ -42,13 +37,13 @@ static bool option_take(void *context, int option, const char *value)
     if (option == OPTION_YES)
         command->yes = true;
     else
-        (void)cli_client_take(&command->options, option, value);
+        (void)cli_client_take(&command->asking.options, option, value);
     return true;
 }
 
 /* --- Asking and showing ---------------------------------------------------------------------- */
 
-static bool ask(struct account_command *command, const char *method, const char *format,
+static bool ask(struct cli_asking *command, const char *method, const char *format,
                 struct slice body, struct cli_answer *ret_answer, struct error *err)
 {
     const char *name = command->word_count > 1 ? command->words[1] : "";
@@ -63,14 +58,12 @@ static bool ask(struct account_command *command, const char *method, const char 
                           ret_answer, err);
 }
 
-static void print_json(const struct cli_answer *answer)
+/* Without a name it is the account that asks. */
+static void name_complete(struct cli_asking *command)
 {
-    printf("%.*s\n", SLICE_ARG(answer->text));
-}
-
-static int failed(const struct error *err)
-{
-    return cli_fail(CLI_FAILED, "%s", err->message);
+    if (command->word_count == 1)
+        command->words[command->word_count++] =
+            command->options.account ? command->options.account : "default";
 }
 
 /* --- The verbs ------------------------------------------------------------------------------- */
@@ -90,7 +83,7 @@ static void rows_add(struct cli_table *table, struct slice accounts)
     }
 }
 
-static int account_list(struct account_command *command)
+static int account_list(struct cli_asking *command)
 {
     static const char *const headings[] = {"ACCOUNT", "KEYS", ">DATABASES", ">CONTAINERS", NULL};
     struct cli_table *table = cli_table_new(command->arena, headings);
@@ -102,9 +95,9 @@ static int account_list(struct account_command *command)
     do {
         if (!cli_client_ask(command->client, "GET", SLICE("accounts"), query, SLICE_NONE,
                             command->arena, &answer, &err))
-            return failed(&err);
+            return cli_asking_failed(&err);
         if (command->options.json)
-            print_json(&answer);
+            (void)cli_asking_json(&answer);
         if (answer.document.data && document_find(answer.document, SLICE("accounts"), &accounts) &&
             accounts.type == DOCUMENT_ARRAY)
             rows_add(table, accounts.document);
@@ -116,16 +109,14 @@ static int account_list(struct account_command *command)
     return CLI_OK;
 }
 
-static int keys_print(struct account_command *command, const struct cli_answer *answer)
+static int keys_print(struct cli_asking *command, const struct cli_answer *answer)
 {
     struct slice id = cli_answer_text(answer->document, "id"), primary = SLICE("");
     struct document_value keys;
     struct document_iter iter;
 
-    if (command->options.json) {
-        print_json(answer);
-        return CLI_OK;
-    }
+    if (command->options.json)
+        return cli_asking_json(answer);
     if (!document_find(answer->document, SLICE("keys"), &keys) || keys.type != DOCUMENT_OBJECT)
         return cli_fail(CLI_FAILED, "the server's answer has no keys");
     document_iter_init(&iter, keys.document);
@@ -141,7 +132,7 @@ static int keys_print(struct account_command *command, const struct cli_answer *
     return CLI_OK;
 }
 
-static int account_create(struct account_command *command)
+static int account_create(struct cli_asking *command)
 {
     CLEANUP(buf_done) struct buf body;
     struct cli_answer answer;
@@ -153,21 +144,20 @@ static int account_create(struct account_command *command)
     BUF_APPEND(&body, "}");
     command->word_count = 1; /* the name goes into the body */
     if (!ask(command, "POST", NULL, buf_slice(&body), &answer, &err))
-        return failed(&err);
+        return cli_asking_failed(&err);
     return keys_print(command, &answer);
 }
 
-static int account_show(struct account_command *command)
+static int account_show(struct cli_asking *command)
 {
     struct cli_answer answer;
     struct error err;
 
+    name_complete(command);
     if (!ask(command, "GET", NULL, SLICE_NONE, &answer, &err))
-        return failed(&err);
-    if (command->options.json) {
-        print_json(&answer);
-        return CLI_OK;
-    }
+        return cli_asking_failed(&err);
+    if (command->options.json)
+        return cli_asking_json(&answer);
     printf("account     %.*s\nkeys        %.*s\ndatabases   %lld\ncontainers  %lld\n",
            SLICE_ARG(cli_answer_text(answer.document, "id")),
            SLICE_ARG(slice_equal(cli_answer_text(answer.document, "keys"), SLICE("own"))
@@ -178,34 +168,35 @@ static int account_show(struct account_command *command)
     return CLI_OK;
 }
 
-static int account_keys_show(struct account_command *command)
+static int account_keys_show(struct cli_asking *command)
 {
     struct cli_answer answer;
     struct error err;
 
+    name_complete(command);
     if (!ask(command, "GET", "/keys", SLICE_NONE, &answer, &err))
-        return failed(&err);
+        return cli_asking_failed(&err);
     return keys_print(command, &answer);
 }
 
-static int account_rotate(struct account_command *command)
+static int account_rotate(struct cli_asking *command)
 {
     struct cli_answer answer;
     struct error err;
 
     if (!ask(command, "POST", NULL, SLICE("{}"), &answer, &err))
-        return failed(&err);
+        return cli_asking_failed(&err);
     return keys_print(command, &answer);
 }
 
-static int account_drop(struct account_command *command)
+static int account_drop(struct cli_asking *command)
 {
     struct cli_answer answer;
     struct error err;
 
-    if (!command->yes) {
+    if (!CONTAINER_OF(command, struct account_command, asking)->yes) {
         if (!ask(command, "GET", NULL, SLICE_NONE, &answer, &err))
-            return failed(&err);
+            return cli_asking_failed(&err);
         return cli_fail(CLI_USAGE,
                         "account \"%s\" has %lld databases with %lld containers, which would all "
                         "be deleted: say --yes to do it",
@@ -214,54 +205,21 @@ static int account_drop(struct account_command *command)
                         (long long)cli_answer_number(answer.document, "containers"));
     }
     if (!ask(command, "DELETE", NULL, SLICE_NONE, &answer, &err))
-        return failed(&err);
+        return cli_asking_failed(&err);
     printf("account \"%s\" is gone\n", command->words[1]);
     return CLI_OK;
 }
 
 /* --- Which verb ------------------------------------------------------------------------------ */
 
-static const struct verb {
-    const char *name;
-    int words;         /* besides the verb */
-    bool default_name; /* without a name it is the account that asks */
-    const char *usage;
-    int (*run)(struct account_command *command);
-} verbs[] = {
-    {"list", 0, false, "list", account_list},
-    {"create", 1, false, "create NAME", account_create},
-    {"show", 1, true, "show [NAME]", account_show},
-    {"keys", 1, true, "keys [NAME]", account_keys_show},
-    {"rotate", 2, false, "rotate NAME KEY", account_rotate},
-    {"drop", 1, false, "drop NAME --yes", account_drop},
+static const struct cli_verb verbs[] = {
+    {"list", 0, 0, "list", account_list},
+    {"create", 1, 1, "create NAME", account_create},
+    {"show", 0, 1, "show [NAME]", account_show},
+    {"keys", 0, 1, "keys [NAME]", account_keys_show},
+    {"rotate", 2, 2, "rotate NAME KEY", account_rotate},
+    {"drop", 1, 1, "drop NAME --yes", account_drop},
 };
-
-static int verb_unknown(const char *name)
-{
-    struct nearest nearest = nearest_to(slice_of_text(name));
-
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        nearest_offer(&nearest, verbs[i].name);
-    if (nearest.name)
-        return cli_fail(CLI_USAGE, "account knows no \"%s\": did you mean \"%s\"?", name,
-                        nearest.name);
-    return cli_fail(CLI_USAGE,
-                    "account knows no \"%s\": `orrery account --help` lists what it does", name);
-}
-
-static int verb_run(const struct verb *verb, struct account_command *command)
-{
-    struct error err;
-
-    if (verb->default_name && command->word_count == 1)
-        command->words[command->word_count++] =
-            command->options.account ? command->options.account : "default";
-    if (command->word_count - 1 != verb->words || !command->words[verb->words][0])
-        return cli_fail(CLI_USAGE, "it is used as `orrery account %s`", verb->usage);
-    if (!cli_client_new(&command->options, &command->client, &err))
-        return failed(&err);
-    return verb->run(command);
-}
 
 int cli_account(int argc, char **argv)
 {
@@ -270,28 +228,13 @@ int cli_account(int argc, char **argv)
                                             {"yes", no_argument, NULL, OPTION_YES},
                                             {NULL}};
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct account_command command = {.arena = arena};
-    bool help;
-    int code;
+    struct account_command command = {.asking.arena = arena};
 
-    command.word_count =
-        cli_words_read(argc, argv, options,
-                       &(struct cli_words){command.words, WORDS_MAX, option_take, &command}, &help);
-    if (help) {
-        cli_account_help();
-        return CLI_OK;
-    }
-    if (command.word_count < 0)
-        return CLI_USAGE;
-    if (command.word_count == 0)
-        return cli_fail(CLI_USAGE,
-                        "account needs to be told what to do: list, create, show, keys, rotate or "
-                        "drop");
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        if (strcmp(verbs[i].name, command.words[0]) == 0) {
-            code = verb_run(&verbs[i], &command);
-            cli_client_free(command.client);
-            return code;
-        }
-    return verb_unknown(command.words[0]);
+    return cli_verbs_run(&(struct cli_verbs){.noun = "account",
+                                             .rows = verbs,
+                                             .count = ARRAY_LEN(verbs),
+                                             .options = options,
+                                             .take = option_take,
+                                             .help = cli_account_help},
+                         &command.asking, argc, argv);
 }

@@ -3,7 +3,6 @@
 #include "cli/partition.h"
 #include "cli/table.h"
 
-#include "base/nearest.h"
 #include "document/bson.h"
 #include "document/json.h"
 
@@ -30,18 +29,13 @@ void cli_directory_help(void)
 
 static bool option_take(void *context, int option, const char *value)
 {
-    struct cli_partition *command = context;
+    struct cli_asking *command = context;
 
     if (option == OPTION_NO_WAIT)
         command->no_wait = true;
     else
         (void)cli_client_take(&command->options, option, value);
     return true;
-}
-
-static int failed(const struct error *err)
-{
-    return cli_fail(CLI_FAILED, "%s", err->message);
 }
 
 static void key_append(struct buf *out, const char *word)
@@ -59,7 +53,7 @@ static void key_append(struct buf *out, const char *word)
 
 /* --- Looking --------------------------------------------------------------------------------- */
 
-static int directory_list(struct cli_partition *command)
+static int directory_list(struct cli_asking *command)
 {
     static const char *const headings[] = {"KEY", ">SHARD", NULL};
     struct cli_table *table = cli_table_new(command->arena, headings);
@@ -67,13 +61,11 @@ static int directory_list(struct cli_partition *command)
     struct cli_answer answer;
     struct error err;
 
-    if (!cli_partition_ask(command, "GET", cli_partition_path(command, SLICE("/directory")),
-                           SLICE_NONE, &answer, &err))
-        return failed(&err);
-    if (command->options.json) {
-        printf("%.*s\n", SLICE_ARG(answer.text));
-        return CLI_OK;
-    }
+    if (!cli_asking_ask(command, "GET", cli_asking_path(command, SLICE("/directory")), SLICE_NONE,
+                        &answer, &err))
+        return cli_asking_failed(&err);
+    if (command->options.json)
+        return cli_asking_json(&answer);
     document_iter_init(&iter, cli_answer_inside(answer.document, "directory"));
     while (document_iter_next(&iter)) {
         CLEANUP(buf_done) struct buf text;
@@ -91,7 +83,7 @@ static int directory_list(struct cli_partition *command)
     return CLI_OK;
 }
 
-static int directory_find(struct cli_partition *command)
+static int directory_find(struct cli_asking *command)
 {
     CLEANUP(buf_done) struct buf key;
     struct document_value listed;
@@ -108,13 +100,11 @@ static int directory_find(struct cli_partition *command)
         for (size_t i = 0; i < json.len; i++)
             buf_printf(&key, "%%%02X", json.data[i]);
     }
-    if (!cli_client_ask(command->client, "GET", cli_partition_path(command, SLICE("/directory")),
+    if (!cli_client_ask(command->client, "GET", cli_asking_path(command, SLICE("/directory")),
                         buf_slice(&key), SLICE_NONE, command->arena, &answer, &err))
-        return failed(&err);
-    if (command->options.json) {
-        printf("%.*s\n", SLICE_ARG(answer.text));
-        return CLI_OK;
-    }
+        return cli_asking_failed(&err);
+    if (command->options.json)
+        return cli_asking_json(&answer);
     printf("shard %.0f%s\n", cli_answer_number(answer.document, "shard"),
            document_find(answer.document, SLICE("listed"), &listed) && listed.boolean
                ? ""
@@ -124,15 +114,15 @@ static int directory_find(struct cli_partition *command)
 
 /* --- Editing --------------------------------------------------------------------------------- */
 
-static int edit(struct cli_partition *command, struct slice body)
+static int edit(struct cli_asking *command, struct slice body)
 {
     struct cli_answer answer;
     struct slice id;
     struct error err;
 
-    if (!cli_partition_ask(command, "POST", cli_partition_path(command, SLICE("/directory")), body,
-                           &answer, &err))
-        return failed(&err);
+    if (!cli_asking_ask(command, "POST", cli_asking_path(command, SLICE("/directory")), body,
+                        &answer, &err))
+        return cli_asking_failed(&err);
     id = cli_answer_text(answer.document, "id");
     if (command->no_wait && command->options.json)
         printf("%.*s\n", SLICE_ARG(answer.text));
@@ -144,7 +134,7 @@ static int edit(struct cli_partition *command, struct slice body)
     return command->no_wait || !id.len ? CLI_OK : cli_partition_watch(command, id);
 }
 
-static int directory_set(struct cli_partition *command)
+static int directory_set(struct cli_asking *command)
 {
     CLEANUP(buf_done) struct buf body;
 
@@ -166,7 +156,7 @@ static int directory_set(struct cli_partition *command)
     return edit(command, buf_slice(&body));
 }
 
-static int directory_remove(struct cli_partition *command)
+static int directory_remove(struct cli_asking *command)
 {
     CLEANUP(buf_done) struct buf body;
 
@@ -183,50 +173,13 @@ static int directory_remove(struct cli_partition *command)
 
 /* --- Which verb ------------------------------------------------------------------------------ */
 
-static const struct verb {
-    const char *name;
-    int least, most; /* words besides the verb */
-    const char *usage;
-    int (*run)(struct cli_partition *command);
-} verbs[] = {
+static const struct cli_verb verbs[] = {
     {"list", 2, 2, "list DATABASE CONTAINER", directory_list},
     {"find", 3, 3, "find DATABASE CONTAINER KEY", directory_find},
-    {"set", 4, CLI_PARTITION_WORDS_MAX, "set DATABASE CONTAINER KEY SHARD [KEY SHARD]...",
+    {"set", 4, CLI_ASKING_WORDS_MAX, "set DATABASE CONTAINER KEY SHARD [KEY SHARD]...",
      directory_set},
-    {"remove", 3, CLI_PARTITION_WORDS_MAX, "remove DATABASE CONTAINER KEY...", directory_remove},
+    {"remove", 3, CLI_ASKING_WORDS_MAX, "remove DATABASE CONTAINER KEY...", directory_remove},
 };
-
-static int verb_run(const struct verb *verb, struct cli_partition *command)
-{
-    int count = command->word_count - 1;
-    struct error err;
-
-    for (int i = 0; i < command->word_count; i++)
-        if (!command->words[i][0])
-            count = 0;
-    if (count < verb->least || count > verb->most)
-        return cli_fail(CLI_USAGE, "it is used as `orrery directory %s`", verb->usage);
-    if (!cli_client_new(&command->options, &command->client, &err))
-        return failed(&err);
-    return verb->run(command);
-}
-
-static int verb_find(struct cli_partition *command)
-{
-    struct nearest nearest = nearest_to(slice_of_text(command->words[0]));
-
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
-        if (strcmp(verbs[i].name, command->words[0]) == 0)
-            return verb_run(&verbs[i], command);
-        nearest_offer(&nearest, verbs[i].name);
-    }
-    if (nearest.name)
-        return cli_fail(CLI_USAGE, "directory knows no \"%s\": did you mean \"%s\"?",
-                        command->words[0], nearest.name);
-    return cli_fail(CLI_USAGE,
-                    "directory knows no \"%s\": `orrery directory --help` lists what it does",
-                    command->words[0]);
-}
 
 int cli_directory(int argc, char **argv)
 {
@@ -235,23 +188,13 @@ int cli_directory(int argc, char **argv)
                                             {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
                                             {NULL}};
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct cli_partition command = {.arena = arena};
-    bool help;
-    int code;
+    struct cli_asking command = {.arena = arena};
 
-    command.word_count = cli_words_read(
-        argc, argv, options,
-        &(struct cli_words){command.words, CLI_PARTITION_WORDS_MAX, option_take, &command}, &help);
-    if (help) {
-        cli_directory_help();
-        return CLI_OK;
-    }
-    if (command.word_count < 0)
-        return CLI_USAGE;
-    if (command.word_count == 0)
-        return cli_fail(CLI_USAGE,
-                        "directory needs to be told what to do: list, find, set or remove");
-    code = verb_find(&command);
-    cli_client_free(command.client);
-    return code;
+    return cli_verbs_run(&(struct cli_verbs){.noun = "directory",
+                                             .rows = verbs,
+                                             .count = ARRAY_LEN(verbs),
+                                             .options = options,
+                                             .take = option_take,
+                                             .help = cli_directory_help},
+                         &command, argc, argv);
 }

@@ -3,8 +3,7 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/nearest.h"
-#include "cli/client.h"
+#include "cli/asking.h"
 #include "cli/table.h"
 #include "document/json.h"
 
@@ -19,7 +18,6 @@ enum {
     OPTION_PLAN,
     OPTION_CANCEL,
     OPTION_NO_WAIT,
-    WORDS_MAX = 3,
     WATCH_MS = 250,
     BAR_WIDTH = 30,
 };
@@ -54,13 +52,9 @@ void cli_node_help(void)
 }
 
 struct node_command {
-    struct cli_client_options options;
+    struct cli_asking asking;
     const char *attributes[5]; /* in the order of attribute_names */
-    bool plan, cancel, no_wait;
-    const char *words[WORDS_MAX];
-    int word_count;
-    struct cli_client *client;
-    struct arena *arena;
+    bool plan, cancel;
 };
 
 static const char *const attribute_names[] = {"region", "zone", "tags", "capacity", "reserve"};
@@ -84,27 +78,27 @@ static bool option_take(void *context, int option, const char *value)
         command->cancel = true;
         return true;
     case OPTION_NO_WAIT:
-        command->no_wait = true;
+        command->asking.no_wait = true;
         return true;
     default:
-        (void)cli_client_take(&command->options, option, value);
+        (void)cli_client_take(&command->asking.options, option, value);
         return true;
     }
 }
 
-static int failed(const struct error *err)
+static const struct node_command *of_node(struct cli_asking *asking)
 {
-    return cli_fail(CLI_FAILED, "%s", err->message);
+    return CONTAINER_OF(asking, struct node_command, asking);
 }
 
-static bool ask(struct node_command *command, const char *method, const char *path,
-                struct slice body, struct cli_answer *ret_answer, struct error *err)
+static bool ask(struct cli_asking *command, const char *method, const char *path, struct slice body,
+                struct cli_answer *ret_answer, struct error *err)
 {
     return cli_client_ask(command->client, method, slice_of_text(path), SLICE_NONE, body,
                           command->arena, ret_answer, err);
 }
 
-static const char *node_path(struct node_command *command, const char *verb)
+static const char *node_path(struct cli_asking *command, const char *verb)
 {
     return arena_text(command->arena, arena_printf(command->arena, "nodes/%s%s%s",
                                                    command->words[1], verb[0] ? "/" : "", verb));
@@ -112,7 +106,7 @@ static const char *node_path(struct node_command *command, const char *verb)
 
 /* --- Showing --------------------------------------------------------------------------------- */
 
-static struct slice flags_text(struct node_command *command, struct slice node)
+static struct slice flags_text(struct cli_asking *command, struct slice node)
 {
     struct document_value draining = document_undefined();
     struct slice state = cli_answer_text(node, "state");
@@ -123,7 +117,7 @@ static struct slice flags_text(struct node_command *command, struct slice node)
     return state;
 }
 
-static struct slice tags_text(struct node_command *command, struct slice node)
+static struct slice tags_text(struct cli_asking *command, struct slice node)
 {
     struct slice text = SLICE("");
     struct document_iter iter;
@@ -136,7 +130,7 @@ static struct slice tags_text(struct node_command *command, struct slice node)
     return text;
 }
 
-static void row_add(struct node_command *command, struct cli_table *table, struct slice node)
+static void row_add(struct cli_asking *command, struct cli_table *table, struct slice node)
 {
     cli_table_text(table, cli_answer_text(node, "name"));
     cli_table_text(table, flags_text(command, node));
@@ -149,17 +143,15 @@ static void row_add(struct node_command *command, struct cli_table *table, struc
     cli_table_text(table, cli_answer_text(node, "url"));
 }
 
-static int list_print(struct node_command *command, const struct cli_answer *answer)
+static int list_print(struct cli_asking *command, const struct cli_answer *answer)
 {
     static const char *const headings[] = {"NODE",        "STATE",  "REGION", "ZONE", "TAGS",
                                            ">PARTITIONS", ">BYTES", ">RU/S",  "URL",  NULL};
     struct cli_table *table = cli_table_new(command->arena, headings);
     struct document_iter iter;
 
-    if (command->options.json) {
-        printf("%.*s\n", SLICE_ARG(answer->text));
-        return CLI_OK;
-    }
+    if (command->options.json)
+        return cli_asking_json(answer);
     document_iter_init(&iter, cli_answer_inside(answer->document, "nodes"));
     while (document_iter_next(&iter))
         if (iter.value.type == DOCUMENT_OBJECT)
@@ -168,14 +160,12 @@ static int list_print(struct node_command *command, const struct cli_answer *ans
     return CLI_OK;
 }
 
-static int node_print(struct node_command *command, const struct cli_answer *answer)
+static int node_print(struct cli_asking *command, const struct cli_answer *answer)
 {
     struct slice node = answer->document, because = cli_answer_text(node, "because");
 
-    if (command->options.json) {
-        printf("%.*s\n", SLICE_ARG(answer->text));
-        return CLI_OK;
-    }
+    if (command->options.json)
+        return cli_asking_json(answer);
     printf("node        %.*s\nurl         %.*s\nstate       %.*s%s%.*s\n",
            SLICE_ARG(cli_answer_text(node, "name")), SLICE_ARG(cli_answer_text(node, "url")),
            SLICE_ARG(flags_text(command, node)), because.len ? ": " : "", SLICE_ARG(because));
@@ -190,23 +180,23 @@ static int node_print(struct node_command *command, const struct cli_answer *ans
     return CLI_OK;
 }
 
-static int node_list(struct node_command *command)
+static int node_list(struct cli_asking *command)
 {
     struct cli_answer answer;
     struct error err;
 
     return ask(command, "GET", "nodes", SLICE_NONE, &answer, &err) ? list_print(command, &answer)
-                                                                   : failed(&err);
+                                                                   : cli_asking_failed(&err);
 }
 
-static int node_show(struct node_command *command)
+static int node_show(struct cli_asking *command)
 {
     struct cli_answer answer;
     struct error err;
 
     return ask(command, "GET", node_path(command, ""), SLICE_NONE, &answer, &err)
                ? node_print(command, &answer)
-               : failed(&err);
+               : cli_asking_failed(&err);
 }
 
 /* --- Changing -------------------------------------------------------------------------------- */
@@ -217,23 +207,23 @@ static void member_append(struct buf *body, const char *name, const char *value)
     document_json_write_string(slice_of_text(value), body);
 }
 
-static void attributes_append(const struct node_command *command, struct buf *body)
+static void attributes_append(struct cli_asking *command, struct buf *body)
 {
     for (size_t i = 0; i < ARRAY_LEN(attribute_names); i++)
-        if (command->attributes[i])
-            member_append(body, attribute_names[i], command->attributes[i]);
+        if (of_node(command)->attributes[i])
+            member_append(body, attribute_names[i], of_node(command)->attributes[i]);
 }
 
-static int node_send(struct node_command *command, const char *path, const struct buf *body)
+static int node_send(struct cli_asking *command, const char *path, const struct buf *body)
 {
     struct cli_answer answer;
     struct error err;
 
     return ask(command, "POST", path, buf_slice(body), &answer, &err) ? node_print(command, &answer)
-                                                                      : failed(&err);
+                                                                      : cli_asking_failed(&err);
 }
 
-static int node_add(struct node_command *command)
+static int node_add(struct cli_asking *command)
 {
     CLEANUP(buf_done) struct buf body;
 
@@ -246,7 +236,7 @@ static int node_add(struct node_command *command)
     return node_send(command, "nodes", &body);
 }
 
-static int node_set_attributes(struct node_command *command)
+static int node_set_attributes(struct cli_asking *command)
 {
     CLEANUP(buf_done) struct buf body;
 
@@ -260,48 +250,48 @@ static int node_set_attributes(struct node_command *command)
     return node_send(command, node_path(command, ""), &body);
 }
 
-static int node_remove(struct node_command *command)
+static int node_remove(struct cli_asking *command)
 {
     struct cli_answer answer;
     struct error err;
 
     if (!ask(command, "DELETE", node_path(command, ""), SLICE_NONE, &answer, &err))
-        return failed(&err);
+        return cli_asking_failed(&err);
     printf("node \"%s\" is no longer a node\n", command->words[1]);
     return CLI_OK;
 }
 
-static int verb_post(struct node_command *command, const char *verb)
+static int verb_post(struct cli_asking *command, const char *verb)
 {
     struct cli_answer answer;
     const char *path;
     struct error err;
 
-    if (command->word_count == 2 && command->attributes[0])
+    if (command->word_count == 2 && of_node(command)->attributes[0])
         return cli_fail(CLI_USAGE, "say a node or --region, not both");
-    if (command->word_count == 1 && !command->attributes[0])
+    if (command->word_count == 1 && !of_node(command)->attributes[0])
         return cli_fail(CLI_USAGE, "it is used as `orrery node %s NAME`, or with --region NAME",
                         verb);
     path = command->word_count == 2
                ? node_path(command, verb)
                : arena_text(command->arena, arena_printf(command->arena, "regions/%s/%s",
-                                                         command->attributes[0], verb));
+                                                         of_node(command)->attributes[0], verb));
     if (!ask(command, "POST", path, SLICE("{}"), &answer, &err))
-        return failed(&err);
+        return cli_asking_failed(&err);
     return command->word_count == 2 ? node_print(command, &answer) : list_print(command, &answer);
 }
 
-static int node_pause(struct node_command *command)
+static int node_pause(struct cli_asking *command)
 {
     return verb_post(command, "pause");
 }
 
-static int node_resume(struct node_command *command)
+static int node_resume(struct cli_asking *command)
 {
     return verb_post(command, "resume");
 }
 
-static int node_undrain(struct node_command *command)
+static int node_undrain(struct cli_asking *command)
 {
     return verb_post(command, "undrain");
 }
@@ -330,7 +320,7 @@ static void bar_end(void)
         fputc('\n', stderr);
 }
 
-static int drain_watch(struct node_command *command, struct cli_answer *answer)
+static int drain_watch(struct cli_asking *command, struct cli_answer *answer)
 {
     double all = cli_answer_number(answer->document, "partitions"), left = all, last = -1;
     struct error err;
@@ -340,7 +330,7 @@ static int drain_watch(struct node_command *command, struct cli_answer *answer)
         usleep(WATCH_MS * 1000);
         if (!ask(command, "GET", node_path(command, ""), SLICE_NONE, answer, &err)) {
             bar_end();
-            return failed(&err);
+            return cli_asking_failed(&err);
         }
         left = cli_answer_number(answer->document, "partitions");
         all = left > all ? left : all;
@@ -354,19 +344,19 @@ static int drain_watch(struct node_command *command, struct cli_answer *answer)
     return CLI_OK;
 }
 
-static int node_drain(struct node_command *command)
+static int node_drain(struct cli_asking *command)
 {
     struct cli_answer answer;
     struct error err;
 
     if (!ask(command, "POST", node_path(command, "drain"), SLICE("{}"), &answer, &err))
-        return failed(&err);
+        return cli_asking_failed(&err);
     return command->no_wait ? node_print(command, &answer) : drain_watch(command, &answer);
 }
 
 /* --- Rebalancing ----------------------------------------------------------------------------- */
 
-static size_t plan_print(struct node_command *command, const struct cli_answer *answer)
+static size_t plan_print(struct cli_asking *command, const struct cli_answer *answer)
 {
     static const char *const headings[] = {"CONTAINER", ">PARTITION", "FROM",   "TO",
                                            ">BYTES",    ">RU/S",      "REASON", NULL};
@@ -414,7 +404,7 @@ static bool is_rebalancing(const struct cli_answer *answer)
            on.boolean;
 }
 
-static int rebalance_watch(struct node_command *command, struct cli_answer *answer)
+static int rebalance_watch(struct cli_asking *command, struct cli_answer *answer)
 {
     double last = -1;
     struct error err;
@@ -425,7 +415,7 @@ static int rebalance_watch(struct node_command *command, struct cli_answer *answ
         usleep(WATCH_MS * 1000);
         if (!ask(command, "GET", "rebalance", SLICE_NONE, answer, &err)) {
             bar_end();
-            return failed(&err);
+            return cli_asking_failed(&err);
         }
     }
     bar_end();
@@ -437,15 +427,15 @@ static int rebalance_watch(struct node_command *command, struct cli_answer *answ
 }
 
 /* The plan is shown before anything is moved. */
-static int node_rebalance(struct node_command *command)
+static int node_rebalance(struct cli_asking *command)
 {
-    const char *method = command->cancel ? "DELETE" : "GET";
+    const char *method = of_node(command)->cancel ? "DELETE" : "GET";
     struct cli_answer answer;
     struct error err;
 
     if (!ask(command, method, "rebalance", SLICE_NONE, &answer, &err))
-        return failed(&err);
-    if (command->plan || command->cancel) {
+        return cli_asking_failed(&err);
+    if (of_node(command)->plan || of_node(command)->cancel) {
         if (command->options.json)
             printf("%.*s\n", SLICE_ARG(answer.text));
         else
@@ -455,18 +445,13 @@ static int node_rebalance(struct node_command *command)
     if (!command->options.json)
         (void)plan_print(command, &answer);
     if (!ask(command, "POST", "rebalance", SLICE("{}"), &answer, &err))
-        return failed(&err);
+        return cli_asking_failed(&err);
     return command->no_wait ? CLI_OK : rebalance_watch(command, &answer);
 }
 
 /* --- Which verb ------------------------------------------------------------------------------ */
 
-static const struct verb {
-    const char *name;
-    int words_min, words_max; /* besides the verb */
-    const char *usage;
-    int (*run)(struct node_command *command);
-} verbs[] = {
+static const struct cli_verb verbs[] = {
     {"list", 0, 0, "list", node_list},
     {"show", 1, 1, "show NAME", node_show},
     {"add", 2, 2, "add NAME URL", node_add},
@@ -478,34 +463,6 @@ static const struct verb {
     {"resume", 0, 1, "resume NAME", node_resume},
     {"rebalance", 0, 0, "rebalance [--plan]", node_rebalance},
 };
-
-static int verb_unknown(const char *name)
-{
-    struct nearest nearest = nearest_to(slice_of_text(name));
-
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        nearest_offer(&nearest, verbs[i].name);
-    if (nearest.name)
-        return cli_fail(CLI_USAGE, "node knows no \"%s\": did you mean \"%s\"?", name,
-                        nearest.name);
-    return cli_fail(CLI_USAGE, "node knows no \"%s\": `orrery node --help` lists what it does",
-                    name);
-}
-
-static int verb_run(const struct verb *verb, struct node_command *command)
-{
-    struct error err;
-    int code;
-
-    if (command->word_count - 1 < verb->words_min || command->word_count - 1 > verb->words_max ||
-        (command->word_count > 1 && !command->words[1][0]))
-        return cli_fail(CLI_USAGE, "it is used as `orrery node %s`", verb->usage);
-    if (!cli_client_new(&command->options, &command->client, &err))
-        return failed(&err);
-    code = verb->run(command);
-    cli_client_free(command->client);
-    return code;
-}
 
 int cli_node(int argc, char **argv)
 {
@@ -521,23 +478,13 @@ int cli_node(int argc, char **argv)
                                             {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
                                             {NULL}};
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct node_command command = {.arena = arena};
-    bool help;
+    struct node_command command = {.asking.arena = arena};
 
-    command.word_count =
-        cli_words_read(argc, argv, options,
-                       &(struct cli_words){command.words, WORDS_MAX, option_take, &command}, &help);
-    if (help) {
-        cli_node_help();
-        return CLI_OK;
-    }
-    if (command.word_count < 0)
-        return CLI_USAGE;
-    if (command.word_count == 0)
-        return cli_fail(CLI_USAGE, "node needs to be told what to do: list, show, add, set, drain, "
-                                   "undrain, remove, pause, resume or rebalance");
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        if (strcmp(verbs[i].name, command.words[0]) == 0)
-            return verb_run(&verbs[i], &command);
-    return verb_unknown(command.words[0]);
+    return cli_verbs_run(&(struct cli_verbs){.noun = "node",
+                                             .rows = verbs,
+                                             .count = ARRAY_LEN(verbs),
+                                             .options = options,
+                                             .take = option_take,
+                                             .help = cli_node_help},
+                         &command.asking, argc, argv);
 }

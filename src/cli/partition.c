@@ -1,7 +1,6 @@
 /* `orrery partition ...`: one request to begin something, and a look at it until it is done. */
 #include "cli/partition.h"
 
-#include "base/nearest.h"
 #include "cli/cli.h"
 #include "cli/heat.h"
 #include "cli/table.h"
@@ -37,13 +36,18 @@ void cli_partition_help(void)
     cli_client_help();
 }
 
+struct partition_command {
+    struct cli_asking asking;
+    const char *pieces; /* --pieces; NULL: not given */
+};
+
 static bool option_take(void *context, int option, const char *value)
 {
-    struct cli_partition *command = context;
+    struct partition_command *command = context;
     uint64_t pieces;
 
     if (option == OPTION_NO_WAIT) {
-        command->no_wait = true;
+        command->asking.no_wait = true;
     } else if (option == OPTION_PIECES) {
         command->pieces = value;
         if (!slice_to_uint64(slice_of_text(value), &pieces) || pieces < 2 || pieces > PIECES_MAX) {
@@ -52,27 +56,9 @@ static bool option_take(void *context, int option, const char *value)
             return false;
         }
     } else {
-        (void)cli_client_take(&command->options, option, value);
+        (void)cli_client_take(&command->asking.options, option, value);
     }
     return true;
-}
-
-struct slice cli_partition_path(const struct cli_partition *command, struct slice rest)
-{
-    return arena_printf(command->arena, "containers/%s/%s%.*s", command->words[1],
-                        command->words[2], SLICE_ARG(rest));
-}
-
-bool cli_partition_ask(struct cli_partition *command, const char *method, struct slice path,
-                       struct slice body, struct cli_answer *ret_answer, struct error *err)
-{
-    return cli_client_ask(command->client, method, path, SLICE_NONE, body, command->arena,
-                          ret_answer, err);
-}
-
-static int failed(const struct error *err)
-{
-    return cli_fail(CLI_FAILED, "%s", err->message);
 }
 
 /* --- Looking --------------------------------------------------------------------------------- */
@@ -92,7 +78,7 @@ static void partition_row(struct cli_table *table, struct slice partition)
     cli_table_text(table, doing.len ? doing : SLICE("-"));
 }
 
-static int partition_list(struct cli_partition *command)
+static int partition_list(struct cli_asking *command)
 {
     static const char *const headings[] = {"PARTITION", "NODE",     "FROM",      "TO", ">ITEMS",
                                            ">BYTES",    ">SHARE %", "UNDER WAY", NULL};
@@ -101,13 +87,11 @@ static int partition_list(struct cli_partition *command)
     struct cli_answer answer;
     struct error err;
 
-    if (!cli_partition_ask(command, "GET", cli_partition_path(command, SLICE("/partitions")),
-                           SLICE_NONE, &answer, &err))
-        return failed(&err);
-    if (command->options.json) {
-        printf("%.*s\n", SLICE_ARG(answer.text));
-        return CLI_OK;
-    }
+    if (!cli_asking_ask(command, "GET", cli_asking_path(command, SLICE("/partitions")), SLICE_NONE,
+                        &answer, &err))
+        return cli_asking_failed(&err);
+    if (command->options.json)
+        return cli_asking_json(&answer);
     document_iter_init(&iter, cli_answer_inside(answer.document, "partitions"));
     while (document_iter_next(&iter))
         if (iter.value.type == DOCUMENT_OBJECT)
@@ -116,7 +100,7 @@ static int partition_list(struct cli_partition *command)
     return CLI_OK;
 }
 
-static int migrations_list(struct cli_partition *command)
+static int migrations_list(struct cli_asking *command)
 {
     static const char *const headings[] = {"ACCOUNT", "DATABASE", "CONTAINER", "WHAT",
                                            "PHASE",   ">BYTES",   ">OF",       NULL};
@@ -126,12 +110,10 @@ static int migrations_list(struct cli_partition *command)
     struct cli_answer answer;
     struct error err;
 
-    if (!cli_partition_ask(command, "GET", SLICE("migrations"), SLICE_NONE, &answer, &err))
-        return failed(&err);
-    if (command->options.json) {
-        printf("%.*s\n", SLICE_ARG(answer.text));
-        return CLI_OK;
-    }
+    if (!cli_asking_ask(command, "GET", SLICE("migrations"), SLICE_NONE, &answer, &err))
+        return cli_asking_failed(&err);
+    if (command->options.json)
+        return cli_asking_json(&answer);
     document_iter_init(&iter, cli_answer_inside(answer.document, "migrations"));
     while (document_iter_next(&iter)) {
         struct slice migration = iter.value.document;
@@ -153,29 +135,29 @@ static int migrations_list(struct cli_partition *command)
     return CLI_OK;
 }
 
-static int partition_watch(struct cli_partition *command)
+static int partition_watch(struct cli_asking *command)
 {
     struct cli_answer answer;
     struct error err;
 
     if (command->word_count == 1)
         return migrations_list(command);
-    if (!cli_partition_ask(command, "GET", cli_partition_path(command, SLICE("/migration")),
-                           SLICE_NONE, &answer, &err))
-        return failed(&err);
+    if (!cli_asking_ask(command, "GET", cli_asking_path(command, SLICE("/migration")), SLICE_NONE,
+                        &answer, &err))
+        return cli_asking_failed(&err);
     return cli_partition_watch(command, cli_answer_text(answer.document, "id"));
 }
 
 /* --- Beginning ------------------------------------------------------------------------------- */
 
-static int begin(struct cli_partition *command, struct slice path, struct slice body)
+static int begin(struct cli_asking *command, struct slice path, struct slice body)
 {
     struct cli_answer answer;
     struct slice id;
     struct error err;
 
-    if (!cli_partition_ask(command, "POST", path, body, &answer, &err))
-        return failed(&err);
+    if (!cli_asking_ask(command, "POST", path, body, &answer, &err))
+        return cli_asking_failed(&err);
     id = cli_answer_text(answer.document, "id");
     if (command->no_wait && command->options.json)
         printf("%.*s\n", SLICE_ARG(answer.text));
@@ -188,23 +170,23 @@ static int begin(struct cli_partition *command, struct slice path, struct slice 
     return cli_partition_watch(command, id);
 }
 
-static struct slice of_partition(struct cli_partition *command, const char *verb)
+static struct slice of_partition(struct cli_asking *command, const char *verb)
 {
-    return cli_partition_path(
+    return cli_asking_path(
         command, arena_printf(command->arena, "/partitions/%s/%s", command->words[3], verb));
 }
 
-static int partition_split(struct cli_partition *command)
+static int partition_split(struct cli_asking *command)
 {
-    struct slice body = command->pieces
-                            ? arena_printf(command->arena, "{\"pieces\":%s}", command->pieces)
-                            : SLICE("{}");
+    const char *pieces = CONTAINER_OF(command, struct partition_command, asking)->pieces;
+    struct slice body =
+        pieces ? arena_printf(command->arena, "{\"pieces\":%s}", pieces) : SLICE("{}");
 
     return begin(command, of_partition(command, "split"), body);
 }
 
 /* A JSON object of one member whose value is text that is JSON, or a text. */
-static struct slice object_of(struct cli_partition *command, const char *name, struct slice value,
+static struct slice object_of(struct cli_asking *command, const char *name, struct slice value,
                               bool quoted)
 {
     CLEANUP(buf_done) struct buf body;
@@ -219,7 +201,7 @@ static struct slice object_of(struct cli_partition *command, const char *name, s
     return arena_copy(command->arena, buf_slice(&body));
 }
 
-static int partition_merge(struct cli_partition *command)
+static int partition_merge(struct cli_asking *command)
 {
     CLEANUP(buf_done) struct buf ids;
 
@@ -231,17 +213,17 @@ static int partition_merge(struct cli_partition *command)
         document_json_write_string(slice_of_text(command->words[i]), &ids);
     }
     BUF_APPEND(&ids, "]");
-    return begin(command, cli_partition_path(command, SLICE("/partitions/merge")),
+    return begin(command, cli_asking_path(command, SLICE("/partitions/merge")),
                  object_of(command, "partitions", buf_slice(&ids), false));
 }
 
-static int partition_move(struct cli_partition *command)
+static int partition_move(struct cli_asking *command)
 {
     return begin(command, of_partition(command, "move"),
                  object_of(command, "node", slice_of_text(command->words[4]), true));
 }
 
-static int partition_isolate(struct cli_partition *command)
+static int partition_isolate(struct cli_asking *command)
 {
     struct slice key = slice_of_text(command->words[3]);
     CLEANUP(buf_done) struct buf text;
@@ -253,100 +235,72 @@ static int partition_isolate(struct cli_partition *command)
         BUF_APPEND(&text, "]");
         key = buf_slice(&text);
     }
-    return begin(command, cli_partition_path(command, SLICE("/isolate")),
+    return begin(command, cli_asking_path(command, SLICE("/isolate")),
                  object_of(command, "partitionKey", key, false));
 }
 
 /* --- Stopping -------------------------------------------------------------------------------- */
 
-static int partition_cancel(struct cli_partition *command)
+static int partition_cancel(struct cli_asking *command)
 {
     struct cli_answer answer;
     struct error err;
 
-    if (!cli_partition_ask(command, "DELETE", cli_partition_path(command, SLICE("/migration")),
-                           SLICE_NONE, &answer, &err))
-        return failed(&err);
+    if (!cli_asking_ask(command, "DELETE", cli_asking_path(command, SLICE("/migration")),
+                        SLICE_NONE, &answer, &err))
+        return cli_asking_failed(&err);
     printf("cancelled: the partitions are as they were\n");
     return CLI_OK;
 }
 
-static int partition_pause(struct cli_partition *command)
+static int partition_pause(struct cli_asking *command)
 {
     struct cli_answer answer;
     struct error err;
 
-    if (!cli_partition_ask(command, "POST", SLICE("migrations/pause"), SLICE("{}"), &answer, &err))
-        return failed(&err);
+    if (!cli_asking_ask(command, "POST", SLICE("migrations/pause"), SLICE("{}"), &answer, &err))
+        return cli_asking_failed(&err);
     printf("paused: `orrery partition resume`, or a restart of the server, goes on\n");
     return CLI_OK;
 }
 
-static int partition_resume(struct cli_partition *command)
+static int partition_resume(struct cli_asking *command)
 {
     struct cli_answer answer;
     struct error err;
 
-    if (!cli_partition_ask(command, "POST", SLICE("migrations/resume"), SLICE("{}"), &answer, &err))
-        return failed(&err);
+    if (!cli_asking_ask(command, "POST", SLICE("migrations/resume"), SLICE("{}"), &answer, &err))
+        return cli_asking_failed(&err);
     printf("goes on\n");
     return CLI_OK;
 }
 
 /* --- Which verb ------------------------------------------------------------------------------ */
 
-static const struct verb {
-    const char *name;
-    int least, most; /* words besides the verb */
-    const char *usage;
-    int (*run)(struct cli_partition *command);
-} verbs[] = {
+static const struct cli_verb verbs[] = {
     {"list", 2, 2, "list DATABASE CONTAINER", partition_list},
     {"split", 3, 3, "split DATABASE CONTAINER ID [--pieces N]", partition_split},
-    {"merge", 4, CLI_PARTITION_WORDS_MAX, "merge DATABASE CONTAINER ID ID...", partition_merge},
+    {"merge", 4, CLI_ASKING_WORDS_MAX, "merge DATABASE CONTAINER ID ID...", partition_merge},
     {"move", 4, 4, "move DATABASE CONTAINER ID NODE", partition_move},
     {"isolate", 3, 3, "isolate DATABASE CONTAINER KEY", partition_isolate},
     {"watch", 0, 2, "watch [DATABASE CONTAINER]", partition_watch},
+    {"heat", .own = cli_partition_heat},
+    {"hot", .own = cli_partition_hot},
     {"cancel", 2, 2, "cancel DATABASE CONTAINER", partition_cancel},
     {"pause", 0, 0, "pause", partition_pause},
     {"resume", 0, 0, "resume", partition_resume},
 };
 
-static int verb_unknown(const char *name)
+static bool options_fit(const struct cli_asking *asking, const struct cli_verb *verb)
 {
-    struct nearest nearest = nearest_to(slice_of_text(name));
+    const struct partition_command *command =
+        CONTAINER_OF((struct cli_asking *)asking, struct partition_command, asking);
 
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        nearest_offer(&nearest, verbs[i].name);
-    if (nearest.name)
-        return cli_fail(CLI_USAGE, "partition knows no \"%s\": did you mean \"%s\"?", name,
-                        nearest.name);
-    return cli_fail(
-        CLI_USAGE, "partition knows no \"%s\": `orrery partition --help` lists what it does", name);
-}
-
-static bool words_fit(const struct verb *verb, const struct cli_partition *command)
-{
-    int count = command->word_count - 1;
-
-    for (int i = 0; i < command->word_count; i++)
-        if (!command->words[i][0])
-            return false;
-    return count >= verb->least && count <= verb->most &&
-           !(verb->run == partition_watch && count == 1);
-}
-
-static int verb_run(const struct verb *verb, struct cli_partition *command)
-{
-    struct error err;
-
-    if (!words_fit(verb, command))
-        return cli_fail(CLI_USAGE, "it is used as `orrery partition %s`", verb->usage);
     if (command->pieces && verb->run != partition_split)
-        return cli_fail(CLI_USAGE, "--pieces is for split");
-    if (!cli_client_new(&command->options, &command->client, &err))
-        return failed(&err);
-    return verb->run(command);
+        return cli_fail(CLI_USAGE, "--pieces is for split") == CLI_OK;
+    if (verb->run == partition_watch && asking->word_count == 2)
+        return cli_fail(CLI_USAGE, "watch takes a database and a container, or neither") == CLI_OK;
+    return true;
 }
 
 int cli_partition(int argc, char **argv)
@@ -357,33 +311,14 @@ int cli_partition(int argc, char **argv)
                                             {"pieces", required_argument, NULL, OPTION_PIECES},
                                             {NULL}};
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct cli_partition command = {.arena = arena};
-    bool help;
-    int code;
+    struct partition_command command = {.asking.arena = arena};
 
-    /* these have options of their own */
-    if (argc > 1 && strcmp(argv[1], "heat") == 0)
-        return cli_partition_heat(argc - 1, argv + 1);
-    if (argc > 1 && strcmp(argv[1], "hot") == 0)
-        return cli_partition_hot(argc - 1, argv + 1);
-    command.word_count = cli_words_read(
-        argc, argv, options,
-        &(struct cli_words){command.words, CLI_PARTITION_WORDS_MAX, option_take, &command}, &help);
-    if (help) {
-        cli_partition_help();
-        return CLI_OK;
-    }
-    if (command.word_count < 0)
-        return CLI_USAGE;
-    if (command.word_count == 0)
-        return cli_fail(CLI_USAGE,
-                        "partition needs to be told what to do: list, split, merge, move, isolate, "
-                        "watch, heat, hot, cancel, pause or resume");
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        if (strcmp(verbs[i].name, command.words[0]) == 0) {
-            code = verb_run(&verbs[i], &command);
-            cli_client_free(command.client);
-            return code;
-        }
-    return verb_unknown(command.words[0]);
+    return cli_verbs_run(&(struct cli_verbs){.noun = "partition",
+                                             .rows = verbs,
+                                             .count = ARRAY_LEN(verbs),
+                                             .options = options,
+                                             .take = option_take,
+                                             .help = cli_partition_help,
+                                             .fits = options_fit},
+                         &command.asking, argc, argv);
 }

@@ -13,7 +13,7 @@
 enum { POLL_MS = 200, BAR_WIDTH = 24 };
 
 struct watch {
-    struct cli_partition *command;
+    struct cli_asking *command;
     struct slice id;
     struct arena *arena; /* of one question */
     int interrupt;       /* can be read after Ctrl-C */
@@ -162,7 +162,7 @@ static int follow(struct watch *watch)
     }
 }
 
-int cli_partition_watch(struct cli_partition *command, struct slice id)
+int cli_partition_watch(struct cli_asking *command, struct slice id)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct watch watch = {.command = command,

@@ -19,7 +19,7 @@ enum {
 };
 
 struct rekey {
-    struct cli_partition command; /* words: "rekey", database, container */
+    struct cli_asking command; /* words: "rekey", database, container */
     const char *key, *synthetic, *strategy;
     bool allow_missing;
     int what; /* OPTION_DRY_RUN and the like; 0: begin */
@@ -82,11 +82,6 @@ static bool option_take(void *context, int option, const char *value)
         (void)cli_client_take(&rekey->command.options, option, value);
     }
     return true;
-}
-
-static int failed(const struct error *err)
-{
-    return cli_fail(CLI_FAILED, "%s", err->message);
 }
 
 /* --- What is asked for ----------------------------------------------------------------------- */
@@ -245,12 +240,11 @@ static int status_print(struct rekey *rekey, struct slice answer)
 static int ask(struct rekey *rekey, const char *method, struct slice rest, struct slice body,
                struct cli_answer *ret_answer)
 {
-    struct cli_partition *command = &rekey->command;
+    struct cli_asking *command = &rekey->command;
     struct error err;
 
-    if (!cli_partition_ask(command, method, cli_partition_path(command, rest), body, ret_answer,
-                           &err))
-        return failed(&err);
+    if (!cli_asking_ask(command, method, cli_asking_path(command, rest), body, ret_answer, &err))
+        return cli_asking_failed(&err);
     if (command->options.json && ret_answer->text.len)
         printf("%.*s\n", SLICE_ARG(ret_answer->text));
     return CLI_OK;
@@ -258,7 +252,7 @@ static int ask(struct rekey *rekey, const char *method, struct slice rest, struc
 
 static int begin(struct rekey *rekey)
 {
-    struct cli_partition *command = &rekey->command;
+    struct cli_asking *command = &rekey->command;
     CLEANUP(buf_done) struct buf body;
     struct cli_answer answer;
     int code;
@@ -342,7 +336,7 @@ int cli_rekey(int argc, char **argv)
                         "--dry-run, --status, --abort and --end-grace exclude each other");
     rekey.command.word_count = 3;
     if (!cli_client_new(&rekey.command.options, &rekey.command.client, &err))
-        return failed(&err);
+        return cli_asking_failed(&err);
     code = run(&rekey);
     cli_client_free(rekey.command.client);
     return code;

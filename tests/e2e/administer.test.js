@@ -95,7 +95,7 @@ test('figures are shown of the account, a database, a container and its keys', a
 test('a wrong call says what would be right', async (t) => {
   for (const [words, message] of [
     [['account'], /needs to be told what to do/], [['account', 'lst'], /did you mean "list"\?/],
-    [['account', 'create'], /orrery account create NAME/], [['account', 'list', 'a', 'b', 'c'], /too many/],
+    [['account', 'create'], /orrery account create NAME/], [['account', 'list', 'a', 'b', 'c'], /it is used as/],
     [['stats', '--keys'], /of one container/], [['stats', 'a', 'b', '--keys', '--minutes', '61'], /from 1 to 60/],
     [['stats', '--endpont', 'x'], /did you mean "--endpoint"\?/],
   ]) {

@@ -204,7 +204,7 @@ test('a wrong call of the command says what would be right', async () => {
   for (const [words, message] of [
     [['partition'], /needs to be told what to do/], [['partition', 'splt'], /did you mean "split"\?/],
     [['partition', 'split', 'a', 'b'], /orrery partition split DATABASE CONTAINER ID/],
-    [['partition', 'watch', 'a'], /orrery partition watch/],
+    [['partition', 'watch', 'a'], /a database and a container, or neither/],
     [['partition', 'split', 'a', 'b', '1', '--pieces', '1'], /from 2 to 64/],
     [['partition', 'list', 'a', 'b', '--pieces', '2'], /--pieces is for split/],
   ]) {
