@@ -66,63 +66,108 @@ static void process_print(const struct metrics_sources *sources, struct buf *out
            log_lost(sources->log));
 }
 
-static void connections_print(const struct net_listener *listener, struct buf *out)
+/* Figures of all fronts that listen, taken at once so that a family is in one place. */
+struct front_sample {
+    const char *name;
+    struct net_listener_metrics connections;
+    struct net_http_metrics requests;
+};
+
+struct front_family {
+    const char *name, *type, *help;
+    size_t offset; /* of a uint64_t in a sample */
+};
+
+static void fronts_family(struct buf *out, const struct front_sample *samples, size_t count,
+                          const struct front_family *f)
 {
-    struct net_listener_metrics m;
+    family(out, f->name, f->type, f->help);
+    for (size_t i = 0; i < count; i++)
+        buf_printf(out, "%s{front=\"%s\"} %llu\n", f->name, samples[i].name,
+                   (unsigned long long)*(const uint64_t *)((const char *)&samples[i] + f->offset));
+}
 
-    net_listener_metrics(listener, &m);
-    family(out, "orrery_connections", "gauge", "Open connections.");
-    buf_printf(out, "orrery_connections{front=\"rest\"} %llu\n", (unsigned long long)m.open);
-
-    const struct {
-        const char *name, *help;
-        uint64_t value;
-    } counters[] = {
-        {"orrery_connections_accepted_total", "Connections accepted.", m.accepted},
-        {"orrery_connections_refused_total", "Connections over the limit.", m.refused},
-        {"orrery_tls_handshakes_total", "TLS handshakes completed.", m.tls_handshakes},
-        {"orrery_tls_failures_total", "TLS handshakes failed.", m.tls_failures},
-        {"orrery_received_bytes_total", "Bytes received.", m.bytes_in},
-        {"orrery_sent_bytes_total", "Bytes sent.", m.bytes_out},
-        {"orrery_accept_pauses_total", "Pauses of accepting for want of descriptors.",
-         m.accept_pauses},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
-        family(out, counters[i].name, "counter", counters[i].help);
-        buf_printf(out, "%s{front=\"rest\"} %llu\n", counters[i].name,
-                   (unsigned long long)counters[i].value);
+static void answers_print(const struct front_sample *sample, struct buf *out)
+{
+    for (size_t i = 0; i < ARRAY_LEN(sample->requests.by_class); i++) {
+        buf_printf(out, "orrery_requests_total{front=\"%s\",answer=\"", sample->name);
+        if (i == 0)
+            BUF_APPEND(out, "gone");
+        else
+            buf_printf(out, "%zuxx", i);
+        buf_printf(out, "\"} %llu\n", (unsigned long long)sample->requests.by_class[i]);
     }
 }
 
-static void requests_print(const struct net_http *http, struct buf *out)
+static void latency_print(const struct front_sample *sample, struct buf *out)
 {
-    CLEANUP(memory_free) struct net_http_metrics *m = MEMORY_NEW(struct net_http_metrics);
+    const struct histogram *us = &sample->requests.latency_us;
 
-    net_http_metrics(http, m);
-    family(out, "orrery_requests_total", "counter", "Requests by the class of their answer.");
-    buf_printf(out, "orrery_requests_total{front=\"rest\",answer=\"gone\"} %llu\n",
-               (unsigned long long)m->by_class[0]);
-    for (size_t i = 1; i < ARRAY_LEN(m->by_class); i++)
-        buf_printf(out, "orrery_requests_total{front=\"rest\",answer=\"%zuxx\"} %llu\n", i,
-                   (unsigned long long)m->by_class[i]);
-    family(out, "orrery_requests_in_flight", "gauge", "Requests not answered yet.");
-    buf_printf(out, "orrery_requests_in_flight{front=\"rest\"} %llu\n",
-               (unsigned long long)m->in_flight);
-
-    family(out, "orrery_request_seconds", "histogram",
-           "From the last byte of a request to its answer.");
     /* powers of two of microseconds, where the histogram is exact: 16 us to 67 s */
     for (unsigned power = 4; power <= 26; power += 2)
-        buf_printf(out, "orrery_request_seconds_bucket{front=\"rest\",le=\"%.6f\"} %llu\n",
-                   (double)(1ULL << power) / 1e6,
-                   (unsigned long long)histogram_count_up_to(&m->latency_us, (1ULL << power) - 1));
+        buf_printf(out, "orrery_request_seconds_bucket{front=\"%s\",le=\"%.6f\"} %llu\n",
+                   sample->name, (double)(1ULL << power) / 1e6,
+                   (unsigned long long)histogram_count_up_to(us, (1ULL << power) - 1));
     buf_printf(out,
-               "orrery_request_seconds_bucket{front=\"rest\",le=\"+Inf\"} %llu\n"
-               "orrery_request_seconds_sum{front=\"rest\"} %.6f\n"
-               "orrery_request_seconds_count{front=\"rest\"} %llu\n",
-               (unsigned long long)histogram_count(&m->latency_us),
-               (double)histogram_sum(&m->latency_us) / 1e6,
-               (unsigned long long)histogram_count(&m->latency_us));
+               "orrery_request_seconds_bucket{front=\"%s\",le=\"+Inf\"} %llu\n"
+               "orrery_request_seconds_sum{front=\"%s\"} %.6f\n"
+               "orrery_request_seconds_count{front=\"%s\"} %llu\n",
+               sample->name, (unsigned long long)histogram_count(us), sample->name,
+               (double)histogram_sum(us) / 1e6, sample->name,
+               (unsigned long long)histogram_count(us));
+}
+
+static size_t fronts_sample(const struct metrics_front *fronts, struct front_sample *samples)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < METRICS_FRONTS; i++) {
+        const struct net_listener *listener = atomic_load(&fronts[i].listener);
+
+        if (!listener)
+            continue;
+        samples[count].name = fronts[i].name;
+        net_listener_metrics(listener, &samples[count].connections);
+        net_http_metrics(fronts[i].http, &samples[count].requests);
+        count++;
+    }
+    return count;
+}
+
+static void fronts_print(const struct metrics_front *fronts, struct buf *out)
+{
+#define CONNECTIONS(name) offsetof(struct front_sample, connections.name)
+    static const struct front_family families[] = {
+        {"orrery_connections", "gauge", "Open connections.", CONNECTIONS(open)},
+        {"orrery_connections_accepted_total", "counter", "Connections accepted.",
+         CONNECTIONS(accepted)},
+        {"orrery_connections_refused_total", "counter", "Connections over the limit.",
+         CONNECTIONS(refused)},
+        {"orrery_tls_handshakes_total", "counter", "TLS handshakes completed.",
+         CONNECTIONS(tls_handshakes)},
+        {"orrery_tls_failures_total", "counter", "TLS handshakes failed.",
+         CONNECTIONS(tls_failures)},
+        {"orrery_received_bytes_total", "counter", "Bytes received.", CONNECTIONS(bytes_in)},
+        {"orrery_sent_bytes_total", "counter", "Bytes sent.", CONNECTIONS(bytes_out)},
+        {"orrery_accept_pauses_total", "counter", "Pauses of accepting for want of descriptors.",
+         CONNECTIONS(accept_pauses)},
+        {"orrery_requests_in_flight", "gauge", "Requests not answered yet.",
+         offsetof(struct front_sample, requests.in_flight)},
+    };
+#undef CONNECTIONS
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct front_sample *samples = ARENA_ARRAY(arena, struct front_sample, METRICS_FRONTS);
+    size_t count = fronts_sample(fronts, samples);
+
+    for (size_t i = 0; i < ARRAY_LEN(families); i++)
+        fronts_family(out, samples, count, &families[i]);
+    family(out, "orrery_requests_total", "counter", "Requests by the class of their answer.");
+    for (size_t i = 0; i < count; i++)
+        answers_print(&samples[i], out);
+    family(out, "orrery_request_seconds", "histogram",
+           "From the last byte of a request to its answer.");
+    for (size_t i = 0; i < count; i++)
+        latency_print(&samples[i], out);
 }
 
 static void workers_print(struct net_workers *workers, struct buf *out)
@@ -265,12 +310,8 @@ static void heat_print(struct heat *heat, struct buf *out)
 
 void metrics_print(const struct metrics_sources *sources, struct buf *out)
 {
-    const struct net_listener *rest = atomic_load(&sources->rest);
-
     process_print(sources, out);
-    if (rest)
-        connections_print(rest, out);
-    requests_print(sources->http, out);
+    fronts_print(sources->fronts, out);
     workers_print(sources->workers, out);
     queries_print(sources->front, out);
     if (sources->scripts)

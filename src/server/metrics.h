@@ -13,11 +13,18 @@
 
 #include <stdatomic.h>
 
+/* A front that speaks HTTP. */
+struct metrics_front {
+    const char *name;
+    /* NULL: does not listen. Set when it already does, so requests may look before. */
+    _Atomic(const struct net_listener *) listener;
+    const struct net_http *http;
+};
+enum { METRICS_REST, METRICS_TABLE, METRICS_FRONTS };
+
 /* Where the figures are; all borrowed. */
 struct metrics_sources {
-    /* NULL: does not listen. Set when it already does, so requests may look before. */
-    _Atomic(const struct net_listener *) rest;
-    const struct net_http *http;
+    struct metrics_front fronts[METRICS_FRONTS];
     struct net_workers *workers;
     struct catalogue *catalogue;
     const struct rest *front; /* the REST front */

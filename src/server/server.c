@@ -285,7 +285,10 @@ static bool threads_start(struct server *server, struct error *err)
     server->table_http =
         net_http_new(server->loops, &table_http, table_handle, server->table_front);
     server->probes.certificate = server->certificate;
-    sources->http = server->http;
+    sources->fronts[METRICS_REST].name = "rest";
+    sources->fronts[METRICS_REST].http = server->http;
+    sources->fronts[METRICS_TABLE].name = "table";
+    sources->fronts[METRICS_TABLE].http = server->table_http;
     sources->workers = server->workers;
     sources->catalogue = store_catalogue(server->store);
     sources->front = server->rest_front;
@@ -328,15 +331,20 @@ static bool fronts_listen(struct server *server, const struct addresses *address
                           struct net_tls_context *tls, struct error *err)
 {
     const struct settings *settings = server->settings;
+    struct metrics_front *counted = server->probes.sources.fronts;
 
     if (is_on(settings->rest_listen)) {
         if (!front_listen(server, "rest", &addresses->rest, server->http, tls, &server->rest, err))
             return false;
-        atomic_store(&server->probes.sources.rest, server->rest);
+        atomic_store(&counted[METRICS_REST].listener, server->rest);
     }
-    return !is_on(settings->table_listen) ||
-           front_listen(server, "table", &addresses->table, server->table_http, tls, &server->table,
-                        err);
+    if (is_on(settings->table_listen)) {
+        if (!front_listen(server, "table", &addresses->table, server->table_http, tls,
+                          &server->table, err))
+            return false;
+        atomic_store(&counted[METRICS_TABLE].listener, server->table);
+    }
+    return true;
 }
 
 bool server_new(const struct settings *settings, struct log *log, struct server **ret_server,

@@ -146,6 +146,9 @@ test('/metrics is well-formed and counts', async (t) => {
   assert.equal(await value('orrery_node_up{node="a"}'), 1);
   assert.equal(await value('orrery_node_up{node="b"}'), 1);
   assert.ok((await value('orrery_connections{front="rest"}')) >= 1);
+  const refused = await value('orrery_requests_total{front="table",answer="4xx"}');
+  await fetch(`http://127.0.0.1:${server.tablePort}/nowhere`);
+  assert.equal(await value('orrery_requests_total{front="table",answer="4xx"}'), refused + 1);
   assert.ok((await value('process_resident_memory_bytes')) > 1e6);
   assert.ok((await value('orrery_request_seconds_count{front="rest"}')) >= 3);
 });
