@@ -3,9 +3,14 @@
  * more containers in use than places, some are recorded and the others cost next to nothing. A
  * place has a ring of records, each one BSON document on the heap, and a lock that is held while
  * one is put in or they are copied out. Whether to record is decided without it, from a counter of
- * the present second. */
+ * the present second; only where somebody was refused lately, an attempt is sought among those
+ * under the lock.
+ *
+ * Records have sequence numbers, so that a later attempt finds the record of the first and takes
+ * its place in the ring. */
 #include "advise/traffic.h"
 
+#include "advise/refusals.h"
 #include "base/random.h"
 #include "base/thread.h"
 #include "document/bson.h"
@@ -31,12 +36,16 @@ struct place {
     atomic_uint_fast64_t container; /* 0: free */
     atomic_int_fast64_t second;     /* that is counted, */
     atomic_uint_fast32_t count;     /* operations in it so far */
-    atomic_uint_fast32_t shift;     /* one of 2^shift is recorded */
+    atomic_uint_fast32_t shift;     /* one of 2^shift is recorded, */
+    atomic_uint_fast32_t turn;      /* by this count of all operations, so that none is too many */
     atomic_int_fast64_t used;       /* when it was last asked for */
+    atomic_int_fast64_t awaits_ms;  /* until when somebody refused may come again */
 
     struct mutex lock; /* of what follows */
     uint8_t **records;
     size_t first, kept, bytes;
+    uint64_t first_sequence;   /* of the record at first; they begin at 1 */
+    struct refusals *refusals; /* NULL: nobody was refused yet */
 };
 
 struct traffic {
@@ -52,14 +61,22 @@ static uint32_t record_size(const uint8_t *record)
            (uint32_t)record[3] << 24;
 }
 
+static void record_drop(struct place *place)
+{
+    place->bytes -= record_size(place->records[place->first]);
+    memory_free(place->records[place->first]);
+    place->first = (place->first + 1) % RECORDS_MAX;
+    place->first_sequence++;
+    place->kept--;
+}
+
 static void place_clear(struct place *place)
 {
-    while (place->kept) {
-        memory_free(place->records[place->first]);
-        place->first = (place->first + 1) % RECORDS_MAX;
-        place->kept--;
-    }
-    place->bytes = 0;
+    while (place->kept)
+        record_drop(place);
+    refusals_free(place->refusals);
+    place->refusals = NULL;
+    atomic_store(&place->awaits_ms, 0);
 }
 
 struct traffic *traffic_new(const struct traffic_options *options)
@@ -143,8 +160,10 @@ static void place_give(struct place *place, uint64_t container, int64_t now_ms)
     place_clear(place);
     if (!place->records)
         place->records = memory_alloc(RECORDS_MAX * sizeof *place->records);
+    place->first_sequence = 1;
     atomic_store(&place->shift, 0);
     atomic_store(&place->count, 0);
+    atomic_store(&place->turn, 0);
     atomic_store(&place->used, now_ms);
     atomic_store_explicit(&place->container, container, memory_order_release);
     mutex_unlock(&place->lock);
@@ -178,23 +197,100 @@ static void second_begin(const struct traffic *traffic, struct place *place, int
     atomic_store(&place->second, second);
 }
 
-uint32_t traffic_wants(struct traffic *traffic, uint64_t container, int64_t now_ms)
+/* What the next operation counts for; 0: it is not recorded. That a second is a rush is known when
+ * it is over: until then each doubling of what came doubles what is left out. */
+static uint32_t sample(const struct traffic *traffic, struct place *place, int64_t now_ms)
 {
-    struct place *place = place_find(traffic, container);
-    uint32_t shift, count;
+    int64_t second = now_ms / 1000;
+    uint32_t shift, count, turn;
 
-    if (!place && !(place = place_take(traffic, container, now_ms)))
-        return 0;
-    if (atomic_load_explicit(&place->second, memory_order_relaxed) != now_ms / 1000) {
-        second_begin(traffic, place, now_ms / 1000);
+    if (atomic_load_explicit(&place->second, memory_order_relaxed) != second) {
+        second_begin(traffic, place, second);
         atomic_store_explicit(&place->used, now_ms, memory_order_relaxed);
     }
     shift = (uint32_t)atomic_load_explicit(&place->shift, memory_order_relaxed);
     count = (uint32_t)atomic_fetch_add_explicit(&place->count, 1, memory_order_relaxed);
-    /* The first second of a rush is not known to be one before it is over. */
-    if (shift == 0 && count >= 4 * traffic->options.per_second_max)
-        return 0;
-    return count & ((1u << shift) - 1) ? 0 : 1u << shift;
+    turn = (uint32_t)atomic_fetch_add_explicit(&place->turn, 1, memory_order_relaxed);
+    while (count >> shift >= 2 * traffic->options.per_second_max)
+        shift++;
+    return turn & ((1u << shift) - 1) ? 0 : 1u << shift;
+}
+
+static bool place_awaits(const struct place *place, int64_t now_ms)
+{
+    return now_ms <= atomic_load_explicit(&place->awaits_ms, memory_order_relaxed);
+}
+
+bool traffic_awaits(struct traffic *traffic, uint64_t container, int64_t now_ms)
+{
+    const struct place *place = place_find(traffic, container);
+
+    return place && place_awaits(place, now_ms);
+}
+
+/* Under the lock: is it a second attempt? */
+static bool attempt_find(const struct place *place, const struct traffic_attempt *attempt,
+                         struct traffic_wish *wish)
+{
+    struct refusal before;
+
+    if (!place->refusals ||
+        !refusals_take(place->refusals, attempt->ticket, attempt->now_ms, &before))
+        return false;
+    *wish = (struct traffic_wish){.weight = before.weight,
+                                  .refused = before.count,
+                                  .first_ms = before.first_ms,
+                                  .sequence = before.sequence};
+    return true;
+}
+
+/* Under the lock: it may come again. */
+static void attempt_await(struct place *place, const struct traffic_attempt *attempt,
+                          struct traffic_wish *wish)
+{
+    int64_t due_ms = attempt->now_ms + attempt->wait_ms;
+
+    if (!place->refusals)
+        place->refusals = refusals_new();
+    wish->refused++;
+    wish->ticket = attempt->ticket;
+    wish->place = refusals_add(place->refusals,
+                               &(struct refusal){.ticket = attempt->ticket,
+                                                 .sequence = wish->sequence,
+                                                 .first_ms = wish->first_ms,
+                                                 .due_ms = due_ms,
+                                                 .weight = wish->weight,
+                                                 .count = wish->refused},
+                               attempt->now_ms);
+    if (due_ms + REFUSALS_LATE_MS > atomic_load(&place->awaits_ms))
+        atomic_store(&place->awaits_ms, due_ms + REFUSALS_LATE_MS);
+}
+
+struct traffic_wish traffic_wants(struct traffic *traffic, uint64_t container,
+                                  const struct traffic_attempt *attempt)
+{
+    struct place *place = place_find(traffic, container);
+    struct traffic_wish wish = {.first_ms = attempt->now_ms};
+
+    if (!place) {
+        place = place_take(traffic, container, attempt->now_ms);
+        if (!place)
+            return wish;
+    }
+    if (!attempt->ticket || (!attempt->refused && !place_awaits(place, attempt->now_ms))) {
+        wish.weight = sample(traffic, place, attempt->now_ms);
+        wish.refused = attempt->refused;
+        return wish;
+    }
+    mutex_lock(&place->lock);
+    if (atomic_load(&place->container) == container) {
+        if (!attempt_find(place, attempt, &wish))
+            wish.weight = sample(traffic, place, attempt->now_ms);
+        if (attempt->refused)
+            attempt_await(place, attempt, &wish);
+    }
+    mutex_unlock(&place->lock);
+    return wish;
 }
 
 void traffic_forget(struct traffic *traffic, uint64_t container)
@@ -289,19 +385,25 @@ static void array_part(struct slice name, struct slice array, struct buf *out)
 }
 
 /* The names are those of a line of operations, so that a record is one. */
-static void record_write(const struct traffic *traffic, uint32_t weight,
+static void record_write(const struct traffic *traffic, const struct traffic_wish *wish,
                          const struct advise_operation_parts *parts, struct buf *out)
 {
     size_t begin = document_begin(out);
     char identity[17];
 
-    document_append_int64(out, SLICE("t"), parts->time_ms);
+    document_append_int64(out, SLICE("t"), wish->first_ms);
     document_append_string(out, SLICE("op"),
                            slice_of_text(advise_operation_kind_name(parts->kind)));
     document_append_double(out, SLICE("ru"), (double)parts->cru / 100);
     document_append_int64(out, SLICE("bytes"), parts->bytes);
-    if (weight > 1)
-        document_append_int64(out, SLICE("weight"), weight);
+    if (wish->weight > 1)
+        document_append_int64(out, SLICE("weight"), wish->weight);
+    if (wish->refused)
+        document_append_int64(out, SLICE("refused"), wish->refused);
+    if (parts->failed) {
+        document_append_bool(out, SLICE("failed"), true);
+        document_append_int64(out, SLICE("due"), parts->due_ms);
+    }
     if (parts->identity) {
         (void)snprintf(identity, sizeof identity, "%016llx", (unsigned long long)parts->identity);
         document_append_string(out, SLICE("identity"), slice_of_text(identity));
@@ -316,7 +418,39 @@ static void record_write(const struct traffic *traffic, uint32_t weight,
     document_end(out, begin);
 }
 
-void traffic_note(struct traffic *traffic, uint64_t container, uint32_t weight,
+/* Under the lock; takes the record over. */
+static void record_append(const struct traffic *traffic, struct place *place,
+                          const struct traffic_wish *wish, uint8_t *record)
+{
+    uint32_t size = record_size(record);
+
+    while (place->kept == RECORDS_MAX ||
+           (place->kept && place->bytes + size > traffic->options.bytes_max))
+        record_drop(place);
+    if (wish->ticket && place->refusals)
+        refusals_set_sequence(place->refusals, wish->place, wish->ticket,
+                              place->first_sequence + place->kept);
+    place->records[(place->first + place->kept++) % RECORDS_MAX] = record;
+    place->bytes += size;
+}
+
+/* The same, in the place of the one before, unless that has made way for newer ones already. */
+static void record_replace(struct place *place, uint64_t sequence, uint8_t *record)
+{
+    size_t at;
+
+    if (sequence < place->first_sequence || sequence >= place->first_sequence + place->kept) {
+        memory_free(record);
+        return;
+    }
+    at = (place->first + (size_t)(sequence - place->first_sequence)) % RECORDS_MAX;
+    place->bytes -= record_size(place->records[at]);
+    place->bytes += record_size(record);
+    memory_free(place->records[at]);
+    place->records[at] = record;
+}
+
+void traffic_note(struct traffic *traffic, uint64_t container, const struct traffic_wish *wish,
                   const struct advise_operation_parts *parts)
 {
     CLEANUP(buf_done) struct buf record;
@@ -325,25 +459,17 @@ void traffic_note(struct traffic *traffic, uint64_t container, uint32_t weight,
     size_t size;
 
     buf_init(&record, 64 * 1024);
-    record_write(traffic, weight, parts, &record);
+    record_write(traffic, wish, parts, &record);
     if (!place || buf_overflowed(&record))
         return;
     bytes = buf_take(&record, &size);
     mutex_lock(&place->lock);
-    if (atomic_load(&place->container) != container) { /* it was given away just now */
-        mutex_unlock(&place->lock);
+    if (atomic_load(&place->container) != container) /* it was given away just now */
         memory_free(bytes);
-        return;
-    }
-    while (place->kept == RECORDS_MAX ||
-           (place->kept && place->bytes + size > traffic->options.bytes_max)) {
-        place->bytes -= record_size(place->records[place->first]);
-        memory_free(place->records[place->first]);
-        place->first = (place->first + 1) % RECORDS_MAX;
-        place->kept--;
-    }
-    place->records[(place->first + place->kept++) % RECORDS_MAX] = bytes;
-    place->bytes += size;
+    else if (wish->sequence)
+        record_replace(place, wish->sequence, bytes);
+    else
+        record_append(traffic, place, wish, bytes);
     mutex_unlock(&place->lock);
 }
 

@@ -5,6 +5,9 @@
  * operation is recorded and counts as many. Values of properties are kept as they are, cut, or as
  * keyed hashes.
  *
+ * What was refused for lack of throughput is recorded too: it is what clients wanted. All attempts
+ * of one operation are one record, of the time of the first, which says how often it was refused.
+ *
  * All functions may be called from any thread. */
 #pragma once
 
@@ -23,12 +26,34 @@ struct traffic *traffic_new(const struct traffic_options *options);
 void traffic_free(struct traffic *traffic); /* NULL is fine */
 CLEANUP_FN(struct traffic *, traffic_free)
 
-/* Is the next operation on a container to be recorded? 0: no; else what it counts for. To be asked
- * once for each operation, before anything is prepared for traffic_note: it is cheap. */
-uint32_t traffic_wants(struct traffic *traffic, uint64_t container, int64_t now_ms);
+/* One attempt at an operation, carried out or refused. */
+struct traffic_attempt {
+    uint64_t ticket; /* a hash that all attempts of one operation share; 0: not known */
+    int64_t now_ms;
+    bool refused;    /* for lack of throughput, */
+    int64_t wait_ms; /* and told to come again after this */
+};
 
-/* Records it; weight as traffic_wants said. Everything is copied, as far as it is kept. */
-void traffic_note(struct traffic *traffic, uint64_t container, uint32_t weight,
+/* Does somebody wait who was refused? Only then, and for what is refused, a ticket is of use. */
+bool traffic_awaits(struct traffic *traffic, uint64_t container, int64_t now_ms);
+
+/* Whether and how an attempt is to be recorded. */
+struct traffic_wish {
+    uint32_t weight;   /* what it counts for; 0: it is not to be recorded */
+    uint32_t refused;  /* answers 429 to this operation until now */
+    int64_t first_ms;  /* when it came first */
+    uint64_t sequence; /* of the record of an earlier attempt, which this replaces; 0: none */
+    uint64_t ticket;   /* of one that may come again: where it is noted */
+    size_t place;
+};
+
+/* To be asked once for each attempt, before anything is prepared for traffic_note: it is cheap. */
+struct traffic_wish traffic_wants(struct traffic *traffic, uint64_t container,
+                                  const struct traffic_attempt *attempt);
+
+/* Records it; wish as traffic_wants said. Time and refusals are the wish's; all else is copied, as
+ * far as it is kept. */
+void traffic_note(struct traffic *traffic, uint64_t container, const struct traffic_wish *wish,
                   const struct advise_operation_parts *parts);
 
 /* A container is gone. */

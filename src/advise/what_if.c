@@ -1,8 +1,17 @@
 /* Requests come at the times that were recorded, whatever becomes of those before them: an open
  * loop, as many independent clients are. A refused one comes again when it was told to; those that
- * wait are kept in a heap. What an operation costs under the plan is evaluate.h's to say. */
+ * wait are kept in a heap. What an operation costs under the plan is evaluate.h's to say.
+ *
+ * A recorded operation may stand for several that were not. As many are sent, spread over the time
+ * since the record before it; each is like one of the records around it, drawn by chance, for if
+ * all were like the one, its key would look hotter than it was. Where that would be more requests
+ * than can be run in a reasonable time, fewer are sent to budgets that are smaller by as much.
+ *
+ * How often a client comes again is a habit of its own: operations that were given up show it, and
+ * others are dealt habits from among those. */
 #include "advise/what_if.h"
 
+#include "base/random.h"
 #include "document/order.h"
 #include "partition/epk.h"
 #include "partition/strategy.h"
@@ -13,11 +22,17 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-enum { PARTITIONS_MAX = 1024 };
+enum {
+    PARTITIONS_MAX = 1024,
+    REQUESTS_MAX = 2000000,
+    NEIGHBOURS = 256,  /* records that an operation that was not recorded may be like */
+    SETTLED_MS = 1000, /* who was due so long before the end and did not come has given up */
+};
 
 struct attempt {
     int64_t time_ms;
     uint32_t operation; /* index */
+    uint32_t number;    /* of the request; its parts share it */
     uint32_t part;      /* of a fan-out: which of its partitions */
     uint32_t tries;
     int64_t first_ms;
@@ -35,6 +50,11 @@ struct simulation {
     size_t heap_count, heap_capacity;
     double *waits; /* of requests that came through */
     size_t wait_count, wait_capacity;
+    double scale;     /* how many requests one that is sent stands for */
+    uint32_t numbers; /* given to requests */
+    struct random random;
+    uint32_t *habits; /* how often clients came again before they gave up */
+    size_t habit_count;
     struct what_if_result result;
     struct buf scratch;
 };
@@ -108,6 +128,21 @@ static uint32_t bounds_find(const struct simulation *simulation, struct slice ro
     return (uint32_t)low;
 }
 
+/* As the server does place it. */
+static uint32_t span_of(struct simulation *simulation, const struct document_value *values,
+                        size_t count)
+{
+    const struct what_if_plan *plan = simulation->plan;
+    struct partition_key key = {.count = (uint8_t)count};
+    size_t spans;
+
+    for (size_t i = 0; i < count; i++)
+        key.components[i] = values[i];
+    partition_route(plan->definition, &key, &simulation->scratch);
+    return (uint32_t)(partition_map_find(plan->map, buf_slice(&simulation->scratch)) -
+                      partition_map_spans(plan->map, &spans));
+}
+
 /* As the server would place it; where the values are not kept whole, or the suffix is chosen by the
  * server, by another hash that spreads as evenly. */
 static uint32_t partition_of(struct simulation *simulation,
@@ -122,6 +157,8 @@ static uint32_t partition_of(struct simulation *simulation,
         values[i] =
             *advise_workload_value(simulation->workload, operation->values[wanted->paths[i]]);
     buf_clear(&simulation->scratch);
+    if (simulation->plan->map)
+        return span_of(simulation, values, wanted->path_count);
     if (simulation->plan->range)
         document_key_append(DOCUMENT_ORDER_SQL, &values[0], &simulation->scratch);
     else
@@ -155,11 +192,16 @@ static void range_bounds_make(struct simulation *simulation)
 /* What the server knows of a price before the work is done. */
 static int64_t price_of(const struct advise_operation *operation)
 {
-    int64_t known = operation->kind == ADVISE_READ    ? cost_model.read_base
-                    : operation->kind == ADVISE_QUERY ? cost_model.query_partition
-                                                      : cost_model.write_base;
-
-    return known / 10000;
+    switch (operation->kind) {
+    case ADVISE_READ:
+        return cost_read(0, false);
+    case ADVISE_QUERY:
+        return cost_model.query_partition / 10000;
+    case ADVISE_DELETE:
+        return cost_write(&(struct cost_write){.removes = true});
+    default:
+        return cost_write(&(struct cost_write){.puts = true, .new_bytes = operation->bytes});
+    }
 }
 
 static struct what_if_cell *cell_of(struct simulation *simulation, int64_t time_ms,
@@ -171,15 +213,33 @@ static struct what_if_cell *cell_of(struct simulation *simulation, int64_t time_
     return &result->cells[MIN(window, result->windows - 1) * result->partitions + partition];
 }
 
-/* The same for every attempt of one operation. */
-static struct advise_visit visit_of(const struct simulation *simulation, uint32_t operation)
+/* The same for every attempt of one request. */
+static struct advise_visit visit_of(const struct simulation *simulation, uint32_t operation,
+                                    uint32_t number)
 {
     size_t count;
     const struct advise_operation *operations =
         advise_workload_operations(simulation->workload, &count);
 
     return advise_visit_of(simulation->plan->key, &operations[operation], &simulation->options,
-                           XXH3_64bits(&operation, sizeof operation));
+                           XXH3_64bits(&number, sizeof number));
+}
+
+/* How often the client of a request comes again. */
+static uint32_t retries_of(const struct simulation *simulation, const struct attempt *attempt)
+{
+    size_t count;
+    const struct advise_operation *operation =
+        &advise_workload_operations(simulation->workload, &count)[attempt->operation];
+    uint32_t habit = WHAT_IF_RETRIES;
+
+    if (!simulation->plan->retries_recorded)
+        return simulation->plan->retries_max;
+    if (simulation->habit_count)
+        habit = simulation->habits[XXH3_64bits_withSeed(&attempt->number, sizeof attempt->number,
+                                                        attempt->part) %
+                                   simulation->habit_count];
+    return operation->failed ? habit : MAX(habit, operation->refused);
 }
 
 static void wait_note(struct simulation *simulation, double ms)
@@ -199,15 +259,14 @@ static void attempt_run(struct simulation *simulation, struct attempt attempt)
     size_t count;
     const struct advise_operation *operation =
         &advise_workload_operations(simulation->workload, &count)[attempt.operation];
-    struct advise_visit visit = visit_of(simulation, attempt.operation);
+    struct advise_visit visit = visit_of(simulation, attempt.operation, attempt.number);
     uint32_t partition =
         visit.partitions == 1
             ? partition_of(simulation, operation, visit.key)
             : (uint32_t)((visit.key + attempt.part) % simulation->result.partitions);
     int64_t cru = MAX(visit.cru / visit.partitions, (int64_t)1), wait_ms;
     struct budget_request request = {.price_cru = MIN(price_of(operation), cru),
-                                     .ticket =
-                                         ((uint64_t)attempt.operation << 12 | attempt.part) + 1};
+                                     .ticket = ((uint64_t)attempt.number << 12 | attempt.part) + 1};
     struct what_if_cell *cell = cell_of(simulation, attempt.time_ms, partition);
     struct budget_grant grant;
     struct error err;
@@ -225,13 +284,54 @@ static void attempt_run(struct simulation *simulation, struct attempt attempt)
     }
     cell->throttled++;
     simulation->result.throttled++;
-    if (attempt.tries >= simulation->plan->retries_max) {
+    if (attempt.tries >= retries_of(simulation, &attempt) ||
+        attempt.time_ms - attempt.first_ms >= WHAT_IF_WAIT_MS_MAX) {
         simulation->result.given_up++;
         return;
     }
     attempt.tries++;
     attempt.time_ms += wait_ms;
     heap_push(simulation, attempt);
+}
+
+/* How many operations each of the kept ones stands for, on top of its weight. */
+static double operations_each(const struct simulation *simulation)
+{
+    size_t count;
+    const struct advise_operation *operations =
+        advise_workload_operations(simulation->workload, &count);
+    double weight = 0;
+
+    for (size_t i = 0; i < count; i++)
+        weight += operations[i].weight;
+    return (double)advise_workload_operations_seen(simulation->workload) / weight;
+}
+
+/* How many requests one that is sent must stand for. */
+static double scale_of(const struct simulation *simulation)
+{
+    size_t count;
+    const struct advise_operation *operations =
+        advise_workload_operations(simulation->workload, &count);
+    double requests = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        requests += (double)operations[i].weight * visit_of(simulation, i, i).partitions;
+    return fmax(1, requests * operations_each(simulation) / REQUESTS_MAX);
+}
+
+/* Who was refused, was due a while before the record ends and is not there again. */
+static void habits_find(struct simulation *simulation)
+{
+    size_t count;
+    const struct advise_operation *operations =
+        advise_workload_operations(simulation->workload, &count);
+    int64_t end_ms = operations[count - 1].time_ms;
+
+    simulation->habits = ARENA_ARRAY(simulation->arena, uint32_t, count);
+    for (size_t i = 0; i < count; i++)
+        if (operations[i].failed && operations[i].due_ms + SETTLED_MS <= end_ms)
+            simulation->habits[simulation->habit_count++] = operations[i].refused - 1;
 }
 
 static int64_t time_of(const struct simulation *simulation, const struct advise_operation *first,
@@ -242,26 +342,60 @@ static int64_t time_of(const struct simulation *simulation, const struct advise_
     return first->time_ms + (int64_t)((double)(operation->time_ms - first->time_ms) / speed);
 }
 
+/* Those that wait and are due. */
+static void waiting_run(struct simulation *simulation, int64_t now_ms)
+{
+    while (simulation->heap_count && simulation->heap[0].time_ms <= now_ms)
+        attempt_run(simulation, heap_pop(simulation));
+}
+
+static void request_run(struct simulation *simulation, uint32_t operation, int64_t now_ms)
+{
+    uint32_t number = simulation->numbers++;
+    uint32_t parts = visit_of(simulation, operation, number).partitions;
+
+    waiting_run(simulation, now_ms);
+    simulation->result.requests += parts;
+    for (uint32_t part = 0; part < parts; part++)
+        attempt_run(simulation, (struct attempt){.time_ms = now_ms,
+                                                 .operation = operation,
+                                                 .number = number,
+                                                 .part = part,
+                                                 .first_ms = now_ms});
+}
+
+/* A record near this one. */
+static uint32_t neighbour_of(struct simulation *simulation, uint32_t operation, size_t count)
+{
+    size_t first = operation < NEIGHBOURS / 2 ? 0 : operation - NEIGHBOURS / 2;
+    size_t end = MIN(first + NEIGHBOURS, count);
+
+    return (uint32_t)(first + random_below(&simulation->random, end - first));
+}
+
 static void operations_run(struct simulation *simulation)
 {
     size_t count;
     const struct advise_operation *operations =
         advise_workload_operations(simulation->workload, &count);
+    double each = operations_each(simulation), owed = 0;
+    int64_t before_ms = operations[0].time_ms;
 
     for (uint32_t i = 0; i < count; i++) {
         int64_t now_ms = time_of(simulation, operations, &operations[i]);
-        uint32_t parts = visit_of(simulation, i).partitions;
+        uint32_t copies;
 
-        while (simulation->heap_count && simulation->heap[0].time_ms <= now_ms)
-            attempt_run(simulation, heap_pop(simulation));
-        simulation->result.requests += parts;
-        for (uint32_t part = 0; part < parts; part++)
-            attempt_run(simulation,
-                        (struct attempt){
-                            .time_ms = now_ms, .operation = i, .part = part, .first_ms = now_ms});
+        owed += operations[i].weight * each / simulation->scale;
+        copies = (uint32_t)(owed + 1e-9);
+        owed -= copies;
+        for (uint32_t k = 1; k < copies; k++)
+            request_run(simulation, neighbour_of(simulation, i, count),
+                        before_ms + (now_ms - before_ms) * k / copies);
+        if (copies)
+            request_run(simulation, i, now_ms);
+        before_ms = now_ms;
     }
-    while (simulation->heap_count)
-        attempt_run(simulation, heap_pop(simulation));
+    waiting_run(simulation, INT64_MAX);
 }
 
 static int double_compare(const void *a, const void *b)
@@ -269,6 +403,32 @@ static int double_compare(const void *a, const void *b)
     double x = *(const double *)a, y = *(const double *)b;
 
     return (x > y) - (x < y);
+}
+
+static uint64_t scaled(const struct simulation *simulation, uint64_t count)
+{
+    return (uint64_t)llround((double)count * simulation->scale);
+}
+
+/* To what the requests that were sent stand for. */
+static void figures_scale(struct simulation *simulation)
+{
+    struct what_if_result *result = &simulation->result;
+
+    if (!(simulation->scale > 1))
+        return;
+    result->requests = scaled(simulation, result->requests);
+    result->attempts = scaled(simulation, result->attempts);
+    result->throttled = scaled(simulation, result->throttled);
+    result->given_up = scaled(simulation, result->given_up);
+    result->ru *= simulation->scale;
+    for (size_t i = 0; i < result->windows * result->partitions; i++) {
+        struct what_if_cell *cell = &result->cells[i];
+
+        cell->cru *= simulation->scale;
+        cell->requests = (uint32_t)scaled(simulation, cell->requests);
+        cell->throttled = (uint32_t)scaled(simulation, cell->throttled);
+    }
 }
 
 static void figures_sum(struct simulation *simulation)
@@ -295,40 +455,64 @@ static void figures_sum(struct simulation *simulation)
         result->busiest /= all;
 }
 
-static void simulation_init(struct simulation *simulation)
+static void windows_init(struct simulation *simulation)
 {
-    const struct what_if_plan *plan = simulation->plan;
     struct what_if_result *result = &simulation->result;
     size_t count;
     const struct advise_operation *operations =
         advise_workload_operations(simulation->workload, &count);
     int64_t length =
         time_of(simulation, operations, &operations[count - 1]) - operations[0].time_ms + 1;
-    struct budget_options options = {.rate_cru =
-                                         (int64_t)(plan->ru_per_second * 100 / plan->partitions),
-                                     .burst_seconds = plan->burst_seconds};
 
-    result->partitions = plan->partitions;
     result->windows = (size_t)MIN(length, (int64_t)WHAT_IF_WINDOWS);
     result->begin_ms = operations[0].time_ms;
     result->window_ms = (length + (int64_t)result->windows - 1) / (int64_t)result->windows;
     result->cells =
-        arena_alloc_zero(simulation->arena, memory_array_size(result->windows * plan->partitions,
+        arena_alloc_zero(simulation->arena, memory_array_size(result->windows * result->partitions,
                                                               sizeof *result->cells));
+}
+
+static void budgets_init(struct simulation *simulation)
+{
+    const struct what_if_plan *plan = simulation->plan;
+    size_t count;
+    const struct partition_span *spans = plan->map ? partition_map_spans(plan->map, &count) : NULL;
+
+    simulation->budgets = ARENA_ARRAY(simulation->arena, struct budget *, plan->partitions);
+    for (uint32_t i = 0; i < plan->partitions; i++) {
+        double share = spans ? spans[i].share : 1.0 / plan->partitions;
+        double ru = share * (double)plan->ru_per_second;
+
+        if (plan->partition_ru_max)
+            ru = fmin(ru, (double)plan->partition_ru_max);
+        simulation->budgets[i] = budget_new(
+            &(struct budget_options){.rate_cru = MAX((int64_t)(ru * 100 / simulation->scale), 1),
+                                     .burst_seconds = plan->burst_seconds});
+    }
+}
+
+static void simulation_init(struct simulation *simulation)
+{
+    const struct what_if_plan *plan = simulation->plan;
+
+    simulation->result.partitions = plan->partitions;
     simulation->options = advise_options_complete(
         &(struct advise_options){.partitions = plan->partitions,
                                  .current = plan->current,
                                  .current_partitions = plan->current_partitions});
-    simulation->kind =
-        plan->key->kind == ADVISE_HIERARCHICAL ? PARTITION_MULTI_HASH : PARTITION_HASH_V2;
+    simulation->kind = plan->key->kind == ADVISE_HIERARCHICAL ? PARTITION_MULTI_HASH
+                       : plan->hash_v1                        ? PARTITION_HASH_V1
+                                                              : PARTITION_HASH_V2;
     simulation->bounds = ARENA_ARRAY(simulation->arena, struct slice, plan->partitions);
-    simulation->budgets = ARENA_ARRAY(simulation->arena, struct budget *, plan->partitions);
-    for (uint32_t i = 0; i < plan->partitions; i++)
-        simulation->budgets[i] = budget_new(&options);
+    random_seed(&simulation->random, 17);
+    simulation->scale = scale_of(simulation);
+    windows_init(simulation);
+    budgets_init(simulation);
+    habits_find(simulation);
     buf_init(&simulation->scratch, BUF_DEFAULT_MAX);
     if (plan->range)
         range_bounds_make(simulation);
-    else
+    else if (!plan->map)
         partition_epk_split_points(simulation->kind, plan->partitions, simulation->arena,
                                    simulation->bounds);
 }
@@ -360,6 +544,7 @@ bool what_if_run(const struct advise_workload *workload, const struct what_if_pl
         return false;
     simulation_init(&simulation);
     operations_run(&simulation);
+    figures_scale(&simulation);
     figures_sum(&simulation);
     for (uint32_t i = 0; i < plan->partitions; i++)
         budget_free(simulation.budgets[i]);

@@ -4,15 +4,24 @@
 #pragma once
 
 #include "advise/evaluate.h"
+#include "partition/map.h"
 
 struct what_if_plan {
     const struct advise_key *key;
     uint32_t partitions;
-    uint64_t ru_per_second; /* of the container, in even shares */
-    uint32_t burst_seconds; /* of saved credit; 0: none */
+    uint64_t ru_per_second;    /* of the container, in even shares */
+    uint64_t partition_ru_max; /* one partition gives no more, whatever the share; 0: any */
+    uint32_t burst_seconds;    /* of credit that can be saved, from the beginning on; 0: none */
     uint32_t retries_max; /* of a refused request, after the wait it was told; 0: it is given up */
+    bool
+        retries_recorded; /* as the workload shows it instead, 9 as of the SDKs where it does not */
     bool range;           /* keys in their order over the partitions, not hashed */
-    double speed;         /* time between requests divided by this; 0: 1 */
+    bool hash_v1;         /* of one property: hashed as in containers of version 1 */
+    /* Where a container has its keys, if key is its own: as many spans as partitions, with their
+     * shares of the throughput. NULL: even spans and shares. */
+    const struct partition_definition *definition;
+    const struct partition_map *map;
+    double speed;                     /* time between requests divided by this; 0: 1 */
     const struct advise_key *current; /* that the workload ran with; NULL: not known */
     uint32_t current_partitions;
 };
@@ -23,7 +32,11 @@ struct what_if_cell {
     uint32_t requests, throttled;
 };
 
-enum { WHAT_IF_WINDOWS = 60 };
+enum {
+    WHAT_IF_WINDOWS = 60,
+    WHAT_IF_RETRIES = 9,             /* what the SDKs do unless told otherwise, */
+    WHAT_IF_WAIT_MS_MAX = 30 * 1000, /* and until they have waited this long in all */
+};
 
 struct what_if_result {
     uint64_t requests;                /* of clients */

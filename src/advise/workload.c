@@ -348,7 +348,10 @@ void advise_workload_operation(struct advise_workload *workload,
                                          .time_ms = parts->time_ms,
                                          .cru = parts->cru,
                                          .bytes = parts->bytes,
-                                         .weight = parts->weight ? parts->weight : 1};
+                                         .weight = parts->weight ? parts->weight : 1,
+                                         .refused = parts->refused,
+                                         .failed = parts->failed,
+                                         .due_ms = parts->due_ms};
     advise_value *values;
     bool fresh;
     size_t at;
@@ -362,7 +365,7 @@ void advise_workload_operation(struct advise_workload *workload,
     values = values_new(workload);
     if (parts->item.data)
         document_take(workload, parts->item, SLICE(""), 0, false, arena, values);
-    if (parts->before.data && parts->item.data) {
+    if (parts->before.data && parts->item.data && !parts->failed) {
         advise_value *before = ARENA_ARRAY(arena, advise_value, ADVISE_PATHS_MAX);
 
         memset(before, 0, ADVISE_PATHS_MAX * sizeof *before);
@@ -376,7 +379,7 @@ void advise_workload_operation(struct advise_workload *workload,
             operation.given |= (uint64_t)(values[i] != 0) << i;
     if (parts->ranges.data)
         operation.ranges = names_take(workload, parts->ranges);
-    if (parts->changed.data) {
+    if (parts->changed.data && !parts->failed) {
         uint64_t changed = names_take(workload, parts->changed);
 
         for (size_t i = 0; i < workload->path_count; i++)
@@ -387,7 +390,7 @@ void advise_workload_operation(struct advise_workload *workload,
             intern_number(&workload->transactions,
                           XXH3_64bits(parts->transaction.data, parts->transaction.len), &fresh);
     operation.identity = parts->identity;
-    operation.whole = parts->item.data != NULL;
+    operation.whole = parts->item.data && !parts->failed;
     operation.values = values;
     workload->operations[at] = operation;
 }
@@ -433,12 +436,98 @@ static void changes_find(struct advise_workload *workload)
             changes_note(workload, seen[i - 1]->values, seen[i]->values);
 }
 
+/* --- What refused operations would have cost -------------------------------------------------- */
+
+/* Operations of one kind, that name the same, and are about as large as far as their price depends
+ * on it: what is written is known, what would have been found is not. */
+static uint64_t sort_of(const struct advise_operation *operation, bool exact)
+{
+    uint64_t parts[] = {operation->kind, 0, 0, 0};
+
+    if (exact) {
+        parts[1] = operation->given;
+        parts[2] = operation->ranges;
+        if (kind_writes_item(operation->kind) && operation->bytes)
+            parts[3] = 64 - (uint64_t)__builtin_clzll(operation->bytes);
+    }
+    return XXH3_64bits(parts, sizeof parts);
+}
+
+struct charges {
+    struct intern sorts;
+    struct charge {
+        double cru, bytes, weight;
+    } * all;
+    size_t capacity;
+};
+
+static struct charge *charge_of(struct charges *charges, const struct advise_operation *operation,
+                                bool exact)
+{
+    bool fresh;
+    size_t at = intern_number(&charges->sorts, sort_of(operation, exact), &fresh);
+
+    if (at >= charges->capacity) {
+        size_t capacity = MAX(at * 2, (size_t)64);
+
+        charges->all =
+            memory_realloc(charges->all, memory_array_size(capacity, sizeof *charges->all));
+        memset(charges->all + charges->capacity, 0,
+               (capacity - charges->capacity) * sizeof *charges->all);
+        charges->capacity = capacity;
+    }
+    return &charges->all[at];
+}
+
+static void charge_add(struct charges *charges, const struct advise_operation *operation,
+                       bool exact)
+{
+    struct charge *charge = charge_of(charges, operation, exact);
+
+    charge->cru += (double)operation->cru * operation->weight;
+    charge->bytes += (double)operation->bytes * operation->weight;
+    charge->weight += operation->weight;
+}
+
+/* The mean of its sort, or else of its kind; where nothing like it came through, what was known of
+ * its price stays. */
+static void charge_guess(struct charges *charges, struct advise_operation *operation)
+{
+    struct charge charge = *charge_of(charges, operation, true);
+
+    if (!(charge.weight > 0))
+        charge = *charge_of(charges, operation, false);
+    if (!(charge.weight > 0))
+        return;
+    operation->cru = MAX(operation->cru, (int64_t)(charge.cru / charge.weight));
+    if (!operation->bytes)
+        operation->bytes = (uint32_t)(charge.bytes / charge.weight);
+}
+
+static void charges_guess(struct advise_workload *workload)
+{
+    struct charges charges = {0};
+
+    intern_init(&charges.sorts);
+    for (size_t i = 0; i < workload->operation_count; i++)
+        if (!workload->operations[i].failed) {
+            charge_add(&charges, &workload->operations[i], true);
+            charge_add(&charges, &workload->operations[i], false);
+        }
+    for (size_t i = 0; i < workload->operation_count; i++)
+        if (workload->operations[i].failed)
+            charge_guess(&charges, &workload->operations[i]);
+    intern_done(&charges.sorts);
+    memory_free(charges.all);
+}
+
 void advise_workload_finish(struct advise_workload *workload)
 {
     qsort(workload->items, workload->item_count, sizeof *workload->items, item_compare);
     qsort(workload->operations, workload->operation_count, sizeof *workload->operations,
           operation_compare);
     changes_find(workload);
+    charges_guess(workload);
 }
 
 /* --- Looking --------------------------------------------------------------------------------- */

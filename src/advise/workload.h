@@ -53,12 +53,15 @@ struct advise_item {
 struct advise_operation {
     enum advise_operation_kind kind;
     int64_t time_ms;
-    int64_t cru;                /* what it cost under the key it ran with */
-    uint32_t bytes;             /* of what was written or answered */
-    uint32_t weight;            /* how many like it there were, of which it is a sample */
-    uint32_t transaction;       /* operations with the same number belong together; 0: alone */
-    uint64_t identity;          /* of the item, the same in all operations on it; 0: not known */
-    bool whole;                 /* values are of the whole item */
+    int64_t cru;          /* what it cost under the key it ran with */
+    uint32_t bytes;       /* of what was written or answered */
+    uint32_t weight;      /* how many like it there were, of which it is a sample */
+    uint32_t transaction; /* operations with the same number belong together; 0: alone */
+    uint64_t identity;    /* of the item, the same in all operations on it; 0: not known */
+    bool whole;           /* values are of the whole item, which was written or found */
+    bool failed;          /* refused for lack of throughput to the end; cru is a guess then */
+    uint32_t refused;     /* answers 429 it got */
+    int64_t due_ms;       /* of one that failed: when it might have come again; 0: not known */
     const advise_value *values; /* of the item it was about, or that its filter names */
     uint64_t given;             /* paths whose values the client named: a bit each */
     uint64_t ranges;            /* paths that its filter bounds otherwise than by equality */
@@ -82,6 +85,9 @@ struct advise_operation_parts {
     int64_t time_ms, cru;
     uint32_t bytes;
     uint32_t weight;          /* 0: 1 */
+    uint32_t refused;         /* answers 429 */
+    bool failed;              /* the last answer was one; cru is then what is known of the price */
+    int64_t due_ms;           /* of one that failed: when it was told to come again */
     uint64_t identity;        /* a hash of what names the item; 0: not known */
     struct slice transaction; /* a name operations of one transaction share; empty: alone */
     struct slice item;        /* what was written or found */
@@ -104,8 +110,9 @@ NODISCARD bool advise_workload_read_operations(struct advise_workload *workload,
 NODISCARD bool advise_workload_operation_read(struct advise_workload *workload,
                                               struct slice document, struct error *err);
 
-/* Sorts by time, notes which properties of an item differ from one operation to the next, and
- * closes it: to be called once, before anything below. */
+/* Sorts by time, notes which properties of an item differ from one operation to the next, guesses
+ * what refused operations would have cost by those of their kind that were carried out, and closes
+ * it: to be called once, before anything below. */
 void advise_workload_finish(struct advise_workload *workload);
 
 /* --- Looking --------------------------------------------------------------------------------- */

@@ -3,8 +3,8 @@
  *     {"t": 1700000000000, "op": "query", "ru": 2.8, "bytes": 1024, "where": {"/tenant": "a"}}
  *
  * t is in milliseconds or an ISO 8601 text, op one of create, read, replace, upsert, patch, delete,
- * query; item, before, where, ranges, changed, identity and transaction may be there (workload.h).
- * Other properties are ignored, so that a log may carry more. */
+ * query; item, before, where, ranges, changed, identity, transaction, weight, refused and failed
+ * may be there (workload.h). Other properties are ignored, so that a log may carry more. */
 #include "advise/workload.h"
 
 #include "document/bson.h"
@@ -124,6 +124,20 @@ static bool number_read(struct slice document, struct slice name, double preset,
     return true;
 }
 
+static bool flag_read(struct slice document, struct slice name, bool *ret_flag, struct error *err)
+{
+    struct document_value value;
+
+    *ret_flag = false;
+    if (!document_find(document, name, &value))
+        return true;
+    if (value.type != DOCUMENT_BOOL)
+        return error_set(err, ERROR_BAD_REQUEST, "\"%.*s\" is neither true nor false",
+                         SLICE_ARG(name));
+    *ret_flag = value.boolean;
+    return true;
+}
+
 static bool part_read(struct slice document, struct slice name, enum document_type type,
                       struct slice *ret_part, struct error *err)
 {
@@ -156,12 +170,15 @@ bool advise_workload_operation_read(struct advise_workload *workload, struct sli
                                     struct error *err)
 {
     struct advise_operation_parts parts = {0};
-    double ru, bytes, weight;
+    double ru, bytes, weight, refused, due;
 
     if (!kind_read(document, &parts.kind, err) || !time_read(document, &parts.time_ms, err) ||
         !number_read(document, SLICE("ru"), 1, 1e9, &ru, err) ||
         !number_read(document, SLICE("bytes"), 1024, UINT32_MAX, &bytes, err) ||
         !number_read(document, SLICE("weight"), 1, 1e6, &weight, err) ||
+        !number_read(document, SLICE("refused"), 0, 1e6, &refused, err) ||
+        !number_read(document, SLICE("due"), 0, 1e15, &due, err) ||
+        !flag_read(document, SLICE("failed"), &parts.failed, err) ||
         !part_read(document, SLICE("item"), DOCUMENT_OBJECT, &parts.item, err) ||
         !part_read(document, SLICE("before"), DOCUMENT_OBJECT, &parts.before, err) ||
         !part_read(document, SLICE("where"), DOCUMENT_OBJECT, &parts.where, err) ||
@@ -175,6 +192,8 @@ bool advise_workload_operation_read(struct advise_workload *workload, struct sli
     parts.cru = (int64_t)llround(ru * 100);
     parts.bytes = (uint32_t)bytes;
     parts.weight = (uint32_t)weight;
+    parts.due_ms = (int64_t)due;
+    parts.refused = MAX((uint32_t)refused, (uint32_t)parts.failed);
     advise_workload_operation(workload, &parts);
     return true;
 }

@@ -181,9 +181,9 @@ static bool run_container(struct advise_command *command, const char *const *nam
     struct cli_answer answer;
     struct slice path = arena_printf(arena, "containers/%s/%s/advice", names[0], names[1]);
     struct slice query = arena_printf(
-        arena, "format=%s&partitions=%u&load=%.0f", command->client.json ? "json" : "text",
+        arena, "format=%s&partitions=%u&load=%.9g", command->client.json ? "json" : "text",
         command->options.partitions ? command->options.partitions : 16,
-        command->options.load >= 1 ? command->options.load : 1);
+        command->options.load > 0 ? command->options.load : 1);
 
     if (!cli_client_new(&command->client, &client, err) ||
         !cli_client_ask(client, "GET", path, query, SLICE_NONE, arena, &answer, err))

@@ -16,6 +16,7 @@ enum {
     OPTION_STRATEGY = 's',
     OPTION_RETRIES = 'y',
     OPTION_SPEED = 'x',
+    OPTION_BURST = 'b',
     OPTION_CURRENT = 'c',
     OPTION_CURRENT_PARTITIONS = 'n',
     OPTION_CURRENT_THROUGHPUT = 'u',
@@ -42,8 +43,11 @@ void cli_what_if_help(void)
         "  --throughput RU              per second, of the container (as it has; of files 400 for\n"
         "                               each partition)\n"
         "  --strategy hash|range        how keys are placed (hash)\n"
-        "  --retries N                  times a client comes again (9)\n"
-        "  --speed X                    with files: time runs X times as fast (1)\n"
+        "  --retries N                  times a refused client comes again (as the operations\n"
+        "                               show it; 9 where they do not)\n"
+        "  --speed X                    the same operations in an Xth of the time: X times the\n"
+        "                               load (1)\n"
+        "  --burst SECONDS              with files: of throughput that can be saved (0)\n"
         "  --current PATH               with files: the key it has now, to be shown beside\n"
         "  --current-partitions N       and its partitions (as --partitions)\n"
         "  --current-throughput RU      and its throughput (as --throughput)\n"
@@ -56,8 +60,8 @@ struct what_if_command {
     struct cli_client_options client;
     const char *key, *computed, *current, *out;
     uint32_t random;
-    double partitions, throughput, current_partitions, current_throughput, retries, speed;
-    bool range;
+    double partitions, throughput, current_partitions, current_throughput, retries, speed, burst;
+    bool range, retries_given;
 };
 
 static bool strategy_take(struct what_if_command *command, const char *value)
@@ -93,9 +97,12 @@ static bool option_take(void *context, int option, const char *value)
     case OPTION_STRATEGY:
         return strategy_take(command, value);
     case OPTION_RETRIES:
+        command->retries_given = true;
         return cli_number_take("retries", value, 0, 100, &command->retries);
     case OPTION_SPEED:
         return cli_number_take("speed", value, 1e-6, 1e9, &command->speed);
+    case OPTION_BURST:
+        return cli_number_take("burst", value, 0, 86400, &command->burst);
     case OPTION_CURRENT:
         command->current = value;
         return true;
@@ -229,6 +236,8 @@ static bool run_files(struct what_if_command *command, struct error *err)
     struct what_if_plan plan = {.partitions = (uint32_t)command->partitions,
                                 .ru_per_second = (uint64_t)command->throughput,
                                 .retries_max = (uint32_t)command->retries,
+                                .retries_recorded = !command->retries_given,
+                                .burst_seconds = (uint32_t)command->burst,
                                 .range = command->range,
                                 .speed = command->speed};
     size_t count = 0;
@@ -290,7 +299,9 @@ static bool run_container(struct what_if_command *command, const char *const *na
     struct slice today;
 
     buf_init(&query, BUF_DEFAULT_MAX);
-    buf_printf(&query, "key=%s&retries=%.0f", command->key, command->retries);
+    buf_printf(&query, "key=%s&speed=%.9g", command->key, command->speed);
+    if (command->retries_given)
+        buf_printf(&query, "&retries=%.0f", command->retries);
     number_append(&query, "partitions", command->partitions);
     number_append(&query, "throughput", command->throughput);
     number_append(&query, "random", command->random);
@@ -330,6 +341,7 @@ int cli_what_if(int argc, char **argv)
         {"strategy", required_argument, NULL, OPTION_STRATEGY},
         {"retries", required_argument, NULL, OPTION_RETRIES},
         {"speed", required_argument, NULL, OPTION_SPEED},
+        {"burst", required_argument, NULL, OPTION_BURST},
         {"current", required_argument, NULL, OPTION_CURRENT},
         {"current-partitions", required_argument, NULL, OPTION_CURRENT_PARTITIONS},
         {"current-throughput", required_argument, NULL, OPTION_CURRENT_THROUGHPUT},
@@ -337,7 +349,7 @@ int cli_what_if(int argc, char **argv)
         {"help", no_argument, NULL, 'h'},
         {0},
     };
-    struct what_if_command command = {.retries = 9, .speed = 1};
+    struct what_if_command command = {.speed = 1};
     const char *words[2];
     struct cli_words reader = {words, 2, option_take, &command};
     struct error err;

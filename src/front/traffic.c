@@ -1,3 +1,10 @@
+/* A client that asks the physical partitions one by one, as those of Cosmos DB do for queries
+ * without a key, makes as many requests of one query. The one to the first partition stands for all
+ * of them.
+ *
+ * Second attempts are told by a mark of the client's: .NET, Java and Python send one
+ * x-ms-activity-id with all attempts of an operation, JavaScript none, but it signs once and so
+ * sends one x-ms-date. */
 #include "front/traffic.h"
 
 #include "advise/traffic.h"
@@ -7,18 +14,54 @@
 
 #include <xxhash.h>
 
+enum { AGE_MS_MAX = 60 * 1000 };
+
 static uint64_t container_number(const struct container *container)
 {
     return container_rid(container).owner;
 }
 
-static uint32_t wanted(const struct front_services *services, const struct container *container,
-                       int64_t *ret_now_ms)
+bool front_traffic_is_refusal(const struct error *err)
 {
-    if (!services->traffic)
-        return 0;
-    *ret_now_ms = clock_read_wall_ms(services->clock);
-    return traffic_wants(services->traffic, container_number(container), *ret_now_ms);
+    return err->code == ERROR_TOO_MANY_REQUESTS || err->code == ERROR_BUCKET_THROTTLED ||
+           err->code == ERROR_KEY_THROTTLED;
+}
+
+/* When the request came, which is when it asked for throughput. */
+static int64_t came_ms(const struct front_services *services,
+                       const struct front_traffic_attempt *attempt)
+{
+    int64_t now_ms = clock_read_wall_ms(services->clock), age_ms = 0;
+
+    if (attempt->started_ns)
+        age_ms = ((int64_t)clock_monotonic_ns() - (int64_t)attempt->started_ns) / 1000000;
+    return now_ms - MIN(MAX(age_ms, (int64_t)0), (int64_t)AGE_MS_MAX);
+}
+
+/* Is there a use for tickets? */
+static bool tickets_count(const struct front_services *services, const struct container *container,
+                          const struct front_traffic_attempt *attempt, int64_t now_ms)
+{
+    return attempt->mark.len &&
+           (attempt->refused ||
+            traffic_awaits(services->traffic, container_number(container), now_ms));
+}
+
+static struct traffic_wish wanted(const struct front_services *services,
+                                  const struct container *container,
+                                  const struct front_traffic_attempt *attempt, uint64_t ticket,
+                                  int64_t now_ms)
+{
+    return traffic_wants(services->traffic, container_number(container),
+                         &(struct traffic_attempt){.ticket = ticket,
+                                                   .now_ms = now_ms,
+                                                   .refused = attempt->refused,
+                                                   .wait_ms = MAX(attempt->wait_ms, (int64_t)1)});
+}
+
+static uint64_t ticket_of(const struct front_traffic_attempt *attempt, uint64_t of)
+{
+    return XXH3_64bits_withSeed(attempt->mark.data, attempt->mark.len, of) | 1;
 }
 
 /* What the client named to get at the item: its key's paths. */
@@ -45,6 +88,13 @@ static uint64_t identity_of(const struct partition_key *key, const struct docume
     return XXH3_64bits(bytes.data, bytes.len) | 1;
 }
 
+/* A read and a write of one item at one time are two operations. */
+static uint64_t item_ticket(const struct front_traffic_item *item)
+{
+    return ticket_of(&item->attempt,
+                     identity_of(item->key, item->id) + (item->kind == ADVISE_READ));
+}
+
 void front_traffic_item(const struct front_services *services, const struct container *container,
                         const struct front_traffic_item *item)
 {
@@ -53,21 +103,40 @@ void front_traffic_item(const struct front_services *services, const struct cont
     struct advise_operation_parts parts = {.kind = item->kind,
                                            .cru = item->cru,
                                            .bytes = (uint32_t)item->document.len,
+                                           .failed = item->attempt.refused,
                                            .transaction = item->transaction,
                                            .item = item->document};
-    uint32_t weight = wanted(services, container, &parts.time_ms);
+    struct traffic_wish wish;
+    uint64_t ticket = 0;
+    int64_t now_ms;
     size_t begin;
 
     buf_init(&where, BUF_DEFAULT_MAX);
-    if (!weight)
+    if (!services->traffic)
+        return;
+    now_ms = came_ms(services, &item->attempt);
+    parts.due_ms = now_ms + item->attempt.wait_ms;
+    if (tickets_count(services, container, &item->attempt, now_ms))
+        ticket = item_ticket(item);
+    wish = wanted(services, container, &item->attempt, ticket, now_ms);
+    if (!wish.weight)
         return;
     begin = document_begin(&where);
     document_append(&where, SLICE("/id"), item->id);
-    key_append(&definition->key, item->key, &where);
+    if (!item->key->open)
+        key_append(&definition->key, item->key, &where);
     document_end(&where, begin);
     parts.where = buf_slice(&where);
-    parts.identity = identity_of(item->key, item->id);
-    traffic_note(services->traffic, container_number(container), weight, &parts);
+    if (!item->key->open)
+        parts.identity = identity_of(item->key, item->id);
+    traffic_note(services->traffic, container_number(container), &wish, &parts);
+}
+
+static void condition_path(const struct query_condition *condition, struct buf *out)
+{
+    document_path_append(&(struct document_path){condition->path.segments, condition->path.count,
+                                                 DOCUMENT_PATH_END_NONE},
+                         out);
 }
 
 /* The paths of a filter: those that must equal one value, and those bounded otherwise. */
@@ -84,9 +153,7 @@ static void conditions_append(const struct query_conditions *conditions, struct 
         buf_init(&path, BUF_DEFAULT_MAX);
         if (condition->elements)
             continue;
-        document_path_append(&(struct document_path){condition->path.segments,
-                                                     condition->path.count, DOCUMENT_PATH_END_NONE},
-                             &path);
+        condition_path(condition, &path);
         if (condition->points && condition->point_count == 1)
             document_append(where, buf_slice(&path), &condition->points[0]);
         else
@@ -95,34 +162,89 @@ static void conditions_append(const struct query_conditions *conditions, struct 
     }
 }
 
+/* Does the filter give the first property of the key one value? */
+static bool names_key(const struct partition_definition *definition,
+                      const struct query_conditions *conditions)
+{
+    CLEANUP(buf_done) struct buf wanted_path;
+    bool named = false;
+
+    buf_init(&wanted_path, BUF_DEFAULT_MAX);
+    document_path_append(&definition->paths[0], &wanted_path);
+    for (size_t i = 0; i < conditions->count && !named; i++) {
+        const struct query_condition *condition = &conditions->list[i];
+        CLEANUP(buf_done) struct buf path;
+
+        buf_init(&path, BUF_DEFAULT_MAX);
+        condition_path(condition, &path);
+        named = !condition->elements && condition->points && condition->point_count == 1 &&
+                slice_equal(buf_slice(&path), buf_slice(&wanted_path));
+    }
+    return named;
+}
+
+/* For how many requests of the kind this one stands; 0: another one stands for it. */
+static size_t stands_for(const struct container *container, const struct front_traffic_query *query,
+                         const struct query_conditions *conditions)
+{
+    const struct partition_definition *definition =
+        &definition_fields(container_definition(container))->key;
+    const struct partition_span *spans;
+    size_t count;
+
+    if (!query->span || !definition->path_count || names_key(definition, conditions))
+        return 1;
+    spans = partition_map_spans(container_map(container), &count);
+    return query->span->id == spans[0].id ? count : 0;
+}
+
 void front_traffic_query(const struct front_services *services, const struct container *container,
-                         const struct query_plan *plan, const struct partition_key *key,
-                         int64_t cru, size_t bytes)
+                         const struct front_traffic_query *query)
 {
     const struct definition_fields *definition = definition_fields(container_definition(container));
     CLEANUP(arena_free) struct arena *arena = NULL;
     CLEANUP(buf_done) struct buf where;
     CLEANUP(buf_done) struct buf ranges;
-    struct advise_operation_parts parts = {
-        .kind = ADVISE_QUERY, .cru = cru, .bytes = (uint32_t)MIN(bytes, (size_t)UINT32_MAX)};
-    uint32_t weight = wanted(services, container, &parts.time_ms);
+    struct advise_operation_parts parts = {.kind = ADVISE_QUERY,
+                                           .bytes = (uint32_t)MIN(query->bytes, (size_t)UINT32_MAX),
+                                           .failed = query->attempt.refused};
     struct query_conditions conditions;
-    size_t where_begin, ranges_begin;
+    size_t where_begin, ranges_begin, requests = 1;
+    struct traffic_wish wish;
+    uint64_t ticket = 0;
+    int64_t now_ms;
 
     buf_init(&where, BUF_DEFAULT_MAX);
     buf_init(&ranges, BUF_DEFAULT_MAX);
-    if (!weight)
+    if (!services->traffic)
         return;
-    arena = arena_new();
-    conditions = query_conditions_find(plan, arena);
+    if (query->span) {
+        arena = arena_new();
+        conditions = query_conditions_find(query->plan, arena);
+        requests = stands_for(container, query, &conditions);
+        if (!requests)
+            return;
+    }
+    now_ms = came_ms(services, &query->attempt);
+    parts.due_ms = now_ms + query->attempt.wait_ms;
+    if (tickets_count(services, container, &query->attempt, now_ms))
+        ticket = ticket_of(&query->attempt, XXH3_64bits(query->text.data, query->text.len));
+    wish = wanted(services, container, &query->attempt, ticket, now_ms);
+    if (!wish.weight)
+        return;
+    if (!arena) {
+        arena = arena_new();
+        conditions = query_conditions_find(query->plan, arena);
+    }
     where_begin = document_begin(&where);
     ranges_begin = document_begin(&ranges);
-    if (key)
-        key_append(&definition->key, key, &where);
+    if (query->key && !query->key->open)
+        key_append(&definition->key, query->key, &where);
     conditions_append(&conditions, &where, &ranges);
     document_end(&where, where_begin);
     document_end(&ranges, ranges_begin);
     parts.where = buf_slice(&where);
     parts.ranges = buf_slice(&ranges);
-    traffic_note(services->traffic, container_number(container), weight, &parts);
+    parts.cru = query->cru * (int64_t)requests;
+    traffic_note(services->traffic, container_number(container), &wish, &parts);
 }

@@ -3,6 +3,8 @@
 #include "document/json.h"
 #include "partition/epk.h"
 
+#include <stdlib.h>
+
 static bool settings_show(struct admin_request *request, struct error *err);
 
 /* --- Which resource -------------------------------------------------------------------------- */
@@ -153,6 +155,25 @@ bool admin_number(const struct rest_call *call, struct slice name, uint64_t min,
         return error_set(err, ERROR_BAD_REQUEST,
                          "the parameter %.*s must be a whole number from %llu to %llu",
                          SLICE_ARG(name), (unsigned long long)min, (unsigned long long)max);
+    *ret_number = number;
+    return true;
+}
+
+bool admin_decimal(const struct rest_call *call, struct slice name, double min, double max,
+                   double preset, double *ret_number, struct error *err)
+{
+    struct slice text = admin_parameter(call, name);
+    double number = preset;
+    char copy[32], *end;
+
+    if (text.data) {
+        (void)snprintf(copy, sizeof copy, "%.*s", SLICE_ARG(text));
+        number = strtod(copy, &end);
+        if (end != copy + text.len || !text.len || !(number >= min && number <= max))
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "the parameter %.*s must be a number from %g to %g", SLICE_ARG(name),
+                             min, max);
+    }
     *ret_number = number;
     return true;
 }

@@ -26,6 +26,10 @@ NODISCARD bool admin_need_owner(const struct rest_call *call, struct error *err)
 NODISCARD bool admin_number(const struct rest_call *call, struct slice name, uint64_t min,
                             uint64_t max, uint64_t preset, uint64_t *ret_number, struct error *err);
 
+/* The same of a number that need not be whole. */
+NODISCARD bool admin_decimal(const struct rest_call *call, struct slice name, double min,
+                             double max, double preset, double *ret_number, struct error *err);
+
 /* The value of a parameter of the query string, decoded; data NULL: it is not there. */
 struct slice admin_parameter(const struct rest_call *call, struct slice name);
 

@@ -100,15 +100,14 @@ bool admin_advice_show(struct admin_request *request, struct error *err)
     struct advise_options options = {0};
     struct advise_report report;
     struct advise_key current;
-    uint64_t partitions, load;
+    uint64_t partitions;
 
     if (!container_open(request, &container, err) ||
         !admin_number(call, SLICE("partitions"), 1, 1024, 16, &partitions, err) ||
-        !admin_number(call, SLICE("load"), 1, 1000000, 1, &load, err) ||
+        !admin_decimal(call, SLICE("load"), 0.001, 1e9, 1, &options.load, err) ||
         !workload_make(call, container, &workload, err))
         return false;
     options.partitions = (uint32_t)partitions;
-    options.load = (double)load;
     options.partition_ru_max = container_limits(container)->partition_ru_max;
     options.logical_bytes_max = container_limits(container)->logical_partition_bytes_max;
     if (current_key(container, workload, &current)) {
@@ -160,6 +159,15 @@ bool admin_traffic_show(struct admin_request *request, struct error *err)
 
 /* --- What if --------------------------------------------------------------------------------- */
 
+static bool strategy_read(const struct rest_call *call, bool *ret_range, struct error *err)
+{
+    struct slice text = admin_parameter(call, SLICE("strategy"));
+
+    *ret_range = slice_equal(text, SLICE("range"));
+    return !text.data || *ret_range || slice_equal(text, SLICE("hash")) ||
+           error_set(err, ERROR_BAD_REQUEST, "the strategy is hash or range");
+}
+
 static bool what_if_plan_read(struct rest_call *call, struct container *container,
                               const struct advise_workload *workload, struct advise_key *key,
                               struct what_if_plan *plan, struct error *err)
@@ -177,12 +185,17 @@ static bool what_if_plan_read(struct rest_call *call, struct container *containe
     plan->partitions = (uint32_t)number;
     if (!admin_number(call, SLICE("throughput"), 1, 1000000000, container_offer(container)->ru,
                       &plan->ru_per_second, err) ||
-        !admin_number(call, SLICE("retries"), 0, 100, 9, &number, err) ||
-        !admin_number(call, SLICE("random"), 2, 100000, 0, &random, err))
+        !admin_number(call, SLICE("retries"), 0, 100, WHAT_IF_RETRIES, &number, err) ||
+        !admin_number(call, SLICE("random"), 2, 100000, 0, &random, err) ||
+        !admin_decimal(call, SLICE("speed"), 1e-6, 1e9, 1, &plan->speed, err) ||
+        !strategy_read(call, &plan->range, err))
         return false;
     plan->retries_max = (uint32_t)number;
-    plan->range = slice_equal(admin_parameter(call, SLICE("strategy")), SLICE("range"));
-    plan->speed = 1;
+    plan->retries_recorded = !admin_parameter(call, SLICE("retries")).data;
+    plan->burst_seconds = call->services->burst_seconds;
+    plan->partition_ru_max = container_limits(container)->partition_ru_max;
+    plan->hash_v1 =
+        definition_fields(container_definition(container))->key.kind == PARTITION_HASH_V1;
     plan->key = key;
     if ((random || computed.data) && key->path_count > 1)
         return error_set(err, ERROR_BAD_REQUEST, "a suffix goes behind one property");
@@ -232,6 +245,21 @@ static void what_if_answer(struct rest_call *call, const struct what_if_panel *p
     call->status = 200;
 }
 
+/* Where the container has its keys. */
+static void plan_as_it_is(struct what_if_plan *plan, const struct container *container)
+{
+    plan->range = false;
+    plan->definition = &definition_fields(container_definition(container))->key;
+    plan->map = container_map(container);
+    plan->partitions = partitions_of(container);
+}
+
+static bool is_same_key(const struct advise_key *a, const struct advise_key *b)
+{
+    return a->kind == b->kind && a->path_count == b->path_count &&
+           memcmp(a->paths, b->paths, a->path_count) == 0;
+}
+
 bool admin_what_if(struct admin_request *request, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
@@ -252,9 +280,11 @@ bool admin_what_if(struct admin_request *request, struct error *err)
         plan.current_partitions = partitions_of(container);
         today = plan;
         today.key = &current;
-        today.partitions = partitions_of(container);
         today.ru_per_second = container_offer(container)->ru;
-        today.range = false;
+        plan_as_it_is(&today, container);
+        if (is_same_key(&key, &current) && !admin_parameter(call, SLICE("strategy")).data &&
+            plan.partitions == today.partitions) /* only the throughput or the load is another */
+            plan_as_it_is(&plan, container);
         if (!what_if_run(workload, &today, call->arena, &results[0], err))
             return false;
         panels[count++] =

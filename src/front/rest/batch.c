@@ -339,8 +339,9 @@ void rest_batch_answer(struct rest_call *call, const struct rest_batch *batch)
 /* --- The operation -----------------------------------------------------------------------------
  */
 
+/* err NULL: the batch was carried out, each of its operations as its status says. */
 static void traffic_tell(const struct rest_call *call, const struct rest_items *items,
-                         const struct rest_batch *batch, bool atomic)
+                         const struct rest_batch *batch, bool atomic, const struct error *err)
 {
     static const enum advise_operation_kind told[] = {
         [REST_BATCH_CREATE] = ADVISE_CREATE, [REST_BATCH_UPSERT] = ADVISE_UPSERT,
@@ -354,9 +355,14 @@ static void traffic_tell(const struct rest_call *call, const struct rest_items *
     random_uuid(name);
     for (size_t i = 0; i < batch->count; i++) {
         const struct rest_batch_operation *operation = &batch->operations[i];
+        struct front_traffic_attempt attempt = rest_items_attempt(call, err);
 
-        if (operation->status >= 300)
+        if (!err && operation->status == 429) {
+            attempt.refused = true;
+            attempt.wait_ms = operation->retry_after_ms;
+        } else if (operation->status >= 300 || operation->id.type == DOCUMENT_UNDEFINED) {
             continue;
+        }
         front_traffic_item(
             call->services, items->container,
             &(struct front_traffic_item){.kind = told[operation->kind],
@@ -364,7 +370,8 @@ static void traffic_tell(const struct rest_call *call, const struct rest_items *
                                          .id = &operation->id,
                                          .document = operation->document,
                                          .cru = operation->charge_cru,
-                                         .transaction = atomic ? slice_of_text(name) : SLICE_NONE});
+                                         .transaction = atomic ? slice_of_text(name) : SLICE_NONE,
+                                         .attempt = attempt});
     }
 }
 
@@ -373,14 +380,15 @@ bool rest_items_batch(struct rest_call *call, struct error *err)
     CLEANUP(rest_items_close) struct rest_items items = {0};
     bool atomic = rest_headers_true(&call->headers, REST_HEADER_BATCH_ATOMIC);
     struct rest_batch batch;
+    bool fine;
 
     if (rest_triggers_named(call))
         return error_set(err, ERROR_NOT_SUPPORTED, "triggers cannot be named for a batch");
     if (!rest_items_open(call, &items, err) || !rest_batch_read(call, &batch, err))
         return false;
-    if (!(atomic ? rest_batch_run_atomic(call, &items, &batch, err)
-                 : rest_batch_run_bulk(call, &items, &batch, err)))
-        return false;
-    traffic_tell(call, &items, &batch, atomic);
-    return true;
+    fine = atomic ? rest_batch_run_atomic(call, &items, &batch, err)
+                  : rest_batch_run_bulk(call, &items, &batch, err);
+    if (fine || front_traffic_is_refusal(err))
+        traffic_tell(call, &items, &batch, atomic, fine ? NULL : err);
+    return fine;
 }

@@ -69,16 +69,18 @@ static void item_answer(struct rest_call *call, const struct rest_items *items,
     call->status = status;
 }
 
+/* err NULL: it was carried out. */
 static void traffic_tell(const struct rest_call *call, const struct rest_items *items,
                          const struct rest_item_target *target, enum advise_operation_kind kind,
-                         struct slice document)
+                         struct slice document, const struct error *err)
 {
     front_traffic_item(call->services, items->container,
                        &(struct front_traffic_item){.kind = kind,
                                                     .key = &target->key,
                                                     .id = &target->id,
                                                     .document = document,
-                                                    .cru = call->charge_cru});
+                                                    .cru = call->charge_cru,
+                                                    .attempt = rest_items_attempt(call, err)});
 }
 
 /* --- Reading --------------------------------------------------------------------------------- */
@@ -88,7 +90,7 @@ bool rest_items_read(struct rest_call *call, struct error *err)
     CLEANUP(rest_items_close) struct rest_items items = {0};
     struct slice known = rest_call_etag(call, REST_HEADER_IF_NONE_MATCH);
     struct metered_call metered;
-    struct rest_item_target target;
+    struct rest_item_target target = {0};
     struct item item;
     char etag[ITEM_ETAG_LEN];
     bool found;
@@ -107,10 +109,10 @@ bool rest_items_read(struct rest_call *call, struct error *err)
     rest_items_charged(call, &metered);
     target_settle(&target, &metered);
     if (!found) {
-        rest_item_refused(call, &items, &target, err);
+        rest_item_refused(call, &items, &target, ADVISE_READ, err);
         return false;
     }
-    traffic_tell(call, &items, &target, ADVISE_READ, item.document);
+    traffic_tell(call, &items, &target, ADVISE_READ, item.document, NULL);
     item_etag(&item.header, etag);
     if (known.data && slice_equal(known, slice_of(etag, sizeof etag))) {
         item_answer(call, &items, &target.key, &item, item.header.lsn, 304);
@@ -123,17 +125,22 @@ bool rest_items_read(struct rest_call *call, struct error *err)
 
 /* --- Writing --------------------------------------------------------------------------------- */
 
-void rest_item_written(struct rest_call *call, const struct rest_items *items,
-                       const struct rest_item_target *target, enum transaction_verb verb,
-                       const struct transaction_result *result)
+enum advise_operation_kind rest_item_kind(enum transaction_verb verb)
 {
     static const enum advise_operation_kind kinds[] = {[TRANSACTION_CREATE] = ADVISE_CREATE,
                                                        [TRANSACTION_UPSERT] = ADVISE_UPSERT,
                                                        [TRANSACTION_REPLACE] = ADVISE_REPLACE,
                                                        [TRANSACTION_DELETE] = ADVISE_DELETE};
 
-    traffic_tell(call, items, target, kinds[verb],
-                 verb == TRANSACTION_DELETE ? SLICE_NONE : result->item.document);
+    return kinds[verb];
+}
+
+void rest_item_written(struct rest_call *call, const struct rest_items *items,
+                       const struct rest_item_target *target, enum transaction_verb verb,
+                       const struct transaction_result *result)
+{
+    traffic_tell(call, items, target, rest_item_kind(verb),
+                 verb == TRANSACTION_DELETE ? SLICE_NONE : result->item.document, NULL);
     if (verb == TRANSACTION_DELETE) {
         rest_items_headers(call, items, rest_items_partition(items, &target->key, call->arena),
                            result->lsn);
@@ -146,8 +153,11 @@ void rest_item_written(struct rest_call *call, const struct rest_items *items,
 }
 
 void rest_item_refused(struct rest_call *call, const struct rest_items *items,
-                       const struct rest_item_target *target, const struct error *err)
+                       const struct rest_item_target *target, enum advise_operation_kind kind,
+                       const struct error *err)
 {
+    if (front_traffic_is_refusal(err))
+        traffic_tell(call, items, target, kind, target->document, err);
     if (err->code == ERROR_ITEM_MISSING || err->code == ERROR_ITEM_EXISTS ||
         err->code == ERROR_UNIQUE_KEY || err->code == ERROR_PRECONDITION_FAILED ||
         err->code == ERROR_PATCH_CONDITION)
@@ -191,7 +201,7 @@ static bool item_write(struct rest_call *call, struct rest_items *items,
     if (written)
         rest_item_written(call, items, target, verb, &result);
     else
-        rest_item_refused(call, items, target, err);
+        rest_item_refused(call, items, target, rest_item_kind(verb), err);
     rest_items_close(items);
     return written;
 }
@@ -246,7 +256,7 @@ bool rest_items_patch(struct rest_call *call, struct error *err)
     CLEANUP(rest_items_close) struct rest_items items = {0};
     struct transaction_options options;
     struct transaction_result result;
-    struct rest_item_target target;
+    struct rest_item_target target = {0};
     struct metered_call metered;
     struct document_value body;
     struct rest_patch patch;
@@ -268,7 +278,7 @@ bool rest_items_patch(struct rest_call *call, struct error *err)
     if (written)
         rest_item_written(call, &items, &target, TRANSACTION_REPLACE, &result);
     else
-        rest_item_refused(call, &items, &target, err);
+        rest_item_refused(call, &items, &target, ADVISE_REPLACE, err);
     return written;
 }
 

@@ -42,7 +42,7 @@ static void write_answer(struct net_task *task, struct net_loop *loop UNUSED)
     if (fine)
         rest_item_written(call, &items, &way->target, way->verb, &way->result);
     else
-        rest_item_refused(call, &items, &way->target, &err);
+        rest_item_refused(call, &items, &way->target, rest_item_kind(way->verb), &err);
     rest_items_close(&items);
     rest_call_finish(call, fine, &err);
 }
@@ -86,7 +86,7 @@ bool rest_item_start(struct rest_call *call, struct rest_items *items,
                              &way->metered, call->arena, write_done, way, &begun, err)) {
         atomic_fetch_sub(under_way, 1);
         rest_items_charged(call, &way->metered);
-        rest_item_refused(call, &way->items, &way->target, err);
+        rest_item_refused(call, &way->items, &way->target, rest_item_kind(verb), err);
         rest_items_close(&way->items);
         return false;
     }

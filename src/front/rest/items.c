@@ -151,6 +151,20 @@ void rest_items_charged(struct rest_call *call, const struct metered_call *meter
         rest_answer_header(call, SLICE("x-ms-documentdb-is-ru-per-minute-used"), SLICE("true"));
 }
 
+struct front_traffic_attempt rest_items_attempt(const struct rest_call *call,
+                                                const struct error *err)
+{
+    static const enum rest_header marks[] = {REST_HEADER_ACTIVITY_ID, REST_HEADER_DATE_MS,
+                                             REST_HEADER_DATE};
+    struct front_traffic_attempt attempt = {.refused = err && front_traffic_is_refusal(err),
+                                            .wait_ms = call->wait_ms,
+                                            .started_ns = call->http->started_ns};
+
+    for (size_t i = 0; i < ARRAY_LEN(marks) && !attempt.mark.len; i++)
+        attempt.mark = rest_call_header(call, marks[i]);
+    return attempt;
+}
+
 bool rest_items_key_missing(struct error *err)
 {
     return error_set(err, ERROR_BAD_REQUEST,

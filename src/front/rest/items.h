@@ -4,6 +4,7 @@
 
 #include "container/metering.h"
 #include "front/rest/call.h"
+#include "front/traffic.h"
 
 /* The container of a call as items see it. */
 struct rest_items {
@@ -106,9 +107,18 @@ void rest_item_written(struct rest_call *call, const struct rest_items *items,
                        const struct rest_item_target *target, enum transaction_verb verb,
                        const struct transaction_result *result);
 
-/* Headers of a write that was refused for what is stored: where the partition stands. */
+/* Of an operation that was refused: for what is stored, headers that say where the partition
+ * stands; for lack of throughput, the record for advice. */
 void rest_item_refused(struct rest_call *call, const struct rest_items *items,
-                       const struct rest_item_target *target, const struct error *err);
+                       const struct rest_item_target *target, enum advise_operation_kind kind,
+                       const struct error *err);
+
+/* What the record for advice calls a write. */
+enum advise_operation_kind rest_item_kind(enum transaction_verb verb);
+
+/* What tells this attempt from others, for the record for advice. err NULL: it was carried out. */
+struct front_traffic_attempt rest_items_attempt(const struct rest_call *call,
+                                                const struct error *err);
 
 /* On a loop: begins a write and leaves the call pending until it is durable; or sets call->cold
  * where that would block. Takes items over in any case. False as operations return it. */

@@ -269,6 +269,22 @@ static struct query_scope scope_of(const struct querying *q)
     return (struct query_scope){.kind = QUERY_SCOPE_RANGE, .range = q->target.range};
 }
 
+/* err NULL: it was carried out. */
+static void traffic_tell(const struct querying *q, const struct error *err)
+{
+    const struct rest_call *call = q->call;
+
+    front_traffic_query(
+        call->services, q->items.container,
+        &(struct front_traffic_query){.plan = &q->prepared.plan,
+                                      .key = q->target.keyed ? &q->target.key : NULL,
+                                      .span = q->target.keyed ? NULL : q->target.span,
+                                      .cru = call->charge_cru,
+                                      .bytes = err ? 0 : call->body.len,
+                                      .text = call->http->body,
+                                      .attempt = rest_items_attempt(call, err)});
+}
+
 static bool query_page_run(struct querying *q, struct error *err)
 {
     struct rest_call *call = q->call;
@@ -310,12 +326,10 @@ static bool query_page_run(struct querying *q, struct error *err)
     rest_feed_begin(call, &q->items);
     done = query_run(&q->prepared.plan, &request, &page, err);
     rest_script_charged(call, &q->metered);
+    if (!request.continuation.len && (done || front_traffic_is_refusal(err)))
+        traffic_tell(q, done ? NULL : err);
     if (!done)
         return false;
-    if (!request.continuation.len)
-        front_traffic_query(call->services, q->items.container, &q->prepared.plan,
-                            q->target.keyed ? &q->target.key : NULL, call->charge_cru,
-                            call->body.len);
     page_answer(q, &page);
     return !buf_overflowed(&call->body) ||
            error_set(err, ERROR_TOO_LARGE, "a row of the query is larger than an answer may be");

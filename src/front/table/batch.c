@@ -307,6 +307,16 @@ static bool changes_read(struct run *run, const struct table_multipart *multipar
     return true;
 }
 
+static void refusal_tell(const struct run *run, const struct error *err)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        struct table_call *inner = &run->changes[i].call;
+
+        inner->wait_ms = run->call->wait_ms;
+        table_write_refused(inner, &run->space, &run->changes[i].write, err);
+    }
+}
+
 static bool changeset_run(struct table_call *call, const struct table_multipart *multipart,
                           struct error *err)
 {
@@ -326,6 +336,8 @@ static bool changeset_run(struct table_call *call, const struct table_multipart 
         success_answer(&run);
     else if (is_of_operation(err))
         failure_answer(&run, err);
+    else if (run.space.container)
+        refusal_tell(&run, err);
     table_space_close(&run.space);
     return fine || is_of_operation(err);
 }

@@ -58,14 +58,17 @@ bool table_entities_get(struct table_call *call, struct error *err)
     if (call->cold)
         return false;
     table_call_charged(call, &metered);
+    if (found || front_traffic_is_refusal(err))
+        front_traffic_item(
+            call->services, space.container,
+            &(struct front_traffic_item){.kind = ADVISE_READ,
+                                         .key = &key,
+                                         .id = &id,
+                                         .document = found ? item.document : SLICE_NONE,
+                                         .cru = call->charge_cru,
+                                         .attempt = table_call_attempt(call, found ? NULL : err)});
     if (!found)
         return false;
-    front_traffic_item(call->services, space.container,
-                       &(struct front_traffic_item){.kind = ADVISE_READ,
-                                                    .key = &key,
-                                                    .id = &id,
-                                                    .document = item.document,
-                                                    .cru = call->charge_cru});
     entity_answer(call, &space, &selection, &item);
     return true;
 }
@@ -81,8 +84,10 @@ static bool write_run(struct table_call *call, const struct table_write *write, 
         return false;
     if (!call->may_block)
         return table_write_start(call, &space, write, err);
-    if (!table_write_run(call, &space, write, &result, err))
+    if (!table_write_run(call, &space, write, &result, err)) {
+        table_write_refused(call, &space, write, err);
         return false;
+    }
     table_write_answer(call, &space, write, &result);
     return true;
 }

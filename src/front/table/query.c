@@ -261,19 +261,25 @@ static bool point_run(struct querying *q, const struct table_keys *keys, struct 
     struct document_value id = table_write_id(keys);
     struct error outside;
     struct item item;
+    bool found;
 
     if (!table_identity_check_keys(&call->identity, keys, &outside))
         return true;
-    if (!metered_read(call->services->meters, &q->space.space, &key, &id, &q->metered, call->arena,
-                      &item, err))
+    found = metered_read(call->services->meters, &q->space.space, &key, &id, &q->metered,
+                         call->arena, &item, err);
+    table_call_charged(call, &q->metered);
+    if (found || front_traffic_is_refusal(err))
+        front_traffic_item(
+            call->services, q->space.container,
+            &(struct front_traffic_item){.kind = ADVISE_READ,
+                                         .key = &key,
+                                         .id = &id,
+                                         .document = found ? item.document : SLICE_NONE,
+                                         .cru = q->metered.charge_cru,
+                                         .attempt = table_call_attempt(call, found ? NULL : err)});
+    if (!found)
         return err->code == ERROR_ITEM_MISSING;
     q->rows = 1;
-    front_traffic_item(call->services, q->space.container,
-                       &(struct front_traffic_item){.kind = ADVISE_READ,
-                                                    .key = &key,
-                                                    .id = &id,
-                                                    .document = item.document,
-                                                    .cru = q->metered.charge_cru});
     table_entity_append(&q->shape, item.document, table_entity_ticks(&item.header), false, q->body);
     return true;
 }
@@ -302,13 +308,22 @@ static bool page_run(struct querying *q, struct buf *lines, struct error *err)
         .self = q,
     };
     struct query_page page;
+    bool done;
 
-    if (!plan_make(q, err) || !continuation_open(q, &request.continuation, err) ||
-        !query_run(&q->plan, &request, &page, err))
+    if (!plan_make(q, err) || !continuation_open(q, &request.continuation, err))
         return false;
-    if (!request.continuation.len)
-        front_traffic_query(call->services, q->space.container, &q->plan, NULL,
-                            q->metered.charge_cru, q->body->len);
+    done = query_run(&q->plan, &request, &page, err);
+    table_call_charged(call, &q->metered);
+    if (!request.continuation.len && (done || front_traffic_is_refusal(err)))
+        front_traffic_query(
+            call->services, q->space.container,
+            &(struct front_traffic_query){.plan = &q->plan,
+                                          .cru = q->metered.charge_cru,
+                                          .bytes = done ? q->body->len : 0,
+                                          .text = call->http->target,
+                                          .attempt = table_call_attempt(call, done ? NULL : err)});
+    if (!done)
+        return false;
     if (page.continuation.len)
         continuation_answer(q, page.continuation, lines);
     return true;

@@ -261,6 +261,9 @@ bool table_write_start(struct table_call *call, struct table_space *space,
         return true;
     }
     atomic_fetch_sub(count, 1);
+    table_call_charged(call, &way->metered);
+    if (!fine)
+        table_write_refused(call, &way->space, write, err);
     table_space_close(&way->space);
     if (fine) {
         call->cold = true;
@@ -268,7 +271,6 @@ bool table_write_start(struct table_call *call, struct table_space *space,
     }
     way->err = *err;
     call->cold = runs_again(way);
-    table_call_charged(call, &way->metered);
     return false;
 }
 
@@ -344,20 +346,42 @@ static enum advise_operation_kind told(enum table_write_kind kind, bool created)
     }
 }
 
-static void traffic_note_write(const struct table_call *call, const struct table_space *space,
-                               const struct table_write *write,
-                               const struct transaction_result *result)
+struct front_traffic_attempt table_call_attempt(const struct table_call *call,
+                                                const struct error *err)
+{
+    struct front_traffic_attempt attempt = {
+        .mark = table_call_header(call, SLICE("x-ms-client-request-id")),
+        .refused = err && front_traffic_is_refusal(err),
+        .wait_ms = call->wait_ms,
+        .started_ns = call->http->started_ns};
+
+    if (!attempt.mark.len)
+        attempt.mark = table_call_header(call, SLICE("x-ms-date"));
+    return attempt;
+}
+
+static void traffic_tell(const struct table_call *call, const struct table_space *space,
+                         const struct table_write *write, enum advise_operation_kind kind,
+                         struct slice document, const struct error *err)
 {
     struct partition_key key = table_write_key(space, &write->keys);
     struct document_value id = table_write_id(&write->keys);
 
     front_traffic_item(call->services, space->container,
-                       &(struct front_traffic_item){.kind = told(write->kind, result->created),
+                       &(struct front_traffic_item){.kind = kind,
                                                     .key = &key,
                                                     .id = &id,
-                                                    .document = result->item.document,
+                                                    .document = document,
                                                     .cru = call->charge_cru,
-                                                    .transaction = call->transaction});
+                                                    .transaction = call->transaction,
+                                                    .attempt = table_call_attempt(call, err)});
+}
+
+void table_write_refused(const struct table_call *call, const struct table_space *space,
+                         const struct table_write *write, const struct error *err)
+{
+    if (front_traffic_is_refusal(err))
+        traffic_tell(call, space, write, told(write->kind, false), write->document, err);
 }
 
 void table_write_answer(struct table_call *call, const struct table_space *space,
@@ -365,7 +389,8 @@ void table_write_answer(struct table_call *call, const struct table_space *space
 {
     char etag[TABLE_ETAG_LEN];
 
-    traffic_note_write(call, space, write, result);
+    traffic_tell(call, space, write, told(write->kind, result->created), result->item.document,
+                 NULL);
     call->status = 204;
     if (write->kind == TABLE_WRITE_DELETE)
         return;

@@ -8,6 +8,7 @@
 #include "container/metering.h"
 #include "front/table/call.h"
 #include "front/table/entity.h"
+#include "front/traffic.h"
 
 enum table_write_kind {
     TABLE_WRITE_INSERT,
@@ -68,6 +69,14 @@ NODISCARD bool table_write_start(struct table_call *call, struct table_space *sp
 /* Status, headers and body of a write that went well. */
 void table_write_answer(struct table_call *call, const struct table_space *space,
                         const struct table_write *write, const struct transaction_result *result);
+
+/* Of a write that failed: if for lack of throughput, it is told to the record for advice. */
+void table_write_refused(const struct table_call *call, const struct table_space *space,
+                         const struct table_write *write, const struct error *err);
+
+/* What tells this attempt from others, for the record for advice. err NULL: it was carried out. */
+struct front_traffic_attempt table_call_attempt(const struct table_call *call,
+                                                const struct error *err);
 
 /* How an entity of this table is shown to the client. */
 struct table_shape table_call_shape(struct table_call *call, const struct table_space *space);
