@@ -126,12 +126,14 @@ static bool node_write(struct mover *mover, const struct cluster_node *node, str
 
         if (target->node != node || target->op_count == 0)
             continue;
-        parts[batch.part_count++] = (struct commit_part){.partition = target->span->id,
-                                                         .epoch = target->span->epoch,
-                                                         .ops = target->ops,
-                                                         .op_count = target->op_count,
-                                                         .deltas = target->deltas,
-                                                         .delta_count = target->delta_count};
+        parts[batch.part_count++] =
+            (struct commit_part){.partition = target->span->id,
+                                 .epoch = target->span->epoch,
+                                 .numbering = target->ends ? &target->numbering : NULL,
+                                 .ops = target->ops,
+                                 .op_count = target->op_count,
+                                 .deltas = target->deltas,
+                                 .delta_count = target->delta_count};
         target->op_count = target->delta_count = 0;
     }
     if (batch.part_count && !commit_run(node->commit, &batch, err))
@@ -155,6 +157,7 @@ void mover_gather(struct mover *mover)
     arena_reset(mover->arena);
     arena_reset(mover->values);
     for (size_t i = 0; i < mover->target_count; i++) {
+        mover->targets[i].ends = false;
         mover->targets[i].ops = NULL;
         mover->targets[i].op_count = mover->targets[i].op_capacity = 0;
         mover->targets[i].deltas = NULL;

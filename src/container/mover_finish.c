@@ -119,21 +119,25 @@ static bool ending_read(struct mover *mover, size_t target, struct ending *endin
 static bool target_end(struct mover *mover, size_t nth, struct error *err)
 {
     struct mover_target *target = &mover->targets[nth];
-    struct commit_numbering before;
     struct ending ending;
 
     if (!ending_read(mover, nth, &ending, err))
         return false;
-    before = (struct commit_numbering){.lsn = ending.numbering.lsn - 1,
-                                       .wall_ms = ending.numbering.wall_ms};
+    target->ends = true;
+    target->numbering = (struct commit_numbering){.lsn = ending.numbering.lsn - 1,
+                                                  .wall_ms = ending.numbering.wall_ms};
     if (!mover->rekeys) /* the committer has kept them, entry by entry */
         sums_put(mover, target);
     mark_add(mover, target, FEED_MARK_MERGED, ending.merged);
-    return mover_trimmed_add(mover, target, ending.numbering.lsn, err) &&
-           commit_partition_renumber(target->node->commit, target->span->id, &before, err);
+    if (!mover_trimmed_add(mover, target, ending.numbering.lsn, err))
+        return false;
+    assert(target->op_count); /* the numbering comes with them */
+    return true;
 }
 
-/* The batch that ends the copy has the LSN the source's last had. */
+/* The batch that ends the copy has the LSN the source's last had. It says so itself: a numbering
+ * set before it would be forgotten when the committer reads all of them anew, which it does before
+ * the first batch behind a write of unknown outcome. */
 bool mover_finish(struct mover *mover, struct error *err)
 {
     mover_gather(mover);

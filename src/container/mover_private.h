@@ -23,6 +23,8 @@ struct mover_target {
     size_t op_count, op_capacity;
     int64_t sums[COUNTER_NUMBERS]; /* of all its logical partitions, once summed */
     bool receives;                 /* keys that were placed elsewhere before */
+    bool ends;                     /* what is gathered is its last, and has this numbering */
+    struct commit_numbering numbering;
 
     /* Of a rekey. */
     struct item_scope scope;

@@ -51,10 +51,20 @@ struct commit_delta {
     enum error_code full; /* with this code; ERROR_NONE: ERROR_LOGICAL_PARTITION_FULL */
 };
 
+/* Where the numbering of a partition stands. */
+struct commit_numbering {
+    uint64_t lsn; /* of its last commit */
+    int64_t wall_ms;
+};
+
 /* What a batch does to one partition. All memory is the client's and stays until done(). */
 struct commit_part {
     uint32_t partition;
     uint64_t epoch;
+
+    /* The numbering goes on from here, wherever it stood: this part gets lsn + 1. With operations,
+     * of a partition that nobody reads yet. NULL: it goes on from the last commit. */
+    const struct commit_numbering *numbering;
 
     struct engine_op *ops; /* any order of keys; of two with one key the later counts */
     size_t op_count;
@@ -117,23 +127,10 @@ bool commit_partition_is_open(struct commit *commit, uint32_t partition, uint64_
 NODISCARD bool commit_partition_lsn(struct commit *commit, uint32_t partition, uint64_t *ret_lsn,
                                     struct error *err);
 
-/* Where the numbering of a partition stands. */
-struct commit_numbering {
-    uint64_t lsn; /* of its last commit */
-    int64_t wall_ms;
-};
-
 /* The same with its time. ERROR_PARTITION_UNKNOWN. */
 NODISCARD bool commit_partition_numbering(struct commit *commit, uint32_t partition,
                                           struct commit_numbering *ret_numbering,
                                           struct error *err);
-
-/* Makes the numbering of a partition that nobody reads yet go on from here: the next batch gets
- * lsn + 1, and with it the numbering is durable. Waits for the group in flight.
- * ERROR_PARTITION_UNKNOWN. */
-NODISCARD bool commit_partition_renumber(struct commit *commit, uint32_t partition,
-                                         const struct commit_numbering *numbering,
-                                         struct error *err);
 
 /* Keeps a journal of a partition from now on, or no longer: with every group, in the same engine
  * batch, the keys that it touches (journal.h). Waits for the group in flight, so that on return

@@ -183,6 +183,10 @@ static void part_stamp(struct commit *commit, struct commit_part *part, int64_t 
         partition->next_in_group = commit->in_group;
         commit->in_group = partition;
     }
+    if (part->numbering) {
+        now->lsn = part->numbering->lsn;
+        now->wall_ms = part->numbering->wall_ms;
+    }
     now->lsn++;
     now->wall_ms = MAX(now->wall_ms, now_ms);
     part->stamp = (struct commit_stamp){

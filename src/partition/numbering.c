@@ -213,24 +213,6 @@ bool commit_partition_numbering(struct commit *commit, uint32_t id,
     return true;
 }
 
-bool commit_partition_renumber(struct commit *commit, uint32_t id,
-                               const struct commit_numbering *numbering, struct error *err)
-{
-    struct partition *partition;
-
-    WITH_LOCK (&commit->partitions_lock) {
-        partition = partition_quiet(commit, id);
-        if (partition) {
-            partition->closing = false;
-            partition->now.lsn = numbering->lsn;
-            partition->now.wall_ms = numbering->wall_ms;
-            WITH_LOCK (&commit->durable_lock)
-                partition->durable = partition->now;
-        }
-    }
-    return partition || not_open(err, id);
-}
-
 /* Turns nobody away: only the group in flight is waited for, the next one is in the journal. */
 bool commit_partition_tap(struct commit *commit, uint32_t id, bool on, struct error *err)
 {

@@ -15,7 +15,13 @@
  * one for each answer, stands for the edges of time, which would be many.
  *
  * A read of nothing does not say which delete it saw. It makes edges only when the clocks leave a
- * single candidate. */
+ * single candidate.
+ *
+ * A transaction of unknown outcome is in the graph once another has read one of its versions. The
+ * place of what it wrote among the versions of an item is told by the LSN a reader found on it, or
+ * by what it had read there itself: as the first committer it comes right behind that. Before
+ * anybody has seen it, it is nobody's cause, except that its deletes may be why an item is missing.
+ */
 #include "isolation/checker.h"
 
 #include <stdarg.h>
@@ -63,9 +69,14 @@ struct write {
     uint32_t item;
     uint64_t version; /* 0: a delete */
     uint64_t lsn;
+    unsigned behind; /* so many places behind the write of that LSN, whose own is not known */
     size_t transaction;
+    size_t op;    /* among all operations of the history */
     bool is_last; /* of its item in its transaction */
 };
+
+/* Is a transaction part of what happened? */
+enum standing { STANDING_IN, STANDING_OUT, STANDING_OPEN };
 
 enum edge_kind { EDGE_OWN, EDGE_WR, EDGE_WW, EDGE_RW, EDGE_TIME, EDGE_LSN };
 
@@ -82,11 +93,16 @@ struct check {
     struct checker_report *report;
     struct arena *arena;
 
+    enum standing *standings; /* by transaction */
     struct write *by_version; /* all with a version, aborted ones too, sorted */
     size_t version_count;
-    struct write *by_order; /* committed and last, sorted by item and LSN */
+    struct write *by_order; /* those that happened, last of their transaction, by item and LSN */
     size_t order_count;
-    size_t *item_begin; /* items + 1 places in by_order */
+    size_t *item_begin;     /* items + 1 places in by_order */
+    size_t *places;         /* by operation: its place in by_order, or NONE */
+    size_t *op_begin;       /* by transaction: its first operation */
+    struct write *unplaced; /* of unknown outcome, and their place is not known */
+    size_t unplaced_count;
 
     size_t *edge_heads; /* by instant */
     size_t instant_count;
@@ -107,7 +123,9 @@ static int order_compare(const void *left, const void *right)
 
     if (a->item != b->item)
         return a->item < b->item ? -1 : 1;
-    return a->lsn < b->lsn ? -1 : a->lsn > b->lsn;
+    if (a->lsn != b->lsn)
+        return a->lsn < b->lsn ? -1 : 1;
+    return a->behind < b->behind ? -1 : a->behind > b->behind;
 }
 
 static bool is_write(const struct history_op *op)
@@ -123,44 +141,7 @@ static bool is_last_write(const struct history_transaction *transaction, size_t 
     return true;
 }
 
-static void versions_collect(struct check *check)
-{
-    size_t total = 0;
-
-    for (size_t t = 0; t < check->history->count; t++)
-        total += check->history->transactions[t].op_count;
-    check->by_version = ARENA_ARRAY(check->arena, struct write, total);
-    check->by_order = ARENA_ARRAY(check->arena, struct write, total);
-    for (size_t t = 0; t < check->history->count; t++) {
-        const struct history_transaction *transaction = &check->history->transactions[t];
-
-        for (size_t i = 0; i < transaction->op_count; i++) {
-            const struct history_op *op = &transaction->ops[i];
-            struct write write = {.item = op->item,
-                                  .version = op->kind == HISTORY_WRITE ? op->version : 0,
-                                  .lsn = op->lsn,
-                                  .transaction = t};
-
-            if (!is_write(op))
-                continue;
-            write.is_last = is_last_write(transaction, i);
-            if (write.version)
-                check->by_version[check->version_count++] = write;
-            if (write.is_last && transaction->outcome == HISTORY_COMMITTED)
-                check->by_order[check->order_count++] = write;
-        }
-    }
-    qsort(check->by_version, check->version_count, sizeof(struct write), version_compare);
-    qsort(check->by_order, check->order_count, sizeof(struct write), order_compare);
-    check->item_begin = ARENA_ARRAY(check->arena, size_t, check->history->items + 1);
-    for (size_t item = 0, at = 0; item <= check->history->items; item++) {
-        while (at < check->order_count && check->by_order[at].item < item)
-            at++;
-        check->item_begin[item] = at;
-    }
-}
-
-static const struct write *version_find(const struct check *check, uint64_t version)
+static struct write *version_find(const struct check *check, uint64_t version)
 {
     struct write wanted = {.version = version};
 
@@ -168,22 +149,117 @@ static const struct write *version_find(const struct check *check, uint64_t vers
                    version_compare);
 }
 
+/* Whoever read a version has shown that its transaction happened, and with which LSN. */
+static void unknown_prove(struct check *check)
+{
+    for (size_t t = 0; t < check->history->count; t++) {
+        const struct history_transaction *reader = &check->history->transactions[t];
+
+        for (size_t i = 0; i < reader->op_count; i++) {
+            const struct history_op *op = &reader->ops[i];
+            struct write *write;
+
+            if (op->kind != HISTORY_READ || !op->version)
+                continue;
+            write = version_find(check, op->version);
+            if (!write || write->transaction == t ||
+                check->history->transactions[write->transaction].outcome != HISTORY_UNKNOWN)
+                continue;
+            check->standings[write->transaction] = STANDING_IN;
+            if (!write->lsn)
+                write->lsn = op->lsn;
+        }
+    }
+}
+
+static void order_sort(struct check *check)
+{
+    qsort(check->by_order, check->order_count, sizeof(struct write), order_compare);
+    for (size_t item = 0, at = 0; item <= check->history->items; item++) {
+        while (at < check->order_count && check->by_order[at].item < item)
+            at++;
+        check->item_begin[item] = at;
+    }
+    for (size_t i = 0; i < check->order_count; i++)
+        check->places[check->by_order[i].op] = i;
+}
+
+static void order_collect(struct check *check, size_t t)
+{
+    const struct history_transaction *transaction = &check->history->transactions[t];
+
+    for (size_t i = 0; i < transaction->op_count; i++) {
+        const struct history_op *op = &transaction->ops[i];
+        bool unknown = transaction->outcome == HISTORY_UNKNOWN;
+        struct write write = {.item = op->item,
+                              .version = op->kind == HISTORY_WRITE ? op->version : 0,
+                              .lsn = op->lsn,
+                              .transaction = t,
+                              .op = check->op_begin[t] + i,
+                              .is_last = true};
+
+        if (!is_write(op) || !is_last_write(transaction, i))
+            continue;
+        if (unknown && write.version)
+            write.lsn = version_find(check, write.version)->lsn;
+        if (unknown && (!write.lsn || check->standings[t] == STANDING_OPEN))
+            check->unplaced[check->unplaced_count++] = write;
+        else
+            check->by_order[check->order_count++] = write;
+    }
+}
+
+static void versions_collect(struct check *check)
+{
+    const struct history *history = check->history;
+    size_t total = 0;
+
+    check->op_begin = ARENA_ARRAY(check->arena, size_t, history->count);
+    check->standings = ARENA_ARRAY(check->arena, enum standing, history->count);
+    for (size_t t = 0; t < history->count; t++) {
+        check->op_begin[t] = total;
+        total += history->transactions[t].op_count;
+    }
+    check->by_version = ARENA_ARRAY(check->arena, struct write, total);
+    check->by_order = ARENA_ARRAY(check->arena, struct write, total);
+    check->unplaced = ARENA_ARRAY(check->arena, struct write, total);
+    check->item_begin = ARENA_ARRAY(check->arena, size_t, history->items + 1);
+    check->places = ARENA_ARRAY(check->arena, size_t, total);
+    for (size_t i = 0; i < total; i++)
+        check->places[i] = NONE;
+    for (size_t t = 0; t < history->count; t++) {
+        const struct history_transaction *transaction = &history->transactions[t];
+
+        check->standings[t] = transaction->outcome == HISTORY_COMMITTED ? STANDING_IN
+                              : transaction->outcome == HISTORY_ABORTED ? STANDING_OUT
+                                                                        : STANDING_OPEN;
+        for (size_t i = 0; i < transaction->op_count; i++)
+            if (transaction->ops[i].kind == HISTORY_WRITE)
+                check->by_version[check->version_count++] =
+                    (struct write){.item = transaction->ops[i].item,
+                                   .version = transaction->ops[i].version,
+                                   .lsn = transaction->ops[i].lsn,
+                                   .transaction = t,
+                                   .is_last = is_last_write(transaction, i)};
+    }
+    qsort(check->by_version, check->version_count, sizeof(struct write), version_compare);
+    unknown_prove(check);
+    for (size_t t = 0; t < history->count; t++)
+        if (check->standings[t] != STANDING_OUT)
+            order_collect(check, t);
+    order_sort(check);
+}
+
 /* Where what a transaction wrote stands among the versions of the item. */
 static size_t order_of(const struct check *check, uint32_t item, size_t transaction)
 {
     const struct history_transaction *writer = &check->history->transactions[transaction];
-    size_t begin = check->item_begin[item], end = check->item_begin[item + 1];
 
     for (size_t i = 0; i < writer->op_count; i++) {
-        struct write wanted = {.item = item, .lsn = writer->ops[i].lsn};
-        const struct write *found;
+        size_t place = check->places[check->op_begin[transaction] + i];
 
-        if (!is_write(&writer->ops[i]) || writer->ops[i].item != item || !is_last_write(writer, i))
-            continue;
-        found =
-            bsearch(&wanted, check->by_order + begin, end - begin, sizeof wanted, order_compare);
-        return found && found->transaction == transaction ? (size_t)(found - check->by_order)
-                                                          : NONE;
+        if (place != NONE && writer->ops[i].item == item)
+            return place;
     }
     return NONE;
 }
@@ -299,9 +375,36 @@ static bool place_fits(const struct check *check, const struct history_transacti
            all[check->by_order[next].transaction].ended_ns > reader->began_ns;
 }
 
-/* The place in by_order of what a read saw. False: not known. */
-static bool place_find(struct check *check, size_t reader, const struct history_op *op,
-                       size_t *ret_place)
+/* Could a delete that may have happened, at a place that is not known, be why the reader saw
+ * nothing? Not if somebody wrote the item behind it and was answered before. */
+static bool is_deleted_unseen(const struct check *check, size_t reader, uint32_t item)
+{
+    const struct history_transaction *all = check->history->transactions;
+
+    for (size_t i = 0; i < check->unplaced_count; i++) {
+        const struct write *write = &check->unplaced[i];
+        bool possible = write->item == item && !write->version && write->transaction != reader &&
+                        all[write->transaction].asked_ns <= all[reader].ended_ns;
+
+        for (size_t at = check->item_begin[item]; possible && at < check->item_begin[item + 1];
+             at++) {
+            const struct history_transaction *writer = &all[check->by_order[at].transaction];
+
+            if (check->by_order[at].version &&
+                writer->asked_ns > all[write->transaction].ended_ns &&
+                writer->ended_ns < all[reader].began_ns)
+                possible = false;
+        }
+        if (possible)
+            return true;
+    }
+    return false;
+}
+
+/* The place in by_order of what a read saw. Returns how many there could be: it is known only
+ * with 1. */
+static size_t place_find(const struct check *check, size_t reader, const struct history_op *op,
+                         size_t *ret_place)
 {
     const struct history_transaction *transaction = &check->history->transactions[reader];
     size_t begin = check->item_begin[op->item], end = check->item_begin[op->item + 1];
@@ -309,10 +412,11 @@ static bool place_find(struct check *check, size_t reader, const struct history_
 
     if (op->version) {
         const struct write *write = version_find(check, op->version);
-
-        *ret_place =
+        size_t place =
             write && write->item == op->item ? order_of(check, op->item, write->transaction) : NONE;
-        return *ret_place != NONE && check->by_order[*ret_place].version == op->version;
+
+        *ret_place = place;
+        return place != NONE && check->by_order[place].version == op->version ? 1 : 2;
     }
     for (size_t next = begin; next <= end; next++) {
         size_t place = next == begin ? NONE : next - 1;
@@ -323,11 +427,49 @@ static bool place_find(struct check *check, size_t reader, const struct history_
             *ret_place = place;
         }
     }
-    if (found == 0)
-        checker_object(check->report, CHECKER_STALE_READ,
-                       "transaction %zu did not see item %u, which was there all the time", reader,
-                       op->item);
-    return found == 1;
+    return is_deleted_unseen(check, reader, op->item) ? 2 : found;
+}
+
+/* What the transaction of a write had read of the item before, or NULL. */
+static const struct history_op *read_before(const struct check *check, const struct write *write)
+{
+    const struct history_transaction *transaction =
+        &check->history->transactions[write->transaction];
+
+    for (size_t i = 0; i < transaction->op_count; i++)
+        if (transaction->ops[i].item == write->item)
+            return transaction->ops[i].kind == HISTORY_READ ? &transaction->ops[i] : NULL;
+    return NULL;
+}
+
+/* Writes of unknown outcome that happened come right behind what they had read. One may stand
+ * behind another, so it is tried until no more find their place. */
+static void unplaced_place(struct check *check)
+{
+    size_t left, before;
+
+    do {
+        before = check->unplaced_count;
+        left = 0;
+        for (size_t i = 0; i < before; i++) {
+            struct write write = check->unplaced[i];
+            const struct history_op *read = read_before(check, &write);
+            size_t place;
+
+            if (check->standings[write.transaction] != STANDING_IN || !read ||
+                place_find(check, write.transaction, read, &place) != 1) {
+                check->unplaced[left++] = write;
+                continue;
+            }
+            write.lsn = place == NONE ? 0 : check->by_order[place].lsn;
+            write.behind = place == NONE ? 1 : check->by_order[place].behind + 1;
+            check->by_order[check->order_count + (i - left)] = write;
+        }
+        check->unplaced_count = left;
+        check->order_count += before - left;
+        if (left != before)
+            order_sort(check);
+    } while (left != before);
 }
 
 /* Read one version, wrote another that is not the next one. */
@@ -348,10 +490,16 @@ static void reads_connect(struct check *check, size_t reader)
 
     for (size_t i = 0; i < transaction->op_count; i++) {
         const struct history_op *op = &transaction->ops[i];
-        size_t place, next;
+        size_t place, next, found;
 
-        if (op->kind != HISTORY_READ || op_before(transaction, i) ||
-            !place_find(check, reader, op, &place))
+        if (op->kind != HISTORY_READ || op_before(transaction, i))
+            continue;
+        found = place_find(check, reader, op, &place);
+        if (found == 0)
+            checker_object(check->report, CHECKER_STALE_READ,
+                           "transaction %zu did not see item %u, which was there all the time",
+                           reader, op->item);
+        if (found != 1)
             continue;
         next = place == NONE ? check->item_begin[op->item] : place + 1;
         update_check(check, reader, op, next);
@@ -388,7 +536,7 @@ static void times_connect(struct check *check)
     for (size_t t = 0; t < count; t++) {
         const struct history_transaction *transaction = &check->history->transactions[t];
 
-        if (transaction->outcome != HISTORY_COMMITTED)
+        if (check->standings[t] != STANDING_IN)
             continue;
         all[moments++] = (struct moment){transaction->began_ns, t, false};
         all[moments++] = (struct moment){transaction->ended_ns, t, true};
@@ -553,12 +701,13 @@ void checker_isolation(const struct history *history, struct checker_report *rep
     struct check check = {.history = history, .report = report, .arena = arena};
 
     versions_collect(&check);
+    unplaced_place(&check);
     check.instant_count = 3 * history->count;
     check.edge_heads = ARENA_ARRAY(arena, size_t, check.instant_count);
     for (size_t i = 0; i < check.instant_count; i++)
         check.edge_heads[i] = NONE;
     for (size_t t = 0; t < history->count; t++) {
-        if (history->transactions[t].outcome == HISTORY_COMMITTED) {
+        if (check.standings[t] == STANDING_IN) {
             edge_add(&check, snapshot_of(t), commit_of(t), EDGE_OWN);
             reads_connect(&check, t);
         }

@@ -9,7 +9,12 @@
  *     committer win? (Snapshot isolation; that two transactions each miss what the other wrote,
  *     write skew, is allowed and counted.)
  *   - items: has every single item a history in which each plain operation happened at one instant
- *     between its call and its answer? (Linearizability.) */
+ *     between its call and its answer? (Linearizability.)
+ *
+ * Whoever loses a node or the server in the middle of a commit is not told what became of it. Such
+ * a transaction may have happened or not: both are followed. It is whole all the same, it happened
+ * by the time its store was found again or never, and once somebody has seen it, it has happened.
+ */
 #pragma once
 
 #include "base/arena.h"
@@ -26,13 +31,16 @@ struct history_op {
     enum history_op_kind kind;
     uint32_t item; /* below items of the history */
     uint64_t version;
-    uint64_t lsn;   /* of a committed write or delete, in the partition of the item */
+    uint64_t lsn;   /* of a committed write or delete, in the partition of the item; of a read: of
+                       the write it saw, which is how the place of an unknown one gets known; 0:
+                       not known */
     uint64_t at_ns; /* when a read had its answer; 0: not known */
 };
 
 enum history_outcome {
     HISTORY_COMMITTED, /* also what only read, or was refused for what it saw */
     HISTORY_ABORTED,   /* nothing of it may ever be seen */
+    HISTORY_UNKNOWN,   /* asked for its commit and was not told: all of it happened, or nothing */
 };
 
 /* What one client did at once. */
@@ -42,7 +50,7 @@ struct history_transaction {
     enum history_outcome outcome;
     uint64_t began_ns; /* before it took its snapshot */
     uint64_t asked_ns; /* before it asked for the commit */
-    uint64_t ended_ns; /* when it had the answer */
+    uint64_t ended_ns; /* when it had the answer; unknown: by then it has happened, or never will */
     struct history_op *ops;
     size_t op_count;
 };

@@ -24,9 +24,23 @@ enum { X, Y, Z, ITEMS };
         .outcome = HISTORY_ABORTED, .began_ns = (began), .asked_ns = (asked), .ended_ns = (ended), \
         OPS(__VA_ARGS__)                                                                           \
     }
+#define UNKNOWN(began, asked, settled, ...)                                                        \
+    {                                                                                              \
+        .outcome = HISTORY_UNKNOWN, .began_ns = (began), .asked_ns = (asked),                      \
+        .ended_ns = (settled), OPS(__VA_ARGS__)                                                    \
+    }
+#define PLAIN_UNKNOWN(began, settled, ...)                                                         \
+    {                                                                                              \
+        .outcome = HISTORY_UNKNOWN, .plain = true, .began_ns = (began), .asked_ns = (began),       \
+        .ended_ns = (settled), OPS(__VA_ARGS__)                                                    \
+    }
 #define READ(item_, version_)                                                                      \
     {                                                                                              \
         .kind = HISTORY_READ, .item = (item_), .version = (version_)                               \
+    }
+#define READ_LSN(item_, version_, lsn_)                                                            \
+    {                                                                                              \
+        .kind = HISTORY_READ, .item = (item_), .version = (version_), .lsn = (lsn_)                \
     }
 #define WRITE(item_, version_, lsn_)                                                               \
     {                                                                                              \
@@ -359,6 +373,207 @@ static void refusals_must_have_a_moment_too(void **state UNUSED)
     expect_only(&report, CHECKER_NOT_LINEAR);
 }
 
+/* --- Outcomes that are not known ---------------------------------------------------------------
+ */
+
+static void an_unknown_outcome_may_be_either(void **state UNUSED)
+{
+    struct history_transaction happened[] = {
+        T(1, 2, 3, WRITE(X, 1, 1), WRITE(Y, 2, 1)),
+        UNKNOWN(4, 5, 10, READ(X, 1), WRITE(X, 3, 0), READ(Y, 2), WRITE(Y, 4, 0)),
+        T(6, 7, 8, READ(X, 1), READ(Y, 2)), /* not yet */
+        T(11, 12, 13, READ_LSN(X, 3, 2), READ_LSN(Y, 4, 2)),
+        PLAIN(14, 15, READ_LSN(X, 3, 2)),
+    };
+    struct history_transaction did_not[] = {
+        T(1, 2, 3, WRITE(X, 1, 1), WRITE(Y, 2, 1)),
+        UNKNOWN(4, 5, 10, READ(X, 1), WRITE(X, 3, 0), READ(Y, 2), WRITE(Y, 4, 0)),
+        T(11, 12, 13, READ(X, 1), READ(Y, 2), WRITE(Y, 5, 2)),
+        PLAIN(14, 15, READ(X, 1)),
+        PLAIN(14, 15, READ(Y, 5)),
+    };
+    struct checker_report report;
+
+    CHECK(report, happened);
+    expect_fine(&report);
+    CHECK(report, did_not);
+    expect_fine(&report);
+}
+
+static void a_plain_write_of_unknown_outcome_may_be_either(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        PLAIN(1, 2, READ(X, 0), WRITE(X, 1, 1)),
+        PLAIN_UNKNOWN(3, 8, WRITE(X, 2, 0)),
+        PLAIN_UNKNOWN(3, 9, PRESENT(X), DELETE(X, 0)),
+        PLAIN_UNKNOWN(4, 9, READ(X, 1), WRITE(X, 3, 0)), /* if-match 1 */
+        PLAIN(5, 6, READ(X, 1)),
+        PLAIN(10, 11, READ(X, 0)),
+        PLAIN(12, 13, READ(X, 0)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    expect_fine(&report);
+}
+
+/* Its etag had to be 1, and that was over before it could have happened. */
+static void a_condition_holds_for_unknown_outcomes_too(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        PLAIN(1, 2, READ(X, 0), WRITE(X, 1, 1)),
+        PLAIN(3, 4, PRESENT(X), WRITE(X, 2, 2)),
+        PLAIN_UNKNOWN(5, 8, READ(X, 1), WRITE(X, 3, 0)),
+        PLAIN(9, 10, READ_LSN(X, 3, 3)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    assert_true(report.counts[CHECKER_NOT_LINEAR] > 0);
+}
+
+static void a_write_that_was_acknowledged_is_not_lost_to_an_unknown_one(void **state UNUSED)
+{
+    struct history_transaction plain[] = {
+        PLAIN(1, 2, READ(X, 0), WRITE(X, 1, 1)),
+        PLAIN(3, 4, PRESENT(X), WRITE(X, 2, 2)),
+        PLAIN_UNKNOWN(5, 8, PRESENT(X), WRITE(X, 3, 0)),
+        PLAIN(9, 10, READ(X, 1)),
+    };
+    struct history_transaction transactions[] = {
+        T(1, 2, 3, READ(X, 0), WRITE(X, 1, 1)),
+        T(4, 5, 6, READ(X, 1), WRITE(X, 2, 2)),
+        UNKNOWN(7, 8, 12, READ(X, 2), WRITE(X, 3, 0)),
+        T(13, 14, 15, READ(X, 1)),
+    };
+    struct checker_report report;
+
+    CHECK(report, plain);
+    assert_true(report.counts[CHECKER_NOT_LINEAR] > 0);
+    CHECK(report, transactions);
+    expect_only(&report, CHECKER_STALE_READ);
+}
+
+static void what_was_seen_of_an_unknown_outcome_stays(void **state UNUSED)
+{
+    struct history_transaction plain[] = {
+        PLAIN(1, 2, READ(X, 0), WRITE(X, 1, 1)),
+        PLAIN_UNKNOWN(3, 20, PRESENT(X), WRITE(X, 2, 0)),
+        PLAIN(4, 5, READ_LSN(X, 2, 2)),
+        PLAIN(6, 7, READ(X, 1)),
+    };
+    struct history_transaction transactions[] = {
+        T(1, 2, 3, READ(X, 0), WRITE(X, 1, 1)),
+        UNKNOWN(4, 5, 20, READ(X, 1), WRITE(X, 2, 0)),
+        T(6, 7, 8, READ(X, 2), WRITE(Y, 3, 2)),
+        T(9, 10, 11, READ(X, 1), READ(Y, 3)),
+    };
+    struct checker_report report;
+
+    CHECK(report, plain);
+    assert_true(report.counts[CHECKER_NOT_LINEAR] > 0);
+    CHECK(report, transactions);
+    expect_only(&report, CHECKER_READ_SKEW);
+}
+
+/* By 10 the store was found again, and nothing was there. */
+static void a_write_that_did_not_happen_is_not_resurrected(void **state UNUSED)
+{
+    struct history_transaction plain[] = {
+        PLAIN(1, 2, READ(X, 0), WRITE(X, 1, 1)),
+        PLAIN_UNKNOWN(3, 10, PRESENT(X), WRITE(X, 2, 0)),
+        PLAIN(11, 12, READ(X, 1)),
+        PLAIN(13, 14, READ_LSN(X, 2, 2)),
+    };
+    struct history_transaction transactions[] = {
+        T(1, 2, 3, READ(X, 0), WRITE(X, 1, 1)),
+        UNKNOWN(4, 5, 10, READ(X, 1), WRITE(X, 2, 0)),
+        T(11, 12, 13, READ(X, 1)),
+        T(14, 15, 16, READ(X, 2)),
+    };
+    struct checker_report report;
+
+    CHECK(report, plain);
+    assert_true(report.counts[CHECKER_NOT_LINEAR] > 0);
+    CHECK(report, transactions);
+    expect_only(&report, CHECKER_STALE_READ);
+}
+
+static void an_unknown_outcome_is_not_torn(void **state UNUSED)
+{
+    struct history_transaction written[] = {
+        T(1, 2, 3, WRITE(X, 1, 1), WRITE(Y, 2, 1)),
+        UNKNOWN(4, 5, 10, READ(X, 1), WRITE(X, 3, 0), READ(Y, 2), WRITE(Y, 4, 0)),
+        T(11, 12, 13, READ_LSN(X, 3, 2), READ_LSN(Y, 2, 1)),
+    };
+    struct history_transaction created[] = {
+        UNKNOWN(4, 5, 10, READ(X, 0), WRITE(X, 3, 0), READ(Y, 0), WRITE(Y, 4, 0)),
+        T(11, 12, 13, READ_LSN(X, 3, 2), READ(Y, 0)),
+    };
+    struct history_transaction deleted[] = {
+        T(1, 2, 3, WRITE(X, 1, 1), WRITE(Y, 2, 1)),
+        UNKNOWN(4, 5, 10, READ(X, 1), WRITE(X, 3, 0), READ(Y, 2), DELETE(Y, 0)),
+        T(11, 12, 13, READ_LSN(X, 3, 2), READ_LSN(Y, 2, 1)),
+    };
+    struct checker_report report;
+
+    CHECK(report, written);
+    expect_only(&report, CHECKER_READ_SKEW);
+    CHECK(report, created);
+    expect_only(&report, CHECKER_STALE_READ);
+    CHECK(report, deleted);
+    expect_only(&report, CHECKER_READ_SKEW);
+}
+
+static void an_update_over_one_of_unknown_outcome_is_lost(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 1)),
+        UNKNOWN(4, 8, 20, READ(X, 1), WRITE(X, 2, 0)),
+        T(4, 8, 12, READ(X, 1), WRITE(X, 3, 3)),
+        T(9, 10, 11, READ_LSN(X, 2, 2)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    assert_true(report.counts[CHECKER_LOST_UPDATE] > 0);
+}
+
+static void
+an_unknown_delete_explains_a_missing_item_only_until_it_is_written_again(void **state UNUSED)
+{
+    struct history_transaction missing[] = {
+        T(1, 2, 3, WRITE(X, 1, 1)),
+        UNKNOWN(4, 5, 10, READ(X, 1), DELETE(X, 0)),
+        T(11, 12, 13, READ(X, 0)),
+    };
+    struct history_transaction written_again[] = {
+        T(1, 2, 3, WRITE(X, 1, 1)),
+        UNKNOWN(4, 5, 10, READ(X, 1), DELETE(X, 0)),
+        T(11, 12, 13, WRITE(X, 2, 3)),
+        T(14, 15, 16, READ(X, 0)),
+    };
+    struct checker_report report;
+
+    CHECK(report, missing);
+    expect_fine(&report);
+    CHECK(report, written_again);
+    expect_only(&report, CHECKER_STALE_READ);
+}
+
+static void a_refused_transaction_is_no_unknown_one(void **state UNUSED)
+{
+    struct history_transaction all[] = {
+        T(1, 2, 3, WRITE(X, 1, 1)),
+        REFUSED(4, 5, 6, READ(X, 1), WRITE(X, 2, 0)),
+        PLAIN(7, 8, READ_LSN(X, 2, 2)),
+    };
+    struct checker_report report;
+
+    CHECK(report, all);
+    assert_true(report.counts[CHECKER_ABORTED_READ] > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +598,16 @@ int main(void)
         cmocka_unit_test(lsns_against_time_are_named),
         cmocka_unit_test(a_plain_read_that_goes_back_is_not_linear),
         cmocka_unit_test(refusals_must_have_a_moment_too),
+        cmocka_unit_test(an_unknown_outcome_may_be_either),
+        cmocka_unit_test(a_plain_write_of_unknown_outcome_may_be_either),
+        cmocka_unit_test(a_condition_holds_for_unknown_outcomes_too),
+        cmocka_unit_test(a_write_that_was_acknowledged_is_not_lost_to_an_unknown_one),
+        cmocka_unit_test(what_was_seen_of_an_unknown_outcome_stays),
+        cmocka_unit_test(a_write_that_did_not_happen_is_not_resurrected),
+        cmocka_unit_test(an_unknown_outcome_is_not_torn),
+        cmocka_unit_test(an_update_over_one_of_unknown_outcome_is_lost),
+        cmocka_unit_test(an_unknown_delete_explains_a_missing_item_only_until_it_is_written_again),
+        cmocka_unit_test(a_refused_transaction_is_no_unknown_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

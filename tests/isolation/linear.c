@@ -5,7 +5,10 @@
  * has no history.
  *
  * Transactions count with what they write: at one instant of their commit, provided the item still
- * is what they read. Their reads are of a snapshot and are the other checker's to judge. */
+ * is what they read. Their reads are of a snapshot and are the other checker's to judge.
+ *
+ * An operation of unknown outcome runs until its store was found again; then the worlds in which it
+ * has happened and those in which it never will go on side by side. */
 #include "isolation/checker.h"
 
 #include <stdlib.h>
@@ -23,6 +26,7 @@ struct step {
     uint64_t version; /* seen, or not to be seen */
     bool writes;
     uint64_t after; /* 0: deleted */
+    bool unknown;   /* may never happen */
     unsigned slot;  /* while running */
 };
 
@@ -88,6 +92,8 @@ static bool step_finish(struct linear *linear, const struct step *step)
                 return false;
             continue;
         }
+        if (step->unknown && !worlds_add(&linear->next, world))
+            return false;
         for (unsigned slot = 0; slot < RUNNING_MAX; slot++) {
             const struct step *other = linear->running[slot];
 
@@ -162,6 +168,7 @@ static bool step_make(const struct history_transaction *transaction, size_t inde
     struct step step = {.from_ns =
                             transaction->plain ? transaction->began_ns : transaction->asked_ns,
                         .to_ns = transaction->ended_ns,
+                        .unknown = transaction->outcome == HISTORY_UNKNOWN,
                         .transaction = index};
     bool any = false;
 

@@ -5,7 +5,8 @@
 
 struct fault_engine {
     struct engine engine;
-    struct engine *inner; /* owned */
+    struct engine *inner;
+    bool lent; /* inner is somebody else's */
     struct mutex lock;
     struct condition changed;
 
@@ -62,11 +63,20 @@ struct engine *fault_engine_new(struct engine *inner)
     return &fault->engine;
 }
 
+struct engine *fault_engine_around(struct engine *inner)
+{
+    struct engine *engine = fault_engine_new(inner);
+
+    fault_of(engine)->lent = true;
+    return engine;
+}
+
 static void fault_close(struct engine *engine)
 {
     struct fault_engine *fault = fault_of(engine);
 
-    engine_close(fault->inner);
+    if (!fault->lent)
+        engine_close(fault->inner);
     condition_done(&fault->changed);
     mutex_done(&fault->lock);
     memory_free(fault);

@@ -10,6 +10,10 @@
 /* Takes the inner engine over: closing this one closes it. */
 struct engine *fault_engine_new(struct engine *inner);
 
+/* Borrows it: what is in a memory: engine is still there when this one was closed, so that a test
+ * can open the node again. */
+struct engine *fault_engine_around(struct engine *inner);
+
 /* Which calls count. */
 enum fault_calls {
     FAULT_READS = 1,  /* get, multi_get, snapshot_new, iterator_new, iterator_next */

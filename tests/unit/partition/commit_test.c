@@ -691,7 +691,7 @@ static void a_tap_waits_for_the_group_in_flight(void **state)
     assert_null(strstr(journal_text(bench, 1), "50: dk\n"));
 }
 
-static void a_renumbered_partition_goes_on_from_there(void **state)
+static void a_part_may_say_where_its_partition_is_numbered_from(void **state)
 {
     struct bench *bench = *state;
     struct commit_numbering numbering = {.lsn = 41, .wall_ms = 5000};
@@ -699,14 +699,50 @@ static void a_renumbered_partition_goes_on_from_there(void **state)
     struct error err;
 
     assert_ok(commit_run(bench->commit, one_put(&tx, 1, "da", "1", 0), &err), &err);
-    assert_ok(commit_partition_renumber(bench->commit, 1, &numbering, &err), &err);
-    assert_ok(commit_run(bench->commit, one_put(&tx, 1, "db", "1", 1), &err), &err);
+    one_put(&tx, 1, "db", "1", 1)->parts[0].numbering = &numbering;
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
     assert_int_equal(tx.part.stamp.lsn, 42);
     assert_int_equal(tx.part.stamp.wall_ms, 5000);
+    assert_ok(commit_run(bench->commit, one_put(&tx, 1, "dc", "1", 2), &err), &err);
+    assert_int_equal(tx.part.stamp.lsn, 43);
     commit_free(bench->commit);
     bench_start(bench, (struct commit_options){0});
     assert_ok(commit_partition_numbering(bench->commit, 1, &numbering, &err), &err);
-    assert_int_equal(numbering.lsn, 42);
+    assert_int_equal(numbering.lsn, 43);
+}
+
+/* The end of a migration is the first write to a node that has just recovered. */
+static void a_numbering_that_is_said_holds_when_all_are_read_anew(void **state)
+{
+    struct bench *bench = *state;
+    struct commit_numbering numbering = {.lsn = 41, .wall_ms = 5000};
+    struct one_put tx, other;
+    struct error err;
+
+    assert_ok(commit_run(bench->commit, one_put(&tx, 1, "da", "1", 0), &err), &err);
+    fault_engine_fail_nth(bench->engine, FAULT_WRITES, 1, ERROR_STORE_IO, FAULT_NOT_WRITTEN);
+    assert_fails(commit_run(bench->commit, one_put(&other, 2, "da", "1", 1), &err), &err,
+                 ERROR_STORE_IO);
+    fault_engine_heal(bench->engine);
+    one_put(&tx, 1, "db", "1", 1)->parts[0].numbering = &numbering;
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+    assert_int_equal(tx.part.stamp.lsn, 42);
+}
+
+/* Nobody has the LSN of a batch that failed. */
+static void a_numbering_that_was_not_written_is_forgotten(void **state)
+{
+    struct bench *bench = *state;
+    struct commit_numbering numbering = {.lsn = 41, .wall_ms = 5000};
+    struct one_put tx;
+    struct error err;
+
+    fault_engine_fill(bench->engine, true);
+    one_put(&tx, 1, "da", "1", 0)->parts[0].numbering = &numbering;
+    assert_fails(commit_run(bench->commit, &tx.batch, &err), &err, ERROR_STORE_FULL);
+    fault_engine_fill(bench->engine, false);
+    assert_ok(commit_run(bench->commit, one_put(&tx, 1, "db", "1", 0), &err), &err);
+    assert_int_equal(tx.part.stamp.lsn, 1);
 }
 
 /* --- Holding --------------------------------------------------------------------------------- */
@@ -796,7 +832,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             sums_of_logical_partitions_are_noted_those_of_the_whole_are_not, setup, teardown),
         cmocka_unit_test_setup_teardown(a_tap_waits_for_the_group_in_flight, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_renumbered_partition_goes_on_from_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_part_may_say_where_its_partition_is_numbered_from, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_numbering_that_is_said_holds_when_all_are_read_anew,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_numbering_that_was_not_written_is_forgotten, setup,
+                                        teardown),
         COMMIT_TEST(batches_for_a_held_partition_wait_and_others_pass_them_by),
         COMMIT_TEST(a_hold_ends_by_itself_and_with_the_committer),
     };
