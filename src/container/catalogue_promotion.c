@@ -120,7 +120,7 @@ static bool bound(const struct promotion *promotion, struct error *err, const ch
         (const char *)promotion->origin_id.data,
         promotion->state == PROMOTION_PREPARING ? "being promoted"
         : promotion->grace                      ? "served by two containers"
-                     : promotion->state == PROMOTION_BACK  ? "demoted and not forgotten"
+        : promotion->state == PROMOTION_BACK    ? "demoted and not forgotten"
                                                 : "promoted");
 }
 

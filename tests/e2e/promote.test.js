@@ -53,12 +53,17 @@ const byId = (a, b) => (a.id < b.id ? -1 : 1);
 const listed = (items) => items.map(plain).sort(byId);
 const all = async (container, options) => listed((await container.items.readAll(options).fetchAll()).resources);
 
+// The library may end a round before it came to a range that is another by now: quiet is who was so twice.
 async function feedRead(iterator) {
   const seen = new Map();
-  for (;;) {
+  for (let quiet = 0; ; ) {
     const page = await iterator.readNext();
-    if (page.statusCode === 304) return { seen, continuation: page.continuationToken };
-    for (const item of page.result) seen.set(item.id, item);
+    if (page.statusCode === 304 && ++quiet === 2) return { seen, continuation: page.continuationToken };
+    if (page.statusCode === 304) continue;
+    for (const item of page.result) {
+      assert.ok(!seen.has(item.id), 'nothing twice');
+      seen.set(item.id, item);
+    }
   }
 }
 
@@ -362,7 +367,7 @@ test('the command line tries it out, does it, shows it and takes it back', async
   assert.match((await run('--status')).out, /no key of the container is promoted/);
   const done = await run(...key, '--to', 'big-own', '--throughput', '1000');
   assert.equal(done.code, 0, done.err);
-  assert.match(done.out, /isolate done after .*\n\["big"\] of orders: promoted to big-own, served by both/);
+  assert.match(done.out, /^(isolate.*\n)*\["big"\] of orders: promoted to big-own, served by both/);
   assert.match((await run('--status')).out, /\["big"\] +orders +big-own +promoted +both +20/);
   assert.match((await run(...key, '--end')).out, /grace period over/);
   assert.match((await run(...key, '--demote')).out, /demoted from big-own, served by both/);
