@@ -152,6 +152,24 @@ export class Model {
     return out;
   }
 
+  // The same, tried again while something that will be over soon is in its way.
+  async retried(args, options) {
+    for (let i = 0; ; i++) {
+      try {
+        return await this.command(args, options);
+      } catch (error) {
+        if (i === 100 || !/under way/.test(error.message)) throw error;
+        await pause(100);
+      }
+    }
+  }
+
+  async throughput(container, ru) {
+    const { resource: offer } = await this.patient.database(database).container(container).readOffer();
+    await this.patient.offer(offer.id).replace({ ...offer, content: { offerThroughput: ru } });
+    this.write(`  container "${container}" has ${ru} RU/s from now on\n`);
+  }
+
   // The same for a program: the answer as JSON, without a word.
   async answer(args) {
     return JSON.parse(await this.orrery([...args, '--json']));

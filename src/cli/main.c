@@ -19,6 +19,7 @@ const struct cli_command cli_commands[] = {
      cli_partition_help},
     {"directory", "which shard keys belong to, of containers placed by lookup", cli_directory,
      cli_directory_help},
+    {"promote", "a container of its own for a partition key", cli_promote, cli_promote_help},
     {"rekey", "another partition key for a container in use", cli_rekey, cli_rekey_help},
     {"key", "which partition key a document gets, and which partition", cli_key, cli_key_help},
     {"certificate", "show or export the certificate authority clients have to trust",

@@ -198,6 +198,7 @@ static void span_add(struct balancer *balancer, struct balancer_world *world,
         .allowed = verdict.allowed,
         .heat = heat_of(balancer, about->span->id),
         .fixed = container_migration(about->container) != NULL ||
+                 promotion_list_sharing(container_promotions(about->container), about->span->id) ||
                  !cluster_node_serves(cluster_find(cluster, about->span->node)),
     };
     if (!container_usage_partition(about->container, about->span, world->arena, &usage, &ignored))
@@ -223,7 +224,8 @@ static void container_read(struct balancer *balancer, struct balancer_world *wor
         return;
     about.span = partition_map_spans(container_map(about.container), &count);
     for (size_t i = 0; i < count; i++, about.span++)
-        span_add(balancer, world, &about, &claims);
+        if (!promotion_list_is_window(container_promotions(about.container), about.span->id))
+            span_add(balancer, world, &about, &claims);
 }
 
 static void sizes_count(struct account *const *accounts, size_t count, size_t *ret_containers,

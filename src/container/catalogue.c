@@ -124,6 +124,7 @@ void catalogue_close(struct catalogue *catalogue)
     if (!catalogue)
         return;
     purge_stop(catalogue);
+    promotions_stale_free(catalogue);
     state_unref(catalogue->root);
     condition_done(&catalogue->wake);
     mutex_done(&catalogue->queue_lock);

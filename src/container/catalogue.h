@@ -23,6 +23,7 @@
 #include "container/migration.h"
 #include "container/node.h"
 #include "container/offer.h"
+#include "container/promotion.h"
 #include "container/rid.h"
 #include "partition/map.h"
 
@@ -176,6 +177,7 @@ const struct catalogue_info *container_info(const struct container *container);
 struct definition *container_definition(const struct container *container);
 struct partition_map *container_map(const struct container *container);
 struct migration *container_migration(const struct container *container); /* NULL: none */
+const struct promotion_list *container_promotions(const struct container *container);
 uint32_t container_account_number(const struct container *container);
 uint32_t container_database_number(const struct container *container);
 struct rid container_rid(const struct container *container);

@@ -232,7 +232,8 @@ bool catalogue_container_replace(struct catalogue *catalogue, struct slice accou
         return false;
     state = state_copy(&found.container->state);
     container = state_container(state);
-    if (!policy_advance(container, definition, err))
+    if (!promotions_let_replace(container, definition, err) ||
+        !policy_advance(container, definition, err))
         return false;
     definition_unref(container->definition);
     container->definition = TAKE(definition);
@@ -280,6 +281,7 @@ bool catalogue_container_drop(struct catalogue *catalogue, struct slice account,
     return change_begin(catalogue, &change, err) &&
            find_container(change.root, account, database, id, false, &found, err) &&
            etag_check(found.container->state.info.etag, if_match, err) &&
+           promotions_let_drop(found.container, err) &&
            change_drop(&change, container_address(found.container), err);
 }
 

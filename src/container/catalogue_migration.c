@@ -248,7 +248,7 @@ static bool request_check(const struct container *container,
                          "container \"%.*s\" has %zu physical partitions; the limit is %u",
                          SLICE_ARG(container->state.info.id), spans,
                          container->catalogue->limits.container_partitions_max);
-    return bounds_check(container, request, err);
+    return promotions_let_migrate(container, request, err) && bounds_check(container, request, err);
 }
 
 /* Another definition was made from the one of the state it comes with: what was published since

@@ -7,6 +7,7 @@
 #include "base/thread.h"
 #include "container/catalogue_node.h"
 #include "container/children_private.h"
+#include "container/promotion.h"
 
 #include <stdatomic.h>
 
@@ -60,7 +61,8 @@ struct container {
     uint32_t policy_version;
     struct partition_map *map;   /* a reference */
     struct migration *migration; /* a reference; NULL: none is under way */
-    bool has_offer;              /* of its own; else offer is the database's */
+    struct promotion_list promotions;
+    bool has_offer; /* of its own; else offer is the database's */
     struct offer offer;
     struct catalogue_children
         *scripts[CHILD_SCRIPT_KINDS]; /* references, from CHILD_PROCEDURE on */
@@ -236,6 +238,7 @@ struct catalogue {
     struct head head;         /* under change_lock */
     uint64_t epoch;           /* of CATALOGUE_PARTITION */
     bool in_doubt;            /* under change_lock: a commit's outcome is not known; load again */
+    struct stale_map *stale;  /* under change_lock: see catalogue_promotion.c */
     uint64_t away;            /* under change_lock: a bit for each node the last load passed over */
 
     struct mutex nodes_lock;  /* under it, to be looked at for a moment: */
@@ -313,6 +316,8 @@ NODISCARD bool account_room(const struct catalogue_limits *limits, const struct 
 /* Publishes the start state with one child put in place of its namesake, or (NULL) the one at
  * address removed; containers and databases carry their parents along. Takes child over. */
 void change_publish(struct change *change, struct record_address address, struct state *child);
+/* The same with two containers of a database put in place; takes both over, second may be NULL. */
+void change_publish_pair(struct change *change, struct container *first, struct container *second);
 
 /* --- Loading (load.c) ------------------------------------------------------------------------ */
 
@@ -362,6 +367,17 @@ void purge_queue_clear(struct catalogue *catalogue);
 /* --- Containers (catalogue_container.c) ------------------------------------------------------ */
 
 struct record_address container_address(const struct container *container);
+
+/* --- Promotions (catalogue_promotion.c) ------------------------------------------------------ */
+
+/* ERROR_PROMOTION_BOUND: a promotion does not let a container be dropped, be given this definition,
+ * or a migration of these partitions begin. */
+NODISCARD bool promotions_let_drop(const struct container *container, struct error *err);
+NODISCARD bool promotions_let_replace(const struct container *container,
+                                      const struct definition *definition, struct error *err);
+NODISCARD bool promotions_let_migrate(const struct container *container,
+                                      const struct migration_request *request, struct error *err);
+void promotions_stale_free(struct catalogue *catalogue);
 
 /* --- Finding (find.c) ------------------------------------------------------------------------ */
 

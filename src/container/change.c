@@ -124,3 +124,16 @@ void change_publish(struct change *change, struct record_address address, struct
         child = with_child(account, child, address.database);
     catalogue_publish(change->catalogue, with_child(change->root, child, address.account));
 }
+
+void change_publish_pair(struct change *change, struct container *first, struct container *second)
+{
+    const struct state *account = state_find_number(change->root, first->account);
+    struct state *database = state_copy(state_find_number(account, first->database));
+    uint32_t number = first->account;
+
+    state_child_set(database, &first->state);
+    if (second)
+        state_child_set(database, &second->state);
+    catalogue_publish(change->catalogue,
+                      with_child(change->root, with_child(account, database, 0), number));
+}

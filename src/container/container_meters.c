@@ -26,6 +26,10 @@ bool container_meters_apply(struct meters *meters, const struct container *conta
     if (offer->shared && !meters_shared(meters, offer->number, &options, &shared, err))
         return false;
     for (size_t i = 0; i < count; i++) {
+        if (promotion_list_is_window(container_promotions(container), spans[i].id))
+            continue; /* paid for by the container that the key is in */
+        if (promotion_list_keeps_place(container_promotions(container), &spans[i]))
+            continue; /* empty, and without a share: who looks at all partitions is not held back */
         if (shared) {
             meters_set_shared(meters, spans[i].id, shared, (uint32_t)i);
             continue;

@@ -77,6 +77,8 @@ struct item_space container_space(struct container *container, const struct cloc
         .is_current = space_is_current,
     };
 
+    if (container_promotions(container)->count)
+        space.promotions = container_promotions(container);
     static_assert((int)CONTAINER_POLICIES_MAX <= (int)CONTAINER_POLICIES_BEFORE_MAX,
                   "all of them fit");
     for (size_t i = 0; i < before_count; i++)

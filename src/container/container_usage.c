@@ -40,6 +40,8 @@ bool container_usage_all(const struct container *container, struct arena *arena,
     for (size_t i = 0; i < count; i++) {
         struct container_usage usage;
 
+        if (promotion_list_is_window(container_promotions(container), spans[i].id))
+            continue; /* counted where the key is at home */
         if (!container_usage_partition(container, &spans[i], arena, &usage, err))
             return false;
         sum.bytes += usage.bytes;

@@ -186,7 +186,8 @@ static bool figures_read(const struct heat *heat, const struct container *contai
 static void refusal_log(const struct heat *heat, const struct container *container,
                         const char *event, const struct error *err)
 {
-    if (err->code != ERROR_BUSY && err->code != ERROR_BAD_REQUEST) /* another time, or never */
+    if (err->code != ERROR_BUSY && err->code != ERROR_PROMOTION_BOUND &&
+        err->code != ERROR_BAD_REQUEST) /* another time, or never */
         log_error(heat->options.log, event, err);
     else
         log_event(heat->options.log, LOG_DEBUG, event,

@@ -42,7 +42,8 @@ static void container_gather(struct heat *heat, const struct container *containe
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);
 
     for (size_t i = 0; i < count; i++)
-        heat_gather(heat, spans[i].id, minute, now_ms, record);
+        if (!promotion_list_is_window(container_promotions(container), spans[i].id))
+            heat_gather(heat, spans[i].id, minute, now_ms, record);
 }
 
 /* Those that a published migration leaves behind. Only the migrator, who drops them, may look at

@@ -202,7 +202,13 @@ struct item_scope item_space_span_scope(const struct item_space *space,
         .clock = space->clock,
         .is_current = space->is_current,
         .nodes = space->nodes,
+        .promotions = space->promotions,
     };
+}
+
+bool item_space_admits(const struct item_space *space, struct slice logical, struct error *err)
+{
+    return !space->promotions || promotion_list_admits(space->promotions, logical, err);
 }
 
 struct item_scope item_space_scope(const struct item_space *space, struct slice logical)
@@ -257,7 +263,8 @@ bool items_read(const struct item_space *space, const struct partition_key *key,
     struct slice key_bytes = item_key(logical, id, arena);
     struct item item;
 
-    if (!scan_fetch(&scope, &key_bytes, 1, arena, &item, err))
+    if (!item_space_admits(space, logical, err) ||
+        !scan_fetch(&scope, &key_bytes, 1, arena, &item, err))
         return false;
     if (!item.document.data)
         return missing(err);
@@ -276,6 +283,8 @@ bool items_read_cached(const struct item_space *space, const struct partition_ke
     struct item item;
 
     *ret_cold = false;
+    if (!item_space_admits(space, logical, err))
+        return false;
     if (!engine_get(scope.engine, NULL, scope.partition,
                     item_family_key(arena, PARTITION_FAMILY_ITEM, key_bytes), ENGINE_READ_CACHED,
                     arena, &value, err))
@@ -363,6 +372,8 @@ bool items_read_many(const struct item_space *space, const struct items_referenc
     for (size_t i = 0; i < count; i++) {
         struct slice logical = item_logical(&space->definition->key, &references[i].key, arena);
 
+        if (!item_space_admits(space, logical, err))
+            return false;
         wanted[i] = (struct wanted){.key = item_key(logical, &references[i].id, arena),
                                     .span = partition_map_find(space->map, logical),
                                     .place = i};

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "container/patch.h"
+#include "container/promotion.h"
 #include "container/scan.h"
 #include "container/transaction.h"
 #include "partition/map.h"
@@ -57,6 +58,8 @@ struct item_space {
     bool renewed;                              /* it holds something; a copy does not */
     bool rekeyed; /* by a renewal: keys are made otherwise than when the request was read */
     bool (*is_current)(void *nodes); /* is the map the last one? NULL: always */
+
+    const struct promotion_list *promotions; /* keys it does not take; NULL: it takes all */
 };
 
 /* Physical partitions split, merge and move while requests run. Whoever writes under an old map is
@@ -89,6 +92,11 @@ struct item_scope item_space_scope(const struct item_space *space, struct slice 
 /* The scope of one span of the map. */
 struct item_scope item_space_span_scope(const struct item_space *space,
                                         const struct partition_span *span);
+
+/* Does the container take a logical partition? ERROR_KEY_ELSEWHERE: not since a promotion. Whoever
+ * reads or writes by a key asks; transactions do so by themselves. */
+NODISCARD bool item_space_admits(const struct item_space *space, struct slice logical,
+                                 struct error *err);
 
 /* ERROR_ITEM_MISSING. */
 NODISCARD bool items_read(const struct item_space *space, const struct partition_key *key,

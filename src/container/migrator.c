@@ -592,6 +592,8 @@ static bool round_run(struct migrator *migrator, bool *busy, struct error *err)
         container_unref(containers[i]);
     }
     runs_sweep(migrator);
+    if (!migrator_is_paused(migrator))
+        migrator_promotions_step(migrator, busy);
     if (migrator->options.splits_off || now_ms < migrator->look_at_ms ||
         migrator_is_paused(migrator))
         return fine;

@@ -33,6 +33,9 @@ struct migrator_options {
     void (*publishing)(const struct container *container, void *context);
     /* A container has another map: for whoever hands out throughput. NULL: nobody. */
     void (*published)(struct container *container, void *context);
+    /* By a promotion a container has another map, or a partition of it is another's: for whoever
+     * hands out throughput. NULL: nobody. */
+    void (*handed)(struct container *container, void *context);
     /* A partition is gone, and nobody uses it any more. NULL: nobody. */
     void (*dropped)(uint32_t partition, void *context);
     void *context;
@@ -128,6 +131,31 @@ NODISCARD bool migrator_rekey_estimate(struct migrator *migrator, struct contain
  * no such time. ERROR_BUSY: a migration is under way. */
 NODISCARD bool migrator_grace_end(struct migrator *migrator, const struct container *container,
                                   struct error *err);
+
+/* --- Promotions (catalogue_promotion.h has what they are) --------------------------------------
+ */
+
+/* Gives a key of the origin a container of its own: ties them, isolates the key if it is not alone
+ * in its physical partition, and hands that over as soon as it is. Errors as
+ * catalogue_promotion_begin says. */
+NODISCARD bool migrator_promote(struct migrator *migrator, const struct container *origin,
+                                const struct container *own, const struct partition_key *key,
+                                struct error *err);
+
+/* Makes the origin home again, ends the grace period, cuts the tie; all at once. What is still in
+ * preparation is taken back by forgetting it, its isolation included. Errors as
+ * catalogue_promotion_back, _end and _forget say. */
+NODISCARD bool migrator_demote(struct migrator *migrator, const struct container *tied,
+                               const struct promotion *promotion, struct error *err);
+NODISCARD bool migrator_promotion_end(struct migrator *migrator, const struct container *tied,
+                                      const struct promotion *promotion, struct error *err);
+NODISCARD bool migrator_promotion_forget(struct migrator *migrator, const struct container *tied,
+                                         const struct promotion *promotion, struct error *err);
+
+/* Why a promotion in preparation was not done at the last try, as text in the arena; empty: it
+ * waits for its isolation, or has not been tried. */
+struct slice migrator_promotion_obstacle(struct migrator *migrator,
+                                         const struct promotion *promotion, struct arena *arena);
 
 /* Takes it back. ERROR_BUSY: its map is published. ERROR_BAD_REQUEST: there is none. */
 NODISCARD bool migrator_cancel(struct migrator *migrator, const struct container *container,

@@ -1,6 +1,7 @@
 /* The migrator from within: migrator.c has the steps and the thread, migrator_request.c what is
  * begun, by hand or by limits, migrator_directory.c edits of directories, migrator_rekey.c other
- * partition keys, migrator_heat.c what heat has to say, migrator_decide.c the decisions. */
+ * partition keys, migrator_promotion.c keys with containers of their own, migrator_heat.c what heat
+ * has to say, migrator_decide.c the decisions. */
 #pragma once
 
 #include "base/thread.h"
@@ -83,6 +84,8 @@ struct migrator {
     struct migrator_statistics statistics;
     struct migrator_ended ended[MIGRATOR_OUTCOMES]; /* round and round */
     size_t ended_count;
+    uint32_t obstacle_own; /* the own container of the promotion that was last tried in vain */
+    char obstacle[MIGRATOR_ERROR_MAX];
     struct thread thread;
 };
 
@@ -96,6 +99,10 @@ struct migrator_size *migrator_size_of(struct migrator_sizes *sizes, uint32_t pa
 /* Forgets those that were not seen since the last sweep. */
 void migrator_sizes_sweep(struct migrator_sizes *sizes);
 void migrator_sizes_free(struct migrator_sizes *sizes);
+
+/* Carries on promotions in preparation, and drops what others left: migrator_promotion.c. Under
+ * step_lock. */
+void migrator_promotions_step(struct migrator *migrator, bool *busy);
 
 /* Splits what limits ask for. Under step_lock. */
 NODISCARD bool migrator_look(struct migrator *migrator, bool *ret_begun, struct error *err);

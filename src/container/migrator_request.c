@@ -276,8 +276,11 @@ static bool container_look(struct migrator *migrator, const struct container *co
     if (container_is_fixed(container) || container_migration(container))
         return true;
     for (size_t i = 0; i < count; i++) {
-        figures[i] = (struct migrator_figures){.share = spans[i].share,
-                                               .whole = is_whole(migrator, spans[i].id, now_ms)};
+        figures[i] = (struct migrator_figures){
+            .share = spans[i].share,
+            .whole = is_whole(migrator, spans[i].id, now_ms) ||
+                     promotion_list_sharing(container_promotions(container), spans[i].id) ||
+                     promotion_list_keeps_place(container_promotions(container), &spans[i])};
         if (!bytes_of(migrator, container, &spans[i], arena, &figures[i].bytes, err))
             return is_away(container, &spans[i], err); /* it is looked at when it is here again */
     }

@@ -38,6 +38,7 @@
  *     container  {definition: {...} as completed, map: {...} as partition_map_append writes it,
  *                 policyVersion, before: [{...}, ...] definitions items may still be indexed by,
  *                 migration: {...} as migration_append writes it, if one is under way,
+ *                 promotions: [{...}, ...] as promotion_append writes them, if it has any,
  *                 lsn, ts: if they are not the header's: the map has changed since, or a migration}
  *     child      {body: {...} without system properties}
  *     offer      {number, kind: 0 manual, 1 autoscale, ru, ruPerMinute, tier, increment,
@@ -511,6 +512,23 @@ static void migration_write(const struct container *container, struct buf *buf)
     document_append(buf, SLICE("migration"), &value);
 }
 
+static void promotions_write(const struct promotion_list *promotions, struct buf *buf)
+{
+    size_t array = document_append_array_begin(buf, SLICE("promotions"));
+
+    for (size_t i = 0; i < promotions->count; i++) {
+        CLEANUP(buf_done) struct buf promotion;
+        char index[DOCUMENT_INDEX_SIZE];
+        struct document_value value;
+
+        buf_init(&promotion, BUF_DEFAULT_MAX);
+        promotion_append(promotions->list[i], &promotion);
+        value = document_object(buf_slice(&promotion));
+        document_append(buf, document_index_key((uint32_t)i, index), &value);
+    }
+    document_end(buf, array);
+}
+
 struct slice record_container_write(const struct container *container, bool keeps_stamp,
                                     struct arena *arena)
 {
@@ -539,6 +557,8 @@ struct slice record_container_write(const struct container *container, bool keep
     document_end(&buf, before);
     if (container->migration)
         migration_write(container, &buf);
+    if (container->promotions.count)
+        promotions_write(&container->promotions, &buf);
     if (keeps_stamp) {
         document_append_int64(&buf, SLICE("lsn"), (int64_t)container->state.info.lsn);
         document_append_int64(&buf, SLICE("ts"), container->state.info.ts_ms);
@@ -618,6 +638,26 @@ static bool container_policies_read(const struct record *record, struct containe
     return true;
 }
 
+static bool container_promotions_read(const struct record *record, struct container *container,
+                                      struct error *err)
+{
+    struct promotion_list *promotions = &container->promotions;
+    struct document_iter iter;
+    struct slice list;
+
+    if (!get_document(record->document, SLICE("promotions"), DOCUMENT_ARRAY, &list))
+        return true;
+    document_iter_init(&iter, list);
+    while (document_iter_next(&iter)) {
+        if (promotions->count == PROMOTIONS_MAX || iter.value.type != DOCUMENT_OBJECT)
+            return damaged(err, "container");
+        if (!promotion_parse(iter.value.document, &promotions->list[promotions->count], err))
+            return false;
+        promotions->count++;
+    }
+    return true;
+}
+
 bool record_container_read(const struct record *record, struct catalogue *catalogue,
                            struct state **ret_state, struct error *err)
 {
@@ -643,7 +683,8 @@ bool record_container_read(const struct record *record, struct catalogue *catalo
     container->map = TAKE(map);
     container->migration = TAKE(migration);
     container->catalogue = catalogue;
-    if (!container_policies_read(record, container, err))
+    if (!container_policies_read(record, container, err) ||
+        !container_promotions_read(record, container, err))
         return false;
     (void)get_number(record->document, SLICE("lsn"), INT64_MAX, &lsn);
     (void)get_number(record->document, SLICE("ts"), INT64_MAX, &ts);

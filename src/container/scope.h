@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "container/definition.h"
+#include "container/promotion.h"
 #include "engine/engine.h"
 #include "partition/commit.h"
 
@@ -29,4 +30,6 @@ struct item_scope {
     /* Is the map it was routed by still the last one? NULL: maps do not change. */
     bool (*is_current)(void *nodes);
     void *nodes;
+
+    const struct promotion_list *promotions; /* keys the container does not take; NULL: none */
 };

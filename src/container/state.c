@@ -37,6 +37,18 @@ static void life_share(struct container *container, struct container_life *life)
     atomic_fetch_add_explicit(&life->states, 1, memory_order_relaxed);
 }
 
+/* Requests that hold states of the other container may be using it: nobody says when the last of
+ * them has gone, so whatever is kept for the partition is kept. */
+static bool is_tied(const struct container *container, uint32_t partition)
+{
+    const struct promotion_list *promotions = &container->promotions;
+
+    for (size_t i = 0; i < promotions->count; i++)
+        if (promotions->list[i]->partition == partition)
+            return true;
+    return false;
+}
+
 /* Partitions that left the map while the container lived are the business of whoever moved them. */
 static void life_leave(struct container *container)
 {
@@ -50,7 +62,8 @@ static void life_leave(struct container *container)
     if (atomic_load(&life->dropped) && catalogue->partition_gone) {
         spans = partition_map_spans(container->map, &count);
         for (size_t i = 0; i < count; i++)
-            catalogue->partition_gone(catalogue->gone_context, spans[i].id);
+            if (!is_tied(container, spans[i].id))
+                catalogue->partition_gone(catalogue->gone_context, spans[i].id);
     }
     memory_free(life);
 }
@@ -93,8 +106,10 @@ struct state *state_new(enum state_kind kind, struct slice id, uint32_t number)
     state->arena = arena;
     state->info.id = arena_copy(arena, id);
     state->info.number = number;
-    if (kind == STATE_CONTAINER)
+    if (kind == STATE_CONTAINER) {
         state_container(state)->life = life_new();
+        state_container(state)->promotions.container = number;
+    }
     return state;
 }
 
@@ -131,6 +146,9 @@ static void kind_copy(struct state *to, const struct state *from)
         container->policy_version = old->policy_version;
         container->map = partition_map_ref(old->map);
         container->migration = migration_ref(old->migration);
+        container->promotions = old->promotions;
+        for (size_t i = 0; i < old->promotions.count; i++)
+            (void)promotion_ref(old->promotions.list[i]);
         container->has_offer = old->has_offer;
         container->offer = old->offer;
         container->catalogue = old->catalogue;
@@ -157,6 +175,8 @@ static void kind_done(struct state *state)
             catalogue_children_unref(container->scripts[i]);
         partition_map_unref(container->map);
         migration_unref(container->migration);
+        for (size_t i = 0; i < container->promotions.count; i++)
+            promotion_unref(container->promotions.list[i]);
     }
 }
 
@@ -413,6 +433,11 @@ struct partition_map *container_map(const struct container *container)
 struct migration *container_migration(const struct container *container)
 {
     return container->migration;
+}
+
+const struct promotion_list *container_promotions(const struct container *container)
+{
+    return &container->promotions;
 }
 
 uint32_t container_account_number(const struct container *container)

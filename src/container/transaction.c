@@ -101,8 +101,11 @@ static const struct place *place_new(struct arena *arena, const struct item_scop
 bool transaction_begin(const struct item_scope *scope, struct slice logical, struct arena *arena,
                        struct transaction **ret_transaction, struct error *err)
 {
-    struct transaction *transaction = MEMORY_NEW(struct transaction);
+    struct transaction *transaction;
 
+    if (scope->promotions && !promotion_list_admits(scope->promotions, logical, err))
+        return false;
+    transaction = MEMORY_NEW(struct transaction);
     transaction->arena = arena;
     transaction->first = transaction->place = place_new(arena, scope, logical);
     transaction->now_ms = clock_read_wall_ms(scope->clock);
@@ -137,6 +140,8 @@ bool transaction_enter(struct transaction *transaction, const struct item_scope 
         !scope->is_current(scope->nodes))
         return error_set(err, ERROR_FENCED,
                          "a partition has been split, merged or moved meanwhile");
+    if (scope->promotions && !promotion_list_admits(scope->promotions, logical, err))
+        return false;
     transaction->place = place_new(transaction->arena, scope, logical);
     return true;
 }

@@ -376,6 +376,10 @@ bool query_targets_serve(struct query_spans *spans, struct query_targets *target
     size_t count = 0;
 
     for (size_t i = 0; i < targets->count; i++)
+        if (targets->list[i].logical.len &&
+            !item_space_admits(spans->request->space, targets->list[i].logical, err))
+            return false;
+    for (size_t i = 0; i < targets->count; i++)
         target_look(spans, &targets->list[i], err);
     if (!spans->missing)
         return true;

@@ -193,6 +193,16 @@ static void on_published(struct container *container, void *context)
     heat_published(store->heat, container);
 }
 
+/* A promotion has changed whose throughput pays for a partition. */
+static void on_handed(struct container *container, void *context)
+{
+    struct store *store = context;
+    struct error err;
+
+    if (!container_meters_apply(store->meters, container, store->burst_seconds, &err))
+        log_error(store->log, "throughput of a promoted key not set", &err);
+}
+
 static void on_dropped(uint32_t partition, void *context)
 {
     meters_remove(((struct store *)context)->meters, partition);
@@ -208,6 +218,7 @@ static struct migrator *migrator_start(struct store *store, const struct setting
         .pause_ms = settings->migration_pause_ms,
         .publishing = on_publishing,
         .published = on_published,
+        .handed = on_handed,
         .dropped = on_dropped,
         .context = store,
     });

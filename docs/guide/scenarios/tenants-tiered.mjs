@@ -18,7 +18,7 @@ const ofAcme = ({ tenant }) => tenant === 'acme';
 export default {
   title: 'Tenants in tiers',
   async tell(model) {
-    await model.start();
+    await model.start({ 'throughput.ru_min': 200, 'container.unlimited_ru_min': 200, 'migration.pause_ms': '20ms' });
     model.say(`Thirty small tenants share a container with the tenant as key. Acme was one of them, and has grown: it wants 400
       RU/s, and a physical partition gives 200, even if Acme has it alone.`);
 
@@ -38,16 +38,23 @@ export default {
     const advice = await model.adviseLog(acmeBefore, '/tenant', { lines: 20 });
 
     model.chapter('The cure');
-    model.say(`Acme is promoted to a container of its own, with its users as key. The application keeps a list of who lives where.
-      What Acme has is copied, then deleted from the shared container.`);
-    const acme = await model.container('notes-acme', '/user', { partitions: 4 });
-    const patient = model.patient.database('guide');
+    model.say(`Acme is promoted to a container of its own. Both containers serve it while the application learns who lives where; then the
+      shared one no longer does, and Acme's gets its users as key and the throughput it needs. Nobody copies anything.`);
     const had = await model.count('notes');
-    const { resources } = await patient.container('notes').items.query('SELECT * FROM c', { partitionKey: 'acme' }).fetchAll();
-    await model.fill(acme, resources.map(({ id, tenant, user, note }) => ({ id, tenant, user, note })));
-    for (const { id } of resources) await patient.container('notes').item(id, 'acme').delete();
-    const have = (await model.count('notes')) + (await model.count('notes-acme'));
-    model.say(`${resources.length} items moved; of ${had} items in all there are ${have}.`);
+    const key = ['--key', '["acme"]'];
+    await model.command(['promote', 'guide', 'notes', ...key, '--to', 'notes-acme', '--throughput', '200']);
+    const patient = model.patient.database('guide');
+    await patient.container('notes').items.create({ id: 'old-way', tenant: 'acme', user: 'u1' });
+    await patient.container('notes-acme').item('old-way', 'acme').delete();
+    model.say('What is written by way of one container is found in the other.');
+    await model.command(['promote', 'guide', 'notes', ...key, '--end']);
+    await model.retried(['promote', 'guide', 'notes', ...key, '--forget']);
+    await model.throughput('notes-acme', 800);
+    await model.retried(['rekey', 'guide', 'notes-acme', '--key', '/user']);
+    await model.command(['rekey', 'guide', 'notes-acme', '--end-grace']);
+    const acme = model.connect({ maxRetryAttemptCount: 0 }).database('guide').container('notes-acme');
+    const moved = await model.count('notes-acme'), have = (await model.count('notes')) + moved;
+    model.say(`${moved} items moved; of ${had} items in all there are ${have}.`);
     const place = (tenant) => (tenant === 'acme' ? acme : shared);
     const after = await model.rush('the same again', null, work(200, 'b', place), { perSecond: 100 });
     const acmeAfter = after.only(ofAcme);
@@ -55,7 +62,7 @@ export default {
       tenants together: ${percent(before.throttledShare)} and ${percent(after.throttledShare)}.`);
     return {
       before: before.figures(), after: after.figures(), acme: { before: acmeBefore.figures(), after: acmeAfter.figures() },
-      items: { had, have, moved: resources.length, left: await model.count('notes', "WHERE c.tenant = 'acme'") }, advice, foretold,
+      items: { had, have, moved, left: await model.count('notes', "WHERE c.tenant = 'acme'") }, advice, foretold,
     };
   },
 };

@@ -26,6 +26,8 @@ struct reading {
     struct feed_request request;
     struct feed_page page;
     size_t records_read;
+    uint64_t position; /* that the request gave: */
+    bool position_given;
 };
 
 static bool mode_find(const struct rest_call *call, enum feed_mode *ret_mode, struct error *err)
@@ -75,8 +77,11 @@ static bool position_find(struct reading *r, struct error *err)
         return commit_partition_lsn(r->scope.commit, r->scope.partition, lsn, err);
     if (etag.len && !slice_to_uint64(etag, lsn))
         return error_set(err, ERROR_BAD_REQUEST, "if-none-match is no position of a change feed");
-    if (etag.len)
+    if (etag.len) {
+        r->position = *lsn;
+        r->position_given = true;
         return true;
+    }
     if (r->request.mode == FEED_ALL_VERSIONS)
         return error_set(err, ERROR_BAD_REQUEST,
                          "a feed of all versions and deletes begins now (if-none-match: *) or at "
@@ -216,6 +221,10 @@ static bool feed_answer(struct reading *r, struct error *err)
 
     if (!steps_read(r, err))
         return false;
+    /* Of a key that is elsewhere for a time nothing was seen: who comes back goes on from there. */
+    if (r->position_given &&
+        promotion_list_keeps_place(container_promotions(r->items->container), r->span))
+        r->page.lsn = r->position;
     len = snprintf(etag, sizeof etag, "\"%" PRIu64 "\"", r->page.lsn);
     r->call->status = r->page.count || r->page.more ? 200 : 304;
     if (r->call->status == 200 && !page_show(r, err))

@@ -94,6 +94,8 @@ bool rest_feed_target(struct rest_call *call, const struct rest_items *items,
             target.range = partition_route_range(definition, &target.key, call->arena);
         if (target.keyed)
             target.logical = item_logical(definition, &target.key, call->arena);
+        if (target.keyed && !item_space_admits(&items->space, target.logical, err))
+            return false;
     } else {
         if (rest_call_header(call, REST_HEADER_PARTITION_RANGE_ID).data) {
             if (!rest_feed_span(call, items, &target.span, err))
