@@ -18,7 +18,7 @@ bool container_meters_apply(struct meters *meters, const struct container *conta
 {
     struct budget_options options = options_of(container, burst_seconds);
     const struct offer *offer = container_offer(container);
-    struct shared_throughput *shared = NULL;
+    CLEANUP(shared_throughput_unref) struct shared_throughput *shared = NULL;
     size_t count;
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);
     int64_t whole_cru = options.rate_cru;
@@ -67,7 +67,7 @@ bool container_meters_prepare(struct meters *meters, const struct container *con
     struct migration *migration = container_migration(container);
     struct budget_options options = options_of(container, burst_seconds);
     const struct offer *offer = container_offer(container);
-    struct shared_throughput *shared = NULL;
+    CLEANUP(shared_throughput_unref) struct shared_throughput *shared = NULL;
     size_t count, span_count;
     const struct partition_span *targets = migration_targets(migration, &count);
     const struct partition_span *spans = partition_map_spans(migration_map(migration), &span_count);
