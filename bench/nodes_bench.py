@@ -6,8 +6,9 @@
 Starts a server on two rocksdb: nodes and a PostgreSQL server of its own, with a partition on each, and
 keeps reading and replacing items from several threads: half of them on keys of the node that will
 fail, half on the others. Then PostgreSQL is killed, restarted, stopped (it hangs) and let go on.
-Printed are the p50 and p99 of the others before, during and after, the time to the 503 of the node that is
-down, and the time from the return of PostgreSQL to the first answer.
+Printed are the p50 and p99 of the others before, during and after; how long those waited who were refused by
+the node that is down, who met it first and all later ones (503; a write of unknown outcome is answered
+408); and the time from the return of PostgreSQL to the first answer. Each against its goal.
 """
 import argparse
 import base64
@@ -118,8 +119,12 @@ class Load:
         for thread in self.threads:
             thread.join()
 
-    def between(self, begin, end, status=None):
-        return sorted(ms for at, ms, got in list(self.notes) if begin <= at < end and status in (None, got))
+    def between(self, begin, end, *statuses):
+        return sorted(ms for at, ms, got in list(self.notes) if begin <= at < end and (not statuses or got in statuses))
+
+    def first(self, begin, end, *statuses):
+        """Of the first such answer of each client: how long it took."""
+        return [ms for at, ms, got in sorted(self.notes) if begin <= at < end and got in statuses][:len(self.threads)]
 
 
 def at(values, part):
@@ -204,22 +209,25 @@ def run(given, port, postgres, near, far):
         bad = len(mine) - len(others.between(begin, end, 200))
         print(f"  {name:9}  others: p50 {at(mine, .5):6.1f} ms  p99 {at(mine, .99):6.1f} ms  max {mine[-1]:7.1f} ms"
               f"  {len(mine)} answers, {bad} not 200")
+    alarms = own.between(*marks["before"][::2], 503, 408)
+    print(f"  before     refused by the node: {len(alarms)} (goal 0)")
     for name in ("killed", "hanging"):
         begin, _, end = marks[name]
-        refused = own.between(begin, end, 503)
-        late = own.between(begin + 2, end, 503)
-        print(f"  {name:9}  503 of the node: p50 {at(refused, .5):.1f} ms, p99 {at(refused, .99):.1f} ms, max {refused[-1]:.1f} ms;"
-              f" once it is known p99 {at(late, .99):.1f} ms (goal 100)")
+        refused, first = own.between(begin, end, 503, 408), own.first(begin, end, 503, 408)
+        unknown = len(own.between(begin, end, 408))
+        print(f"  {name:9}  refused by the node: {len(refused)}, of them {unknown} writes of unknown outcome (408)")
+        print(f"nodes: answers of a node {name}, ms: first {max(first, default=float('nan')):.1f}, longest {refused[-1]:.1f}, "
+              f"p99 {at(refused, .99):.1f}, p50 {at(refused, .5):.1f} (goal 100)")
     for name in ("restarted", "going on"):
         _, back, end = marks[name]
         first = min((when for when, _, got in own.notes if back <= when < end and got == 200), default=float("nan"))
-        print(f"  {name:9}  first answer of the node {1000 * (first - back):.0f} ms after it is there again")
+        print(f"nodes: first answer of the node {name}, ms after it is there again = {1000 * (first - back):.0f}")
     before, during = others.between(*marks["before"][::2]), others.between(*marks["killed"][::2])
     print(f"nodes: p99 of the others with a node killed / before, ms = {at(during, .99):.2f} / {at(before, .99):.2f} = "
-          f"{at(during, .99) / at(before, .99):.2f}")
+          f"{at(during, .99) / at(before, .99):.2f} (goal 2)")
     hanging = others.between(*marks["hanging"][::2])
     print(f"nodes: p99 of the others with a node hanging / before, ms = {at(hanging, .99):.2f} / {at(before, .99):.2f} = "
-          f"{at(hanging, .99) / at(before, .99):.2f}")
+          f"{at(hanging, .99) / at(before, .99):.2f} (goal 2)")
 
 
 if __name__ == "__main__":

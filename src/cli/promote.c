@@ -129,8 +129,7 @@ static int ask(struct promote *promote, const char *method, struct slice rest, s
     struct cli_asking *command = &promote->command;
     struct error err;
 
-    if (!cli_asking_ask(command, method, cli_asking_path(command, rest), body, ret_answer,
-                           &err))
+    if (!cli_asking_ask(command, method, cli_asking_path(command, rest), body, ret_answer, &err))
         return cli_asking_failed(&err);
     return CLI_OK;
 }

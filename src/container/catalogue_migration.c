@@ -299,6 +299,7 @@ bool catalogue_migration_begin(struct catalogue *catalogue, const struct contain
     CLEANUP(migration_change_end) struct migration_change c;
     CLEANUP(migration_unref) struct migration *migration = NULL;
     CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    CLEANUP(partition_map_unref) struct partition_map *shared = NULL;
     struct migration_request planned = *request;
     const struct partition_span *targets;
     uint32_t first;
@@ -311,7 +312,7 @@ bool catalogue_migration_begin(struct catalogue *catalogue, const struct contain
         !partition_ids_take(&catalogue->head,
                             (uint32_t)MIN(MAX(request->target_count, (size_t)1), UINT32_MAX),
                             &first, err) ||
-        !migration_new(map, &planned, first, &migration, err))
+        !migration_new(shared = container_map_now(c.before, map), &planned, first, &migration, err))
         return false;
     targets = migration_targets(migration, &count);
     if (!partitions_make_spans(catalogue, targets, count, err))
@@ -368,6 +369,7 @@ bool catalogue_migration_publish(struct catalogue *catalogue, const struct conta
         return false;
     container_set(c.after, partition_map_ref(migration_map(migration)),
                   migration_with_state(migration, MIGRATION_DROPPING));
+    container_shares_unref(TAKE(c.after->shares)); /* they are in the map */
     return migration_change_commit(&c, err);
 }
 

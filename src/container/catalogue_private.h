@@ -59,8 +59,9 @@ struct container {
     struct definition *before[CONTAINER_POLICIES_MAX]; /* references: container_policies */
     uint32_t before_count;
     uint32_t policy_version;
-    struct partition_map *map;   /* a reference */
-    struct migration *migration; /* a reference; NULL: none is under way */
+    struct partition_map *map;       /* a reference */
+    struct container_shares *shares; /* a reference; NULL: as the map says (catalogue_shares.h) */
+    struct migration *migration;     /* a reference; NULL: none is under way */
     struct promotion_list promotions;
     bool has_offer; /* of its own; else offer is the database's */
     struct offer offer;
@@ -86,6 +87,13 @@ static inline struct container *state_container(struct state *state)
     assert(state->kind == STATE_CONTAINER);
     return CONTAINER_OF(state, struct container, state);
 }
+
+struct container_shares *container_shares_ref(struct container_shares *shares); /* NULL is fine */
+void container_shares_unref(struct container_shares *shares);                   /* NULL is fine */
+
+/* A map of the container's spans with the shares of now; a reference. */
+struct partition_map *container_map_now(const struct container *container,
+                                        struct partition_map *of);
 
 /* A state of its own, without children; id is copied. */
 struct state *state_new(enum state_kind kind, struct slice id, uint32_t number);

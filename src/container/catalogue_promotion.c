@@ -11,6 +11,7 @@
 #include "container/catalogue_promotion.h"
 
 #include "container/catalogue_private.h"
+#include "container/catalogue_shares.h"
 #include "document/order.h"
 #include "partition/counters.h"
 #include "partition/layout.h"
@@ -321,11 +322,12 @@ static void list_set(struct promotion_list *list, const struct promotion *same,
         list->list[i] = list->list[--list->count];
 }
 
-/* Takes the map over. */
+/* Takes the map over, which has the shares of now. */
 static void map_set(struct container *container, struct partition_map *map)
 {
     partition_map_unref(container->map);
     container->map = map;
+    container_shares_unref(TAKE(container->shares));
 }
 
 static bool pair_commit(struct pair *pair, const struct promotion *same, struct promotion *next,
@@ -404,17 +406,21 @@ static void parents_join(struct partition_span *span, const struct partition_spa
     span->parents = parents + (count - span->parent_count);
 }
 
-/* The map with another partition in the place of a span, or the same with another share. */
-static bool map_with(const struct partition_map *map, const struct partition_span *before,
+/* The container's map with another partition in the place of a span of it, or the same with another
+ * share. */
+static bool map_with(const struct container *container, const struct partition_span *before,
                      const struct partition_span *placed, double share, struct arena *arena,
                      struct partition_map **ret_map, struct error *err)
 {
     size_t count;
-    const struct partition_span *spans = partition_map_spans(map, &count);
+    const struct partition_span *spans = partition_map_spans(container->map, &count);
     struct partition_span *copies = ARENA_ARRAY(arena, struct partition_span, count);
     size_t at = (size_t)(before - spans);
 
-    memcpy(copies, spans, count * sizeof *copies);
+    for (size_t i = 0; i < count; i++) {
+        copies[i] = spans[i];
+        copies[i].share = container_share(container, &spans[i]);
+    }
     if (placed->id != before->id) {
         copies[at].id = placed->id;
         copies[at].node = placed->node;
@@ -422,7 +428,8 @@ static bool map_with(const struct partition_map *map, const struct partition_spa
         parents_join(&copies[at], before, arena);
     }
     share_set(copies, count, at, share);
-    return partition_map_new(copies, count, partition_map_version(map) + 1, ret_map, err);
+    return partition_map_new(copies, count, partition_map_version(container->map) + 1, ret_map,
+                             err);
 }
 
 static double even_share(const struct container *container)
@@ -451,15 +458,17 @@ static bool numbering_set(const struct cluster_node *node, const struct partitio
     uint8_t zeros[COUNTER_BYTES];
     struct counter counter = {0};
     struct engine_op op = {ENGINE_PUT, slice_of(key, sizeof key), slice_of(zeros, sizeof zeros)};
-    struct commit_part part = {
-        .partition = span->id, .epoch = span->epoch, .ops = &op, .op_count = 1};
+    struct commit_numbering before = {.lsn = numbering->lsn - 1, .wall_ms = numbering->wall_ms};
+    struct commit_part part = {.partition = span->id,
+                               .epoch = span->epoch,
+                               .numbering = &before,
+                               .ops = &op,
+                               .op_count = 1};
     struct commit_batch batch = {
         .parts = &part, .part_count = 1, .moment = COMMIT_NOTHING_RELIED_ON};
-    struct commit_numbering before = {.lsn = numbering->lsn - 1, .wall_ms = numbering->wall_ms};
 
     counter_encode(&counter, zeros);
-    return !numbering->lsn || (commit_partition_renumber(node->commit, span->id, &before, err) &&
-                               commit_run(node->commit, &batch, err));
+    return !numbering->lsn || commit_run(node->commit, &batch, err);
 }
 
 /* An empty partition beside another, which nobody knows yet. */
@@ -646,7 +655,7 @@ static bool turn(struct pair *pair, struct error *err)
     assert(span);
     next.state = now->state == PROMOTION_OUT ? PROMOTION_BACK : PROMOTION_OUT;
     share = next.state == PROMOTION_OUT ? 0 : even_share(pair->origin);
-    if (!map_with(pair->origin->map, span, span, share, pair->change.arena, &map, err))
+    if (!map_with(pair->origin, span, span, share, pair->change.arena, &map, err))
         return false;
     map_set(pair->origin, map);
     if (!pair_commit(pair, now, &next, err))
@@ -673,7 +682,7 @@ static bool prepare(struct pair *pair, const struct partition_key *key,
     buf_init(&json, BUF_DEFAULT_MAX);
     partition_key_json(&definition_fields(pair->origin->definition)->key, key, &json);
     next.key = buf_slice(&json);
-    if (!map_with(pair->own->map, span, span, 1, pair->change.arena, &map, err))
+    if (!map_with(pair->own, span, span, 1, pair->change.arena, &map, err))
         return false;
     map_set(pair->own, map);
     if (!pair_commit(pair, &next, &next, err))
@@ -759,8 +768,8 @@ bool catalogue_promotion_share(struct catalogue *catalogue, const struct contain
     if (!pair_of(catalogue, tied, promotion, &pair, err) || !share_check(&pair, &span, err))
         return false;
     empty = only_span(pair.own_before);
-    if (!map_with(pair.origin->map, span, span, 0, pair.change.arena, &map, err) ||
-        !map_with(pair.own->map, only_span(pair.own), span, 1, pair.change.arena, &own_map, err))
+    if (!map_with(pair.origin, span, span, 0, pair.change.arena, &map, err) ||
+        !map_with(pair.own, only_span(pair.own), span, 1, pair.change.arena, &own_map, err))
         return false;
     next = *pair.promotion;
     next.state = PROMOTION_OUT;
@@ -803,7 +812,8 @@ bool catalogue_promotion_end(struct catalogue *catalogue, const struct container
     assert(span);
     if (!calm(closed, err) || !place_make(catalogue, span, &place, err))
         return false;
-    if (!map_with(closed_before->map, span, &place, span->share, pair.change.arena, &map, err)) {
+    if (!map_with(closed_before, span, &place, container_share(closed_before, span),
+                  pair.change.arena, &map, err)) {
         partitions_unmake_spans(catalogue, &place, 1);
         return false;
     }
@@ -865,8 +875,8 @@ static bool come_back(struct pair *pair, struct error *err)
         return false;
     place = span_of(pair->origin_before->map, &next.range);
     span = only_span(pair->own);
-    if (!map_with(pair->origin_before->map, place, span, even_share(pair->origin),
-                  pair->change.arena, &map, err))
+    if (!map_with(pair->origin_before, place, span, even_share(pair->origin), pair->change.arena,
+                  &map, err))
         return false;
     map_set(pair->origin, map);
     if (!versions_join(pair->origin, pair->own, err))
@@ -914,8 +924,8 @@ bool catalogue_promotion_forget(struct catalogue *catalogue, const struct contai
         place = span_of(pair.origin_before->map, &pair.promotion->range);
         assert(place);
         if (!calm(pair.origin, err) ||
-            !map_with(pair.origin_before->map, place, place, even_share(pair.origin),
-                      pair.change.arena, &map, err))
+            !map_with(pair.origin_before, place, place, even_share(pair.origin), pair.change.arena,
+                      &map, err))
             return false;
         map_set(pair.origin, map);
     }

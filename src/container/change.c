@@ -9,7 +9,8 @@
 
 static bool outcome_unknown(const struct error *err)
 {
-    return err->code == ERROR_STORE_IO || err->code == ERROR_STORE_POISONED;
+    return err->code == ERROR_STORE_IO || err->code == ERROR_WRITE_IN_DOUBT ||
+           err->code == ERROR_STORE_POISONED;
 }
 
 static struct commit_part part_of(const struct catalogue *catalogue, struct engine_op *ops,

@@ -1,5 +1,7 @@
 #include "container/container_meters.h"
 
+#include "container/catalogue_shares.h"
+
 static struct budget_options options_of(const struct container *container, uint32_t burst_seconds)
 {
     const struct offer *offer = container_offer(container);
@@ -18,7 +20,7 @@ bool container_meters_apply(struct meters *meters, const struct container *conta
 {
     struct budget_options options = options_of(container, burst_seconds);
     const struct offer *offer = container_offer(container);
-    struct shared_throughput *shared = NULL;
+    CLEANUP(shared_throughput_unref) struct shared_throughput *shared = NULL;
     size_t count;
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);
     int64_t whole_cru = options.rate_cru;
@@ -34,7 +36,8 @@ bool container_meters_apply(struct meters *meters, const struct container *conta
             meters_set_shared(meters, spans[i].id, shared, (uint32_t)i);
             continue;
         }
-        options.rate_cru = (int64_t)((double)whole_cru * spans[i].share + 0.5);
+        options.rate_cru =
+            (int64_t)((double)whole_cru * container_share(container, &spans[i]) + 0.5);
         meters_set_own(meters, spans[i].id, &options);
     }
     return true;
@@ -71,7 +74,7 @@ bool container_meters_prepare(struct meters *meters, const struct container *con
     struct migration *migration = container_migration(container);
     struct budget_options options = options_of(container, burst_seconds);
     const struct offer *offer = container_offer(container);
-    struct shared_throughput *shared = NULL;
+    CLEANUP(shared_throughput_unref) struct shared_throughput *shared = NULL;
     size_t count, span_count;
     const struct partition_span *targets = migration_targets(migration, &count);
     const struct partition_span *spans = partition_map_spans(migration_map(migration), &span_count);
@@ -111,7 +114,8 @@ static int64_t own_now_cru(struct meters *meters, const struct offer *offer,
         if (meters_state(meters, spans[i].id, &state))
             sum += state.current_cru;
         else
-            sum += (int64_t)((double)offer->ru * spans[i].share * BUDGET_AUTOSCALE_FLOOR);
+            sum += (int64_t)((double)offer->ru * container_share(container, &spans[i]) *
+                             BUDGET_AUTOSCALE_FLOOR);
     }
     return sum;
 }

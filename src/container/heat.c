@@ -4,6 +4,7 @@
 
 #include "container/catalogue_migration.h"
 #include "container/container_usage.h"
+#include "container/heat_profile.h"
 
 enum { PAUSE_DEFAULT_MS = 10000, HOT_PERCENT = 75, LARGE_PERCENT = 80 };
 
@@ -69,7 +70,15 @@ bool heat_span_is_isolated(const struct partition_span *span)
 
 /* --- Decisions ------------------------------------------------------------------------------- */
 
-/* A minute of which only a part was counted is not hot. */
+static bool minute_counts(const struct heat *heat, const struct statistics_numbers *minute,
+                          double rate)
+{
+    return rate < 0 ? heat_minute_is_refused(minute, &heat->options.limits)
+                    : heat_minute_is_hot(minute, rate, &heat->options.limits);
+}
+
+/* A minute of which only a part was counted is not hot. rate below 0: only what was refused
+ * counts. */
 static uint32_t hot_minutes(const struct heat *heat, struct statistics *statistics, double rate,
                             int64_t now_ms)
 {
@@ -82,7 +91,7 @@ static uint32_t hot_minutes(const struct heat *heat, struct statistics *statisti
         struct statistics_times times;
 
         if (!statistics_minute(statistics, minute, now_ms, &numbers, &times) ||
-            !heat_minute_is_hot(&numbers, rate, &heat->options.limits))
+            !minute_counts(heat, &numbers, rate))
             break;
     }
     return count;
@@ -123,7 +132,9 @@ static void figures_of_meter(const struct heat *heat, struct meter *meter, int64
         figures->used = (double)last.cru / 100 / 60;
         figures->refused = last.throttled > 0;
     }
+    figures->use = heat_use_of(statistics, now_ms);
     figures->hot_minutes = hot_minutes(heat, statistics, figures->rate, now_ms);
+    figures->refused_minutes = hot_minutes(heat, statistics, -1, now_ms);
     if (figures->hot_minutes && figures->hot_minutes >= heat->options.limits.split_minutes)
         figures->key_share = key_share(statistics, heat->options.limits.split_minutes, now_ms);
 }
@@ -175,6 +186,7 @@ static bool figures_read(const struct heat *heat, const struct container *contai
             return false;
         figures[i] = (struct heat_figures){.node = spans[i].node,
                                            .bytes = usage.bytes,
+                                           .kept = spans[i].cut != PARTITION_CUT_NEEDED,
                                            .whole = heat_span_is_isolated(&spans[i]),
                                            .calm_ms = -1};
         if (meter)
@@ -203,9 +215,9 @@ static void decision_log(const struct heat *heat, const struct container *contai
               LOG_INT("partition", partition));
 }
 
-static void decide(const struct heat *heat, struct migrator *migrator,
-                   const struct container *container, const struct heat_figures *figures,
-                   const struct heat_bounds *bounds)
+static void decide(struct heat *heat, struct migrator *migrator, const struct container *container,
+                   const struct heat_figures *figures, const struct heat_bounds *bounds,
+                   int64_t now_ms, double *shares)
 {
     size_t count, chosen;
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);
@@ -227,10 +239,17 @@ static void decide(const struct heat *heat, struct migrator *migrator,
             decision_log(heat, container, "partitions calm for long are merged", pair[0]);
         else
             refusal_log(heat, container, "calm partitions are not merged", &err);
+        return;
+    }
+    if (heat_follow(heat, container, figures, now_ms, shares)) {
+        if (migrator_share(migrator, container, shares, count, &err))
+            decision_log(heat, container, "shares follow the load", spans[0].id);
+        else
+            refusal_log(heat, container, "shares do not follow the load", &err);
     }
 }
 
-static bool container_decide(const struct heat *heat, struct migrator *migrator,
+static bool container_decide(struct heat *heat, struct migrator *migrator,
                              const struct container *container, struct calming *calming,
                              int64_t now_ms, struct error *err)
 {
@@ -253,7 +272,7 @@ static bool container_decide(const struct heat *heat, struct migrator *migrator,
         return false;
     if (heat->options.limits.merge_ms)
         pairs_look(heat, calming, spans, figures, count, &bounds, now_ms);
-    decide(heat, migrator, container, figures, &bounds);
+    decide(heat, migrator, container, figures, &bounds, now_ms, ARENA_ARRAY(arena, double, count));
     return true;
 }
 
@@ -401,6 +420,7 @@ void heat_free(struct heat *heat)
     mutex_done(&heat->record_lock);
     memory_free(heat->known);
     memory_free(heat->calm);
+    memory_free(heat->followed);
     memory_free(heat->sized);
     memory_free(heat);
 }

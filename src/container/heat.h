@@ -86,7 +86,8 @@ const char *heat_trouble_name(enum heat_trouble trouble);
 /* What can be done about it. */
 enum heat_advice {
     HEAT_ISOLATE,    /* a partition of its own */
-    HEAT_THROUGHPUT, /* it has one, which may give more: raise the container's throughput */
+    HEAT_THROUGHPUT, /* it has one, or as good as, which may give more: raise the container's
+                        throughput */
     HEAT_SPREAD, /* no partition can give or hold that: several key values, as a synthetic key */
 };
 const char *heat_advice_name(enum heat_advice advice);

@@ -12,6 +12,13 @@ bool heat_minute_is_hot(const struct statistics_numbers *minute, double rate,
     if (minute->requests == 0 || rate <= 0)
         return false;
     return (double)minute->cru / 100 >= rate * 60 * limits->split_percent / 100 ||
+           heat_minute_is_refused(minute, limits);
+}
+
+bool heat_minute_is_refused(const struct statistics_numbers *minute,
+                            const struct heat_limits *limits)
+{
+    return minute->requests &&
            (double)minute->throttled * 100 >= (double)minute->requests * limits->throttled_percent;
 }
 
@@ -36,7 +43,7 @@ bool heat_pair_is_calm(const struct heat_figures *a, const struct heat_figures *
 {
     double part = limits->merge_percent / 100, rate = a->rate + b->rate;
 
-    return !a->whole && !b->whole && a->node == b->node && !a->refused && !b->refused &&
+    return !a->whole && !b->whole && !b->kept && a->node == b->node && !a->refused && !b->refused &&
            rate <= bounds->ru_max && a->used + b->used <= rate * part &&
            (double)a->bytes + (double)b->bytes <= (double)bounds->bytes_max * part;
 }

@@ -35,7 +35,8 @@ const char *heat_advice_text(enum heat_advice advice)
         [HEAT_THROUGHPUT] =
             "nothing but the container's throughput holds it back: raise the throughput",
         [HEAT_SPREAD] = ("no physical partition can take more of it: spread it over several key "
-                         "values, as a synthetic partition key with a suffix does"),
+                         "values, as a synthetic partition key with a suffix does, or choose "
+                         "another key: orrery advise"),
     };
 
     return texts[advice];
@@ -223,12 +224,17 @@ struct span_look {
     double seconds; /* of it */
 };
 
-static enum heat_advice hot_advice(const struct span_look *look, double rate)
+/* A partition of its own gives a key what its neighbours spend: if they spend this little, a cut
+ * does not help it. */
+#define NEIGHBOURS_LEAST 0.05
+
+/* share: of what the partition spends, by the key. */
+static enum heat_advice hot_advice(const struct span_look *look, double rate, double share)
 {
     double most = (double)container_limits(look->subject->container)->partition_ru_max;
     bool more = rate < most * 0.99;
 
-    if (heat_span_is_isolated(look->span))
+    if (heat_span_is_isolated(look->span) || share > 1 - NEIGHBOURS_LEAST)
         return more ? HEAT_THROUGHPUT : HEAT_SPREAD;
     return more && look->span_count == 1 ? HEAT_THROUGHPUT : HEAT_ISOLATE;
 }
@@ -266,7 +272,7 @@ static void key_judge(struct heat *heat, const struct span_look *look,
     report.rate_max = (double)container_limits(look->subject->container)->partition_ru_max;
     report.throttled = (double)key->numbers.throttled / (double)key->numbers.requests;
     report.share = all > 0 ? (double)key->numbers.cru / all : 0;
-    report.advice = hot_advice(look, rate);
+    report.advice = hot_advice(look, rate, report.share);
     case_note(heat, look->subject->container, &report, LOOKS_BEFORE, look->now_ms);
 }
 

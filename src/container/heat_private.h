@@ -30,6 +30,12 @@ struct heat_case {
     bool fresh; /* seen in this look */
 };
 
+/* When the shares of a container last followed its load. */
+struct heat_followed {
+    uint32_t container; /* number */
+    int64_t minute;
+};
+
 /* When the sizes of a partition's keys were looked at. */
 struct heat_sized {
     uint32_t partition;
@@ -61,6 +67,8 @@ struct heat {
     int64_t decided; /* minute of the last decisions */
     struct heat_calm *calm;
     size_t calm_count;
+    struct heat_followed *followed;
+    size_t followed_count, followed_capacity;
     struct heat_sized *sized;
     size_t sized_count, sized_capacity;
 };
@@ -83,6 +91,11 @@ void heat_gather(struct heat *heat, uint32_t partition, int64_t minute, int64_t 
 /* Looks for keys in trouble. */
 NODISCARD bool heat_look_hot(struct heat *heat, const struct heat_subject *subjects, size_t count,
                              int64_t now_ms, struct error *err);
+
+/* Other shares for the spans of a container, if some of them have refused requests for long and
+ * others have throughput to spare; and a note that it was done now. */
+bool heat_follow(struct heat *heat, const struct container *container,
+                 const struct heat_figures *figures, int64_t now_ms, double *ret_shares);
 
 void heat_cases_free(struct heat *heat);
 

@@ -1,5 +1,6 @@
 #include "container/heat_profile.h"
 
+#include "container/catalogue_shares.h"
 #include "container/split_points.h"
 #include "partition/strategy.h"
 
@@ -213,7 +214,7 @@ double heat_profile_divide(const struct heat_profile *profile, struct meters *me
     struct heat_division division = {
         .ru = (double)container_offer(container)->ru,
         .ru_max = (double)container_limits(container)->partition_ru_max,
-        .share = span->share,
+        .share = container_share(container, span),
         .pieces = pieces,
         .piece_count = count + 1,
         .others = others,
@@ -229,7 +230,8 @@ double heat_profile_divide(const struct heat_profile *profile, struct meters *me
     }
     for (size_t i = 0; i < spans; i++)
         if (all[i].id != span->id)
-            others[division.other_count++] = (struct heat_other){
-                .share = all[i].share, .use = span_use(meters, all[i].id, now_ms)};
+            others[division.other_count++] =
+                (struct heat_other){.share = container_share(container, &all[i]),
+                                    .use = span_use(meters, all[i].id, now_ms)};
     return heat_shares_divide(&division, ret_shares);
 }

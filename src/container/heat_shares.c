@@ -88,3 +88,47 @@ double heat_shares_divide(const struct heat_division *division, double *ret_shar
     }
     return sum;
 }
+
+/* --- Following ------------------------------------------------------------------------------- */
+
+#define GIVEN_MOST 0.5    /* of what a span has, at once */
+#define GOT_MOST_EVEN 0.5 /* of an even share, at once, if a span has less than that */
+#define WORTH_LEAST 0.05  /* of what those who get it have */
+
+static double spare_of(const struct heat_follower *span, double ru, double even)
+{
+    double kept = MAX(span->share * (1 - GIVEN_MOST), even * KEPT_LEAST);
+
+    kept = MAX(kept, span->use.wanted * ROOM / ru);
+    return span->starved ? 0 : MAX(span->share - kept, 0.0);
+}
+
+static double missing_of(const struct heat_follower *span, double ru, double ru_max, double even)
+{
+    double wanted = MIN(span->use.wanted * GROWTH, ru_max) / ru;
+
+    return span->starved
+               ? MIN(MAX(wanted - span->share, 0.0), MAX(span->share, even * GOT_MOST_EVEN))
+               : 0;
+}
+
+bool heat_shares_follow(const struct heat_follower *spans, size_t count, double ru, double ru_max,
+                        double *ret_shares)
+{
+    double spare = 0, missing = 0, starved = 0, even = 1 / (double)MAX(count, (size_t)1), given;
+
+    if (ru <= 0)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        spare += spare_of(&spans[i], ru, even);
+        missing += missing_of(&spans[i], ru, ru_max, even);
+        starved += spans[i].starved ? spans[i].share : 0;
+    }
+    given = MIN(spare, missing);
+    if (given <= 0 || given < starved * WORTH_LEAST)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        ret_shares[i] = spans[i].share - spare_of(&spans[i], ru, even) * given / spare +
+                        missing_of(&spans[i], ru, ru_max, even) * given / missing;
+    return true;
+}

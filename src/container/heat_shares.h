@@ -33,3 +33,18 @@ struct heat_division {
  * more, up to what one partition may give. ret_shares: of the pieces; returns their sum, which the
  * shares of the others are scaled down to leave room for. */
 double heat_shares_divide(const struct heat_division *division, double *ret_shares);
+
+/* A span whose share may follow its load. */
+struct heat_follower {
+    double share;
+    struct heat_use use; /* the most of the last minutes */
+    bool starved;        /* it has had to refuse requests for some minutes in a row */
+};
+
+/* Gives spans that are starved what the others can spare, without any cut. Nobody gives more than
+ * half of what he has, or keeps less than a quarter above what he wanted or a tenth of an even
+ * share; nobody gets more than one partition may give, or more at once than he has or half of an
+ * even share. False: there is nothing to give, or too little to be worth it; else ret_shares add
+ * up to what they did. */
+bool heat_shares_follow(const struct heat_follower *spans, size_t count, double ru, double ru_max,
+                        double *ret_shares);

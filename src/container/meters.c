@@ -170,7 +170,7 @@ static bool pool_get(struct meters *meters, uint32_t offer, const struct budget_
                                       err)) {
         return false;
     }
-    *ret_shared = pool->shared;
+    *ret_shared = shared_throughput_ref(pool->shared);
     return true;
 }
 
@@ -210,17 +210,47 @@ bool meters_state(struct meters *meters, uint32_t partition, struct budget_state
     return budget;
 }
 
+static bool pool_is_used(const struct meters *meters, const struct pool *pool)
+{
+    for (size_t i = 0; i < meters->count; i++)
+        if (meters->meters[i]->shared == pool->shared)
+            return true;
+    return false;
+}
+
+/* The offer of a dropped database is never asked for again. That of one whose last container was
+ * dropped begins anew with the next. */
+static void pool_leave(struct meters *meters, const struct shared_throughput *shared)
+{
+    struct pool **at = &meters->pools;
+
+    while (*at && (*at)->shared != shared)
+        at = &(*at)->next;
+    if (*at && !pool_is_used(meters, *at)) {
+        struct pool *pool = *at;
+
+        *at = pool->next;
+        shared_throughput_unref(pool->shared);
+        memory_free(pool);
+    }
+}
+
 void meters_remove(struct meters *meters, uint32_t partition)
 {
+    CLEANUP(shared_throughput_unref) struct shared_throughput *shared = NULL;
     size_t place;
 
     pthread_rwlock_wrlock(&meters->lock);
     place = meter_place(meters, partition);
     if (place < meters->count && meters->meters[place]->partition == partition) {
+        if (meters->meters[place]->shared)
+            shared = shared_throughput_ref(meters->meters[place]->shared);
         meter_free(meters->meters[place]);
         meters->count--;
         memmove(&meters->meters[place], &meters->meters[place + 1],
                 (meters->count - place) * sizeof(struct meter *));
+        if (shared)
+            pool_leave(meters, shared);
     }
     pthread_rwlock_unlock(&meters->lock);
 }

@@ -22,8 +22,8 @@ void meters_set_shared(struct meters *meters, uint32_t partition, struct shared_
                        uint32_t place);
 
 /* The pool of a database, known by the number of its offer: made at the first call, changed by
- * later ones. Borrowed while the meters are there. ERROR_BAD_REQUEST as shared_throughput_new says.
- */
+ * later ones, and gone with the last partition that draws from it. The caller owns a reference.
+ * ERROR_BAD_REQUEST as shared_throughput_new says. */
 NODISCARD bool meters_shared(struct meters *meters, uint32_t offer,
                              const struct budget_options *options,
                              struct shared_throughput **ret_shared, struct error *err);

@@ -199,6 +199,7 @@ static struct partition_span target_of(const struct planning *p, size_t i, uint3
         .id = id,
         .epoch = 1,
         .share = share,
+        .cut = i ? request->cut : p->sources[0]->cut,
         .min = i ? request->bounds[i - 1] : p->sources[0]->min,
         .max = i + 1 < request->target_count ? request->bounds[i]
                                              : p->sources[request->source_count - 1]->max,
@@ -215,6 +216,16 @@ static bool is_source(const struct planning *p, const struct partition_span *spa
         if (p->sources[i] == span)
             return true;
     return false;
+}
+
+/* A key value or a rule may begin or end at a bound that was there before, for another reason. */
+static void ends_mark(const struct migration_request *request, struct partition_span *spans,
+                      size_t count)
+{
+    for (size_t i = 0; i < count && request->ended.max.len; i++)
+        if (slice_equal(spans[i].min, request->ended.min) ||
+            slice_equal(spans[i].min, request->ended.max))
+            spans[i].cut = request->cut;
 }
 
 static bool map_make(const struct planning *p, uint32_t first_id, double weights,
@@ -246,6 +257,7 @@ static bool map_make(const struct planning *p, uint32_t first_id, double weights
                              ? target_of_source(p, i, id)
                              : target_of(p, i, id, share * weight / weights);
     }
+    ends_mark(request, after, count);
     return partition_map_new(after, count, partition_map_version(p->map) + 1, ret_map, err);
 }
 

@@ -45,9 +45,11 @@ struct migration_request {
     const uint32_t *sources; /* ids */
     size_t source_count;
     size_t target_count;
-    const struct slice *bounds; /* target_count - 1, ascending, within the sources */
-    const uint32_t *nodes;      /* of each target; NULL: where the keys are now */
-    const double *weights;      /* of each target, to divide the share by; NULL: even */
+    const struct slice *bounds;   /* target_count - 1, ascending, within the sources */
+    const uint32_t *nodes;        /* of each target; NULL: where the keys are now */
+    const double *weights;        /* of each target, to divide the share by; NULL: even */
+    enum partition_cut cut;       /* of bounds that are new, */
+    struct partition_range ended; /* and of those, old or new, at either end of this */
     double share; /* of the targets together, below 1; 0: what the sources had. The others get what
                      is left, in the proportions they had */
 

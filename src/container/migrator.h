@@ -33,9 +33,9 @@ struct migrator_options {
     void (*publishing)(const struct container *container, void *context);
     /* A container has another map: for whoever hands out throughput. NULL: nobody. */
     void (*published)(struct container *container, void *context);
-    /* By a promotion a container has another map, or a partition of it is another's: for whoever
-     * hands out throughput. NULL: nobody. */
-    void (*handed)(struct container *container, void *context);
+    /* A container has other shares, or by a promotion other partitions of its own, without a
+     * migration: likewise. NULL: nobody. */
+    void (*shared)(struct container *container, void *context);
     /* A partition is gone, and nobody uses it any more. NULL: nobody. */
     void (*dropped)(uint32_t partition, void *context);
     void *context;
@@ -63,6 +63,11 @@ NODISCARD bool migrator_split(struct migrator *migrator, const struct container 
  * heat is not known, or cannot be divided. */
 NODISCARD bool migrator_split_heat(struct migrator *migrator, const struct container *container,
                                    uint32_t partition, struct error *err);
+
+/* Gives the spans of a container, in key order, other shares of its throughput, at once and without
+ * moving anything. Errors as catalogue_shares_set says. */
+NODISCARD bool migrator_share(struct migrator *migrator, const struct container *container,
+                              const double *shares, size_t count, struct error *err);
 
 /* Merges neighbours; the result is where the first of them in key order was. ERROR_BAD_REQUEST: the
  * throughput needs as many as there are. */

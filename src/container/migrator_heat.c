@@ -4,6 +4,7 @@
  * Splits that a raised throughput asks for are cut and shared evenly instead: they make room for a
  * load that is still to come. */
 #include "container/catalogue_migration.h"
+#include "container/catalogue_shares.h"
 #include "container/heat_profile.h"
 #include "container/migrator_private.h"
 
@@ -80,4 +81,16 @@ bool migrator_split_heat(struct migrator *migrator, const struct container *cont
                          partition);
     return migrator_weigh(migrator, now, span, &request, weights, err) &&
            migrator_begin(migrator, now, &request, err);
+}
+
+bool migrator_share(struct migrator *migrator, const struct container *container,
+                    const double *shares, size_t count, struct error *err)
+{
+    CLEANUP(container_unref) struct container *now = NULL;
+
+    if (!catalogue_shares_set(migrator->catalogue, container, shares, count, &now, err))
+        return false;
+    if (migrator->options.shared)
+        migrator->options.shared(now, migrator->options.context);
+    return true;
 }

@@ -13,9 +13,9 @@ static void handed(struct migrator *migrator, const struct container *container)
     CLEANUP(container_unref) struct container *now = NULL;
     struct error ignored;
 
-    if (migrator->options.handed &&
+    if (migrator->options.shared &&
         catalogue_container_reopen(migrator->catalogue, container, &now, &ignored))
-        migrator->options.handed(now, migrator->options.context);
+        migrator->options.shared(now, migrator->options.context);
 }
 
 static void both_handed(struct migrator *migrator, const struct container *tied,

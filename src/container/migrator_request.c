@@ -1,4 +1,5 @@
 #include "container/catalogue_migration.h"
+#include "container/catalogue_shares.h"
 #include "container/container_usage.h"
 #include "container/migrator_private.h"
 #include "container/split_points.h"
@@ -44,7 +45,8 @@ bool migrator_split(struct migrator *migrator, const struct container *container
                                         .source_count = 1,
                                         .target_count = pieces,
                                         .bounds = points,
-                                        .weights = weights};
+                                        .weights = weights,
+                                        .cut = PARTITION_CUT_BY_HAND};
     double measured[MIGRATION_TARGETS_MAX];
     const struct partition_span *span;
     size_t count;
@@ -111,8 +113,11 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
     struct partition_range range;
     struct slice bounds[2];
     double weights[3], measured[3];
-    struct migration_request request = {
-        .kind = MIGRATION_ISOLATE, .source_count = 1, .bounds = bounds, .weights = weights};
+    struct migration_request request = {.kind = MIGRATION_ISOLATE,
+                                        .source_count = 1,
+                                        .bounds = bounds,
+                                        .weights = weights,
+                                        .cut = PARTITION_CUT_ISOLATED};
     size_t spans, count = 0;
     bool given = heat > 0 && heat < 1;
 
@@ -138,6 +143,7 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
         weights[0] = weights[2] = (1 - heat) / 2;
     request.sources = &span->id;
     request.target_count = count + 1;
+    request.ended = range;
     return (given || migrator_weigh(migrator, now, span, &request, measured, err)) &&
            migrator_begin(migrator, now, &request, err);
 }
@@ -164,7 +170,9 @@ bool migrator_carve(struct migrator *migrator, const struct container *container
                                                       .sources = &partition,
                                                       .source_count = 1,
                                                       .target_count = count + 1,
-                                                      .bounds = bounds},
+                                                      .bounds = bounds,
+                                                      .cut = PARTITION_CUT_PLACED,
+                                                      .ended = *range},
                           err);
 }
 
@@ -277,7 +285,7 @@ static bool container_look(struct migrator *migrator, const struct container *co
         return true;
     for (size_t i = 0; i < count; i++) {
         figures[i] = (struct migrator_figures){
-            .share = spans[i].share,
+            .share = container_share(container, &spans[i]),
             .whole = is_whole(migrator, spans[i].id, now_ms) ||
                      promotion_list_sharing(container_promotions(container), spans[i].id) ||
                      promotion_list_keeps_place(container_promotions(container), &spans[i])};

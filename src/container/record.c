@@ -534,6 +534,8 @@ struct slice record_container_write(const struct container *container, bool keep
 {
     CLEANUP(buf_done) struct buf buf;
     CLEANUP(buf_done) struct buf map;
+    CLEANUP(partition_map_unref)
+    struct partition_map *now = container_map_now(container, container->map);
     struct document_value definition =
         document_object(definition_fields(container->definition)->document);
     struct document_value map_value;
@@ -541,7 +543,7 @@ struct slice record_container_write(const struct container *container, bool keep
 
     buf_init(&buf, BUF_DEFAULT_MAX);
     buf_init(&map, BUF_DEFAULT_MAX);
-    partition_map_append(container->map, &map);
+    partition_map_append(now, &map);
     map_value = document_object(buf_slice(&map));
     begin = document_begin(&buf);
     document_append(&buf, SLICE("definition"), &definition);

@@ -145,6 +145,7 @@ static void kind_copy(struct state *to, const struct state *from)
         container->before_count = old->before_count;
         container->policy_version = old->policy_version;
         container->map = partition_map_ref(old->map);
+        container->shares = container_shares_ref(old->shares);
         container->migration = migration_ref(old->migration);
         container->promotions = old->promotions;
         for (size_t i = 0; i < old->promotions.count; i++)
@@ -174,6 +175,7 @@ static void kind_done(struct state *state)
         for (size_t i = 0; i < CHILD_SCRIPT_KINDS; i++)
             catalogue_children_unref(container->scripts[i]);
         partition_map_unref(container->map);
+        container_shares_unref(container->shares);
         migration_unref(container->migration);
         for (size_t i = 0; i < container->promotions.count; i++)
             promotion_unref(container->promotions.list[i]);

@@ -31,6 +31,16 @@ enum {
     ENGINE_VALUE_MAX = 64 * 1024 * 1024, /* bytes */
 };
 
+/* Who watches over calls that wait for another machine. Both are called by the threads that make
+ * the calls, and must not block; NULL: nobody does. */
+struct engine_watch {
+    void (*lost)(void *context); /* a connection was lost or refused: now is the time to look */
+    /* A call has waited for another so many ms, in a pause that it got its turn after (one that
+     * came late is not counted whole). True: it gives up, a write with an unknown outcome. */
+    bool (*let_go)(void *context, int64_t ms);
+    void *context;
+};
+
 struct engine_options {
     struct log *log;           /* borrowed; NULL: silent */
     const struct clock *clock; /* borrowed; NULL: the system's */
@@ -40,6 +50,7 @@ struct engine_options {
     int64_t snapshot_ms_max;   /* postgresql: a snapshot older than this is let go; 0: 30 s */
     int64_t connect_ms_max;   /* postgresql: connecting, and reconnecting, gives up after; 0: 5 s */
     uint32_t connections_max; /* postgresql: pool size; 0: 8 */
+    struct engine_watch watch;
 };
 
 /* Opens the node a URL names, making an empty one where there is none yet:

@@ -20,6 +20,42 @@ enum {
 };
 
 _Thread_local const struct guard *guard_kept;
+_Thread_local struct guard_wait guard_wait;
+
+/* --- Those who wait -------------------------------------------------------------------------- */
+
+static void hurry(void *context)
+{
+    struct guard *guard = context;
+
+    if (atomic_load(&guard->down) || atomic_exchange(&guard->hurry, true))
+        return;
+    WITH_LOCK (&guard->lock)
+        condition_signal(&guard->wake);
+}
+
+/* The first pause asks for a sign of life at once: the next one may be far off. Whoever brings the
+ * node back has all the time that takes. */
+static bool let_go(void *context, int64_t ms)
+{
+    struct guard *guard = context;
+    struct guard_wait *wait = &guard_wait;
+    uint64_t ping = atomic_load(&guard->ping);
+    bool first = wait->waited_ms == 0;
+
+    if (!guard->options.answer_ms || guard_kept == guard)
+        return false;
+    wait->waited_ms += ms;
+    wait->silent_ms = ping && ping == wait->ping ? wait->silent_ms + ms : 0;
+    wait->ping = ping;
+    if (first && !ping)
+        hurry(guard);
+    if (wait->waited_ms < guard->options.answer_ms ||
+        wait->silent_ms < guard->options.answer_ms / 2)
+        return false;
+    atomic_store(&guard->ping_silent, ping);
+    return true;
+}
 
 /* --- Making one ------------------------------------------------------------------------------ */
 
@@ -58,6 +94,7 @@ struct engine *engine_guard_new(const struct engine_guard_options *options)
     guard->shown.data = buf_take(&shown, &len);
     guard->shown.len = len;
     guard->clock = options->inner.clock ? options->inner.clock : &clock_system;
+    guard->options.inner.watch = (struct engine_watch){hurry, let_go, guard};
     guard->base.driver = &guard_driver;
     guard->base.name = guard->shown;
     guard->down = true;
@@ -80,6 +117,11 @@ struct engine *engine_guard_around(const struct engine_guard_options *options, s
     guard->reason = (struct error){0};
     atomic_store(&guard->down, false);
     return engine;
+}
+
+struct engine_watch engine_guard_watch(struct engine *engine)
+{
+    return guard_of(engine)->options.inner.watch;
 }
 
 /* --- Up and down ----------------------------------------------------------------------------- */
@@ -139,6 +181,7 @@ static void go_up(struct guard *guard)
 {
     WITH_LOCK (&guard->lock) {
         atomic_store(&guard->doubt, false);
+        atomic_store(&guard->hurry, false);
         atomic_store(&guard->down, false);
         guard->since_ms = clock_read_wall_ms(guard->clock);
     }
@@ -219,7 +262,9 @@ static bool ask(struct guard *guard, struct error *err)
     bool alive;
 
     atomic_store(&guard->ping_since_ms, clock_read_monotonic_ms(guard->clock));
+    atomic_store(&guard->ping, ++guard->pings);
     alive = engine_ping(guard->inner, guard->options.hang_ms, err);
+    atomic_store(&guard->ping, 0);
     atomic_store(&guard->ping_since_ms, 0);
     return alive;
 }
@@ -241,6 +286,8 @@ static void watch(struct guard *guard)
 {
     bool doubt = atomic_exchange(&guard->doubt, false);
     struct error err;
+
+    atomic_store(&guard->hurry, false);
 
     if (write_hangs(guard, &err) || !ask(guard, &err) || (doubt && !is_sound(guard, &err)))
         go_down(guard, &err);
@@ -319,7 +366,9 @@ static bool keeper_wait(struct guard *guard)
     bool stopping = false;
 
     WITH_LOCK (&guard->lock) {
-        while (!guard->stopping && (atomic_load(&guard->down) || !atomic_load(&guard->doubt)) &&
+        while (!guard->stopping &&
+               (atomic_load(&guard->down) ||
+                (!atomic_load(&guard->doubt) && !atomic_load(&guard->hurry))) &&
                condition_wait_until(&guard->wake, &guard->lock, until))
             ;
         stopping = guard->stopping;
@@ -399,7 +448,8 @@ bool engine_guard_status(const struct engine *engine, struct engine_guard_status
         .inside = guard_inside(guard),
     };
     if (ret_status->state == ENGINE_GUARD_SERVING && since_ms &&
-        clock_read_monotonic_ms(guard->clock) - since_ms > guard->options.suspect_ms)
+        (guard_is_silent(guard) ||
+         clock_read_monotonic_ms(guard->clock) - since_ms > guard->options.suspect_ms))
         ret_status->state = ENGINE_GUARD_SUSPECT;
     WITH_LOCK (&guard->lock) {
         ret_status->since_ms = guard->since_ms;

@@ -11,7 +11,10 @@
  *     down    --(a sign of life, then `rejoin`)--> serving
  *
  * Between the two a node whose sign of life is overdue is *suspect*: calls that are inside wait,
- * but only so many more are let in, so that a node that hangs does not take all threads with it.
+ * but only so many more are let in, so that a node that hangs does not take all threads with it. A
+ * call that has waited for answer_ms, half of it beside one sign of life that does not come, is let
+ * go: a read has failed (ERROR_NODE_DOWN), a write is in doubt. From then on nobody is let in until
+ * that sign of life has come. Whether the node is down is decided apart from this.
  *
  * Paused is besides all that: by the operator's word every call is turned away (ERROR_NODE_PAUSED)
  * but for one partition, the catalogue's. */
@@ -24,6 +27,8 @@ struct engine_guard_options {
     struct slice url;            /* copied; may hold a password */
     struct engine_options inner; /* of the engine behind */
     uint32_t unpaused_partition; /* what stays open while it is paused; 0: nothing */
+
+    int64_t answer_ms; /* calls are let go after so long; 0: they wait until it is down */
 
     /* 0: the defaults, 100 ms, 100 ms, 1 s, 10 s, 1 s, 8. */
     int64_t probe_ms;       /* between signs of life */
@@ -46,6 +51,9 @@ struct engine *engine_guard_new(const struct engine_guard_options *options);
  * again, empty: not at all. */
 struct engine *engine_guard_around(const struct engine_guard_options *options,
                                    struct engine *inner);
+
+/* What an engine handed to engine_guard_around is to be told, if its calls can wait. */
+struct engine_watch engine_guard_watch(struct engine *engine);
 
 /* Opens the node and lets everybody in: at the start, before it is kept. */
 NODISCARD bool engine_guard_open(struct engine *engine, struct error *err);

@@ -66,6 +66,8 @@ static bool look_closer(struct guard *guard, uint32_t partition, struct error *e
     if (atomic_load(&guard->paused) && partition != PARTITION_ASKED &&
         (!partition || partition != guard->options.unpaused_partition))
         return refuse(guard, partition, ERROR_NODE_PAUSED, "paused by the operator", err);
+    if (guard_is_silent(guard))
+        return refuse(guard, partition, ERROR_NODE_DOWN, "not answering", err);
     if (is_suspect(guard) && guard_inside(guard) > guard->options.suspect_calls)
         return refuse(guard, partition, ERROR_NODE_DOWN, "slow to answer, and others wait for it",
                       err);
@@ -78,6 +80,7 @@ static bool enter(struct guard *guard, uint32_t partition, struct guard_door **r
     int processor = sched_getcpu();
     struct guard_door *door = &guard->doors[MAX(processor, 0) % GUARD_DOORS];
 
+    guard_wait = (struct guard_wait){0};
     atomic_fetch_add(&door->inside, 1);
     if ((!atomic_load(&guard->down) &&
          !atomic_load_explicit(&guard->paused, memory_order_relaxed) &&
@@ -336,6 +339,7 @@ static bool iterator_may(struct guard_iterator *iterator, struct error *err)
 {
     struct guard *guard = guard_of(iterator->base.engine);
 
+    guard_wait = (struct guard_wait){0};
     return !atomic_load_explicit(&guard->down, memory_order_relaxed) || guard_kept == guard ||
            refuse_down(guard, iterator->partition, err);
 }

@@ -31,7 +31,11 @@ struct guard {
     struct engine *inner; /* owned; NULL: not open */
     atomic_bool down;
     atomic_bool paused, retired;
-    atomic_bool doubt;                                 /* a call failed: look at the node now */
+    atomic_bool doubt; /* a call failed: look at the node now, and whether its writes are sound */
+    atomic_bool hurry; /* a call waits or lost its connection: ask for a sign of life now */
+    /* Numbers of signs of life: the one that is asked for, 0: none, and the one that somebody gave
+     * up waiting beside; while they are the same nobody else is let in. */
+    atomic_uint_fast64_t ping, ping_silent;
     atomic_int_fast64_t ping_since_ms, write_since_ms; /* monotonic; 0: none under way */
     atomic_uint_fast64_t refused;
 
@@ -48,6 +52,7 @@ struct guard {
     int64_t attempt_at_ms, backoff_ms;
 
     /* The keeper's own. */
+    uint64_t pings;
     bool broken; /* what is open is of no use any more and is to be opened anew */
 };
 
@@ -62,7 +67,25 @@ static inline struct guard *guard_of(const struct engine *engine)
 /* The node this thread is bringing back: it alone is let in while the node is down. */
 extern _Thread_local const struct guard *guard_kept;
 
+/* Somebody was let go beside the sign of life that is still awaited. */
+static inline bool guard_is_silent(const struct guard *guard)
+{
+    uint64_t ping = atomic_load_explicit(&guard->ping, memory_order_relaxed);
+
+    return ping && ping == atomic_load_explicit(&guard->ping_silent, memory_order_relaxed);
+}
+
 size_t guard_inside(const struct guard *guard);
 
 /* A call has failed in a way that says something about the node. */
 void guard_doubt(struct guard *guard);
+
+/* What the call that this thread makes has waited so far. It is counted in pauses after which the
+ * thread got its turn, not by a clock alone: when the whole machine stands still, it is not the
+ * node that does not answer. */
+struct guard_wait {
+    int64_t waited_ms;
+    uint64_t ping;     /* the sign of life that was waited for beside it */
+    int64_t silent_ms; /* for so long */
+};
+extern _Thread_local struct guard_wait guard_wait;

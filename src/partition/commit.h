@@ -94,8 +94,8 @@ struct commit_batch {
     void (*stamp)(struct commit_batch *batch);
 
     /* err NULL: durable and visible. Else nothing of it was written, except ERROR_STORE_IO and
-     * ERROR_STORE_POISONED, after which only reopening the node tells. On the committer's thread:
-     * must be quick. The batch is the client's again. */
+     * ERROR_WRITE_IN_DOUBT, after which only the node can tell, reopened or reached again. On the
+     * committer's thread: must be quick. The batch is the client's again. */
     void (*done)(struct commit_batch *batch, const struct error *err);
 
     uint64_t sequence;         /* out: place in the node's order of commits */

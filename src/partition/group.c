@@ -507,8 +507,11 @@ static void group_failed(struct commit *commit, struct batch_list *group, const 
     bool nothing_written = err->code == ERROR_STORE_FULL || err->code == ERROR_STORE_UNAVAILABLE ||
                            err->code == ERROR_NODE_DOWN || err->code == ERROR_NODE_PAUSED;
 
-    for (struct commit_batch *batch = group->first; batch; batch = batch->next)
+    for (struct commit_batch *batch = group->first; batch; batch = batch->next) {
         batch->err = *err;
+        if (err->code == ERROR_STORE_POISONED) /* it was, by this very group */
+            error_set(&batch->err, ERROR_WRITE_IN_DOUBT, "%s", err->message);
+    }
     if (!nothing_written && !atomic_exchange(&commit->poisoned, true))
         log_error(commit->log, "node refuses writes until it is reopened", err);
 }

@@ -264,3 +264,10 @@ const struct partition_span *partition_map_overlap(const struct partition_map *m
     *ret_count = last - first;
     return &map->spans[first];
 }
+
+const char *partition_cut_name(enum partition_cut cut)
+{
+    static const char *const names[PARTITION_CUTS] = {"needed", "hand", "isolated", "placed"};
+
+    return names[cut];
+}

@@ -13,12 +13,26 @@
 
 enum { PARTITION_SPANS_MAX = 65536 };
 
+/* Why a span begins where it does. What was cut for a reason of its own stays so when it is calm.
+ */
+enum partition_cut {
+    PARTITION_CUT_NEEDED,   /* by limits, throughput or heat: merged again when it is not */
+    PARTITION_CUT_BY_HAND,  /* an operator split it */
+    PARTITION_CUT_ISOLATED, /* a key value has a partition for itself */
+    PARTITION_CUT_PLACED,   /* by a placement rule */
+};
+enum { PARTITION_CUTS = 4 };
+
+/* "needed", "hand", "isolated", "placed". */
+const char *partition_cut_name(enum partition_cut cut);
+
 /* One physical partition: the routing keys from min, inclusive, to max, exclusive. */
 struct partition_span {
     uint32_t id;             /* of the physical partition; never used again */
     uint32_t node;           /* index of the node that holds its items */
     uint64_t epoch;          /* under which it is owned; writes are fenced by it */
     double share;            /* of the container's throughput; all shares together are 1 */
+    enum partition_cut cut;  /* at min */
     struct slice min, max;   /* borrowed */
     const uint32_t *parents; /* borrowed: the ids it came from, oldest first */
     size_t parent_count;

@@ -2,7 +2,9 @@
  *
  *     {format: 1, version: int64, spans: [{
  *         id: int64, node: int64, epoch: int64, share: double,
- *         min: binary, max: binary, parents: [int64, ...]}, ...]}
+ *         min: binary, max: binary, cut: int32, parents: [int64, ...]}, ...]}
+ *
+ * `cut` is enum partition_cut, and left out when it is 0.
  *
  * Both bounds are kept although each is written twice so: a span that went missing or was changed
  * is then found when the map is read. Numbers without sign are written with the sign bit as part
@@ -49,6 +51,8 @@ static void append_span(const struct partition_span *span, struct slice key, str
     document_append_double(buf, SLICE("share"), span->share);
     document_append(buf, SLICE("min"), &min);
     document_append(buf, SLICE("max"), &max);
+    if (span->cut)
+        document_append_int32(buf, SLICE("cut"), (int32_t)span->cut);
     parents = document_append_array_begin(buf, SLICE("parents"));
     for (uint32_t i = 0; i < span->parent_count; i++)
         document_append_int64(buf, document_index_key(i, index), span->parents[i]);
@@ -172,6 +176,13 @@ static bool read_span(struct slice document, struct arena *arena, struct partiti
         return damaged(err, "min");
     if (!read_bound(document, SLICE("max"), &span.max))
         return damaged(err, "max");
+    if (document_find(document, SLICE("cut"), &value)) {
+        int64_t cut;
+
+        if (!document_to_int64(&value, &cut) || cut < 0 || cut >= PARTITION_CUTS)
+            return damaged(err, "cut");
+        span.cut = (enum partition_cut)cut;
+    }
     if (!read_parents(document, arena, &span))
         return damaged(err, "parents");
     *ret_span = span;

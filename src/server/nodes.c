@@ -63,6 +63,7 @@ static struct engine *guard_new(const struct nodes *nodes, const char *name, str
         .url = url,
         .inner = nodes->options,
         .unpaused_partition = nodes->count == 0 ? UNPAUSED_PARTITION : 0,
+        .answer_ms = settings->nodes_answer_ms,
         .probe_ms = settings->nodes_probe_ms,
         .suspect_ms = settings->nodes_suspect_ms,
         .suspect_calls = (size_t)settings->nodes_suspect_calls,

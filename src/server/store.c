@@ -193,14 +193,13 @@ static void on_published(struct container *container, void *context)
     heat_published(store->heat, container);
 }
 
-/* A promotion has changed whose throughput pays for a partition. */
-static void on_handed(struct container *container, void *context)
+static void on_shared(struct container *container, void *context)
 {
     struct store *store = context;
     struct error err;
 
     if (!container_meters_apply(store->meters, container, store->burst_seconds, &err))
-        log_error(store->log, "throughput of a promoted key not set", &err);
+        log_error(store->log, "throughput of partitions not set", &err);
 }
 
 static void on_dropped(uint32_t partition, void *context)
@@ -218,7 +217,7 @@ static struct migrator *migrator_start(struct store *store, const struct setting
         .pause_ms = settings->migration_pause_ms,
         .publishing = on_publishing,
         .published = on_published,
-        .handed = on_handed,
+        .shared = on_shared,
         .dropped = on_dropped,
         .context = store,
     });
@@ -231,6 +230,7 @@ static struct heat *heat_start(struct store *store, const struct settings *setti
     limits.split_minutes = (uint32_t)settings->migration_heat_minutes;
     limits.split_percent = (double)settings->migration_heat_percent;
     limits.rate_percent = (double)settings->migration_heat_rate_percent;
+    limits.share_minutes = (uint32_t)settings->heat_share_minutes;
     limits.merge_ms = settings->migration_merge_after_ms;
     limits.merge_percent = (double)settings->migration_merge_percent;
     return heat_new(&(struct heat_options){

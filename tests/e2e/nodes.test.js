@@ -169,6 +169,63 @@ test('a PostgreSQL node that hangs is let go of, and others keep answering', asy
   await until(async () => (await answering(server)).away.length === 0);
 });
 
+test('whoever waits for a node that hangs or dies is answered, and a write that is not known to have failed says so', async (t) => {
+  const postgres = await Postgres.start(t);
+  // Ten minutes: nobody is let go because the node is known to be down.
+  const server = await Server.start(t, ['--node', 'near=memory:', '--node', `far=${postgres.url}`, '--node', 'mem=memory:',
+    '--set', 'nodes.hang_ms=10m', ...quick]);
+  await spread(t, server);
+  assert.equal((await admin(server, 'POST', 'nodes/far/pause')).state, 'paused');
+  const keys = (await answering(server)).away.map(({ i }) => i);
+  assert.equal((await admin(server, 'POST', 'nodes/far/resume')).state, 'serving');
+  const statuses = {};
+  // What each item may be: what was acknowledged last, or any value of unknown outcome since.
+  const possible = new Map(keys.map((i) => [i, new Set([i])]));
+  let working = true;
+  let n = 1000;
+  const write = async (i) => {
+    const value = n++;
+    const { status, json, text } = await signed(server, 'PUT', `${docs}/${i}`, {
+      headers: { 'x-ms-documentdb-partitionkey': JSON.stringify([`p${i}`]) }, body: { id: `${i}`, pk: `p${i}`, n: value },
+    });
+    statuses[status] = (statuses[status] ?? 0) + 1;
+    if (status === 200) possible.set(i, new Set([value]));
+    else if (status === 408) possible.get(i).add(value);
+    else assert.equal(status, 503, text);
+    if (status !== 200) assert.match(json.message, /node \\?"far\\?"|refuses writes/);
+  };
+  const load = Promise.all(keys.slice(0, 6).map(async (i) => {
+    while (working) await write(i);
+  }));
+  const stopped = family(postgres.process.pid);
+  const stop = (signal) => stopped.forEach((pid) => {
+    try { process.kill(pid, signal); } catch { /* it has ended */ }
+  });
+  t.after(() => stop('SIGCONT'));
+  await until(() => statuses[200] > 20);
+  stop('SIGSTOP');
+  // Everybody inside is let go, and later ones are told at once, although the node is not down.
+  await until(() => (statuses[503] ?? 0) > 20);
+  assert.equal((await show(server, 'far')).state, 'suspect');
+  assert.equal((await read(server, keys[0])).status, 503);
+  stop('SIGCONT');
+  let served = statuses[200];
+  await until(() => statuses[200] > served + 20);
+  await postgres.stop('SIGQUIT');
+  let refused = statuses[503];
+  await until(() => statuses[503] > refused + 20);
+  await postgres.resume();
+  served = statuses[200];
+  await until(() => statuses[200] > served + 20);
+  working = false;
+  await load;
+  for (const i of keys) {
+    const { json } = await read(server, i);
+    assert.ok(possible.get(i).has(json.n), `item ${i} is ${json.n}, and may be ${[...possible.get(i)]}`);
+  }
+  t.diagnostic(`figure: answers by status ${JSON.stringify(statuses)}`);
+});
+
 test('nodes are added, drained and removed while a client reads and writes without an error', async (t) => {
   const directory = scratch(t);
   const server = await Server.start(t, ['--node', `a=rocksdb:${join(directory, 'a')}`, ...quick]);

@@ -389,7 +389,7 @@ static void item_settle(struct moving *moving, unsigned key, unsigned id, uint32
 static bool is_fault(const struct error *err)
 {
     return err->code == ERROR_STORE_IO || err->code == ERROR_STORE_POISONED ||
-           err->code == ERROR_STORE_UNAVAILABLE;
+           err->code == ERROR_WRITE_IN_DOUBT || err->code == ERROR_STORE_UNAVAILABLE;
 }
 
 static void item_write(struct moving *moving, unsigned key, unsigned id, bool deletes)

@@ -133,7 +133,8 @@ bool run_is_fault(const struct run *run, const struct error *err)
     case RUN_WRITE_LOST:
     case RUN_ANSWER_LOST:
     case RUN_HEALED:
-        return err->code == ERROR_STORE_IO || err->code == ERROR_STORE_POISONED;
+        return err->code == ERROR_STORE_IO || err->code == ERROR_STORE_POISONED ||
+               err->code == ERROR_WRITE_IN_DOUBT;
     case RUN_READ_FAILS:
         /* A committer that was poisoned before reads where it stands, and may fail to. */
         return err->code == ERROR_STORE_IO || err->code == ERROR_STORE_UNAVAILABLE ||

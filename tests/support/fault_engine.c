@@ -22,7 +22,8 @@ struct fault_engine {
     bool poisoned;
     bool unplugged;
     unsigned pings;
-    bool hangs, interrupted;
+    bool hangs, stalls, interrupted;
+    struct engine_watch watch;
     bool dark; /* the power is off */
     enum fault_outcome dark_outcome;
 };
@@ -181,6 +182,18 @@ static bool outcome_is_known(enum error_code code)
     return code == ERROR_STORE_FULL || code == ERROR_STORE_UNAVAILABLE || code == ERROR_FENCED;
 }
 
+/* False: whoever watches has let it go. */
+static bool hang_pass(struct fault_engine *fault)
+{
+    enum { PAUSE_MS = 10 };
+
+    while ((fault->hangs || fault->stalls) && !fault->interrupted)
+        if (!condition_wait_until(&fault->changed, &fault->lock, clock_monotonic_ms() + PAUSE_MS) &&
+            fault->watch.let_go && fault->watch.let_go(fault->watch.context, PAUSE_MS))
+            return false;
+    return true;
+}
+
 /* Decides over one call. True: let it through. False: err is set, and *ret_outcome says what to do
  * to the inner engine before failing. */
 static bool call_decide(struct fault_engine *fault, enum fault_calls kind,
@@ -189,8 +202,9 @@ static bool call_decide(struct fault_engine *fault, enum fault_calls kind,
     *ret_outcome = FAULT_NOT_WRITTEN;
     if (fault->dark)
         return error_set(err, ERROR_STORE_IO, "the power is off");
-    while (fault->hangs && !fault->interrupted)
-        condition_wait(&fault->changed, &fault->lock);
+    if (!hang_pass(fault))
+        return error_set(err, kind == FAULT_WRITES ? ERROR_STORE_POISONED : ERROR_STORE_UNAVAILABLE,
+                         "the store does not answer");
     if (fault->unplugged || fault->interrupted)
         return error_set(err, ERROR_STORE_UNAVAILABLE, "the store cannot be reached");
     fault->count[kind]++;
@@ -249,6 +263,21 @@ void fault_engine_hang(struct engine *engine, bool hangs)
         fault->hangs = hangs;
         condition_broadcast(&fault->changed);
     }
+}
+
+void fault_engine_stall(struct engine *engine, bool stalls)
+{
+    struct fault_engine *fault = fault_of(engine);
+
+    WITH_LOCK (&fault->lock) {
+        fault->stalls = stalls;
+        condition_broadcast(&fault->changed);
+    }
+}
+
+void fault_engine_watch(struct engine *engine, struct engine_watch watch)
+{
+    fault_of(engine)->watch = watch;
 }
 
 static void fault_interrupt(struct engine *engine, bool on)

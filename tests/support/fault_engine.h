@@ -55,9 +55,15 @@ void fault_engine_restore_power(struct engine *engine);
  * nothing, until it can. */
 void fault_engine_unplug(struct engine *engine, bool unplugged);
 
-/* Reads wait until they are let go or interrupted, as on a server that hangs; so does a ping, for
- * as long as it may. */
+/* Calls wait until they are let go or interrupted, as on a server that hangs; so does a ping, for
+ * as long as it may. A write that is let go is in doubt; in truth nothing was written. */
 void fault_engine_hang(struct engine *engine, bool hangs);
+
+/* The same, but pings are answered: the store is slow, not gone. */
+void fault_engine_stall(struct engine *engine, bool stalls);
+
+/* Who is asked whether calls go on waiting: what the engine was opened with. Before it is used. */
+void fault_engine_watch(struct engine *engine, struct engine_watch watch);
 
 /* Signs of life asked for so far. */
 unsigned fault_engine_pings(const struct engine *engine);

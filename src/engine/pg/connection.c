@@ -30,6 +30,7 @@ struct pg_connection {
     PGconn *native;
     const struct pg_settings *settings;
     bool broken;
+    bool silent;         /* broken, because an answer did not come: asking again is of no use */
     int64_t deadline_ms; /* pg_run waits no longer than this; 0: as long as it is told */
 
     struct queued *queue; /* owned; what waits for pg_run */
@@ -128,31 +129,58 @@ static bool state_ends_session(const char *state)
            (state_in_class(state, "57") && state[2] == 'P'); /* admin and crash shutdown */
 }
 
+static void connection_break(struct pg_connection *connection)
+{
+    const struct engine_watch *watch = &connection->settings->watch;
+
+    connection->broken = true;
+    if (watch->lost)
+        watch->lost(watch->context);
+}
+
 static bool connection_fail(struct pg_connection *connection, struct error *err)
 {
-    connection->broken = true;
+    connection_break(connection);
     return pg_error_set(err, NULL, PQerrorMessage(connection->native));
 }
 
 /* --- Waiting --------------------------------------------------------------------------------- */
 
-/* False when the deadline passed, the engine was interrupted or the wait itself failed. Looking for
- * the interruption now and then costs little, and no descriptor. */
+/* Between two looks whether to go on waiting. A look that comes late counts for a few of them at
+ * most: then the machine is busy, or stood still, and the server has had no more of it than we. */
+enum { WAIT_MS = 10, LATE_TIMES_MAX = 3 };
+
+bool pg_pause(const struct pg_settings *settings, int64_t ms)
+{
+    for (int64_t part_ms; ms > 0; ms -= part_ms) {
+        part_ms = MIN(ms, (int64_t)WAIT_MS);
+        nanosleep(&(struct timespec){0, part_ms * 1000000}, NULL);
+        if (!pg_may_wait(settings, part_ms))
+            return false;
+    }
+    return true;
+}
+
+/* False when the deadline passed, the engine was interrupted, the call was let go or the wait
+ * itself failed. Looking for that now and then costs little, and no descriptor. */
 static bool socket_wait(const struct pg_connection *connection, short events, int64_t deadline_ms)
 {
-    enum { POLL_MS_MAX = 20 };
     struct pollfd poll_for = {.fd = PQsocket(connection->native), .events = events};
 
     while (poll_for.fd >= 0) {
-        int64_t left_ms = deadline_ms - clock_monotonic_ms();
+        int64_t since_ms = clock_monotonic_ms();
+        int64_t part_ms = MIN(deadline_ms - since_ms, (int64_t)WAIT_MS);
         int ready;
 
-        if (left_ms <= 0 || atomic_load(&connection->settings->interrupted))
+        if (part_ms <= 0 || atomic_load(&connection->settings->interrupted))
             return false;
-        ready = poll(&poll_for, 1, (int)MIN(left_ms, (int64_t)POLL_MS_MAX));
+        ready = poll(&poll_for, 1, (int)part_ms);
         if (ready > 0)
             return true;
         if (ready < 0 && errno != EINTR)
+            return false;
+        if (ready == 0 && !pg_may_wait(connection->settings, MIN(clock_monotonic_ms() - since_ms,
+                                                                 part_ms * LATE_TIMES_MAX)))
             return false;
     }
     return false;
@@ -160,7 +188,8 @@ static bool socket_wait(const struct pg_connection *connection, short events, in
 
 static bool no_answer(struct pg_connection *connection, struct error *err)
 {
-    connection->broken = true;
+    connection->silent = true;
+    connection_break(connection);
     return error_set(err, ERROR_STORE_UNAVAILABLE, "postgresql: the server does not answer");
 }
 
@@ -311,6 +340,16 @@ void pg_connection_close(struct pg_connection *connection)
 bool pg_connection_is_broken(const struct pg_connection *connection)
 {
     return connection->broken;
+}
+
+bool pg_connection_was_lost(const struct pg_connection *connection)
+{
+    return connection->broken && !connection->silent;
+}
+
+bool pg_connection_pause(const struct pg_connection *connection, int64_t ms)
+{
+    return pg_pause(connection->settings, ms);
 }
 
 /* What arrives at an idle session is a farewell or a notice. libpq reads a farewell as a notice
@@ -504,7 +543,7 @@ static bool result_failed(struct pg_connection *connection, const struct queued 
                      state ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY)
                            : PQresultErrorMessage(result));
         if (state && state_ends_session(state))
-            connection->broken = true;
+            connection_break(connection);
         *failed = true;
     }
     return false;
@@ -538,7 +577,7 @@ static bool query_collect(struct pg_connection *connection, const struct queued 
         answer->results[answer->count++] = result;
     }
     if (PQstatus(connection->native) == CONNECTION_BAD) {
-        connection->broken = true;
+        connection_break(connection);
         return false;
     }
     if (!result_next(connection, deadline_ms, &end, reason))

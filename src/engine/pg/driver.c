@@ -21,6 +21,7 @@ static void settings_init(struct pg_settings *settings, struct slice url,
     settings->name.len = len;
     settings->url = slice_to_text(url);
     settings->log = options->log;
+    settings->watch = options->watch;
     settings->clock = options->clock ? options->clock : &clock_system;
     settings->connect_ms_max = options->connect_ms_max ? options->connect_ms_max : CONNECT_MS;
     settings->snapshot_ms_max = options->snapshot_ms_max ? options->snapshot_ms_max : SNAPSHOT_MS;

@@ -112,15 +112,16 @@ static bool session_ensure(struct pg_owner *owner, int64_t deadline_ms, struct e
     }
     if (owner->connection)
         return true;
+    if (!pg_may_wait(owner->settings, 0)) /* it was let go of while it waited for the answer */
+        return error_set(err, ERROR_STORE_UNAVAILABLE, "postgresql: the server does not answer");
     while (!reconnect_once(owner, deadline_ms, err)) {
         if (owner->lost.code != ERROR_NONE)
             return false;
-        if (atomic_load(&owner->settings->interrupted) ||
-            clock_monotonic_ms() + pause_ms >= deadline_ms) {
+        if (clock_monotonic_ms() + pause_ms >= deadline_ms ||
+            !pg_pause(owner->settings, pause_ms)) {
             owner->down_until_ms = clock_monotonic_ms() + PG_DOWN_MS;
             return false;
         }
-        pg_pause(pause_ms);
         pause_ms = MIN(pause_ms * 2, (int64_t)PG_BACKOFF_MAX_MS);
     }
     return true;

@@ -43,6 +43,7 @@ struct pg_settings {
     uint32_t connections_max;
     const struct clock *clock;
     struct log *log;
+    struct engine_watch watch;
     atomic_bool interrupted; /* whoever waits gives up */
 };
 
@@ -50,9 +51,14 @@ struct pg_settings {
  * others fail at once for a while instead of trying in turn. */
 enum { PG_BACKOFF_FIRST_MS = 10, PG_BACKOFF_MAX_MS = 250, PG_DOWN_MS = 250 };
 
-static inline void pg_pause(int64_t ms)
+/* A pause that an interruption ends, and whoever watches. False: it was. */
+bool pg_pause(const struct pg_settings *settings, int64_t ms);
+
+/* A call has waited for so long: shall it go on? */
+static inline bool pg_may_wait(const struct pg_settings *settings, int64_t waited_ms)
 {
-    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+    return !atomic_load(&settings->interrupted) &&
+           !(settings->watch.let_go && settings->watch.let_go(settings->watch.context, waited_ms));
 }
 
 /* --- url.c ----------------------------------------------------------------------------------- */
@@ -150,6 +156,10 @@ CLEANUP_FN(struct pg_connection *, pg_connection_close)
 NODISCARD bool pg_server_version_check(int version, struct error *err);
 
 bool pg_connection_is_broken(const struct pg_connection *connection);
+/* Broken by the other side: another one may get the answer. Else it did not come in time. */
+bool pg_connection_was_lost(const struct pg_connection *connection);
+/* A pause between two questions; see pg_pause. */
+bool pg_connection_pause(const struct pg_connection *connection, int64_t ms);
 /* Looks, without waiting, whether the server has ended an idle session. False breaks it. */
 bool pg_connection_check(struct pg_connection *connection);
 /* Whatever is asked from now on is answered by this time (of clock_monotonic_ms) or the connection

@@ -13,7 +13,7 @@
 
 enum {
     TOUCHED_MAX = 32,      /* partitions remembered per lease */
-    RECLAIM_EVERY_MS = 20, /* a waiter looks for expired leases */
+    RECLAIM_EVERY_MS = 10, /* a waiter looks for expired leases */
 };
 
 struct pg_lease {
@@ -97,18 +97,21 @@ static bool expired_reclaim(struct pg_pool *pool)
 /* A place for one more connection, or an idle one. With pool->lock. */
 static bool place_wait(struct pg_pool *pool, int64_t deadline_ms, struct error *err)
 {
+    bool may_wait = true;
+
     while (pool->idle_count == 0 && pool->open_count == pool->settings->connections_max) {
         int64_t now_ms = clock_monotonic_ms();
 
         if (expired_reclaim(pool))
             continue;
-        if (atomic_load(&pool->settings->interrupted))
+        if (!may_wait)
             return error_set(err, ERROR_STORE_UNAVAILABLE, "the server does not answer");
         if (now_ms >= deadline_ms)
             return error_set(err, ERROR_BUSY, "all %u connections of the node are in use",
                              pool->settings->connections_max);
-        condition_wait_until(&pool->returned, &pool->lock,
-                             MIN(deadline_ms, now_ms + RECLAIM_EVERY_MS));
+        if (!condition_wait_until(&pool->returned, &pool->lock,
+                                  MIN(deadline_ms, now_ms + RECLAIM_EVERY_MS)))
+            may_wait = pg_may_wait(pool->settings, RECLAIM_EVERY_MS);
     }
     return true;
 }
@@ -120,10 +123,9 @@ static bool connect_patiently(struct pg_pool *pool, int64_t deadline_ms,
     int64_t pause_ms = PG_BACKOFF_FIRST_MS;
 
     while (!pg_connection_open(pool->settings, deadline_ms, ret_connection, err)) {
-        if (err->code != ERROR_STORE_UNAVAILABLE || atomic_load(&pool->settings->interrupted) ||
-            clock_monotonic_ms() + pause_ms >= deadline_ms)
+        if (err->code != ERROR_STORE_UNAVAILABLE ||
+            clock_monotonic_ms() + pause_ms >= deadline_ms || !pg_pause(pool->settings, pause_ms))
             return false;
-        pg_pause(pause_ms);
         pause_ms = MIN(pause_ms * 2, (int64_t)PG_BACKOFF_MAX_MS);
     }
     return true;
@@ -207,7 +209,7 @@ bool pg_pool_ask(struct pg_pool *pool, const struct pg_ask *ask, struct pg_answe
             return false;
         ask_send(connection, ask);
         good = pg_run(connection, answer_ms_max(pool), ret_answer, err);
-        again = !again && pg_connection_is_broken(connection);
+        again = !again && pg_connection_was_lost(connection);
         pg_pool_give(pool, connection);
     } while (!good && again);
     return good;
@@ -223,7 +225,7 @@ bool pg_pool_query(struct pg_pool *pool, const char *sql, const struct pg_param 
         if (!pg_pool_take(pool, again, &connection, err))
             return false;
         good = pg_query(connection, sql, params, count, ret_answer, err);
-        again = !again && pg_connection_is_broken(connection);
+        again = !again && pg_connection_was_lost(connection);
         pg_pool_give(pool, connection);
     } while (!good && again);
     return good;
@@ -294,7 +296,7 @@ bool pg_lease_open(struct pg_pool *pool, const struct pg_ask *ask, struct pg_lea
                 lease_touch(*ret_lease, ask->partition);
             return true;
         }
-        again = !again && pg_connection_is_broken(connection);
+        again = !again && pg_connection_was_lost(connection);
         pg_pool_give(pool, connection);
     } while (again);
     return false;

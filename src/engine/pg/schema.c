@@ -92,7 +92,8 @@ static bool lock_take(struct pg_connection *connection, int64_t wait_ms, struct 
             return true;
         if (clock_monotonic_ms() >= deadline_ms)
             return in_use(connection, err);
-        pg_pause(LOCK_POLL_MS);
+        if (!pg_connection_pause(connection, LOCK_POLL_MS))
+            return error_set(err, ERROR_STORE_UNAVAILABLE, "the server does not answer");
     }
 }
 
@@ -270,7 +271,8 @@ bool pg_schema_reclaim(struct pg_connection *connection, uint64_t epoch, int64_t
         if (clock_monotonic_ms() >= deadline_ms)
             return error_set(err, ERROR_STORE_UNAVAILABLE,
                              "the session this process had before still holds the node");
-        pg_pause(LOCK_POLL_MS);
+        if (!pg_connection_pause(connection, LOCK_POLL_MS))
+            return error_set(err, ERROR_STORE_UNAVAILABLE, "the server does not answer");
     }
     if (!owner_read(connection, epoch, &sequence, err) ||
         !pg_query(connection,

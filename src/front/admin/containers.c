@@ -2,6 +2,7 @@
  * or against a partition key rests on. */
 #include "front/admin/admin.h"
 
+#include "container/catalogue_shares.h"
 #include "container/container_usage.h"
 #include "container/definition_strategy.h"
 #include "document/bson.h"
@@ -132,7 +133,9 @@ static bool span_append(struct rest_call *call, const struct container *containe
     admin_hex(out, "maxExclusive", span->max);
     admin_node(call, span->node);
     admin_number_append(out, "epoch", span->epoch);
-    buf_printf(out, ",\"share\":%.6f", span->share);
+    buf_printf(out, ",\"share\":%.6f", container_share(container, span));
+    if (span->cut)
+        buf_printf(out, ",\"cut\":\"%s\"", partition_cut_name(span->cut));
     admin_number_append(out, "bytes", usage.bytes);
     admin_number_append(out, "items", usage.items);
     meter_append(call, span->id, all);

@@ -2,6 +2,7 @@
  * is asked for begins and goes on by itself: the answer is 202 with the migration. */
 #include "front/admin/admin.h"
 
+#include "container/catalogue_shares.h"
 #include "container/container_usage.h"
 #include "document/bson.h"
 #include "document/json.h"
@@ -43,7 +44,9 @@ static bool partition_append(struct rest_call *call, const struct container *con
     admin_node(call, span->node);
     admin_number_append(out, "bytes", usage.bytes);
     admin_number_append(out, "items", usage.items);
-    buf_printf(out, ",\"share\":%.6f", span->share);
+    buf_printf(out, ",\"share\":%.6f", container_share(container, span));
+    if (span->cut)
+        buf_printf(out, ",\"cut\":\"%s\"", partition_cut_name(span->cut));
     admin_number_append(out, "epoch", span->epoch);
     parents_append(out, span);
     if (migration && migration_state(migration) == MIGRATION_MOVING &&

@@ -6,6 +6,7 @@
  *
  * With another container, another version or anything else the feed begins anew, which clients
  * take for the changes. */
+#include "container/catalogue_shares.h"
 #include "document/bson.h"
 #include "document/json.h"
 #include "front/rest/metadata.h"
@@ -82,7 +83,8 @@ static struct slice range_document(struct rest_call *call, const void *context, 
     document_append_string(
         &document, SLICE("_self"),
         arena_printf(call->arena, "%.*spkranges/%s/", SLICE_ARG(ranges->self), rid));
-    document_append_double(&document, SLICE("throughputFraction"), span->share);
+    document_append_double(&document, SLICE("throughputFraction"),
+                           container_share(ranges->container, span));
     document_append_string(&document, SLICE("status"), SLICE("online"));
     parents_append(&document, span);
     document_end(&document,

@@ -138,6 +138,62 @@ static void nobody_is_slower_afterwards(void **state UNUSED)
     }
 }
 
+/* Likewise where shares follow without a cut. */
+static void nobody_is_slower_when_shares_follow(void **state UNUSED)
+{
+    struct random random;
+    int changed = 0;
+
+    random_seed(&random, 43);
+    for (int round = 0; round < 5000; round++) {
+        struct heat_follower spans[5];
+        double shares[5], sum = 0, before = 0;
+        size_t count = 2 + random_below(&random, 4);
+
+        for (size_t i = 0; i < count; i++) {
+            spans[i].share = 0.02 + (double)random_below(&random, 100) / 100;
+            before += spans[i].share;
+        }
+        for (size_t i = 0; i < count; i++) {
+            spans[i].share /= before;
+            spans[i].starved = random_below(&random, 3) == 0;
+            spans[i].use.used = spans[i].share * 1000 *
+                                (spans[i].starved ? 1 : (double)random_below(&random, 100) / 100);
+            spans[i].use.wanted = spans[i].use.used * (spans[i].starved ? 1.5 : 1);
+        }
+        if (!heat_shares_follow(spans, count, 1000, 600, shares))
+            continue;
+        changed++;
+        for (size_t i = 0; i < count; i++) {
+            sum += shares[i];
+            assert_true(shares[i] > 0);
+            if (spans[i].starved)
+                assert_true(shares[i] >= spans[i].share - 1e-9 && shares[i] <= 1);
+            else
+                assert_true(shares[i] >= spans[i].share - 1e-9 ||
+                            shares[i] * 1000 >= spans[i].use.wanted * 1.25 - 1e-6);
+            assert_true(shares[i] >= spans[i].share / 2 - 1e-9);
+            assert_true(shares[i] * 1000 <= MAX(600.0, spans[i].share * 1000) + 1e-6);
+        }
+        assert_near(sum, 1);
+    }
+    assert_true(changed > 1000);
+}
+
+static void a_change_that_is_too_small_is_not_made(void **state UNUSED)
+{
+    struct heat_follower spans[] = {{.share = 0.5, .use = {500, 1000}, .starved = true},
+                                    {.share = 0.5, .use = {385, 385}}};
+    double shares[2];
+
+    assert_false(heat_shares_follow(spans, 2, 1000, 10000, shares)); /* 0.019 could be spared */
+    spans[1].use.wanted = 300;
+    assert_true(heat_shares_follow(spans, 2, 1000, 10000, shares));
+    assert_near(shares[0], 0.625);
+    spans[0].starved = false;
+    assert_false(heat_shares_follow(spans, 2, 1000, 10000, shares)); /* nobody needs it */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +203,8 @@ int main(void)
         cmocka_unit_test(a_hot_key_gets_what_a_partition_may_give_from_those_who_can_spare_it),
         cmocka_unit_test(nothing_is_taken_from_those_who_need_it),
         cmocka_unit_test(nobody_is_slower_afterwards),
+        cmocka_unit_test(nobody_is_slower_when_shares_follow),
+        cmocka_unit_test(a_change_that_is_too_small_is_not_made),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

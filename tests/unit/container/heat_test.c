@@ -1,298 +1,6 @@
 /* Heat written down, read back, reported and acted on, on a clock the test turns. */
-#include "container/heat.h"
-
-#include "container/catalogue_migration.h"
-#include "container/container_meters.h"
-#include "container/container_space.h"
-#include "container/metering.h"
-#include "support/check.h"
-#include "support/documents.h"
-#include "support/fault_engine.h"
-
-#define MINUTE INT64_C(60000)
-
-struct fixture {
-    struct arena *arena;
-    struct engine *engine; /* a faulty one around memory */
-    struct cluster *cluster;
-    struct catalogue *catalogue;
-    struct meters *meters;
-    struct migrator *migrator;
-    struct item_gates *gates;
-    struct heat *heat;
-    struct heat_limits limits;
-    struct catalogue_limits catalogue_limits;
-    struct clock clock;
-    int64_t now_ms;
-};
-
-static int64_t test_now(void *context)
-{
-    return ((struct fixture *)context)->now_ms;
-}
-
-static void on_published(struct container *container, void *context)
-{
-    struct fixture *fixture = context;
-    struct error err;
-
-    assert_ok(container_meters_apply(fixture->meters, container, 0, &err), &err);
-    heat_published(fixture->heat, container);
-}
-
-static void on_dropped(uint32_t partition, void *context)
-{
-    meters_remove(((struct fixture *)context)->meters, partition);
-}
-
-static struct container *opened(struct fixture *fixture)
-{
-    struct container *container;
-    struct error err;
-
-    assert_ok(catalogue_container_open(fixture->catalogue, SLICE("acme"), SLICE("shop"), SLICE("c"),
-                                       &container, &err),
-              &err);
-    return container;
-}
-
-static void start(struct fixture *fixture)
-{
-    struct error err;
-
-    fixture->cluster = cluster_new(NULL);
-    assert_ok(cluster_add(fixture->cluster, "a", fixture->engine, &err), &err);
-    assert_ok(catalogue_open(&(struct catalogue_options){.cluster = fixture->cluster,
-                                                         .limits = &fixture->catalogue_limits,
-                                                         .purge_by_hand = true},
-                             &fixture->catalogue, &err),
-              &err);
-    fixture->clock =
-        (struct clock){.wall_ms = test_now, .monotonic_ms = test_now, .context = fixture};
-    fixture->meters = meters_new(&fixture->clock);
-    fixture->heat = heat_new(&(struct heat_options){.catalogue = fixture->catalogue,
-                                                    .meters = fixture->meters,
-                                                    .clock = &fixture->clock,
-                                                    .limits = fixture->limits,
-                                                    .by_hand = true});
-    fixture->migrator = migrator_new(&(struct migrator_options){.catalogue = fixture->catalogue,
-                                                                .meters = fixture->meters,
-                                                                .clock = &fixture->clock,
-                                                                .splits_off = true,
-                                                                .by_hand = true,
-                                                                .published = on_published,
-                                                                .dropped = on_dropped,
-                                                                .context = fixture});
-    heat_set_migrator(fixture->heat, fixture->migrator);
-}
-
-static void stop(struct fixture *fixture)
-{
-    heat_stop(fixture->heat);
-    migrator_free(TAKE(fixture->migrator));
-    heat_free(TAKE(fixture->heat));
-    meters_free(TAKE(fixture->meters));
-    catalogue_close(TAKE(fixture->catalogue));
-    cluster_free(TAKE(fixture->cluster));
-}
-
-static void meters_fill(struct fixture *fixture)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-    struct error err;
-
-    assert_ok(container_meters_apply(fixture->meters, container, 0, &err), &err);
-}
-
-static void restart(struct fixture *fixture)
-{
-    stop(fixture);
-    fault_engine_heal(fixture->engine);
-    start(fixture);
-    meters_fill(fixture);
-}
-
-static void container_make(struct fixture *fixture, int64_t ru)
-{
-    CLEANUP(container_unref) struct container *container = NULL;
-    struct offer_request request = {.given = true, .ru = ru};
-    struct error err;
-
-    assert_ok(catalogue_container_create(fixture->catalogue, SLICE("acme"), SLICE("shop"),
-                                         document_of(fixture->arena,
-                                                     "{\"id\":\"c\",\"partitionKey\":{\"paths\":"
-                                                     "[\"/pk\"],\"version\":2}}"),
-                                         &request, &container, &err),
-              &err);
-    meters_fill(fixture);
-}
-
-static int setup(void **state)
-{
-    struct fixture *fixture = MEMORY_NEW(struct fixture);
-    CLEANUP(account_unref) struct account *account = NULL;
-    CLEANUP(database_unref) struct database *database = NULL;
-    struct engine *inner;
-    struct error err;
-
-    fixture->arena = arena_new();
-    fixture->gates = item_gates_new();
-    fixture->catalogue_limits = CATALOGUE_LIMITS_DEFAULT;
-    fixture->limits = HEAT_LIMITS_DEFAULT;
-    fixture->now_ms = 30000000 * MINUTE; /* a good while since 1970 */
-    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &inner, &err), &err);
-    fixture->engine = fault_engine_new(inner);
-    start(fixture);
-    assert_ok(catalogue_account_create(fixture->catalogue, SLICE("acme"),
-                                       document_of(fixture->arena, "{}"), &account, &err),
-              &err);
-    assert_ok(catalogue_database_create(fixture->catalogue, SLICE("acme"), SLICE("shop"), NULL,
-                                        &database, &err),
-              &err);
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *fixture = *state;
-
-    stop(fixture);
-    engine_close(fixture->engine);
-    item_gates_free(fixture->gates);
-    arena_free(fixture->arena);
-    memory_free(fixture);
-    return 0;
-}
-
-static void look(struct fixture *fixture)
-{
-    struct error err;
-
-    assert_ok(heat_round(fixture->heat, &err), &err);
-}
-
-static struct partition_key key_of(struct fixture *fixture, const char *pk)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-    struct partition_key key;
-    struct error err;
-
-    assert_ok(partition_key_parse(&definition_fields(container_definition(container))->key,
-                                  arena_printf(fixture->arena, "[\"%s\"]", pk), PARTITION_KEY_WHOLE,
-                                  fixture->arena, &key, &err),
-              &err);
-    return key;
-}
-
-static const struct partition_span *span_of(struct fixture *fixture,
-                                            const struct container *container, const char *pk)
-{
-    CLEANUP(buf_done) struct buf routing;
-    struct partition_key key = key_of(fixture, pk);
-
-    buf_init(&routing, 1024);
-    partition_route(&definition_fields(container_definition(container))->key, &key, &routing);
-    return partition_map_find(container_map(container), buf_slice(&routing));
-}
-
-/* As if requests on a key had been served, and some refused. */
-static void ask(struct fixture *fixture, const char *pk, double ru, int requests, int throttled)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-    struct partition_key key = key_of(fixture, pk);
-    struct meter *meter = meters_find(fixture->meters, span_of(fixture, container, pk)->id);
-    struct statistics_event event = {.key = metering_pk(&key, fixture->arena),
-                                     .cru = (int64_t)(ru * 100 / requests),
-                                     .bytes_in = 10,
-                                     .bytes_out = 100,
-                                     .time_us = 2000};
-
-    for (int i = 0; i < requests; i++)
-        statistics_record(meter_statistics(meter), &event, fixture->now_ms);
-    event = (struct statistics_event){.key = event.key, .throttled = true};
-    for (int i = 0; i < throttled; i++)
-        statistics_record(meter_statistics(meter), &event, fixture->now_ms);
-}
-
-static struct heat_series series_of(struct fixture *fixture, int64_t minutes)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-    int64_t now = fixture->now_ms / MINUTE;
-    struct heat_series series;
-    struct error err;
-
-    assert_ok(heat_read(fixture->heat, container,
-                        &(struct heat_query){.from_minute = now - minutes + 1,
-                                             .to_minute = now,
-                                             .points_max = HEAT_POINTS_MAX},
-                        fixture->arena, &series, &err),
-              &err);
-    return series;
-}
-
-static int64_t cru_of(const struct heat_series *series)
-{
-    int64_t cru = 0;
-
-    for (size_t i = 0; i < series->point_count; i++)
-        for (size_t j = 0; j < series->points[i].record.span_count; j++)
-            cru += series->points[i].record.spans[j].numbers.cru;
-    return cru;
-}
-
-static void item_put(struct fixture *fixture, const char *pk, int i, size_t bytes)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-    struct item_space space = container_space(container, &clock_system, fixture->gates);
-    char *filler = arena_alloc(fixture->arena, bytes + 1);
-    struct transaction_result result;
-    struct document_value id;
-    struct partition_key key;
-    struct slice document;
-    struct error err;
-
-    memset(filler, 'x', bytes);
-    filler[bytes] = 0;
-    document = document_of(
-        fixture->arena,
-        arena_text(fixture->arena,
-                   arena_printf(fixture->arena, "{\"id\":\"%d\",\"pk\":\"%s\",\"f\":\"%s\"}", i, pk,
-                                filler)));
-    key = partition_key_extract(&space.definition->key, document);
-    id = document_string(arena_printf(fixture->arena, "%d", i));
-    assert_ok(items_write(&space, &key, &id, TRANSACTION_UPSERT, document, NULL, fixture->arena,
-                          &result, NULL, &err),
-              &err);
-}
-
-static size_t span_count(struct fixture *fixture)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-    size_t count;
-
-    (void)partition_map_spans(container_map(container), &count);
-    return count;
-}
-
-static bool is_moving(struct fixture *fixture)
-{
-    CLEANUP(container_unref) struct container *container = opened(fixture);
-
-    return container_migration(container) != NULL;
-}
-
-static void settle(struct fixture *fixture)
-{
-    struct error err;
-    bool busy;
-
-    for (int i = 0; i < 10000 && is_moving(fixture); i++) {
-        fixture->now_ms += 10;
-        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
-    }
-    assert_false(is_moving(fixture));
-}
+#include "container/heat_fixture.h"
+#include "container/split_points.h"
 
 /* --- The record ------------------------------------------------------------------------------ */
 
@@ -587,20 +295,38 @@ static void many_warm_keys_are_no_hot_key(void **state)
     assert_int_equal(reports(fixture, &report), 0);
 }
 
+/* A key of the same partition. */
+static const char *neighbour_of(struct fixture *fixture, const char *pk)
+{
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+
+    for (int i = 0; i < 1000; i++) {
+        const char *other = arena_text(fixture->arena, arena_printf(fixture->arena, "n%d", i));
+
+        if (span_of(fixture, container, other) == span_of(fixture, container, pk))
+            return other;
+    }
+    return NULL;
+}
+
 static void a_key_that_has_all_a_partition_may_give_is_told_to_spread(void **state)
 {
     struct fixture *fixture = *state;
     CLEANUP(container_unref) struct container *container = NULL;
     struct partition_key key;
     struct heat_report *report;
+    const char *neighbour;
     struct error err;
 
     fixture->catalogue_limits.partition_ru_max = 500;
     stop(fixture);
     start(fixture);
     container_make(fixture, 2000);
-    for (int i = 0; i < 3; i++)
-        ten_seconds(fixture, "hot", 490);
+    neighbour = neighbour_of(fixture, "hot");
+    for (int i = 0; i < 3; i++) {
+        ask(fixture, neighbour, 400, 10, 0);
+        ten_seconds(fixture, "hot", 450);
+    }
     assert_int_equal(reports(fixture, &report), 1);
     assert_int_equal(report->advice, HEAT_ISOLATE);
     assert_false(report->alone);
@@ -614,6 +340,43 @@ static void a_key_that_has_all_a_partition_may_give_is_told_to_spread(void **sta
     assert_int_equal(reports(fixture, &report), 1);
     assert_true(report->alone);
     assert_int_equal(report->advice, HEAT_SPREAD);
+}
+
+static void a_key_whose_neighbours_spend_nothing_is_not_told_to_be_isolated(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct heat_report *report;
+    const char *neighbour;
+    struct error err;
+
+    fixture->catalogue_limits.partition_ru_max = 500;
+    stop(fixture);
+    start(fixture);
+    container_make(fixture, 2000);
+    neighbour = neighbour_of(fixture, "hot");
+    for (int i = 0; i < 3; i++) {
+        ask(fixture, neighbour, 40, 10, 0); /* one in a hundred */
+        ten_seconds(fixture, "hot", 490);
+    }
+    assert_int_equal(reports(fixture, &report), 1);
+    assert_int_equal(report->advice, HEAT_SPREAD);
+    assert_contains(heat_advice_text(report->advice), "orrery advise");
+
+    /* One that could give more is short of throughput alone. */
+    container = opened(fixture);
+    assert_ok(migrator_split(fixture->migrator, container, span_of(fixture, container, "hot")->id,
+                             2, (double[]){1, 1}, &err),
+              &err);
+    container_unref(TAKE(container));
+    settle(fixture);
+    fixture->now_ms += 4 * MINUTE - fixture->now_ms % MINUTE;
+    look(fixture);
+    for (int i = 0; i < 3; i++)
+        ten_seconds(fixture, "hot", 240);
+    assert_int_equal(reports(fixture, &report), 1);
+    assert_false(report->alone);
+    assert_int_equal(report->advice, HEAT_THROUGHPUT);
 }
 
 static void a_large_key_is_reported_until_it_is_not(void **state)
@@ -649,29 +412,6 @@ static void a_large_key_is_reported_until_it_is_not(void **state)
 }
 
 /* --- Decisions ------------------------------------------------------------------------------- */
-
-/* A minute in which many keys, or one, spend what the partition has. */
-static void hot_minute(struct fixture *fixture, double ru, int keys)
-{
-    for (int i = 0; i < keys; i++) {
-        char pk[16];
-
-        snprintf(pk, sizeof pk, "k%d", i);
-        ask(fixture, pk, ru * 60 / keys, 10, 1);
-    }
-    fixture->now_ms += MINUTE;
-    look(fixture);
-}
-
-static void keys_put(struct fixture *fixture, int keys)
-{
-    for (int i = 0; i < keys; i++) {
-        char pk[16];
-
-        snprintf(pk, sizeof pk, "k%d", i);
-        item_put(fixture, pk, 1, 10);
-    }
-}
 
 static void a_span_that_stays_hot_is_split_where_its_heat_is_halved(void **state)
 {
@@ -738,21 +478,38 @@ static void a_short_peak_splits_nothing(void **state)
     assert_int_equal(span_count(fixture), 1);
 }
 
+/* As the migrator does by itself. */
+static void cut_for_throughput(struct fixture *fixture)
+{
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+    CLEANUP(container_unref) struct container *begun = NULL;
+    const struct partition_span *span = partition_map_spans(container_map(container), &(size_t){0});
+    struct slice bound;
+    struct error err;
+    size_t count;
+
+    split_points_even(container, span, 2, fixture->arena, &bound, &count);
+    assert_int_equal(count, 1);
+    assert_ok(catalogue_migration_begin(fixture->catalogue, container,
+                                        &(struct migration_request){.kind = MIGRATION_SPLIT,
+                                                                    .sources = &span->id,
+                                                                    .source_count = 1,
+                                                                    .target_count = 2,
+                                                                    .bounds = &bound},
+                                        &begun, &err),
+              &err);
+    container_unref(TAKE(begun));
+    container_unref(TAKE(container));
+    settle(fixture);
+}
+
 static void neighbours_calm_for_a_day_are_merged(void **state)
 {
     struct fixture *fixture = *state;
-    CLEANUP(container_unref) struct container *container = NULL;
-    struct error err;
 
     container_make(fixture, 1000);
     keys_put(fixture, 40);
-    container = opened(fixture);
-    assert_ok(migrator_split(fixture->migrator, container,
-                             partition_map_spans(container_map(container), &(size_t){0})->id, 2,
-                             NULL, &err),
-              &err);
-    container_unref(TAKE(container));
-    settle(fixture);
+    cut_for_throughput(fixture);
     fixture->now_ms += MINUTE;
     for (int64_t i = 0; i < HEAT_DAY_MINUTES; i += 10) {
         look(fixture);
@@ -768,18 +525,10 @@ static void neighbours_calm_for_a_day_are_merged(void **state)
 static void activity_in_between_begins_the_day_anew(void **state)
 {
     struct fixture *fixture = *state;
-    CLEANUP(container_unref) struct container *container = NULL;
-    struct error err;
 
     container_make(fixture, 1000);
     keys_put(fixture, 40);
-    container = opened(fixture);
-    assert_ok(migrator_split(fixture->migrator, container,
-                             partition_map_spans(container_map(container), &(size_t){0})->id, 2,
-                             NULL, &err),
-              &err);
-    container_unref(TAKE(container));
-    settle(fixture);
+    cut_for_throughput(fixture);
     for (int i = 0; i < 140; i++) {
         look(fixture);
         fixture->now_ms += 10 * MINUTE;
@@ -854,6 +603,7 @@ int main(void)
         TEST(a_report_ends_when_the_key_has_been_cool),
         TEST(many_warm_keys_are_no_hot_key),
         TEST(a_key_that_has_all_a_partition_may_give_is_told_to_spread),
+        TEST(a_key_whose_neighbours_spend_nothing_is_not_told_to_be_isolated),
         TEST(a_large_key_is_reported_until_it_is_not),
         TEST(a_span_that_stays_hot_is_split_where_its_heat_is_halved),
         TEST(a_span_that_one_key_makes_hot_is_not_split),

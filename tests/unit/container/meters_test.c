@@ -121,6 +121,25 @@ static void a_used_up_second_refuses_before_any_work_and_says_how_long(void **st
     assert_int_equal(totals.hour.throttled, 1);
 }
 
+static void a_pool_goes_with_the_last_partition_that_draws_from_it(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(shared_throughput_unref) struct shared_throughput *shared = NULL;
+    struct budget_options options = {.rate_cru = 40000, .rate_max_cru = 1000000};
+    struct budget_state pool;
+    struct error err;
+
+    assert_ok(meters_shared(fixture->meters, 9, &options, &shared, &err), &err);
+    meters_set_shared(fixture->meters, 21, shared, 0);
+    meters_set_shared(fixture->meters, 22, shared, 0);
+    meters_remove(fixture->meters, 21);
+    assert_true(meters_shared_state(fixture->meters, 9, &pool));
+    meters_remove(fixture->meters, 1); /* not one of them */
+    assert_true(meters_shared_state(fixture->meters, 9, &pool));
+    meters_remove(fixture->meters, 22);
+    assert_false(meters_shared_state(fixture->meters, 9, &pool));
+}
+
 static void the_hottest_key_is_known(void **state)
 {
     struct fixture *fixture = *state;
@@ -267,6 +286,7 @@ int main(void)
         METERS_TEST(a_refused_write_costs_its_read),
         METERS_TEST(a_used_up_second_refuses_before_any_work_and_says_how_long),
         METERS_TEST(the_hottest_key_is_known),
+        METERS_TEST(a_pool_goes_with_the_last_partition_that_draws_from_it),
         METERS_TEST(reads_are_priced_by_size),
         METERS_TEST(a_transaction_runs_again_until_it_wins),
         METERS_TEST(a_transaction_that_never_wins_ends),

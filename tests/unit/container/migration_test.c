@@ -91,6 +91,62 @@ static void a_larger_share_is_taken_from_all_others_in_proportion(void **state U
     assert_true(spans[4].share > 0.1999 && spans[4].share < 0.2001);
 }
 
+static void a_cut_is_remembered_with_its_reason_until_it_is_undone(void **state UNUSED)
+{
+    static const uint32_t sources[] = {11};
+    const struct slice bounds[] = {SLICE("e")};
+    CLEANUP(migration_unref)
+    struct migration *split = planned(&(struct migration_request){.kind = MIGRATION_SPLIT,
+                                                                  .sources = sources,
+                                                                  .source_count = 1,
+                                                                  .target_count = 2,
+                                                                  .bounds = bounds,
+                                                                  .cut = PARTITION_CUT_BY_HAND});
+    /* From "e" to "m": one end is new, the other was there. */
+    CLEANUP(migration_unref)
+    struct migration *carved =
+        planned(&(struct migration_request){.kind = MIGRATION_ISOLATE,
+                                            .sources = sources,
+                                            .source_count = 1,
+                                            .target_count = 2,
+                                            .bounds = bounds,
+                                            .cut = PARTITION_CUT_PLACED,
+                                            .ended = {SLICE("e"), SLICE("m")}});
+    CLEANUP(migration_unref) struct migration *merged = NULL;
+    CLEANUP(migration_unref) struct migration *moved = NULL;
+    static const uint32_t cut[] = {101}, both[] = {100, 101}, node = 0;
+    const struct partition_span *spans;
+    struct error err;
+    size_t count;
+
+    spans = partition_map_spans(migration_map(split), &count);
+    assert_int_equal(count, 5);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(spans[i].cut, i == 2 ? PARTITION_CUT_BY_HAND : PARTITION_CUT_NEEDED);
+    spans = partition_map_spans(migration_map(carved), &count);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(spans[i].cut,
+                         i == 2 || i == 3 ? PARTITION_CUT_PLACED : PARTITION_CUT_NEEDED);
+
+    assert_ok(migration_new(migration_map(split),
+                            &(struct migration_request){.kind = MIGRATION_MOVE,
+                                                        .sources = cut,
+                                                        .source_count = 1,
+                                                        .target_count = 1,
+                                                        .nodes = &node},
+                            200, &moved, &err),
+              &err);
+    assert_int_equal(partition_map_find_id(migration_map(moved), 200)->cut, PARTITION_CUT_BY_HAND);
+    assert_ok(migration_new(migration_map(split),
+                            &(struct migration_request){.kind = MIGRATION_MERGE,
+                                                        .sources = both,
+                                                        .source_count = 2,
+                                                        .target_count = 1},
+                            200, &merged, &err),
+              &err);
+    assert_int_equal(partition_map_find_id(migration_map(merged), 200)->cut, PARTITION_CUT_NEEDED);
+}
+
 static void a_merge_takes_neighbours_in_any_order(void **state UNUSED)
 {
     static const uint32_t sources[] = {13, 11, 12};
@@ -208,6 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_split_divides_span_and_share),
         cmocka_unit_test(a_larger_share_is_taken_from_all_others_in_proportion),
+        cmocka_unit_test(a_cut_is_remembered_with_its_reason_until_it_is_undone),
         cmocka_unit_test(a_merge_takes_neighbours_in_any_order),
         cmocka_unit_test(what_makes_no_sense_is_refused),
         cmocka_unit_test(a_plan_is_kept_and_read_again),

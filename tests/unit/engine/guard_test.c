@@ -4,7 +4,9 @@
 #include "base/thread.h"
 #include "support/check.h"
 #include "support/fault_engine.h"
+#include "support/scratch.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 
 struct bench {
@@ -383,6 +385,149 @@ static void a_write_that_never_returns_takes_the_node_down_until_it_does(void **
     assert_ok(get(bench, 7, &err), &err);
 }
 
+/* --- Letting go ------------------------------------------------------------------------------ */
+
+/* A RocksDB store behind the faults, watched by a keeper of its own, in real time: it would be down
+ * after ten minutes, and calls are let go long before. */
+struct watched {
+    struct bench bench;
+    struct scratch scratch;
+};
+
+static bool rocks_open(void *context, struct slice url, const struct engine_options *options,
+                       struct engine **ret_engine, struct error *err)
+{
+    struct watched *watched = context;
+    struct engine *rocks;
+
+    if (!engine_open(url, &(struct engine_options){0}, &rocks, err))
+        return false;
+    *ret_engine = watched->bench.fault = fault_engine_new(rocks);
+    fault_engine_watch(*ret_engine, options->watch);
+    return true;
+}
+
+static void watched_init(struct watched *watched, int64_t answer_ms)
+{
+    char url[256];
+    struct error err;
+
+    *watched = (struct watched){0};
+    scratch_init(&watched->scratch);
+    snprintf(url, sizeof url, "rocksdb:%s/node", watched->scratch.path);
+    watched->bench.arena = arena_new();
+    watched->bench.guard = engine_guard_new(&(struct engine_guard_options){
+        .name = "west",
+        .url = slice_of_text(url),
+        .answer_ms = answer_ms,
+        .probe_ms = 10,
+        .hang_ms = 600000,
+        .suspect_ms = 600000,
+        .open = rocks_open,
+        .open_context = watched,
+    });
+    assert_ok(engine_guard_open(watched->bench.guard, &err), &err);
+    assert_ok(engine_partition_create(watched->bench.guard, 7, 1, &err), &err);
+    engine_guard_keep(watched->bench.guard, NULL, false);
+}
+
+static void watched_done(struct watched *watched)
+{
+    engine_close(watched->bench.guard);
+    arena_free(watched->bench.arena);
+    scratch_done(&watched->scratch);
+}
+
+static void pings_await(struct bench *bench, unsigned more)
+{
+    unsigned until = fault_engine_pings(bench->fault) + more;
+
+    while (fault_engine_pings(bench->fault) < until)
+        sched_yield();
+}
+
+static void
+a_read_is_let_go_when_no_sign_of_life_comes_either_and_nobody_waits_after_it(void **state UNUSED)
+{
+    struct watched watched;
+    struct bench *bench = &watched.bench;
+    struct error err;
+
+    watched_init(&watched, 40);
+    fault_engine_hang(bench->fault, true);
+    assert_fails(get(bench, 7, &err), &err, ERROR_NODE_DOWN);
+    assert_contains(err.message, "does not answer");
+    assert_int_equal(status_of(bench).state, ENGINE_GUARD_SUSPECT);
+    assert_fails(get(bench, 7, &err), &err, ERROR_NODE_DOWN);
+    assert_string_equal(err.message, "node \"west\" is not answering: partition 7 does not serve");
+    assert_fails(put(bench, 7, &err), &err, ERROR_NODE_DOWN); /* nothing was done */
+    /* It was not taken down for that, and serves as soon as it answers. */
+    assert_int_equal(status_of(bench).downs, 0);
+    fault_engine_hang(bench->fault, false);
+    pings_await(bench, 2);
+    assert_ok(put(bench, 7, &err), &err);
+    assert_ok(get(bench, 7, &err), &err);
+    watched_done(&watched);
+}
+
+static void a_write_that_is_let_go_is_in_doubt_and_the_store_opened_anew(void **state UNUSED)
+{
+    struct watched watched;
+    struct bench *bench = &watched.bench;
+    struct error err;
+
+    watched_init(&watched, 40);
+    fault_engine_hang(bench->fault, true);
+    assert_fails(put(bench, 7, &err), &err, ERROR_STORE_POISONED);
+    assert_contains(err.message, "node \"west\"");
+    fault_engine_hang(bench->fault, false);
+    while (!put(bench, 7, &err))
+        assert_true(err.code == ERROR_STORE_POISONED || err.code == ERROR_NODE_DOWN);
+    assert_int_equal(status_of(bench).downs, 1);
+    watched_done(&watched);
+}
+
+static void a_slow_call_waits_as_long_as_signs_of_life_come(void **state UNUSED)
+{
+    struct watched watched;
+    struct bench *bench = &watched.bench;
+    struct reader reader = {bench};
+
+    watched_init(&watched, 300);
+    fault_engine_stall(bench->fault, true);
+    thread_start(&reader.thread, "reader", reader_main, &reader);
+    pings_await(bench, 50); /* 10 ms apart */
+    assert_int_equal(status_of(bench).inside, 1);
+    fault_engine_stall(bench->fault, false);
+    thread_join(&reader.thread);
+    assert_ok(reader.done, &reader.err);
+    watched_done(&watched);
+}
+
+static void a_call_that_waits_asks_for_a_sign_of_life_at_once(void **state)
+{
+    struct bench *bench = *state;
+    struct engine_guard_options options = options_of(bench);
+    struct engine *store;
+    struct engine *guard;
+    struct error err;
+
+    options.probe_ms = 600000; /* the next one by itself is far off */
+    options.answer_ms = 40;
+    options.hang_ms = 600000;
+    guard = engine_guard_around(&options, store = store_new(bench));
+    fault_engine_watch(store, engine_guard_watch(guard));
+    assert_ok(engine_partition_create(guard, 7, 1, &err), &err);
+    engine_guard_keep(guard, NULL, false);
+    fault_engine_hang(store, true);
+    assert_fails(engine_partition_list(guard, bench->arena, &(struct engine_partition *){NULL},
+                                       &(size_t){0}, &err),
+                 &err, ERROR_NODE_DOWN);
+    assert_int_equal(fault_engine_pings(store), 1);
+    fault_engine_hang(store, false);
+    engine_close(guard);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -398,6 +543,11 @@ int main(void)
         TEST(a_paused_node_keeps_its_catalogue_open),
         TEST(a_node_that_hangs_holds_few_callers_and_lets_go_of_them),
         TEST(a_write_that_never_returns_takes_the_node_down_until_it_does),
+        cmocka_unit_test(
+            a_read_is_let_go_when_no_sign_of_life_comes_either_and_nobody_waits_after_it),
+        cmocka_unit_test(a_write_that_is_let_go_is_in_doubt_and_the_store_opened_anew),
+        cmocka_unit_test(a_slow_call_waits_as_long_as_signs_of_life_come),
+        TEST(a_call_that_waits_asks_for_a_sign_of_life_at_once),
     };
 
     return cmocka_run_group_tests_name("guard", tests, NULL, NULL);

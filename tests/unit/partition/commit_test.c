@@ -380,6 +380,22 @@ static void a_full_store_refuses_and_recovers(void **state)
     assert_int_equal(tx.part.stamp.lsn, 1);
 }
 
+/* What a store lets go of while it writes is told apart from what it refuses afterwards. */
+static void a_write_whose_outcome_the_store_does_not_know_is_in_doubt(void **state)
+{
+    struct bench *bench = *state;
+    struct one_put tx;
+    struct error err;
+
+    fault_engine_fail_nth(bench->engine, FAULT_WRITES, 1, ERROR_STORE_POISONED, FAULT_WRITTEN);
+    assert_fails(commit_run(bench->commit, one_put(&tx, 1, "a", "1", 0), &err), &err,
+                 ERROR_WRITE_IN_DOUBT);
+    assert_int_equal(err.status, 408);
+    assert_fails(commit_run(bench->commit, one_put(&tx, 1, "b", "1", 0), &err), &err,
+                 ERROR_STORE_POISONED);
+    assert_int_equal(err.status, 503);
+}
+
 /* Whether the write happened or not, the numbering goes on from what is really there. */
 static void unknown_outcome(struct bench *bench, enum fault_outcome outcome, uint64_t next_lsn)
 {
@@ -807,6 +823,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         COMMIT_TEST(a_batch_is_stored_and_numbered),
         COMMIT_TEST(first_committer_wins),
+        COMMIT_TEST(a_write_whose_outcome_the_store_does_not_know_is_in_doubt),
         COMMIT_TEST(keys_of_other_partitions_do_not_conflict),
         COMMIT_TEST(a_scanned_range_conflicts_with_a_write_into_it),
         COMMIT_TEST(a_moment_out_of_reach_is_told_to_run_again),

@@ -320,6 +320,7 @@ static void a_stored_map_reads_back_whole(void **state UNUSED)
          .node = UINT32_MAX,
          .epoch = UINT64_MAX,
          .share = 2.0 / 3,
+         .cut = PARTITION_CUT_PLACED,
          .min = SLICE("\x05\x00\xC1"),
          .max = PARTITION_ROUTING_MAX},
     };
@@ -342,6 +343,7 @@ static void a_stored_map_reads_back_whole(void **state UNUSED)
         assert_int_equal(spans[i].node, written[i].node);
         assert_true(spans[i].epoch == written[i].epoch);
         assert_true(spans[i].share == written[i].share);
+        assert_int_equal(spans[i].cut, written[i].cut);
         assert_slice_equal(spans[i].min, written[i].min);
         assert_slice_equal(spans[i].max, written[i].max);
         assert_int_equal(spans[i].parent_count, written[i].parent_count);

@@ -1,0 +1,123 @@
+#include "container/catalogue_shares.h"
+
+#include "container/catalogue_private.h"
+
+#include <stdatomic.h>
+
+struct container_shares {
+    atomic_uint refs;
+    size_t count;
+    double of[]; /* spans, in key order */
+};
+
+struct container_shares *container_shares_ref(struct container_shares *shares)
+{
+    if (shares)
+        atomic_fetch_add_explicit(&shares->refs, 1, memory_order_relaxed);
+    return shares;
+}
+
+void container_shares_unref(struct container_shares *shares)
+{
+    if (shares && atomic_fetch_sub(&shares->refs, 1) == 1)
+        memory_free(shares);
+}
+
+static struct container_shares *shares_new(const double *given, size_t count)
+{
+    struct container_shares *shares =
+        memory_alloc_zero(sizeof *shares + memory_array_size(count, sizeof(double)));
+    double sum = 0;
+
+    atomic_init(&shares->refs, 1);
+    shares->count = count;
+    for (size_t i = 0; i < count; i++)
+        sum += given[i];
+    for (size_t i = 0; i < count; i++)
+        shares->of[i] = given[i] / sum;
+    return shares;
+}
+
+double container_share(const struct container *container, const struct partition_span *span)
+{
+    size_t count, i;
+    const struct partition_span *spans = partition_map_spans(container->map, &count);
+
+    if (!container->shares)
+        return span->share;
+    i = (size_t)(span - spans);
+    assert(i < count && count == container->shares->count);
+    return container->shares->of[i];
+}
+
+/* Of the same version: it routes as the other does. */
+struct partition_map *container_map_now(const struct container *container, struct partition_map *of)
+{
+    CLEANUP(arena_free) struct arena *arena = NULL;
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(of, &count);
+    struct partition_map *map;
+    struct partition_span *copies;
+    struct error err;
+
+    if (!container->shares)
+        return partition_map_ref(of);
+    assert(count == container->shares->count);
+    arena = arena_new();
+    copies = ARENA_ARRAY(arena, struct partition_span, count);
+    for (size_t i = 0; i < count; i++) {
+        copies[i] = spans[i];
+        copies[i].share = container->shares->of[i];
+    }
+    if (!partition_map_new(copies, count, partition_map_version(of), &map, &err))
+        assert(!"the map has the spans it had, and the shares are parts of one whole");
+    return map;
+}
+
+static bool shares_check(const struct container *now, const struct container *container,
+                         const double *shares, size_t count, struct error *err)
+{
+    size_t spans;
+    double sum = 0;
+
+    (void)partition_map_spans(now->map, &spans);
+    if (now->migration || spans != count ||
+        partition_map_version(now->map) != partition_map_version(container->map))
+        return error_set(err, ERROR_BUSY, "the partitions of container \"%.*s\" are changing",
+                         SLICE_ARG(now->state.info.id));
+    for (size_t i = 0; i < count; i++) {
+        if (!(shares[i] >= 0 && shares[i] <= 1e12)) /* so written, it refuses NaN too */
+            return error_set(err, ERROR_BAD_REQUEST, "a share is below zero, or too large");
+        sum += shares[i];
+    }
+    return sum > 0 || error_set(err, ERROR_BAD_REQUEST, "there are no shares");
+}
+
+bool catalogue_shares_set(struct catalogue *catalogue, const struct container *container,
+                          const double *shares, size_t count, struct container **ret_container,
+                          struct error *err)
+{
+    CLEANUP(change_end) struct change change;
+    CLEANUP(container_unref) struct container *after = NULL;
+    const struct container *before;
+    struct record_address address;
+
+    if (!change_begin(catalogue, &change, err))
+        return false;
+    before = find_container_number(change.root, container->account, container->database,
+                                   container->state.info.number);
+    if (!before)
+        return not_found(err, false, "container", container->state.info.id);
+    if (!shares_check(before, container, shares, count, err))
+        return false;
+    after = state_container(state_copy(&before->state));
+    container_shares_unref(after->shares);
+    after->shares = shares_new(shares, count);
+    address = container_address(after);
+    change_put_record(&change, address, record_container_write(after, true, change.arena));
+    if (!change_commit(&change, err))
+        return false;
+    change_publish(&change, address, &container_ref(after)->state);
+    *ret_container = TAKE(after);
+    return true;
+}
