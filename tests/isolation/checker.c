@@ -71,8 +71,10 @@ struct write {
     uint64_t lsn;
     unsigned behind; /* so many places behind the write of that LSN, whose own is not known */
     size_t transaction;
-    size_t op;    /* among all operations of the history */
-    bool is_last; /* of its item in its transaction */
+    size_t op;           /* among all operations of the history */
+    uint64_t covered_ns; /* of a delete whose place is not known: from then on the item was surely
+                            written again */
+    bool is_last;        /* of its item in its transaction */
 };
 
 /* Is a transaction part of what happened? */
@@ -172,6 +174,21 @@ static void unknown_prove(struct check *check)
     }
 }
 
+/* When somebody was answered who wrote the item and asked behind the delete. */
+static uint64_t delete_covered(const struct check *check, const struct write *delete)
+{
+    const struct history_transaction *all = check->history->transactions;
+    uint64_t covered_ns = UINT64_MAX;
+
+    for (size_t i = check->item_begin[delete->item]; i < check->item_begin[delete->item + 1]; i++) {
+        const struct history_transaction *writer = &all[check->by_order[i].transaction];
+
+        if (check->by_order[i].version && writer->asked_ns > all[delete->transaction].ended_ns)
+            covered_ns = MIN(covered_ns, writer->ended_ns);
+    }
+    return covered_ns;
+}
+
 static void order_sort(struct check *check)
 {
     qsort(check->by_order, check->order_count, sizeof(struct write), order_compare);
@@ -182,6 +199,9 @@ static void order_sort(struct check *check)
     }
     for (size_t i = 0; i < check->order_count; i++)
         check->places[check->by_order[i].op] = i;
+    for (size_t i = 0; i < check->unplaced_count; i++)
+        if (!check->unplaced[i].version)
+            check->unplaced[i].covered_ns = delete_covered(check, &check->unplaced[i]);
 }
 
 static void order_collect(struct check *check, size_t t)
@@ -383,19 +403,10 @@ static bool is_deleted_unseen(const struct check *check, size_t reader, uint32_t
 
     for (size_t i = 0; i < check->unplaced_count; i++) {
         const struct write *write = &check->unplaced[i];
-        bool possible = write->item == item && !write->version && write->transaction != reader &&
-                        all[write->transaction].asked_ns <= all[reader].ended_ns;
 
-        for (size_t at = check->item_begin[item]; possible && at < check->item_begin[item + 1];
-             at++) {
-            const struct history_transaction *writer = &all[check->by_order[at].transaction];
-
-            if (check->by_order[at].version &&
-                writer->asked_ns > all[write->transaction].ended_ns &&
-                writer->ended_ns < all[reader].began_ns)
-                possible = false;
-        }
-        if (possible)
+        if (write->item == item && !write->version && write->transaction != reader &&
+            all[write->transaction].asked_ns <= all[reader].ended_ns &&
+            write->covered_ns >= all[reader].began_ns)
             return true;
     }
     return false;

@@ -127,7 +127,11 @@ static uint64_t node_downs(const struct world_node *node)
 static void moment_note(struct world *world)
 {
     WITH_LOCK (&world->gate_lock) {
-        assert_true(world->moment_count < WORLD_MOMENTS_MAX);
+        if (world->moment_count == world->moment_capacity) {
+            world->moment_capacity = world->moment_capacity ? 2 * world->moment_capacity : 64;
+            world->moments = memory_realloc(
+                world->moments, memory_array_size(world->moment_capacity, sizeof(uint64_t)));
+        }
         world->moments[world->moment_count++] = clock_monotonic_ns();
     }
 }
@@ -226,6 +230,7 @@ void world_done(struct world *world)
     for (size_t i = 0; i < WORLD_NODES; i++)
         engine_close(world->nodes[i].memory);
     item_gates_free(world->gates);
+    memory_free(world->moments);
     postgres_free(world->postgres);
     condition_done(&world->gate_changed);
     mutex_done(&world->gate_lock);

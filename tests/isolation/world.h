@@ -14,7 +14,7 @@
 
 #include <stdatomic.h>
 
-enum { WORLD_NODES = 2, WORLD_MOMENTS_MAX = 4096 };
+enum { WORLD_NODES = 2 };
 
 enum world_stores {
     WORLD_MEMORY,
@@ -52,8 +52,8 @@ struct world {
     struct condition gate_changed;
     size_t inside; /* operations of clients */
     atomic_bool crashing;
-    uint64_t moments[WORLD_MOMENTS_MAX]; /* when what had been unknown was settled */
-    size_t moment_count;
+    uint64_t *moments; /* when what had been unknown was settled; owned */
+    size_t moment_count, moment_capacity;
 
     atomic_bool is_over; /* everything happened that was to */
 

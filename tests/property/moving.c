@@ -556,6 +556,8 @@ static bool rekey_try(struct moving *moving, const struct container *container, 
     return fine;
 }
 
+enum { MERGED_MAX = 4 };
+
 static bool migration_try(struct moving *moving, enum migration_kind kind, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = opened(moving);
@@ -563,7 +565,8 @@ static bool migration_try(struct moving *moving, enum migration_kind kind, struc
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);
     unsigned at = below(moving, (unsigned)count);
     struct partition_key key = key_of(moving, below(moving, MOVING_KEYS));
-    uint32_t ids[2];
+    uint32_t ids[MERGED_MAX];
+    unsigned merged;
 
     switch (kind) {
     case MIGRATION_SPLIT:
@@ -571,9 +574,10 @@ static bool migration_try(struct moving *moving, enum migration_kind kind, struc
                               err);
     case MIGRATION_MERGE:
         at = below(moving, (unsigned)count - 1);
-        ids[0] = spans[at + 1].id;
-        ids[1] = spans[at].id;
-        return migrator_merge(moving->migrator, container, ids, 2, err);
+        merged = MIN(2 + below(moving, MERGED_MAX - 1), (unsigned)count - at);
+        for (unsigned i = 0; i < merged; i++)
+            ids[i] = spans[at + merged - 1 - i].id; /* the other way round is fine */
+        return migrator_merge(moving->migrator, container, ids, merged, err);
     case MIGRATION_MOVE:
         return migrator_move(moving->migrator, container, spans[at].id, 1 - spans[at].node, err);
     case MIGRATION_REROUTE:
@@ -585,27 +589,48 @@ static bool migration_try(struct moving *moving, enum migration_kind kind, struc
     }
 }
 
-static void migration_begin(struct moving *moving)
+static bool kind_is_possible(const struct moving *moving, const struct container *container,
+                             enum migration_kind kind)
+{
+    size_t count;
+
+    (void)partition_map_spans(container_map(container), &count);
+    switch (kind) {
+    case MIGRATION_REROUTE:
+        return definition_fields(container_definition(container))->key.lookup != NULL;
+    case MIGRATION_REKEY:
+        /* Bodies that name a strategy could not be put in place of one that was re-keyed, and
+         * readers of all versions have to begin anew. */
+        return !strstr(moving->bodies[0], "strategy") &&
+               !strstr(moving->bodies[0], "changeFeedPolicy");
+    case MIGRATION_MERGE:
+        return count > 1;
+    default:
+        return count <= 8;
+    }
+}
+
+/* Any that is possible, or the rarest so far: chance alone would take long to come to all. */
+static enum migration_kind kind_choose(struct moving *moving)
 {
     CLEANUP(container_unref) struct container *container = opened(moving);
     enum migration_kind kind = (enum migration_kind)below(moving, MIGRATION_KINDS);
-    size_t count;
+    bool rarest = below(moving, 2);
+
+    while (!kind_is_possible(moving, container, kind))
+        kind = (enum migration_kind)((kind + 1) % MIGRATION_KINDS);
+    for (unsigned i = 0; rarest && i < MIGRATION_KINDS; i++)
+        if (moving->migrations[i] < moving->migrations[kind] &&
+            kind_is_possible(moving, container, (enum migration_kind)i))
+            kind = (enum migration_kind)i;
+    return kind;
+}
+
+static void migration_begin(struct moving *moving)
+{
+    enum migration_kind kind = kind_choose(moving);
     struct error err;
 
-    (void)partition_map_spans(container_map(container), &count);
-    if (!definition_fields(container_definition(container))->key.lookup &&
-        kind == MIGRATION_REROUTE)
-        kind = MIGRATION_MOVE;
-    /* Bodies that name a strategy could not be put in place of one that was re-keyed, and readers
-     * of all versions have to begin anew. */
-    if (kind == MIGRATION_REKEY &&
-        (strstr(moving->bodies[0], "strategy") || strstr(moving->bodies[0], "changeFeedPolicy")))
-        kind = MIGRATION_ISOLATE;
-    container_unref(TAKE(container));
-    if (count == 1 && kind == MIGRATION_MERGE)
-        kind = MIGRATION_SPLIT;
-    if (count > 8 && kind != MIGRATION_REROUTE && kind != MIGRATION_REKEY)
-        kind = MIGRATION_MERGE;
     if (migration_try(moving, kind, &err)) {
         moving->migrations[kind]++;
         return;
