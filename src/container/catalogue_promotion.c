@@ -20,30 +20,46 @@ enum { FIRST_EPOCH = 1, PARENTS_MAX = 64 };
 
 struct stale_map {
     struct stale_map *next;
-    struct partition_map *map; /* a reference */
+    struct partition_map *map;             /* a reference */
+    uint32_t account, database, container; /* whose it was */
     uint32_t partition, node;
     bool drop; /* it is in no map any more */
 };
 
 /* --- Old maps -------------------------------------------------------------------------------- */
 
-static void stale_add(struct catalogue *catalogue, struct partition_map *map,
+/* What stays is noted before the commit: should that be in doubt and turn out to be done, the map
+ * would be forgotten else. As long as the map is the present one the note says nothing. What is to
+ * be dropped is noted behind it. */
+static void stale_add(struct catalogue *catalogue, const struct container *before,
                       const struct partition_span *span, bool drop)
 {
     struct stale_map *stale = MEMORY_NEW(struct stale_map);
 
     *stale = (struct stale_map){.next = catalogue->stale,
-                                .map = partition_map_ref(map),
+                                .map = partition_map_ref(before->map),
+                                .account = before->account,
+                                .database = before->database,
+                                .container = before->state.info.number,
                                 .partition = span->id,
                                 .node = span->node,
                                 .drop = drop};
     catalogue->stale = stale;
 }
 
+static bool is_present(const struct catalogue *catalogue, const struct stale_map *stale)
+{
+    const struct container *now =
+        find_container_number(catalogue->root, stale->account, stale->database, stale->container);
+
+    return now && now->map == stale->map;
+}
+
 static bool is_stale(const struct catalogue *catalogue, uint32_t partition)
 {
     for (const struct stale_map *stale = catalogue->stale; stale; stale = stale->next)
-        if (stale->partition == partition && partition_map_is_shared(stale->map))
+        if (stale->partition == partition && partition_map_is_shared(stale->map) &&
+            !is_present(catalogue, stale))
             return true;
     return false;
 }
@@ -645,23 +661,22 @@ bool catalogue_promotion_check(struct catalogue *catalogue, const struct contain
 static bool turn(struct pair *pair, struct error *err)
 {
     const struct promotion *now = pair->promotion;
-    const struct partition_span *span = partition_map_find_id(pair->origin->map, now->partition);
+    const struct partition_span *span;
     struct promotion next = *now;
     struct partition_map *map;
     double share;
 
     if (!both_there(pair, now, err) || !calm(pair->origin, err))
         return false;
+    span = partition_map_find_id(pair->origin_before->map, now->partition);
     assert(span);
     next.state = now->state == PROMOTION_OUT ? PROMOTION_BACK : PROMOTION_OUT;
     share = next.state == PROMOTION_OUT ? 0 : even_share(pair->origin);
-    if (!map_with(pair->origin, span, span, share, pair->change.arena, &map, err))
+    if (!map_with(pair->origin_before, span, span, share, pair->change.arena, &map, err))
         return false;
     map_set(pair->origin, map);
-    if (!pair_commit(pair, now, &next, err))
-        return false;
-    stale_add(pair->change.catalogue, pair->origin_before->map, span, false);
-    return true;
+    stale_add(pair->change.catalogue, pair->origin_before, span, false);
+    return pair_commit(pair, now, &next, err);
 }
 
 /* Whoever writes by a state from before holds its map: another one tells them apart. */
@@ -685,10 +700,8 @@ static bool prepare(struct pair *pair, const struct partition_key *key,
     if (!map_with(pair->own, span, span, 1, pair->change.arena, &map, err))
         return false;
     map_set(pair->own, map);
-    if (!pair_commit(pair, &next, &next, err))
-        return false;
-    stale_add(pair->change.catalogue, pair->own_before->map, only_span(pair->own_before), false);
-    return true;
+    stale_add(pair->change.catalogue, pair->own_before, only_span(pair->own_before), false);
+    return pair_commit(pair, &next, &next, err);
 }
 
 bool catalogue_promotion_begin(struct catalogue *catalogue, const struct container *origin,
@@ -778,11 +791,11 @@ bool catalogue_promotion_share(struct catalogue *catalogue, const struct contain
     map_set(pair.origin, TAKE(map));
     map_set(pair.own, own_map);
     pair.own->policy_version = pair.origin->policy_version;
+    span = partition_map_find_id(pair.origin_before->map, next.partition);
+    stale_add(catalogue, pair.origin_before, span, false);
     if (!pair_commit(&pair, pair.promotion, &next, err))
         return false;
-    span = partition_map_find_id(pair.origin_before->map, next.partition);
-    stale_add(catalogue, pair.origin_before->map, span, false);
-    stale_add(catalogue, pair.own_before->map, empty, true);
+    stale_add(catalogue, pair.own_before, empty, true);
     return true;
 }
 
@@ -818,13 +831,13 @@ bool catalogue_promotion_end(struct catalogue *catalogue, const struct container
         return false;
     }
     map_set(closed, map);
+    stale_add(catalogue, closed_before, span, false);
     if (!pair_commit(&pair, pair.promotion, &next, err)) {
         /* If the outcome is not known, loading again tells whose it is. */
         if (!catalogue->in_doubt)
             partitions_unmake_spans(catalogue, &place, 1);
         return false;
     }
-    stale_add(catalogue, closed_before->map, span, false);
     return true;
 }
 
@@ -889,7 +902,7 @@ static bool come_back(struct pair *pair, struct error *err)
     next.partition = span->id;
     if (!pair_commit(pair, pair->promotion, &next, err))
         return false;
-    stale_add(catalogue, pair->origin_before->map, place, true);
+    stale_add(catalogue, pair->origin_before, place, true);
     return true;
 }
 

@@ -5,6 +5,8 @@ import assert from 'node:assert/strict';
 import { ChangeFeedStartFrom, CosmosClient } from '@azure/cosmos';
 import { Server, emulatorKey, orrery, scratch } from './server.js';
 import { shop } from './items.js';
+import { signed } from './rest.js';
+import { all as entities, tableClient, tables } from './tables.js';
 
 const path = '/_orrery/containers/shop/orders/promote';
 const big = ['big'];
@@ -123,7 +125,7 @@ test('behind the end the origin refuses the key by name; demoted, it has what wa
   const first = await feed(at.container, ChangeFeedStartFrom.Beginning());
   assert.equal(first.seen.size, 60);
   assert.equal((await at.promote()).status, 202);
-  await at.promoted();
+  const now = await at.promoted();
   const own = at.other();
   const there = await feed(own, ChangeFeedStartFrom.Beginning());
   assert.equal(there.seen.size, 30, 'the feed of the own container begins with all of the key');
@@ -147,6 +149,8 @@ test('behind the end the origin refuses the key by name; demoted, it has what wa
   assert.equal(bulk.statusCode ?? bulk.error?.code, 403);
   assert.deepEqual(await all(at.container), listed(items.filter((item) => item.tenant !== 'big')));
   assert.equal((await at.container.item('o2', 't2').read()).statusCode, 200, 'session tokens of before do no harm');
+  const later = await at.send('GET', `${at.docs}/o2`, { key: ['t2'], headers: { 'x-ms-session-token': `${now.partition}:-1#99999` } });
+  assert.equal(later.status, 200, 'nor those of requests that were under way');
   await own.item('o3', 'big').patch([{ op: 'set', path: '/n', value: 103 }]);
   const meanwhile = await feed(at.container, ChangeFeedStartFrom.Continuation(first.continuation));
   assert.equal(meanwhile.seen.size, 0);
@@ -155,8 +159,8 @@ test('behind the end the origin refuses the key by name; demoted, it has what wa
   await own.item('o5', 'big').patch([{ op: 'set', path: '/n', value: 105 }]); // served until the end
   const { resources } = await at.container.items.query('SELECT VALUE c.n FROM c WHERE c.n > 100 ORDER BY c.n', { partitionKey: 'big' }).fetchAll();
   assert.deepEqual(resources, [101, 103, 105]);
-  const later = await feed(at.container, ChangeFeedStartFrom.Continuation(meanwhile.continuation));
-  assert.deepEqual([...later.seen.keys()].sort(), ['o1', 'o3', 'o5'], 'nothing missed, nothing twice');
+  const caughtUp = await feed(at.container, ChangeFeedStartFrom.Continuation(meanwhile.continuation));
+  assert.deepEqual([...caughtUp.seen.keys()].sort(), ['o1', 'o3', 'o5'], 'nothing missed, nothing twice');
   await at.change('end');
   await assert.rejects(own.item('o5', 'big').read(), { code: 403 });
   assert.equal((await own.items.create({ id: 'x', tenant: 't1' })).statusCode, 201, 'for other keys it is a container like any');
@@ -354,6 +358,27 @@ test('the first values of a hierarchical key are promoted together', async (t) =
   assert.equal((await at.container.item('new', ['big', 1000]).read()).statusCode, 200);
   await at.change('end');
   await assert.rejects(at.container.item('new', ['big', 1000]).read(), { code: 403 });
+});
+
+test('a partition of a table is promoted to a table of its own', async (t) => {
+  const { server, table } = await tables(t, { args: ['--set', 'migration.pause_ms=20ms'] });
+  for (const partitionKey of ['big', 'small'])
+    for (let i = 0; i < 5; i++) await table.createEntity({ partitionKey, rowKey: `r${i}`, n: i });
+  const send = async (rest, body) => {
+    return signed(server, body ? 'POST' : 'GET', `/_orrery/containers/TablesDB/people/promote${rest}`, { body });
+  };
+  const begun = await send('', { partitionKey: big, to: 'bigpeople', throughput: 400 });
+  assert.equal(begun.status, 202, JSON.stringify(begun.json));
+  await until(async () => (await send('')).json.promotions[0].state === 'promoted');
+  const own = tableClient(server, 'bigpeople');
+  await own.upsertEntity({ partitionKey: 'big', rowKey: 'r0', n: 10 });
+  assert.equal((await table.getEntity('big', 'r0')).n, 10);
+  assert.equal((await entities(table.listEntities())).length, 10);
+  assert.equal((await entities(own.listEntities())).length, 5);
+  assert.equal((await send('/end', { partitionKey: big })).status, 200);
+  await assert.rejects(table.getEntity('big', 'r0'), { statusCode: 403 });
+  await assert.rejects(entities(table.listEntities({ queryOptions: { filter: "PartitionKey eq 'big'" } })), { statusCode: 403 });
+  assert.equal((await entities(table.listEntities())).length, 5);
 });
 
 test('the command line tries it out, does it, shows it and takes it back', async (t) => {
