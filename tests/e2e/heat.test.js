@@ -193,6 +193,7 @@ test('a key too hot for its partition is named within a minute, in the report, t
   const alone = await until(async () => (await admin(server, 'hot')).keys.find((key) => key.alone));
   assert.equal(alone.do, 'spread');
   assert.equal(alone.ruPerSecondOfPartition, 200);
+  await load.stop(); // before the server goes
 });
 
 // Minutes are the clock's, so this takes two: with E2E_SANITIZED=1, as make check-all runs it.
