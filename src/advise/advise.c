@@ -43,7 +43,7 @@ static double score_of(const struct advise_key *key, const struct advise_figures
     if (figures->key_ru_per_second > (double)options->partition_ru_max)
         score *= figures->key_ru_per_second / (double)options->partition_ru_max;
     /* A counter spreads well here, but not where each shard or client counts by itself. */
-    if (figures->counter)
+    if (figures->counter_bare)
         score *= 1.3;
     return score;
 }
@@ -60,15 +60,23 @@ static bool is_good(const struct advise_proposal *proposal, const struct advise_
 
 /* --- Words ----------------------------------------------------------------------------------- */
 
-static void value_append(const struct advise_workload *workload, advise_value value,
-                         struct buf *out)
+/* What one value of a key is: all of its properties. */
+static void value_append(const struct advise_workload *workload, const struct advise_key *key,
+                         const advise_value *values, struct buf *out)
 {
-    const struct document_value *v = advise_workload_value(workload, value);
+    if (key->suffixes)
+        buf_append_text(out, "one number of ");
+    for (size_t i = 0; i < key->path_count; i++) {
+        const struct document_value *v =
+            values ? advise_workload_value(workload, values[key->paths[i]]) : NULL;
 
-    if (v->type == DOCUMENT_UNDEFINED)
-        buf_append_text(out, "one value");
-    else
-        document_json_write_value(v, out);
+        if (i)
+            buf_append_text(out, " with ");
+        if (!v || v->type == DOCUMENT_UNDEFINED)
+            buf_append_text(out, "one without it");
+        else
+            document_json_write_value(v, out);
+    }
 }
 
 static void reach_reason(const struct advise_figures *f, struct buf *out)
@@ -84,15 +92,16 @@ static void reach_reason(const struct advise_figures *f, struct buf *out)
         buf_printf(out, "Asking several partitions takes %.0f%% of all RU. ", f->fan_out * 100);
 }
 
-static void spread_reason(const struct advise_workload *workload, const struct advise_figures *f,
-                          struct buf *out)
+static void spread_reason(const struct advise_workload *workload, const struct advise_key *key,
+                          const struct advise_figures *f, struct buf *out)
 {
-    buf_printf(out, "The sample has %llu values; the largest, ", (unsigned long long)f->keys);
-    value_append(workload, f->top_storage, out);
+    buf_printf(out, "The sample has %llu value%s; the largest, ", (unsigned long long)f->keys,
+               f->keys == 1 ? "" : "s");
+    value_append(workload, key, f->top_storage, out);
     buf_printf(out, ", holds %.1f%% of the bytes", f->storage_top * 100);
     if (f->ru_top > 0) {
         buf_append_text(out, ", the busiest, ");
-        value_append(workload, f->top_ru, out);
+        value_append(workload, key, f->top_ru, out);
         buf_printf(out, ", takes %.1f%% of the RU", f->ru_top * 100);
     }
     buf_append_text(out, ". ");
@@ -122,8 +131,8 @@ static void fault_reasons(const struct advise_figures *f, const struct advise_op
 {
     if (f->changed > 0)
         buf_printf(out,
-                   "Its value was changed %.0f times; a partition key cannot change in place. ",
-                   f->changed);
+                   "Its value was changed %.0f time%s; a partition key cannot change in place. ",
+                   f->changed, f->changed == 1 ? "" : "s");
     if (f->missing > 0)
         buf_printf(out, "%.1f%% of items have no value there and would share one partition. ",
                    f->missing * 100);
@@ -142,6 +151,9 @@ static void fault_reasons(const struct advise_figures *f, const struct advise_op
     if (f->key_ru_per_second > (double)options->partition_ru_max)
         buf_printf(out, "One value needs %.0f RU/s at its busiest, one partition gives %.0f. ",
                    f->key_ru_per_second, (double)options->partition_ru_max);
+    if (f->grows && !f->counter)
+        buf_append_text(out, "Its values grow with time: placed by range, all writes would go to "
+                             "the last partition. ");
     if (f->counter)
         buf_append_text(out, "It is a number that counts up: where several servers or shards count "
                              "by themselves, they give the same numbers twice. ");
@@ -177,10 +189,14 @@ static void proposal_words(const struct advise_workload *workload,
     proposal->definition = text_take(arena, &out);
     reach_reason(&proposal->figures, &out);
     if (proposal->key.kind != ADVISE_ONE_KEY)
-        spread_reason(workload, &proposal->figures, &out);
+        spread_reason(workload, &proposal->key, &proposal->figures, &out);
     else
         buf_append_text(&out, "Everything is in one logical partition: transactions may touch any "
                               "items, and the container can never grow beyond one partition. ");
+    if (proposal->dominated)
+        buf_append_text(&out,
+                        "No transaction needs that, and another key is named by every request "
+                        "too and can grow. ");
     fault_reasons(&proposal->figures, options, &out);
     cost_reason(&proposal->figures, &out);
     proposal->reason = text_take(arena, &out);
@@ -201,6 +217,30 @@ static struct advise_proposal proposal_make(const struct advise_workload *worklo
     proposal.score = score_of(key, &proposal.figures, &own);
     proposal.good = is_good(&proposal, &own);
     return proposal;
+}
+
+/* Does every request name it, without anything that speaks against it but how it spreads? Then it
+ * is as good as one key for all items at any size, for that puts even more in one place. */
+static bool is_sound(const struct advise_figures *figures)
+{
+    return figures->one_logical >= 0.99 && figures->changed == 0 &&
+           figures->transactions_split == 0 && figures->missing < 0.05;
+}
+
+/* One key for all has no merit where another key does the same and can grow. */
+static void one_key_judge(struct advise_proposal *proposals, size_t count)
+{
+    double sound = HUGE_VAL;
+
+    for (size_t i = 0; i < count; i++)
+        if (proposals[i].key.kind != ADVISE_ONE_KEY && is_sound(&proposals[i].figures))
+            sound = fmin(sound, proposals[i].score);
+    for (size_t i = 0; i < count && sound < HUGE_VAL; i++)
+        if (proposals[i].key.kind == ADVISE_ONE_KEY && proposals[i].score < sound) {
+            proposals[i].score = sound * effort[ADVISE_ONE_KEY];
+            proposals[i].good = false;
+            proposals[i].dominated = true;
+        }
 }
 
 static int by_score(const void *a, const void *b)
@@ -241,7 +281,14 @@ static void summary_write(struct advise_report *report, struct arena *arena)
     const struct advise_proposal *best = &report->proposals[0];
 
     buf_init(&out, BUF_DEFAULT_MAX);
-    if (!report->recommended) {
+    if (!report->recommended && !report->matters && report->has_current &&
+        is_sound(&report->current.figures)) {
+        buf_append_text(&out, "Keep ");
+        buf_append_slice(&out, report->current.name);
+        buf_append_text(&out,
+                        " for now: every request names it. No key found would spread the load "
+                        "over many partitions, should there ever be that much of it.");
+    } else if (!report->recommended) {
         buf_append_text(&out, "No key can be recommended. ");
         if (report->count) {
             buf_append_text(&out, "The least bad is ");
@@ -284,6 +331,7 @@ bool advise_report_make(const struct advise_workload *workload,
     report.proposals = ARENA_ARRAY(arena, struct advise_proposal, count);
     for (size_t i = 0; i < count; i++)
         report.proposals[i] = proposal_make(workload, &keys[i], &full);
+    one_key_judge(report.proposals, count);
     qsort(report.proposals, count, sizeof *report.proposals, by_score);
     report.count = best_keep(report.proposals, count);
     for (size_t i = 0; i < report.count; i++) {

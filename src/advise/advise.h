@@ -6,8 +6,9 @@
 struct advise_proposal {
     struct advise_key key;
     struct advise_figures figures;
-    double score; /* what it needs over what would be needed ideally, and faults; 1 is best */
-    bool good;    /* nothing speaks against it */
+    double score;   /* what it needs over what would be needed ideally, and faults; 1 is best */
+    bool good;      /* nothing speaks against it */
+    bool dominated; /* one key for all, where another key does the same and can grow */
     struct slice name, definition, reason; /* in the arena; definition: JSON members */
 };
 

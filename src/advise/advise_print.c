@@ -39,7 +39,8 @@ static void figures_json(const struct advise_figures *f, struct buf *out)
     member(out, "ruPerSecond", f->ru_per_second, 0);
     member(out, "ruPerSecondIdeal", f->ru_per_second_ideal, 0);
     member(out, "ruPerSecondOfBusiestValue", f->key_ru_per_second, 0);
-    buf_printf(out, ",\"movingHotSpot\":%s,\"countsUp\":%s}", f->moves ? "true" : "false",
+    buf_printf(out, ",\"movingHotSpot\":%s,\"growsWithTime\":%s,\"countsUp\":%s}",
+               f->moves ? "true" : "false", f->grows ? "true" : "false",
                f->counter ? "true" : "false");
 }
 
@@ -106,10 +107,45 @@ static void wrapped(struct slice text, const char *indent, struct buf *out)
 static void proposal_text(const struct advise_proposal *proposal, const char *place,
                           struct buf *out)
 {
-    buf_printf(out, "\n%s  %.*s  (%s; needs %.2f times the ideal%s)\n", place,
-               SLICE_ARG(proposal->name), advise_key_kind_name(proposal->key.kind), proposal->score,
+    buf_printf(out, "\n%s  %.*s  (%s; score %.2f%s)\n", place, SLICE_ARG(proposal->name),
+               advise_key_kind_name(proposal->key.kind), proposal->score,
                proposal->good ? "" : "; not recommended");
     wrapped(proposal->reason, "    ", out);
+}
+
+enum { NAME_WIDTH = 34 };
+
+static void row(const struct advise_proposal *proposal, const char *place, struct buf *out)
+{
+    const struct advise_figures *f = &proposal->figures;
+    char name[NAME_WIDTH + 1];
+
+    (void)snprintf(name, sizeof name, "%.*s", SLICE_ARG(proposal->name));
+    buf_printf(
+        out, "%3s  %-*s %6.2f %7.0f %7llu  %4.0f%% %4.2f  %4.0f%% %4.2f  %4.0f%% %4.0f%% %4.0f%%\n",
+        place, NAME_WIDTH, name, proposal->score, f->ru_per_second, (unsigned long long)f->keys,
+        f->storage_top * 100, f->storage_gini, f->ru_top * 100, f->ru_gini, f->one_logical * 100,
+        f->one_physical * 100, f->fan_out * 100);
+}
+
+/* The figures side by side, before they are put in words. */
+static void table(const struct advise_report *report, struct buf *out)
+{
+    buf_printf(out,
+               "\n     %-*s  score    RU/s  values      bytes         RU    answered by    RU of\n"
+               "     %-*s                        most Gini  most Gini  1 log 1 phy fan-out\n",
+               NAME_WIDTH, "key", NAME_WIDTH, "");
+    if (report->has_current)
+        row(&report->current, "now", out);
+    for (size_t i = 0; i < report->count; i++) {
+        char place[24];
+
+        (void)snprintf(place, sizeof place, "%zu.", i + 1);
+        row(&report->proposals[i], place, out);
+    }
+    buf_append_text(out,
+                    "\nA score is the RU/s needed over the least that could be, times what "
+                    "else speaks against a key: 1 is\nideal, above 2.5 none is recommended.\n");
 }
 
 void advise_report_text(const struct advise_workload *workload, const struct advise_report *report,
@@ -119,6 +155,7 @@ void advise_report_text(const struct advise_workload *workload, const struct adv
                (unsigned long long)advise_workload_items_seen(workload),
                (unsigned long long)advise_workload_operations_seen(workload));
     wrapped(report->summary, "", out);
+    table(report, out);
     if (report->has_current)
         proposal_text(&report->current, "now", out);
     for (size_t i = 0; i < report->count; i++) {

@@ -5,6 +5,7 @@
 #include "advise/evaluate.h"
 
 #include "base/random.h"
+#include "document/order.h"
 #include "throughput/cost.h"
 
 #include <math.h>
@@ -44,7 +45,7 @@ struct tally {
     struct tally_slot {
         uint64_t key; /* 0: free */
         double amount, late;
-        advise_value first; /* of its first path */
+        const advise_value *values; /* of one of them */
     } * slots;
     size_t capacity, count;
 };
@@ -361,7 +362,7 @@ static void operation_add(struct walk *walk, const struct advise_operation *oper
         struct tally_slot *slot = tally_find(&walk->by_key, visit.key);
 
         slot->amount += weight * (double)visit.cru;
-        slot->first = walk->key->path_count ? operation->values[walk->key->paths[0]] : 0;
+        slot->values = operation->values;
         tally_find(&walk->by_window, visit.key)->amount += weight * (double)visit.cru;
         walk->figures->one_physical += weight;
         walk->figures->one_logical += visit.known == ADVISE_KNOWN_WHOLE ? weight : 0;
@@ -434,7 +435,7 @@ static void items_walk(const struct walk *walk)
 
         slot->amount += items[i].bytes;
         slot->late += items[i].time_ms > late_ms ? items[i].bytes : 0;
-        slot->first = walk->key->path_count ? items[i].values[walk->key->paths[0]] : 0;
+        slot->values = items[i].values;
         for (size_t p = 0; p < walk->key->path_count; p++)
             is_missing |= !items[i].values[walk->key->paths[p]];
         missing += is_missing;
@@ -445,7 +446,7 @@ static void items_walk(const struct walk *walk)
     tally_sort(&tally);
     walk->figures->storage_top = tally.slots[0].amount / tally_sum(&tally);
     walk->figures->storage_gini = tally_gini(&tally);
-    walk->figures->top_storage = tally.slots[0].first;
+    walk->figures->top_storage = tally.slots[0].values;
     walk->figures->missing = (double)missing / (double)count;
     growth_judge(walk->workload, &tally.slots[0], &walk->options, walk->figures);
 }
@@ -492,29 +493,64 @@ static double transactions_split(const struct walk *walk)
     return total ? (double)split / (double)total : 0;
 }
 
-/* Whole numbers, each but the first one more than the one before, in the order of creation. */
-static bool is_counter(const struct walk *walk)
+/* A number, or the one a text ends in: what an order number is besides its prefix. */
+static bool number_of(const struct document_value *value, int64_t *ret_number)
 {
-    size_t count, follows = 0, steps = 0;
-    const struct advise_item *items = advise_workload_items(walk->workload, &count);
-    int64_t last = 0, number;
+    size_t digits = 0;
 
-    if (walk->key->kind != ADVISE_PROPERTY || count < 8 ||
-        walk->figures->keys + 1 < count) /* every item has its own */
+    if (document_is_number(value))
+        return document_to_int64(value, ret_number);
+    if (value->type != DOCUMENT_STRING)
         return false;
+    *ret_number = 0;
+    while (digits < value->text.len && digits < 18 &&
+           value->text.data[value->text.len - 1 - digits] >= '0' &&
+           value->text.data[value->text.len - 1 - digits] <= '9')
+        digits++;
+    for (size_t i = value->text.len - digits; i < value->text.len; i++)
+        *ret_number = *ret_number * 10 + (value->text.data[i] - '0');
+    return digits > 0;
+}
+
+enum { GROWTH_ITEMS_MIN = 8, GROWTH_PERCENT = 95 };
+
+/* Do values become larger in the order of creation, and is each a number of its own? Equal values
+ * that follow one another say nothing: a day has many items. */
+static void growth_of_values(const struct walk *walk)
+{
+    size_t count, follows = 0, counts = 0, numbers = 0, bare = 0, steps = 0;
+    const struct advise_item *items = advise_workload_items(walk->workload, &count);
+    CLEANUP(buf_done) struct buf last;
+    CLEANUP(buf_done) struct buf next;
+    int64_t last_number = 0, number;
+
+    buf_init(&last, BUF_DEFAULT_MAX);
+    buf_init(&next, BUF_DEFAULT_MAX);
+    if (walk->key->kind != ADVISE_PROPERTY || count < GROWTH_ITEMS_MIN)
+        return;
     for (size_t i = 0; i < count; i++) {
         const struct document_value *value =
             advise_workload_value(walk->workload, items[i].values[walk->key->paths[0]]);
 
-        if (!document_to_int64(value, &number))
-            return false;
-        if (i) {
-            steps++;
-            follows += number > last;
+        buf_clear(&next);
+        document_key_append(DOCUMENT_ORDER_SQL, value, &next);
+        if (number_of(value, &number)) {
+            bare += document_is_number(value);
+            counts += numbers && number > last_number;
+            numbers++;
+            last_number = number;
         }
-        last = number;
+        if (i && items[i].time_ms && !slice_equal(buf_slice(&last), buf_slice(&next))) {
+            steps++;
+            follows += slice_compare(buf_slice(&last), buf_slice(&next)) < 0;
+        }
+        buf_clear(&last);
+        buf_append_slice(&last, buf_slice(&next));
     }
-    return follows * 100 >= steps * 95;
+    walk->figures->grows = steps >= 2 && follows * 100 >= steps * GROWTH_PERCENT;
+    walk->figures->counter = numbers == count && walk->figures->keys + 1 >= count &&
+                             counts * 100 >= (numbers - 1) * GROWTH_PERCENT;
+    walk->figures->counter_bare = walk->figures->counter && bare == count;
 }
 
 void advise_evaluate(const struct advise_workload *workload, const struct advise_key *key,
@@ -540,7 +576,7 @@ void advise_evaluate(const struct advise_workload *workload, const struct advise
     tally_sort(&walk.by_key);
     if (walk.by_key.count && tally_sum(&walk.by_key) > 0) {
         ret_figures->ru_top = walk.by_key.slots[0].amount / tally_sum(&walk.by_key);
-        ret_figures->top_ru = walk.by_key.slots[0].first;
+        ret_figures->top_ru = walk.by_key.slots[0].values;
         ret_figures->ru_gini = tally_gini(&walk.by_key);
         ret_figures->window_top = walk.windows_top / walk.windows_all;
         ret_figures->moves =
@@ -557,7 +593,7 @@ void advise_evaluate(const struct advise_workload *workload, const struct advise
     if (key->kind == ADVISE_COMPUTED_SUFFIX)
         ret_figures->changed += (double)paths[key->hashed].changed;
     ret_figures->transactions_split = transactions_split(&walk);
-    ret_figures->counter = is_counter(&walk);
+    growth_of_values(&walk);
     load_done(&walk.load);
     tally_done(&walk.by_key);
     tally_done(&walk.by_window);

@@ -30,8 +30,10 @@ struct advise_figures {
     double ru_per_second_ideal;       /* if all were even and nothing had to be asked twice */
     double key_ru_per_second;         /* the hottest value at its busiest */
     bool moves;                       /* the hot spot goes from value to value: time as key */
-    bool counter;                     /* a whole number that only grows by one */
-    advise_value top_storage, top_ru; /* of the first path: who it is */
+    bool grows;                       /* later items have larger values */
+    bool counter;                     /* a number of its own for each item, that grows; */
+    bool counter_bare;                /* with no text before it that could tell shards apart */
+    const advise_value *top_storage, *top_ru; /* of one of its items or operations; NULL: none */
 };
 
 void advise_evaluate(const struct advise_workload *workload, const struct advise_key *key,

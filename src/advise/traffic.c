@@ -216,6 +216,17 @@ static uint32_t sample(const struct traffic *traffic, struct place *place, int64
     return turn & ((1u << shift) - 1) ? 0 : 1u << shift;
 }
 
+/* The same, or what was decided for its transaction. */
+static uint32_t attempt_sample(const struct traffic *traffic, struct place *place,
+                               const struct traffic_attempt *attempt)
+{
+    if (!attempt->weight)
+        return sample(traffic, place, attempt->now_ms);
+    if (*attempt->weight == TRAFFIC_UNDECIDED)
+        *attempt->weight = sample(traffic, place, attempt->now_ms);
+    return *attempt->weight;
+}
+
 static bool place_awaits(const struct place *place, int64_t now_ms)
 {
     return now_ms <= atomic_load_explicit(&place->awaits_ms, memory_order_relaxed);
@@ -278,14 +289,14 @@ struct traffic_wish traffic_wants(struct traffic *traffic, uint64_t container,
             return wish;
     }
     if (!attempt->ticket || (!attempt->refused && !place_awaits(place, attempt->now_ms))) {
-        wish.weight = sample(traffic, place, attempt->now_ms);
+        wish.weight = attempt_sample(traffic, place, attempt);
         wish.refused = attempt->refused;
         return wish;
     }
     mutex_lock(&place->lock);
     if (atomic_load(&place->container) == container) {
         if (!attempt_find(place, attempt, &wish))
-            wish.weight = sample(traffic, place, attempt->now_ms);
+            wish.weight = attempt_sample(traffic, place, attempt);
         if (attempt->refused)
             attempt_await(place, attempt, &wish);
     }
@@ -395,6 +406,8 @@ static void record_write(const struct traffic *traffic, const struct traffic_wis
     document_append_string(out, SLICE("op"),
                            slice_of_text(advise_operation_kind_name(parts->kind)));
     document_append_double(out, SLICE("ru"), (double)parts->cru / 100);
+    if (parts->ms > 0)
+        document_append_double(out, SLICE("ms"), parts->ms);
     document_append_int64(out, SLICE("bytes"), parts->bytes);
     if (wish->weight > 1)
         document_append_int64(out, SLICE("weight"), wish->weight);

@@ -32,7 +32,13 @@ struct traffic_attempt {
     int64_t now_ms;
     bool refused;    /* for lack of throughput, */
     int64_t wait_ms; /* and told to come again after this */
+    /* Of a transaction all operations are recorded or none, as was decided for the first of them:
+     * NULL: it is alone. TRAFFIC_UNDECIDED: it is the first, and what is decided stands here then.
+     */
+    uint32_t *weight;
 };
+
+#define TRAFFIC_UNDECIDED UINT32_MAX
 
 /* Does somebody wait who was refused? Only then, and for what is refused, a ticket is of use. */
 bool traffic_awaits(struct traffic *traffic, uint64_t container, int64_t now_ms);

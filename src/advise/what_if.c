@@ -38,6 +38,13 @@ struct attempt {
     int64_t first_ms;
 };
 
+/* What throttling added to one request. */
+struct wait {
+    float ms;
+    uint32_t operation : 31;
+    uint32_t failed : 1;
+};
+
 struct simulation {
     const struct advise_workload *workload;
     const struct what_if_plan *plan;
@@ -48,8 +55,8 @@ struct simulation {
     enum partition_kind kind;
     struct attempt *heap;
     size_t heap_count, heap_capacity;
-    double *waits; /* of requests that came through */
-    size_t wait_count, wait_capacity;
+    struct wait *waits; /* by the number of the request */
+    size_t wait_capacity;
     double scale;     /* how many requests one that is sent stands for */
     uint32_t numbers; /* given to requests */
     struct random random;
@@ -204,13 +211,42 @@ static int64_t price_of(const struct advise_operation *operation)
     }
 }
 
+static void cell_add(struct what_if_cell *to, const struct what_if_cell *from)
+{
+    to->cru += from->cru;
+    to->requests += from->requests;
+    to->throttled += from->throttled;
+}
+
+/* Windows become twice as long, and half as many. */
+static void windows_halve(struct what_if_result *result)
+{
+    size_t partitions = result->partitions;
+
+    for (size_t w = 0; w < WHAT_IF_WINDOWS / 2; w++)
+        for (size_t p = 0; p < partitions; p++) {
+            struct what_if_cell sum = result->cells[2 * w * partitions + p];
+
+            cell_add(&sum, &result->cells[(2 * w + 1) * partitions + p]);
+            result->cells[w * partitions + p] = sum;
+        }
+    memset(result->cells + WHAT_IF_WINDOWS / 2 * partitions, 0,
+           WHAT_IF_WINDOWS / 2 * partitions * sizeof *result->cells);
+    result->windows = (result->windows + 1) / 2;
+    result->window_ms *= 2;
+}
+
+/* How long it takes until the last who waits has come through is not known before. */
 static struct what_if_cell *cell_of(struct simulation *simulation, int64_t time_ms,
                                     uint32_t partition)
 {
     struct what_if_result *result = &simulation->result;
-    size_t window = (size_t)((time_ms - result->begin_ms) / result->window_ms);
+    size_t window;
 
-    return &result->cells[MIN(window, result->windows - 1) * result->partitions + partition];
+    while ((window = (size_t)((time_ms - result->begin_ms) / result->window_ms)) >= WHAT_IF_WINDOWS)
+        windows_halve(result);
+    result->windows = MAX(result->windows, window + 1);
+    return &result->cells[window * result->partitions + partition];
 }
 
 /* The same for every attempt of one request. */
@@ -242,14 +278,24 @@ static uint32_t retries_of(const struct simulation *simulation, const struct att
     return operation->failed ? habit : MAX(habit, operation->refused);
 }
 
-static void wait_note(struct simulation *simulation, double ms)
+/* A client sees the slowest part of what it asked, and nothing if one part failed. */
+static void wait_note(struct simulation *simulation, const struct attempt *attempt, double ms)
 {
-    if (simulation->wait_count == simulation->wait_capacity) {
-        simulation->wait_capacity = MAX(simulation->wait_capacity * 2, (size_t)4096);
-        simulation->waits = memory_realloc(
-            simulation->waits, memory_array_size(simulation->wait_capacity, sizeof(double)));
+    struct wait *wait;
+
+    if (attempt->number >= simulation->wait_capacity) {
+        size_t capacity = MAX(simulation->wait_capacity * 2, (size_t)attempt->number + 4096);
+
+        simulation->waits =
+            memory_realloc(simulation->waits, memory_array_size(capacity, sizeof(struct wait)));
+        memset(simulation->waits + simulation->wait_capacity, 0,
+               (capacity - simulation->wait_capacity) * sizeof(struct wait));
+        simulation->wait_capacity = capacity;
     }
-    simulation->waits[simulation->wait_count++] = ms;
+    wait = &simulation->waits[attempt->number];
+    wait->failed |= ms < 0;
+    wait->ms = fmaxf(wait->ms, (float)ms);
+    wait->operation = attempt->operation;
 }
 
 /* A fan-out is as many requests as it asks partitions; the client sees the slowest. For the figures
@@ -279,7 +325,7 @@ static void attempt_run(struct simulation *simulation, struct attempt attempt)
         cell->cru += (double)cru;
         cell->requests++;
         simulation->result.ru += (double)cru / 100;
-        wait_note(simulation, (double)(attempt.time_ms - attempt.first_ms));
+        wait_note(simulation, &attempt, (double)(attempt.time_ms - attempt.first_ms));
         return;
     }
     cell->throttled++;
@@ -287,6 +333,7 @@ static void attempt_run(struct simulation *simulation, struct attempt attempt)
     if (attempt.tries >= retries_of(simulation, &attempt) ||
         attempt.time_ms - attempt.first_ms >= WHAT_IF_WAIT_MS_MAX) {
         simulation->result.given_up++;
+        wait_note(simulation, &attempt, -1);
         return;
     }
     attempt.tries++;
@@ -431,18 +478,49 @@ static void figures_scale(struct simulation *simulation)
     }
 }
 
+/* The mean and the 99th percentile; sorts. */
+static void spread_of(double *ms, size_t count, double *ret_mean, double *ret_p99)
+{
+    double sum = 0;
+
+    if (!count)
+        return;
+    for (size_t i = 0; i < count; i++)
+        sum += ms[i];
+    qsort(ms, count, sizeof *ms, double_compare);
+    *ret_mean = sum / (double)count;
+    *ret_p99 = ms[count * 99 / 100];
+}
+
+static void waits_sum(struct simulation *simulation)
+{
+    struct what_if_result *result = &simulation->result;
+    size_t all, count = 0;
+    const struct advise_operation *operations =
+        advise_workload_operations(simulation->workload, &all);
+    CLEANUP(memory_free)
+    double *waits = memory_alloc(memory_array_size(simulation->numbers + 1, sizeof *waits));
+    CLEANUP(memory_free)
+    double *latencies = memory_alloc(memory_array_size(simulation->numbers + 1, sizeof *latencies));
+
+    for (uint32_t i = 0; i < simulation->numbers; i++) {
+        const struct wait *wait = &simulation->waits[i];
+
+        if (wait->failed)
+            continue;
+        waits[count] = wait->ms;
+        latencies[count++] = wait->ms + operations[wait->operation].ms;
+    }
+    spread_of(waits, count, &result->wait_ms_mean, &result->wait_ms_p99);
+    spread_of(latencies, count, &result->latency_ms_mean, &result->latency_ms_p99);
+}
+
 static void figures_sum(struct simulation *simulation)
 {
     struct what_if_result *result = &simulation->result;
-    double sum = 0, all = 0;
+    double all = 0;
 
-    for (size_t i = 0; i < simulation->wait_count; i++)
-        sum += simulation->waits[i];
-    if (simulation->wait_count) {
-        qsort(simulation->waits, simulation->wait_count, sizeof(double), double_compare);
-        result->wait_ms_mean = sum / (double)simulation->wait_count;
-        result->wait_ms_p99 = simulation->waits[simulation->wait_count * 99 / 100];
-    }
+    waits_sum(simulation);
     for (uint32_t p = 0; p < result->partitions; p++) {
         double here = 0;
 
@@ -467,9 +545,9 @@ static void windows_init(struct simulation *simulation)
     result->windows = (size_t)MIN(length, (int64_t)WHAT_IF_WINDOWS);
     result->begin_ms = operations[0].time_ms;
     result->window_ms = (length + (int64_t)result->windows - 1) / (int64_t)result->windows;
-    result->cells =
-        arena_alloc_zero(simulation->arena, memory_array_size(result->windows * result->partitions,
-                                                              sizeof *result->cells));
+    result->cells = arena_alloc_zero(
+        simulation->arena,
+        memory_array_size((size_t)WHAT_IF_WINDOWS * result->partitions, sizeof *result->cells));
 }
 
 static void budgets_init(struct simulation *simulation)
@@ -496,6 +574,7 @@ static void simulation_init(struct simulation *simulation)
     const struct what_if_plan *plan = simulation->plan;
 
     simulation->result.partitions = plan->partitions;
+    simulation->result.ru_per_second = plan->ru_per_second;
     simulation->options = advise_options_complete(
         &(struct advise_options){.partitions = plan->partitions,
                                  .current = plan->current,
@@ -560,11 +639,13 @@ void what_if_json(const struct what_if_result *result, struct buf *out)
     buf_printf(out,
                "{\"requests\":%llu,\"attempts\":%llu,\"throttled\":%llu,\"givenUp\":%llu,"
                "\"throttledShare\":%.4f,\"ru\":%.2f,\"waitMsMean\":%.2f,\"waitMsP99\":%.0f,"
+               "\"latencyMsMean\":%.2f,\"latencyMsP99\":%.2f,\"ruPerSecond\":%llu,"
                "\"busiestShare\":%.4f,\"partitions\":%u,\"windowMs\":%lld,\"heat\":[",
                (unsigned long long)result->requests, (unsigned long long)result->attempts,
                (unsigned long long)result->throttled, (unsigned long long)result->given_up,
                what_if_throttled_share(result), result->ru, result->wait_ms_mean,
-               result->wait_ms_p99, result->busiest, result->partitions,
+               result->wait_ms_p99, result->latency_ms_mean, result->latency_ms_p99,
+               (unsigned long long)result->ru_per_second, result->busiest, result->partitions,
                (long long)result->window_ms);
     for (size_t w = 0; w < result->windows; w++) {
         buf_append_text(out, w ? ",[" : "[");

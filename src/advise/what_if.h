@@ -44,9 +44,11 @@ struct what_if_result {
     uint64_t throttled;               /* answers 429 */
     uint64_t given_up;                /* requests that failed in the end */
     double ru;                        /* charged */
-    double wait_ms_mean, wait_ms_p99; /* that throttling added to a request that came through */
-    double busiest;                   /* share of all RU on one partition */
+    double wait_ms_mean, wait_ms_p99; /* that throttling added to a request that came through, */
+    double latency_ms_mean, latency_ms_p99; /* and with what the record says it took besides */
+    double busiest;                         /* share of all RU on one partition */
     uint32_t partitions;
+    uint64_t ru_per_second;
     size_t windows;
     int64_t begin_ms, window_ms;
     struct what_if_cell *cells; /* window x partition, in the arena */

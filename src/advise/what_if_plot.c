@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdarg.h>
 
-enum { WIDTH = 520, HEIGHT = 320, LEFT = 44, TOP = 56, GAP = 36, FOOT = 150, BAR = 150 };
+enum { WIDTH = 520, HEIGHT = 320, LEFT = 44, TOP = 72, GAP = 36, FOOT = 150, BAR = 150 };
 
 static void text_escaped(struct slice text, struct buf *out)
 {
@@ -61,8 +61,8 @@ static void cell_plot(const struct what_if_cell *cell, double x, double y, doubl
     if (refused > 0.005)
         buf_printf(out,
                    "<rect x=\"%.1f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"#d62f2f\" "
-                   "fill-opacity=\"0.85\"/>\n",
-                   x + w * 0.25, y + h * (1 - refused), fmax(w * 0.5, 0.6), h * refused);
+                   "fill-opacity=\"0.75\"/>\n",
+                   x, y + h * (1 - refused), w, h * refused);
 }
 
 static void line(struct buf *out, double x, int *y, const char *format, ...) PRINTF_LIKE(4, 5);
@@ -88,8 +88,10 @@ static void figures_plot(const struct what_if_result *result, double x, struct b
          (unsigned long long)result->given_up);
     line(out, x, &y, "RU: %.0f in all; %.0f %% of them on one of %u partitions", result->ru,
          result->busiest * 100, result->partitions);
-    line(out, x, &y, "waiting for throughput: %.1f ms on average, %.0f ms at the 99th percentile",
-         result->wait_ms_mean, result->wait_ms_p99);
+    line(out, x, &y, "latency: %.1f ms on average, %.1f ms at the 99th percentile",
+         result->latency_ms_mean, result->latency_ms_p99);
+    line(out, x, &y, "of that, waiting for throughput: %.1f ms and %.0f ms", result->wait_ms_mean,
+         result->wait_ms_p99);
 }
 
 static void panel_plot(const struct what_if_panel *panel, double x, double max, struct buf *out)
@@ -100,9 +102,13 @@ static void panel_plot(const struct what_if_panel *panel, double x, double max, 
     double per_second = 1000.0 / (double)result->window_ms / 100;
     int y = TOP + HEIGHT + 20;
 
-    buf_printf(out, "<text x=\"%.0f\" y=\"%d\" font-weight=\"bold\">", x, TOP - 14);
+    buf_printf(out, "<text x=\"%.0f\" y=\"%d\" font-weight=\"bold\">%s: ", x, TOP - 32,
+               panel->today ? "today" : "what if");
     text_escaped(panel->title, out);
-    buf_append_text(out, "</text>\n");
+    buf_printf(out,
+               "</text>\n<text x=\"%.0f\" y=\"%d\">%llu RU/s over %u physical partition%s</text>\n",
+               x, TOP - 14, (unsigned long long)result->ru_per_second, result->partitions,
+               result->partitions == 1 ? "" : "s");
     for (size_t t = 0; t < result->windows; t++)
         for (uint32_t p = 0; p < result->partitions; p++) {
             const struct what_if_cell *cell = &result->cells[t * result->partitions + p];
@@ -118,8 +124,8 @@ static void panel_plot(const struct what_if_panel *panel, double x, double max, 
                TOP + HEIGHT + 20, (double)result->window_ms * (double)result->windows / 1000);
     buf_printf(out,
                "<text x=\"%.0f\" y=\"%d\" text-anchor=\"middle\" transform=\"rotate(-90 %.0f %d)\">"
-               "%u partitions</text>\n",
-               x - 10, TOP + HEIGHT / 2, x - 10, TOP + HEIGHT / 2, result->partitions);
+               "physical partitions</text>\n",
+               x - 10, TOP + HEIGHT / 2, x - 10, TOP + HEIGHT / 2);
     figures_plot(result, x, out);
 }
 

@@ -5,7 +5,8 @@
 #include "advise/what_if.h"
 
 struct what_if_panel {
-    struct slice title; /* "today: /date" */
+    bool today;         /* the key it has; else another */
+    struct slice title; /* the key */
     const struct what_if_result *result;
 };
 

@@ -347,6 +347,7 @@ void advise_workload_operation(struct advise_workload *workload,
     struct advise_operation operation = {.kind = parts->kind,
                                          .time_ms = parts->time_ms,
                                          .cru = parts->cru,
+                                         .ms = parts->ms,
                                          .bytes = parts->bytes,
                                          .weight = parts->weight ? parts->weight : 1,
                                          .refused = parts->refused,
@@ -456,7 +457,7 @@ static uint64_t sort_of(const struct advise_operation *operation, bool exact)
 struct charges {
     struct intern sorts;
     struct charge {
-        double cru, bytes, weight;
+        double cru, ms, bytes, weight;
     } * all;
     size_t capacity;
 };
@@ -485,6 +486,7 @@ static void charge_add(struct charges *charges, const struct advise_operation *o
     struct charge *charge = charge_of(charges, operation, exact);
 
     charge->cru += (double)operation->cru * operation->weight;
+    charge->ms += operation->ms * operation->weight;
     charge->bytes += (double)operation->bytes * operation->weight;
     charge->weight += operation->weight;
 }
@@ -500,6 +502,7 @@ static void charge_guess(struct charges *charges, struct advise_operation *opera
     if (!(charge.weight > 0))
         return;
     operation->cru = MAX(operation->cru, (int64_t)(charge.cru / charge.weight));
+    operation->ms = charge.ms / charge.weight;
     if (!operation->bytes)
         operation->bytes = (uint32_t)(charge.bytes / charge.weight);
 }

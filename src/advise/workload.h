@@ -54,6 +54,7 @@ struct advise_operation {
     enum advise_operation_kind kind;
     int64_t time_ms;
     int64_t cru;          /* what it cost under the key it ran with */
+    double ms;            /* from the request to its answer; 0: not known */
     uint32_t bytes;       /* of what was written or answered */
     uint32_t weight;      /* how many like it there were, of which it is a sample */
     uint32_t transaction; /* operations with the same number belong together; 0: alone */
@@ -83,6 +84,7 @@ void advise_workload_item(struct advise_workload *workload, struct slice documen
 struct advise_operation_parts {
     enum advise_operation_kind kind;
     int64_t time_ms, cru;
+    double ms;
     uint32_t bytes;
     uint32_t weight;          /* 0: 1 */
     uint32_t refused;         /* answers 429 */

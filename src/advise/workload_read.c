@@ -170,10 +170,11 @@ bool advise_workload_operation_read(struct advise_workload *workload, struct sli
                                     struct error *err)
 {
     struct advise_operation_parts parts = {0};
-    double ru, bytes, weight, refused, due;
+    double ru, ms, bytes, weight, refused, due;
 
     if (!kind_read(document, &parts.kind, err) || !time_read(document, &parts.time_ms, err) ||
         !number_read(document, SLICE("ru"), 1, 1e9, &ru, err) ||
+        !number_read(document, SLICE("ms"), 0, 1e9, &ms, err) ||
         !number_read(document, SLICE("bytes"), 1024, UINT32_MAX, &bytes, err) ||
         !number_read(document, SLICE("weight"), 1, 1e6, &weight, err) ||
         !number_read(document, SLICE("refused"), 0, 1e6, &refused, err) ||
@@ -190,6 +191,7 @@ bool advise_workload_operation_read(struct advise_workload *workload, struct sli
         return error_set(err, ERROR_BAD_REQUEST, "neither \"item\" nor \"where\" is there");
     parts.identity = identity_read(document);
     parts.cru = (int64_t)llround(ru * 100);
+    parts.ms = ms;
     parts.bytes = (uint32_t)bytes;
     parts.weight = (uint32_t)weight;
     parts.due_ms = (int64_t)due;

@@ -158,15 +158,42 @@ static bool key_make(const struct what_if_command *command, const struct advise_
 
 /* --- What is printed ------------------------------------------------------------------------- */
 
+/* What is printed of one run. */
+struct shown {
+    const char *what;
+    struct slice name;
+    double partitions, throughput, share, attempts, given_up, ru, busiest;
+    double latency, latency_p99, wait, wait_p99;
+};
+
+static void shown_print(const struct shown *shown)
+{
+    printf("%s  %.*s, %.0f RU/s over %.0f partition%s\n"
+           "    429s     %.2f %% of %.0f attempts, %.0f requests given up\n"
+           "    RU       %.0f, of which the busiest partition has %.1f %%\n"
+           "    latency  %.1f ms on average, %.1f ms at the 99th percentile;\n"
+           "             of that, waiting for throughput: %.1f ms and %.0f ms\n",
+           shown->what, SLICE_ARG(shown->name), shown->throughput, shown->partitions,
+           shown->partitions > 1 ? "s" : "", shown->share * 100, shown->attempts, shown->given_up,
+           shown->ru, shown->busiest * 100, shown->latency, shown->latency_p99, shown->wait,
+           shown->wait_p99);
+}
+
 static void result_print(const char *what, struct slice name, const struct what_if_result *result)
 {
-    printf("%s  %.*s on %u partitions\n"
-           "    429s     %.2f %% of %llu attempts, %llu requests given up\n"
-           "    RU       %.0f, of which the busiest partition has %.1f %%\n"
-           "    waiting  %.1f ms on average, %.0f ms at the 99th percentile\n",
-           what, SLICE_ARG(name), result->partitions, what_if_throttled_share(result) * 100,
-           (unsigned long long)result->attempts, (unsigned long long)result->given_up, result->ru,
-           result->busiest * 100, result->wait_ms_mean, result->wait_ms_p99);
+    shown_print(&(struct shown){.what = what,
+                                .name = name,
+                                .partitions = result->partitions,
+                                .throughput = (double)result->ru_per_second,
+                                .share = what_if_throttled_share(result),
+                                .attempts = (double)result->attempts,
+                                .given_up = (double)result->given_up,
+                                .ru = result->ru,
+                                .busiest = result->busiest,
+                                .latency = result->latency_ms_mean,
+                                .latency_p99 = result->latency_ms_p99,
+                                .wait = result->wait_ms_mean,
+                                .wait_p99 = result->wait_ms_p99});
 }
 
 static bool plot_write(const char *path, struct slice svg, struct error *err)
@@ -259,12 +286,13 @@ static bool run_files(struct what_if_command *command, struct error *err)
         plan.current_partitions = today.current_partitions = today.partitions;
         if (!what_if_run(workload, &today, arena, &results[0], err))
             return false;
-        panels[count++] = (struct what_if_panel){name_of(workload, &current, arena), &results[0]};
+        panels[count++] =
+            (struct what_if_panel){true, name_of(workload, &current, arena), &results[0]};
     }
     plan.key = &key;
     if (!what_if_run(workload, &plan, arena, &results[1], err))
         return false;
-    panels[count++] = (struct what_if_panel){name_of(workload, &key, arena), &results[1]};
+    panels[count++] = (struct what_if_panel){false, name_of(workload, &key, arena), &results[1]};
     return results_show(command, panels, count, err);
 }
 
@@ -272,15 +300,19 @@ static bool run_files(struct what_if_command *command, struct error *err)
 
 static void answer_print(const char *what, struct slice name, struct slice result)
 {
-    printf("%s  %.*s on %.0f partitions\n"
-           "    429s     %.2f %% of %.0f attempts, %.0f requests given up\n"
-           "    RU       %.0f, of which the busiest partition has %.1f %%\n"
-           "    waiting  %.1f ms on average, %.0f ms at the 99th percentile\n",
-           what, SLICE_ARG(name), cli_answer_number(result, "partitions"),
-           cli_answer_number(result, "throttledShare") * 100, cli_answer_number(result, "attempts"),
-           cli_answer_number(result, "givenUp"), cli_answer_number(result, "ru"),
-           cli_answer_number(result, "busiestShare") * 100, cli_answer_number(result, "waitMsMean"),
-           cli_answer_number(result, "waitMsP99"));
+    shown_print(&(struct shown){.what = what,
+                                .name = name,
+                                .partitions = cli_answer_number(result, "partitions"),
+                                .throughput = cli_answer_number(result, "ruPerSecond"),
+                                .share = cli_answer_number(result, "throttledShare"),
+                                .attempts = cli_answer_number(result, "attempts"),
+                                .given_up = cli_answer_number(result, "givenUp"),
+                                .ru = cli_answer_number(result, "ru"),
+                                .busiest = cli_answer_number(result, "busiestShare"),
+                                .latency = cli_answer_number(result, "latencyMsMean"),
+                                .latency_p99 = cli_answer_number(result, "latencyMsP99"),
+                                .wait = cli_answer_number(result, "waitMsMean"),
+                                .wait_p99 = cli_answer_number(result, "waitMsP99")});
 }
 
 static void number_append(struct buf *query, const char *name, double number)
@@ -321,7 +353,7 @@ static bool run_container(struct what_if_command *command, const char *const *na
         printf("%.*s\n", SLICE_ARG(answer.text));
     } else {
         if (document_count(today))
-            answer_print("today  ", SLICE("the key it has"), today);
+            answer_print("today  ", cli_answer_text(answer.document, "currentKey"), today);
         answer_print("what if", cli_answer_text(answer.document, "key"),
                      cli_answer_inside(answer.document, "whatIf"));
     }

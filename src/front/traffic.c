@@ -27,15 +27,14 @@ bool front_traffic_is_refusal(const struct error *err)
            err->code == ERROR_KEY_THROTTLED;
 }
 
-/* When the request came, which is when it asked for throughput. */
-static int64_t came_ms(const struct front_services *services,
-                       const struct front_traffic_attempt *attempt)
+/* How long ago the request came. */
+static double age_ms(const struct front_traffic_attempt *attempt)
 {
-    int64_t now_ms = clock_read_wall_ms(services->clock), age_ms = 0;
+    double ms = 0;
 
     if (attempt->started_ns)
-        age_ms = ((int64_t)clock_monotonic_ns() - (int64_t)attempt->started_ns) / 1000000;
-    return now_ms - MIN(MAX(age_ms, (int64_t)0), (int64_t)AGE_MS_MAX);
+        ms = ((double)clock_monotonic_ns() - (double)attempt->started_ns) / 1e6;
+    return MIN(MAX(ms, 0.0), (double)AGE_MS_MAX);
 }
 
 /* Is there a use for tickets? */
@@ -50,12 +49,13 @@ static bool tickets_count(const struct front_services *services, const struct co
 static struct traffic_wish wanted(const struct front_services *services,
                                   const struct container *container,
                                   const struct front_traffic_attempt *attempt, uint64_t ticket,
-                                  int64_t now_ms)
+                                  uint32_t *weight, int64_t now_ms)
 {
     return traffic_wants(services->traffic, container_number(container),
                          &(struct traffic_attempt){.ticket = ticket,
                                                    .now_ms = now_ms,
                                                    .refused = attempt->refused,
+                                                   .weight = weight,
                                                    .wait_ms = MAX(attempt->wait_ms, (int64_t)1)});
 }
 
@@ -114,11 +114,12 @@ void front_traffic_item(const struct front_services *services, const struct cont
     buf_init(&where, BUF_DEFAULT_MAX);
     if (!services->traffic)
         return;
-    now_ms = came_ms(services, &item->attempt);
+    parts.ms = age_ms(&item->attempt);
+    now_ms = clock_read_wall_ms(services->clock) - (int64_t)parts.ms; /* when it asked to spend */
     parts.due_ms = now_ms + item->attempt.wait_ms;
     if (tickets_count(services, container, &item->attempt, now_ms))
         ticket = item_ticket(item);
-    wish = wanted(services, container, &item->attempt, ticket, now_ms);
+    wish = wanted(services, container, &item->attempt, ticket, item->weight, now_ms);
     if (!wish.weight)
         return;
     begin = document_begin(&where);
@@ -225,11 +226,12 @@ void front_traffic_query(const struct front_services *services, const struct con
         if (!requests)
             return;
     }
-    now_ms = came_ms(services, &query->attempt);
+    parts.ms = age_ms(&query->attempt);
+    now_ms = clock_read_wall_ms(services->clock) - (int64_t)parts.ms; /* when it asked to spend */
     parts.due_ms = now_ms + query->attempt.wait_ms;
     if (tickets_count(services, container, &query->attempt, now_ms))
         ticket = ticket_of(&query->attempt, XXH3_64bits(query->text.data, query->text.len));
-    wish = wanted(services, container, &query->attempt, ticket, now_ms);
+    wish = wanted(services, container, &query->attempt, ticket, NULL, now_ms);
     if (!wish.weight)
         return;
     if (!arena) {

@@ -25,6 +25,7 @@ struct front_traffic_item {
     struct slice document;    /* as it was written or found, or was to be; data NULL: not at hand */
     int64_t cru;              /* 0: refused */
     struct slice transaction; /* shared by operations that were one; empty: it was alone */
+    uint32_t *weight;         /* of that transaction: of traffic_attempt; NULL: it was alone */
     struct front_traffic_attempt attempt;
 };
 

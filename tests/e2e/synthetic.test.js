@@ -1,9 +1,12 @@
 // Partition keys that the server makes, used by a client library that knows nothing of them.
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
+import { CosmosClient } from '@azure/cosmos';
+import { odata } from '@azure/data-tables';
 import { shop } from './items.js';
 import { signed } from './rest.js';
-import { sanitized } from './server.js';
+import { Server, emulatorKey, sanitized } from './server.js';
+import { all, tableClient } from './tables.js';
 
 // MurmurHash3 x86_32, seed 0: what docs/synthetic-keys.md says a computed suffix is made of.
 function murmur(text) {
@@ -401,4 +404,41 @@ test('items with an undefined source share the undefined key where the definitio
   assert.equal('partitionKey' in resource, false);
   assert.equal((await send('GET', `${docs}/a`, { key: [{}] })).status, 200);
   assert.equal((await container.items.create({ id: 'a', deviceId: 'd', date: 1 })).resource.partitionKey, 'd-1');
+});
+
+test('tables have keys made by the server too: filled in, checked, and asked for by the sources', async (t) => {
+  const server = await Server.start(t, ['--dev']);
+  const client = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => client.dispose());
+  const { database } = await client.databases.createIfNotExists({ id: 'TablesDB' });
+  const define = (id, synthetic) =>
+    database.containers.create({ id, partitionKey: { paths: ['/PartitionKey'], version: 2 }, orrery: { synthetic: { target: '/PartitionKey', ...synthetic } } });
+  const { container } = await define('readings', { kind: 'concatenation', sources: ['/deviceId', '/year'] });
+  await define('drawn', { kind: 'randomSuffix', base: '/deviceId', suffixes: 4 });
+  const table = tableClient(server, 'readings');
+
+  await table.createEntity({ partitionKey: '', rowKey: '1', deviceId: 'abc-123', year: 2018, value: 1 });
+  await table.createEntity({ partitionKey: 'abc-123-2018', rowKey: '2', deviceId: 'abc-123', year: 2018 });
+  assert.equal((await table.getEntity('abc-123-2018', '1')).value, 1);
+  assert.equal((await container.item('1', ['abc-123', 2018]).read()).resource.PartitionKey, 'abc-123-2018');
+  const found = await all(table.listEntities({ queryOptions: { filter: odata`deviceId eq 'abc-123' and year eq 2018` } }));
+  assert.deepEqual(found.map((one) => one.rowKey), ['1', '2']);
+
+  const refused = async (work, code) => {
+    await assert.rejects(work, (error) => error.statusCode === 400 && error.details.odataError.code === code);
+  };
+  await refused(table.createEntity({ partitionKey: 'abc-123-2019', rowKey: '3', deviceId: 'abc-123', year: 2018 }), 'InvalidInput');
+  await refused(table.createEntity({ partitionKey: '', rowKey: '3', deviceId: 'abc-123' }), 'InvalidInput');
+  await refused(table.updateEntity({ partitionKey: 'abc-123-2018', rowKey: '1', year: 2019 }, 'Merge'), 'PropertiesNeedValue');
+  await table.updateEntity({ partitionKey: 'abc-123-2018', rowKey: '1', value: 2 }, 'Merge');
+  assert.equal((await table.getEntity('abc-123-2018', '1')).value, 2);
+
+  const entity = (rowKey, year) => ['create', { partitionKey: '', rowKey, deviceId: 'abc-123', year }];
+  await table.submitTransaction([entity('4', 2018), entity('5', 2018)]);
+  assert.equal((await table.getEntity('abc-123-2018', '5')).year, 2018);
+  await assert.rejects(table.submitTransaction([entity('6', 2018), entity('7', 2019)]), (error) => error.statusCode === 400);
+  await table.deleteEntity('abc-123-2018', '4');
+
+  // A random number nobody could name: such a container is no table.
+  await assert.rejects(tableClient(server, 'drawn').createEntity({ partitionKey: '', rowKey: '1', deviceId: 'a' }), { statusCode: 404 });
 });

@@ -232,6 +232,7 @@ static void what_if_answer(struct rest_call *call, const struct what_if_panel *p
     BUF_APPEND(&call->body, "{");
     admin_text(&call->body, "key", panels[count - 1].title);
     if (count > 1) {
+        admin_text(&call->body, "currentKey", panels[0].title);
         BUF_APPEND(&call->body, ",\"today\":");
         what_if_json(panels[0].result, &call->body);
     }
@@ -288,11 +289,12 @@ bool admin_what_if(struct admin_request *request, struct error *err)
         if (!what_if_run(workload, &today, call->arena, &results[0], err))
             return false;
         panels[count++] =
-            (struct what_if_panel){key_name(workload, &current, call->arena), &results[0]};
+            (struct what_if_panel){true, key_name(workload, &current, call->arena), &results[0]};
     }
     if (!what_if_run(workload, &plan, call->arena, &results[1], err))
         return false;
-    panels[count++] = (struct what_if_panel){key_name(workload, &key, call->arena), &results[1]};
+    panels[count++] =
+        (struct what_if_panel){false, key_name(workload, &key, call->arena), &results[1]};
     what_if_answer(call, panels, count);
     return true;
 }

@@ -348,6 +348,7 @@ static void traffic_tell(const struct rest_call *call, const struct rest_items *
         [REST_BATCH_READ] = ADVISE_READ,     [REST_BATCH_REPLACE] = ADVISE_REPLACE,
         [REST_BATCH_DELETE] = ADVISE_DELETE, [REST_BATCH_PATCH] = ADVISE_PATCH,
     };
+    uint32_t weight = TRAFFIC_UNDECIDED;
     char name[RANDOM_UUID_SIZE];
 
     if (!call->services->traffic)
@@ -371,6 +372,7 @@ static void traffic_tell(const struct rest_call *call, const struct rest_items *
                                          .document = operation->document,
                                          .cru = operation->charge_cru,
                                          .transaction = atomic ? slice_of_text(name) : SLICE_NONE,
+                                         .weight = atomic ? &weight : NULL,
                                          .attempt = attempt});
     }
 }

@@ -25,6 +25,7 @@ struct run {
     size_t count;
     struct transaction_result *results;
     int failed; /* which change; NONE: none, or it is not known */
+    uint32_t traffic_weight;
 };
 
 /* --- Reading --------------------------------------------------------------------------------- */
@@ -59,6 +60,7 @@ static bool part_open(struct table_call *call, const struct table_part *part,
 
     *inner = *call;
     *http = *call->http;
+    inner->batch = call->http;
     inner->http = http;
     http->method = part->method;
     http->headers = part->headers;
@@ -179,6 +181,13 @@ static void changeset_end(struct table_call *call)
                call->request_id, call->request_id);
 }
 
+/* For the record for advice: the changes are one transaction. */
+static void change_join(struct run *run, struct table_call *inner)
+{
+    inner->transaction = slice_of(run->call->request_id, RANDOM_UUID_SIZE - 1);
+    inner->traffic_weight = &run->traffic_weight;
+}
+
 /* Lines and body of a change that went well are made as for a single one, then put into place. */
 static void change_answer(struct run *run, struct batched *change,
                           const struct transaction_result *result)
@@ -188,7 +197,7 @@ static void change_answer(struct run *run, struct batched *change,
     buf_init(&inner->lines, TABLE_LINES_MAX);
     buf_init(&inner->body, TABLE_BODY_MAX);
     inner->charge_cru = result->charge_cru;
-    inner->transaction = slice_of(call->request_id, RANDOM_UUID_SIZE - 1);
+    change_join(run, inner);
     table_write_answer(inner, &run->space, &change->write, result);
     part_begin(call, "changesetresponse");
     status_append(call, inner->status);
@@ -307,12 +316,23 @@ static bool changes_read(struct run *run, const struct table_multipart *multipar
     return true;
 }
 
-static void refusal_tell(const struct run *run, const struct error *err)
+/* Keys that the server makes are known now; they must be one as well. */
+static bool changes_complete(struct run *run, struct error *err)
+{
+    for (size_t i = 0; i < run->count; i++)
+        if (!table_write_complete(run->call, &run->space, &run->changes[i].write, err) ||
+            !group_check(run, i, err))
+            return false;
+    return true;
+}
+
+static void refusal_tell(struct run *run, const struct error *err)
 {
     for (size_t i = 0; i < run->count; i++) {
         struct table_call *inner = &run->changes[i].call;
 
         inner->wait_ms = run->call->wait_ms;
+        change_join(run, inner);
         table_write_refused(inner, &run->space, &run->changes[i].write, err);
     }
 }
@@ -323,6 +343,7 @@ static bool changeset_run(struct table_call *call, const struct table_multipart 
     struct run run = {.call = call,
                       .changes = ARENA_ARRAY(call->arena, struct batched, multipart->count),
                       .count = multipart->count,
+                      .traffic_weight = TRAFFIC_UNDECIDED,
                       .results =
                           ARENA_ARRAY(call->arena, struct transaction_result, multipart->count)};
     bool fine;
@@ -331,7 +352,7 @@ static bool changeset_run(struct table_call *call, const struct table_multipart 
     if (!fine && run.failed == NONE)
         return false;
     fine = fine && table_space_open(call, run.changes[0].call.route.table, &run.space, err) &&
-           run_commit(&run, err);
+           changes_complete(&run, err) && run_commit(&run, err);
     if (fine)
         success_answer(&run);
     else if (is_of_operation(err))

@@ -1,5 +1,7 @@
 #include "front/table/call.h"
 
+#include "partition/synthetic.h"
+
 struct slice table_call_root(struct table_call *call)
 {
     struct slice host = table_call_header(call, SLICE("host"));
@@ -33,7 +35,8 @@ bool table_container_fits(const struct container *container)
     const struct partition_definition *key =
         &definition_fields(container_definition(container))->key;
 
-    return !key->synthetic && key->path_count == 1 && key->paths[0].count == 1 &&
+    return !partition_synthetic_is_random(key) && key->path_count == 1 &&
+           key->paths[0].count == 1 &&
            slice_equal(key->paths[0].segments[0].name, SLICE("PartitionKey"));
 }
 

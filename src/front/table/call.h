@@ -37,7 +37,9 @@ struct table_call {
                     * not be touched after that was set in motion */
     bool kept;     /* the request's bytes are in the arena */
     char request_id[RANDOM_UUID_SIZE];
-    struct slice transaction; /* of a change in a batch: what it shares with the others */
+    struct slice transaction; /* of a change in a batch: what it shares with the others, */
+    uint32_t *traffic_weight; /* and how the record for advice counts them; else NULL */
+    const struct net_http_request *batch; /* of a part of one: the request it came in; else NULL */
 
     /* The answer. */
     uint16_t status;
@@ -85,8 +87,10 @@ NODISCARD bool table_space_open(struct table_call *call, struct slice name,
 void table_space_close(struct table_space *space);
 CLEANUP_VALUE_FN(struct table_space, table_space_close)
 
-/* Whether a container can be used as a table: its key is /PartitionKey alone, and not made by the
- * server. */
+/* Whether a container can be used as a table: its key is /PartitionKey alone. The server may make
+ * it of other properties, but not with a random number, which whoever names an entity would not
+ * know.
+ */
 bool table_container_fits(const struct container *container);
 
 /* The container of a table by any letter case; NULL: there is none. Borrowed from the database. */

@@ -75,12 +75,13 @@ bool table_entities_get(struct table_call *call, struct error *err)
 
 /* --- Writing --------------------------------------------------------------------------------- */
 
-static bool write_run(struct table_call *call, const struct table_write *write, struct error *err)
+static bool write_run(struct table_call *call, struct table_write *write, struct error *err)
 {
     CLEANUP(table_space_close) struct table_space space = {0};
     struct transaction_result result;
 
-    if (!table_space_open(call, call->route.table, &space, err))
+    if (!table_space_open(call, call->route.table, &space, err) ||
+        !table_write_complete(call, &space, write, err))
         return false;
     if (!call->may_block)
         return table_write_start(call, &space, write, err);

@@ -1,7 +1,8 @@
 #include "front/table/write.h"
 
+#include "document/bson.h"
 #include "front/table/answer.h"
-#include "front/traffic.h"
+#include "partition/synthetic.h"
 #include "throughput/cost.h"
 
 /* Clients take 8 to 16 KB of headers; a link has up to 9 bytes for each character of a key. */
@@ -143,6 +144,49 @@ bool table_write_run(struct table_call *call, const struct table_space *space,
     if (done)
         *ret_result = single.result;
     return done;
+}
+
+/* --- Keys made by the server ----------------------------------------------------------------- */
+
+/* With another PartitionKey; data NULL: without one. */
+static struct slice document_rekeyed(struct slice document, struct slice partition,
+                                     struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf out;
+    struct document_iter iter;
+    size_t begin;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    begin = document_begin(&out);
+    document_iter_init(&iter, document);
+    while (document_iter_next(&iter))
+        if (!slice_equal(iter.key, SLICE("PartitionKey")))
+            document_append(&out, iter.key, &iter.value);
+        else if (partition.data)
+            document_append_string(&out, iter.key, partition);
+    document_end(&out, begin);
+    return arena_copy(arena, buf_slice(&out));
+}
+
+bool table_write_complete(struct table_call *call, const struct table_space *space,
+                          struct table_write *write, struct error *err)
+{
+    const struct partition_definition *definition = &space->space.definition->key;
+    struct partition_key key;
+
+    if (!definition->synthetic || write->kind != TABLE_WRITE_INSERT || write->keys.partition.len)
+        return true;
+    if (!partition_key_derive(definition,
+                              document_rekeyed(write->document, SLICE_NONE, call->arena), NULL,
+                              call->arena, &key, err))
+        return false;
+    if (key.components[0].type != DOCUMENT_STRING)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "no PartitionKey can be made: a property that it is made of is missing");
+    write->keys.partition = key.components[0].text;
+    write->document = document_rekeyed(write->document, write->keys.partition, call->arena);
+    return table_keys_check(&write->keys, err) &&
+           table_identity_check_keys(&call->identity, &write->keys, err);
 }
 
 /* --- On a loop ------------------------------------------------------------------------------- */
@@ -349,14 +393,15 @@ static enum advise_operation_kind told(enum table_write_kind kind, bool created)
 struct front_traffic_attempt table_call_attempt(const struct table_call *call,
                                                 const struct error *err)
 {
+    const struct net_http_request *http = call->batch ? call->batch : call->http;
     struct front_traffic_attempt attempt = {
-        .mark = table_call_header(call, SLICE("x-ms-client-request-id")),
+        .mark = net_http_header(http, SLICE("x-ms-client-request-id")),
         .refused = err && front_traffic_is_refusal(err),
         .wait_ms = call->wait_ms,
-        .started_ns = call->http->started_ns};
+        .started_ns = http->started_ns};
 
     if (!attempt.mark.len)
-        attempt.mark = table_call_header(call, SLICE("x-ms-date"));
+        attempt.mark = net_http_header(http, SLICE("x-ms-date"));
     return attempt;
 }
 
@@ -374,6 +419,7 @@ static void traffic_tell(const struct table_call *call, const struct table_space
                                                     .document = document,
                                                     .cru = call->charge_cru,
                                                     .transaction = call->transaction,
+                                                    .weight = call->traffic_weight,
                                                     .attempt = table_call_attempt(call, err)});
 }
 

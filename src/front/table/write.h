@@ -55,6 +55,13 @@ struct partition_key table_write_key(const struct table_space *space,
                                      const struct table_keys *keys);
 struct document_value table_write_id(const struct table_keys *keys);
 
+/* In a table whose PartitionKey is made of other properties an insert with an empty one has it
+ * made; other writes stay as they are. ERROR_BAD_REQUEST: a source is missing;
+ * ERROR_TABLE_KEY_VALUE and its kin: what was made cannot be a key; ERROR_FORBIDDEN: the client may
+ * not write there. */
+NODISCARD bool table_write_complete(struct table_call *call, const struct table_space *space,
+                                    struct table_write *write, struct error *err);
+
 /* Runs it where blocking is fine. */
 NODISCARD bool table_write_run(struct table_call *call, const struct table_space *space,
                                const struct table_write *write,

@@ -248,6 +248,90 @@ static void the_same_workload_gets_the_same_advice(void **state)
     assert_true(scores[0] == scores[1]);
 }
 
+/* Orders of tenants, the first of which has a third of them; every request names the tenant. */
+static struct advise_workload *orders(struct arena *arena)
+{
+    struct advise_workload *workload = advise_workload_new();
+    struct random random;
+    char item[120];
+
+    random_seed(&random, 3);
+    for (unsigned i = 0; i < 600; i++) {
+        unsigned tenant = random_below(&random, 3) ? (unsigned)random_below(&random, 40) : 0;
+
+        (void)snprintf(item, sizeof item,
+                       "{\"id\":\"ORD-%06u\",\"tenant\":\"t%u\",\"day\":\"2018-08-%02u\",\"n\":%u}",
+                       i, tenant, 1 + i / 60, i);
+        advise_workload_item(workload, document_of(arena, item), 300, 1000 + i * INT64_C(1000));
+        advise_workload_operation(
+            workload, &(struct advise_operation_parts){.kind = ADVISE_CREATE,
+                                                       .time_ms = 1000 + i * INT64_C(1000),
+                                                       .cru = 700,
+                                                       .bytes = 300,
+                                                       .item = document_of(arena, item)});
+        (void)snprintf(item, sizeof item, "{\"/tenant\":\"t%u\"}", tenant);
+        advise_workload_operation(
+            workload, &(struct advise_operation_parts){.kind = ADVISE_QUERY,
+                                                       .time_ms = 1000 + i * INT64_C(1000),
+                                                       .cru = 300,
+                                                       .where = document_of(arena, item)});
+    }
+    advise_workload_finish(workload);
+    return workload;
+}
+
+static struct advise_figures figures_of(const struct advise_workload *workload, const char *path)
+{
+    struct advise_key key = {.kind = ADVISE_PROPERTY, .path_count = 1};
+    struct advise_figures figures;
+
+    key.paths[0] = (uint8_t)advise_workload_path(workload, slice_of_text(path));
+    advise_evaluate(workload, &key, NULL, &figures);
+    return figures;
+}
+
+static void one_key_for_all_is_nothing_where_another_does_the_same_and_can_grow(void **state)
+{
+    CLEANUP(advise_workload_free) struct advise_workload *workload = orders(*state);
+    struct advise_key tenant = {.kind = ADVISE_PROPERTY, .path_count = 1};
+    struct advise_options options = {.current = &tenant, .current_partitions = 1};
+    struct advise_report report;
+
+    tenant.paths[0] = (uint8_t)advise_workload_path(workload, SLICE("/tenant"));
+    report = report_of(workload, &options, *state);
+    assert_false(report.matters);
+    for (size_t i = 0; i < report.count; i++)
+        if (report.proposals[i].key.kind == ADVISE_ONE_KEY)
+            assert_false(report.proposals[i].good);
+    if (!report.recommended)
+        assert_true(slice_starts_with(report.summary, SLICE("Keep /tenant for now")));
+}
+
+static void what_counts_up_or_grows_is_said(void **state)
+{
+    CLEANUP(advise_workload_free) struct advise_workload *workload = orders(*state);
+
+    assert_true(figures_of(workload, "/n").counter_bare);
+    assert_true(figures_of(workload, "/id").counter); /* a number behind a text */
+    assert_false(figures_of(workload, "/id").counter_bare);
+    assert_true(figures_of(workload, "/day").grows);
+    assert_false(figures_of(workload, "/day").counter);
+    assert_false(figures_of(workload, "/tenant").grows);
+}
+
+static void the_text_shows_the_figures_side_by_side(void **state)
+{
+    CLEANUP(advise_workload_free) struct advise_workload *workload = orders(*state);
+    struct advise_report report = report_of(workload, NULL, *state);
+    CLEANUP(buf_done) struct buf out;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    advise_report_text(workload, &report, &out);
+    buf_append_byte(&out, 0);
+    assert_non_null(strstr((const char *)out.data, "Gini"));
+    assert_non_null(strstr((const char *)out.data, "/tenant"));
+}
+
 static void nothing_to_judge_by_is_said(void **state)
 {
     CLEANUP(advise_workload_free) struct advise_workload *workload = advise_workload_new();
@@ -276,6 +360,9 @@ int main(void)
         cmocka_unit_test(a_report_is_json),
         cmocka_unit_test(every_proposal_is_a_definition),
         cmocka_unit_test(the_same_workload_gets_the_same_advice),
+        cmocka_unit_test(one_key_for_all_is_nothing_where_another_does_the_same_and_can_grow),
+        cmocka_unit_test(what_counts_up_or_grows_is_said),
+        cmocka_unit_test(the_text_shows_the_figures_side_by_side),
         cmocka_unit_test(nothing_to_judge_by_is_said),
     };
 

@@ -232,6 +232,28 @@ static void retries_do_not_change_how_many_operations_there_were(void **state)
     assert_true(refused > 7700 && refused < 8300);
 }
 
+static void a_transaction_is_recorded_whole_or_not_at_all(void **state)
+{
+    CLEANUP(traffic_free)
+    struct traffic *traffic = traffic_new(&(struct traffic_options){.per_second_max = 10});
+    size_t whole = 0;
+
+    for (int i = 0; i < 1000; i++) {
+        uint32_t weight = TRAFFIC_UNDECIDED, weights[3];
+
+        for (int k = 0; k < 3; k++)
+            weights[k] =
+                traffic_wants(traffic, 7,
+                              &(struct traffic_attempt){.now_ms = i * 5, .weight = &weight})
+                    .weight;
+        assert_int_equal(weights[0], weights[1]);
+        assert_int_equal(weights[0], weights[2]);
+        whole += weights[0] > 0;
+    }
+    assert_true(whole > 10 && whole < 200);
+    (void)state;
+}
+
 static void no_more_refusals_are_kept_than_there_is_room_for(void **state)
 {
     CLEANUP(traffic_free)
@@ -255,6 +277,7 @@ int main(void)
         cmocka_unit_test(attempts_of_one_operation_are_one_record),
         cmocka_unit_test(who_comes_too_early_or_late_wants_something_else),
         cmocka_unit_test(retries_do_not_change_how_many_operations_there_were),
+        cmocka_unit_test(a_transaction_is_recorded_whole_or_not_at_all),
         cmocka_unit_test(no_more_refusals_are_kept_than_there_is_room_for),
     };
 

@@ -231,6 +231,26 @@ static void clients_come_again_as_often_as_the_record_shows(void **state)
     assert_true(preset.attempts > twice.attempts);
 }
 
+/* Nobody's wait is put into a time that was over before. */
+static void the_plot_goes_on_until_the_last_has_come_through(void **state)
+{
+    CLEANUP(advise_workload_free) struct advise_workload *workload = steady(*state, 1, 0);
+    struct advise_key key = property(workload, "/k");
+    struct what_if_plan plan = {
+        .key = &key, .partitions = 1, .ru_per_second = 500, .retries_max = 20};
+    struct what_if_result result = run(workload, &plan, *state);
+    double cru = 0;
+
+    assert_true(result.windows <= WHAT_IF_WINDOWS);
+    assert_true(result.window_ms * (int64_t)result.windows > 20000); /* 14,000 RU */
+    for (size_t w = 0; w < result.windows; w++) {
+        assert_true(result.cells[w].cru <= 2 * 50000 * (double)result.window_ms / 1000);
+        cru += result.cells[w].cru;
+    }
+    assert_true(fabs(cru / 100 - result.ru) < 1);
+    assert_true(result.latency_ms_mean >= result.wait_ms_mean);
+}
+
 static void credit_saved_while_idle_is_spent(void **state)
 {
     CLEANUP(advise_workload_free) struct advise_workload *workload = steady(*state, 1, 0);
@@ -277,6 +297,7 @@ int main(void)
         cmocka_unit_test(a_sample_is_refused_as_much_as_what_it_stands_for),
         cmocka_unit_test(what_was_refused_is_offered_again),
         cmocka_unit_test(clients_come_again_as_often_as_the_record_shows),
+        cmocka_unit_test(the_plot_goes_on_until_the_last_has_come_through),
         cmocka_unit_test(credit_saved_while_idle_is_spent),
         cmocka_unit_test(a_map_says_where_keys_are_and_what_they_may_spend),
         cmocka_unit_test(plans_that_make_no_sense_are_refused),
