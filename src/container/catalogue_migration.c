@@ -163,8 +163,9 @@ static bool epoch_of(const struct cluster_node *node, uint32_t id, struct arena 
 static bool map_unfenced(struct catalogue *catalogue, const struct container *container,
                          struct arena *arena, struct partition_map **ret_map, struct error *err)
 {
+    CLEANUP(partition_map_unref) struct partition_map *now = container_map_now(container);
     size_t count, source_count;
-    const struct partition_span *spans = partition_map_spans(container->map, &count);
+    const struct partition_span *spans = partition_map_spans(now, &count);
     const struct migration_source *sources = migration_sources(container->migration, &source_count);
     struct partition_span *copies = ARENA_ARRAY(arena, struct partition_span, count);
     bool raised = false;
@@ -172,7 +173,7 @@ static bool map_unfenced(struct catalogue *catalogue, const struct container *co
     memcpy(copies, spans, count * sizeof *copies);
     for (size_t i = 0; i < source_count; i++) {
         const struct cluster_node *node = cluster_find(catalogue->cluster, sources[i].node);
-        size_t place = (size_t)(partition_map_find_id(container->map, sources[i].id) - spans);
+        size_t place = (size_t)(partition_map_find_id(now, sources[i].id) - spans);
         uint64_t epoch = 0;
 
         if (!epoch_of(node, sources[i].id, arena, &epoch, err))
@@ -292,6 +293,13 @@ static bool map_present(struct migration_change *c, struct partition_map **ret_m
     return true;
 }
 
+/* What is planned divides the shares of now, which another map than the present one has already. */
+static struct partition_map *map_shared(const struct container *container,
+                                        struct partition_map *map)
+{
+    return map == container->map ? container_map_now(container) : partition_map_ref(map);
+}
+
 bool catalogue_migration_begin(struct catalogue *catalogue, const struct container *container,
                                const struct migration_request *request,
                                struct container **ret_container, struct error *err)
@@ -312,7 +320,7 @@ bool catalogue_migration_begin(struct catalogue *catalogue, const struct contain
         !partition_ids_take(&catalogue->head,
                             (uint32_t)MIN(MAX(request->target_count, (size_t)1), UINT32_MAX),
                             &first, err) ||
-        !migration_new(shared = container_map_now(c.before, map), &planned, first, &migration, err))
+        !migration_new(shared = map_shared(c.before, map), &planned, first, &migration, err))
         return false;
     targets = migration_targets(migration, &count);
     if (!partitions_make_spans(catalogue, targets, count, err))
@@ -369,7 +377,6 @@ bool catalogue_migration_publish(struct catalogue *catalogue, const struct conta
         return false;
     container_set(c.after, partition_map_ref(migration_map(migration)),
                   migration_with_state(migration, MIGRATION_DROPPING));
-    container_shares_unref(TAKE(c.after->shares)); /* they are in the map */
     return migration_change_commit(&c, err);
 }
 
@@ -378,6 +385,7 @@ bool catalogue_directory_note(struct catalogue *catalogue, const struct containe
                               const struct definition *definition, struct error *err)
 {
     CLEANUP(migration_change_end) struct migration_change c;
+    CLEANUP(partition_map_unref) struct partition_map *now = NULL;
     const struct partition_span *spans;
     struct partition_map *map;
     size_t count;
@@ -388,7 +396,8 @@ bool catalogue_directory_note(struct catalogue *catalogue, const struct containe
         return busy(c.before, err);
     if (!is_seen(container, c.before, err))
         return false;
-    spans = partition_map_spans(c.before->map, &count);
+    now = container_map_now(c.before);
+    spans = partition_map_spans(now, &count);
     if (!definition_publish(&c, definition, err) ||
         !partition_map_new(spans, count, partition_map_version(c.before->map) + 1, &map, err))
         return false;

@@ -91,9 +91,8 @@ static inline struct container *state_container(struct state *state)
 struct container_shares *container_shares_ref(struct container_shares *shares); /* NULL is fine */
 void container_shares_unref(struct container_shares *shares);                   /* NULL is fine */
 
-/* A map of the container's spans with the shares of now; a reference. */
-struct partition_map *container_map_now(const struct container *container,
-                                        struct partition_map *of);
+/* The map with the shares of now, to make another from; a reference. */
+struct partition_map *container_map_now(const struct container *container);
 
 /* A state of its own, without children; id is copied. */
 struct state *state_new(enum state_kind kind, struct slice id, uint32_t number);

@@ -6,6 +6,7 @@
 
 struct container_shares {
     atomic_uint refs;
+    uint64_t map_version; /* of the map they stand beside */
     size_t count;
     double of[]; /* spans, in key order */
 };
@@ -23,13 +24,14 @@ void container_shares_unref(struct container_shares *shares)
         memory_free(shares);
 }
 
-static struct container_shares *shares_new(const double *given, size_t count)
+static struct container_shares *shares_new(const double *given, size_t count, uint64_t map_version)
 {
     struct container_shares *shares =
         memory_alloc_zero(sizeof *shares + memory_array_size(count, sizeof(double)));
     double sum = 0;
 
     atomic_init(&shares->refs, 1);
+    shares->map_version = map_version;
     shares->count = count;
     for (size_t i = 0; i < count; i++)
         sum += given[i];
@@ -38,12 +40,19 @@ static struct container_shares *shares_new(const double *given, size_t count)
     return shares;
 }
 
+/* Beside another map they mean nothing: it was made with shares of its own. */
+static bool shares_hold(const struct container *container)
+{
+    return container->shares &&
+           container->shares->map_version == partition_map_version(container->map);
+}
+
 double container_share(const struct container *container, const struct partition_span *span)
 {
     size_t count, i;
     const struct partition_span *spans = partition_map_spans(container->map, &count);
 
-    if (!container->shares)
+    if (!shares_hold(container))
         return span->share;
     i = (size_t)(span - spans);
     assert(i < count && count == container->shares->count);
@@ -51,25 +60,24 @@ double container_share(const struct container *container, const struct partition
 }
 
 /* Of the same version: it routes as the other does. */
-struct partition_map *container_map_now(const struct container *container, struct partition_map *of)
+struct partition_map *container_map_now(const struct container *container)
 {
     CLEANUP(arena_free) struct arena *arena = NULL;
     size_t count;
-    const struct partition_span *spans = partition_map_spans(of, &count);
+    const struct partition_span *spans = partition_map_spans(container->map, &count);
     struct partition_map *map;
     struct partition_span *copies;
     struct error err;
 
-    if (!container->shares)
-        return partition_map_ref(of);
-    assert(count == container->shares->count);
+    if (!shares_hold(container))
+        return partition_map_ref(container->map);
     arena = arena_new();
     copies = ARENA_ARRAY(arena, struct partition_span, count);
     for (size_t i = 0; i < count; i++) {
         copies[i] = spans[i];
         copies[i].share = container->shares->of[i];
     }
-    if (!partition_map_new(copies, count, partition_map_version(of), &map, &err))
+    if (!partition_map_new(copies, count, partition_map_version(container->map), &map, &err))
         assert(!"the map has the spans it had, and the shares are parts of one whole");
     return map;
 }
@@ -112,7 +120,7 @@ bool catalogue_shares_set(struct catalogue *catalogue, const struct container *c
         return false;
     after = state_container(state_copy(&before->state));
     container_shares_unref(after->shares);
-    after->shares = shares_new(shares, count);
+    after->shares = shares_new(shares, count, partition_map_version(after->map));
     address = container_address(after);
     change_put_record(&change, address, record_container_write(after, true, change.arena));
     if (!change_commit(&change, err))

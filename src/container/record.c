@@ -535,7 +535,7 @@ struct slice record_container_write(const struct container *container, bool keep
     CLEANUP(buf_done) struct buf buf;
     CLEANUP(buf_done) struct buf map;
     CLEANUP(partition_map_unref)
-    struct partition_map *now = container_map_now(container, container->map);
+    struct partition_map *now = container_map_now(container);
     struct document_value definition =
         document_object(definition_fields(container->definition)->document);
     struct document_value map_value;

@@ -43,9 +43,11 @@ static bool let_go(void *context, int64_t ms)
     uint64_t ping = atomic_load(&guard->ping);
     bool first = wait->waited_ms == 0;
 
+    wait->waited_ms += ms;
+    if (wait->asks == guard) /* the keeper decides whether it is down, with more patience */
+        return wait->waited_ms >= guard->options.hang_ms;
     if (!guard->options.answer_ms || guard_kept == guard)
         return false;
-    wait->waited_ms += ms;
     wait->silent_ms = ping && ping == wait->ping ? wait->silent_ms + ms : 0;
     wait->ping = ping;
     if (first && !ping)
@@ -256,19 +258,6 @@ static bool write_hangs(struct guard *guard, struct error *err)
     return true;
 }
 
-/* While it is asked, calls see how long that takes. */
-static bool ask(struct guard *guard, struct error *err)
-{
-    bool alive;
-
-    atomic_store(&guard->ping_since_ms, clock_read_monotonic_ms(guard->clock));
-    atomic_store(&guard->ping, ++guard->pings);
-    alive = engine_ping(guard->inner, guard->options.hang_ms, err);
-    atomic_store(&guard->ping, 0);
-    atomic_store(&guard->ping_since_ms, 0);
-    return alive;
-}
-
 /* postgresql: finds out here about a write in doubt; what stays poisoned must be opened anew. */
 static bool is_sound(struct guard *guard, struct error *err)
 {
@@ -282,14 +271,30 @@ static bool is_sound(struct guard *guard, struct error *err)
     return error_set(err, ERROR_STORE_POISONED, "a write failed, and its outcome is not known");
 }
 
+/* While it is asked, calls see how long that takes. Finding out about a write in doubt is part of
+ * it: it may wait for the same server. */
+static bool ask(struct guard *guard, bool doubt, struct error *err)
+{
+    bool alive;
+
+    atomic_store(&guard->ping_since_ms, clock_read_monotonic_ms(guard->clock));
+    atomic_store(&guard->ping, ++guard->pings);
+    guard_wait = (struct guard_wait){.asks = guard};
+    alive =
+        engine_ping(guard->inner, guard->options.hang_ms, err) && (!doubt || is_sound(guard, err));
+    guard_wait = (struct guard_wait){0};
+    atomic_store(&guard->ping, 0);
+    atomic_store(&guard->ping_since_ms, 0);
+    return alive;
+}
+
 static void watch(struct guard *guard)
 {
     bool doubt = atomic_exchange(&guard->doubt, false);
     struct error err;
 
     atomic_store(&guard->hurry, false);
-
-    if (write_hangs(guard, &err) || !ask(guard, &err) || (doubt && !is_sound(guard, &err)))
+    if (write_hangs(guard, &err) || !ask(guard, doubt, &err))
         go_down(guard, &err);
 }
 

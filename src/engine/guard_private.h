@@ -85,7 +85,8 @@ void guard_doubt(struct guard *guard);
  * node that does not answer. */
 struct guard_wait {
     int64_t waited_ms;
-    uint64_t ping;     /* the sign of life that was waited for beside it */
-    int64_t silent_ms; /* for so long */
+    uint64_t ping;            /* the sign of life that was waited for beside it */
+    int64_t silent_ms;        /* for so long */
+    const struct guard *asks; /* the node whose keeper this is, while it asks for a sign of life */
 };
 extern _Thread_local struct guard_wait guard_wait;
