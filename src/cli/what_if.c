@@ -170,12 +170,14 @@ static void shown_print(const struct shown *shown)
 {
     printf("%s  %.*s, %.0f RU/s over %.0f partition%s\n"
            "    429s     %.2f %% of %.0f attempts, %.0f requests given up\n"
-           "    RU       %.0f, of which the busiest partition has %.1f %%\n"
-           "    latency  %.1f ms on average, %.1f ms at the 99th percentile;\n"
-           "             of that, waiting for throughput: %.1f ms and %.0f ms\n",
+           "    RU       %.0f, of which the busiest partition has %.1f %%\n",
            shown->what, SLICE_ARG(shown->name), shown->throughput, shown->partitions,
            shown->partitions > 1 ? "s" : "", shown->share * 100, shown->attempts, shown->given_up,
-           shown->ru, shown->busiest * 100, shown->latency, shown->latency_p99, shown->wait,
+           shown->ru, shown->busiest * 100);
+    if (shown->latency > shown->wait) /* what operations took is known */
+        printf("    latency  %.1f ms on average, %.1f ms at the 99th percentile; of that\n",
+               shown->latency, shown->latency_p99);
+    printf("    waiting  %.1f ms on average, %.0f ms at the 99th percentile\n", shown->wait,
            shown->wait_p99);
 }
 
