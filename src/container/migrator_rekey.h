@@ -9,13 +9,21 @@ struct rekey_plan {
     size_t source_count;
     struct slice bounds[MIGRATION_TARGETS_MAX]; /* in the arena */
     uint32_t nodes[MIGRATION_TARGETS_MAX];
+    double weights[MIGRATION_TARGETS_MAX]; /* to divide the throughput by, if weighed */
+    bool weighed;
     size_t target_count;
     uint64_t items, bytes; /* as the counters have them */
 };
 
 /* Errors as migrator_rekey. The plan is done in any case. */
-NODISCARD bool rekey_plan_make(const struct container *container,
+NODISCARD bool rekey_plan_make(struct catalogue *catalogue, const struct container *container,
                                const struct definition_rekey *rekey, struct arena *arena,
                                struct rekey_plan *ret_plan, struct error *err);
+
+/* Cuts the targets as placement rules want it and gives each a node. ERROR_BAD_REQUEST: a rule
+ * names values of paths that are no longer in the key. ERROR_NODE_DOWN: no node that a rule allows
+ * is here. */
+NODISCARD bool rekey_plan_place(struct catalogue *catalogue, const struct container *container,
+                                struct arena *arena, struct rekey_plan *plan, struct error *err);
 void rekey_plan_done(struct rekey_plan *plan);
 CLEANUP_VALUE_FN(struct rekey_plan, rekey_plan_done)

@@ -238,7 +238,7 @@ bool migrator_rekey_estimate(struct migrator *migrator, struct container *contai
     const struct partition_span *span = partition_map_spans(container_map(container), &spans);
 
     *ret_estimate = (struct migrator_estimate){.complete = true};
-    if (!rekey_plan_make(container, rekey, arena, &plan, err))
+    if (!rekey_plan_make(migrator->catalogue, container, rekey, arena, &plan, err))
         return false;
     e.placed = definition_fields(plan.definition);
     e.to = &e.placed->key;
