@@ -2,6 +2,7 @@
 #pragma once
 
 #include "container/migrator_private.h"
+#include "container/mover_private.h"
 
 struct rekey_plan {
     struct definition *definition; /* a reference */
@@ -27,3 +28,25 @@ NODISCARD bool rekey_plan_place(struct catalogue *catalogue, const struct contai
                                 struct arena *arena, struct rekey_plan *plan, struct error *err);
 void rekey_plan_done(struct rekey_plan *plan);
 CLEANUP_VALUE_FN(struct rekey_plan, rekey_plan_done)
+
+/* A sample of the items, copied for the time it takes (migrator_rekey_sample.c). */
+struct rekey_sample {
+    struct engine *engine; /* in memory */
+    struct commit *commit;
+    struct item_scope scope;
+    struct arena *arena;
+    uint64_t items, bytes;
+};
+
+struct rekey_sampled {
+    struct item item;
+    struct mover_rekeyed rekeyed;
+};
+
+/* Done in any case. placed: the container as it will be; borrowed. */
+NODISCARD bool rekey_sample_init(struct rekey_sample *sample, const struct item_space *space,
+                                 const struct definition_fields *placed, struct error *err);
+void rekey_sample_done(struct rekey_sample *sample);
+CLEANUP_VALUE_FN(struct rekey_sample, rekey_sample_done)
+NODISCARD bool rekey_sample_copy(struct rekey_sample *sample, const struct rekey_sampled *list,
+                                 size_t count, struct error *err);
