@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const items = Number(process.env.REKEY_SDK_ITEMS ?? 100_000);
 const restMs = Number(process.env.REKEY_SDK_REST_MS ?? 5);
 const root = fileURLToPath(new URL('..', import.meta.url));
-const importers = 4;
+const importers = 16;
 const calmMs = 10_000;
 
 execFileSync(join(root, 'scripts/e2e-packages'));
