@@ -71,8 +71,10 @@ static void partitions_of_any_shares_are_merged_into_one(void **state)
 {
     struct fixture *fixture = *state;
 
-    container_make(fixture, BODY, 20000);
+    container_make(fixture, BODY, 400);
     items_put(fixture, 0, 30, "a");
+    split(fixture, 0, 2);
+    settle(fixture);
     split(fixture, 1, 6);
     settle(fixture);
     assert_int_equal(span_count(fixture), 7);
