@@ -26,7 +26,8 @@ const system = new Set(['_rid', '_self', '_etag', '_attachments', '_ts']);
 function same(stored, written) {
   const names = Object.keys(stored).filter((name) => !system.has(name));
   return names.length === Object.keys(written).length &&
-    names.every((name) => name in written && JSON.stringify(stored[name]) === JSON.stringify(written[name]));
+    names.every((name) => stored[name] === written[name] ||
+      (typeof stored[name] === 'object' && JSON.stringify(stored[name]) === JSON.stringify(written[name])));
 }
 
 // How long operations took, in classes of 5 %.
@@ -133,6 +134,9 @@ export class Load {
     if (known !== undefined) return known;
     return n < this.filled ? order(n, this.wide) : null;
   }
+  isExpected(n) {
+    return this.journal.has(n) ? this.journal.get(n) !== null : n < this.filled;
+  }
   phase() {
     this.latencies = new Latencies();
     return this.latencies;
@@ -169,7 +173,7 @@ export class Load {
         if ((!expected || !same(item, expected)) && found.wrong.length < 5) found.wrong.push({ item, expected });
       }
     }
-    for (let n = 0; n < this.total; n++) if (this.expected(n) && !(seen[n >> 3] & (1 << (n & 7)))) found.lost++;
+    for (let n = 0; n < this.total; n++) if (this.isExpected(n) && !(seen[n >> 3] & (1 << (n & 7)))) found.lost++;
     return found;
   }
 }
