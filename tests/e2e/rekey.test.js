@@ -232,6 +232,14 @@ test('conflicts are listed, keep the switch waiting, and go away when they are r
     ['a u1 one', 'b u2 same', 'c u2 other', 'd u9 three', 'e u9 four', 'f u3 six']);
 });
 
+test('the dry run names logical partitions that would be too large, by one of their items', async (t) => {
+  const at = await placed(t, {}, { args: ['--set', 'logical_partition.bytes_max=10000'] });
+  for (let i = 0; i < 12; i++) await at.container.items.create({ id: `o${i}`, tenant: `t${i}`, user: i < 10 ? 'large' : 'small', filler: 'x'.repeat(2000) });
+  const dry = await at.rekey({ partitionKey: key('/user'), dryRun: true });
+  assert.equal(dry.json.conflicts.logicalPartitionsFull, 1, JSON.stringify(dry.json));
+  assert.deepEqual(dry.json.list.map(({ kind, to }) => [kind, to]), [['logicalPartitionFull', ['large']]]);
+});
+
 test('it is aborted at any time before the switch, and then nothing has changed', async (t) => {
   const at = await placed(t);
   await at.fill(orders(50));
