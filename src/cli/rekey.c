@@ -173,7 +173,7 @@ static int estimate_print(struct rekey *rekey, struct slice answer)
     struct arena *arena = rekey->command.arena;
     struct slice conflicts = cli_answer_inside(answer, "conflicts");
     struct document_value complete;
-    double total = 0;
+    double total = 0, partitions;
     struct document_iter iter;
 
     printf("%.0f of %.0f items were looked at%s\n", cli_answer_number(answer, "items"),
@@ -181,8 +181,9 @@ static int estimate_print(struct rekey *rekey, struct slice answer)
            document_find(answer, SLICE("complete"), &complete) && complete.boolean
                ? ""
                : "; the rest is reckoned");
-    printf("%.0f physical partitions, %.*s besides what there is, about %.0f s\n",
-           cli_answer_number(answer, "partitions"),
+    partitions = cli_answer_number(answer, "partitions");
+    printf("%.0f physical partition%s, %.*s besides what there is, about %.0f s\n", partitions,
+           partitions == 1 ? "" : "s",
            SLICE_ARG(cli_table_bytes_text(cli_answer_number(answer, "bytesNeeded"), arena)),
            cli_answer_number(answer, "durationMs") / 1000);
     document_iter_init(&iter, conflicts);
@@ -225,12 +226,14 @@ static int status_print(struct rekey *rekey, struct slice answer)
     paths_print(answer, "next", "becomes");
     if (document_count(migration) == 0)
         return CLI_OK;
-    printf("%.*s: %.0f items, %.*s copied, %.0f conflicts, %.0f logical partitions too large\n",
+    printf("%.*s: %.0f items, %.*s copied, %.0f conflict%s, %.0f logical partition%s too large\n",
            SLICE_ARG(cli_answer_text(migration, "phase")), cli_answer_number(migration, "items"),
            SLICE_ARG(
                cli_table_bytes_text(cli_answer_number(migration, "bytes"), rekey->command.arena)),
            cli_answer_number(answer, "conflicts"),
-           cli_answer_number(answer, "logicalPartitionsFull"));
+           cli_answer_number(answer, "conflicts") == 1 ? "" : "s",
+           cli_answer_number(answer, "logicalPartitionsFull"),
+           cli_answer_number(answer, "logicalPartitionsFull") == 1 ? "" : "s");
     conflicts_print(rekey, answer);
     return CLI_OK;
 }

@@ -358,6 +358,24 @@ static bool definition_publish(struct migration_change *c, const struct definiti
     return true;
 }
 
+/* No change of the catalogue runs beside this one, so whatever has this LSN or a lower one was said
+ * in the terms of before. */
+static bool rekeyed_note(struct catalogue *catalogue, struct migration_change *c, struct error *err)
+{
+    struct definition *next;
+    uint64_t lsn;
+
+    if (definition_keys_equal(&definition_fields(c->before->definition)->key,
+                              &definition_fields(c->after->definition)->key))
+        return true;
+    if (!commit_partition_lsn(catalogue->commit, CATALOGUE_PARTITION, &lsn, err) ||
+        !definition_rekeyed_at(c->after->definition, lsn, &next, err))
+        return false;
+    definition_unref(c->after->definition);
+    c->after->definition = next;
+    return true;
+}
+
 bool catalogue_migration_publish(struct catalogue *catalogue, const struct container *container,
                                  struct error *err)
 {
@@ -373,7 +391,8 @@ bool catalogue_migration_publish(struct catalogue *catalogue, const struct conta
         return true;
     if (migration_state(migration) == MIGRATION_CANCELLED)
         return error_set(err, ERROR_BUSY, "the migration was cancelled");
-    if (!definition_publish(&c, migration_definition(migration), err))
+    if (!definition_publish(&c, migration_definition(migration), err) ||
+        (migration_kind(migration) == MIGRATION_REKEY && !rekeyed_note(catalogue, &c, err)))
         return false;
     container_set(c.after, partition_map_ref(migration_map(migration)),
                   migration_with_state(migration, MIGRATION_DROPPING));

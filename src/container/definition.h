@@ -35,6 +35,7 @@ struct definition_fields {
     size_t unique_key_count;
     int32_t default_ttl;        /* seconds above 0, or DEFINITION_TTL_OFF, DEFINITION_TTL_OWN */
     int64_t feed_retention_ms;  /* of all versions and deletes; 0: latest versions only */
+    uint64_t rekeyed_lsn;       /* of the catalogue, when its keys last became others; 0: never */
     struct placement placement; /* rules for the nodes its keys may be on */
     struct slice document;      /* BSON: all properties, defaults filled in, no system properties */
 };

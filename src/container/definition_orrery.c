@@ -154,6 +154,18 @@ static bool formerly_keep(struct reading *reading, struct error *err)
                                     err);
 }
 
+static bool rekeyed_read(struct reading *reading, const struct document_value *value,
+                         struct error *err)
+{
+    return definition_rekeyed_read(reading->fields, value, reading->before, reading->out, err);
+}
+
+static bool rekeyed_keep(struct reading *reading, struct error *err UNUSED)
+{
+    definition_rekeyed_keep(reading->fields, reading->before, reading->out);
+    return true;
+}
+
 /* keep: a replace has the property without this member; NULL: then it is gone. */
 static const struct member {
     struct slice name;
@@ -165,6 +177,7 @@ static const struct member {
     {SLICE("placement"), placement_read, NULL},
     {SLICE("accessPolicies"), access_policies_read, NULL},
     {SLICE("formerly"), formerly_read, formerly_keep},
+    {SLICE("rekeyed"), rekeyed_read, rekeyed_keep},
 };
 
 static const struct member *member_find(struct slice name)

@@ -8,7 +8,7 @@
 #include "partition/synthetic.h"
 
 static const struct slice placing_members[] = {SLICE("strategy"), SLICE("synthetic"),
-                                               SLICE("formerly")};
+                                               SLICE("formerly"), SLICE("rekeyed")};
 
 static bool is_placing(struct slice name)
 {
@@ -107,6 +107,24 @@ bool definition_grace_ended(const struct definition *before, struct definition *
     return placed_write(before, partition_key_of_document(before), &elements, ret_definition, err);
 }
 
+bool definition_rekeyed_at(const struct definition *definition, uint64_t lsn,
+                           struct definition **ret_definition, struct error *err)
+{
+    CLEANUP(buf_done) struct buf elements;
+    struct document_iter iter;
+
+    buf_init(&elements, BUF_DEFAULT_MAX);
+    if (orrery_of(definition).data) {
+        document_iter_init(&iter, orrery_of(definition));
+        while (document_iter_next(&iter))
+            if (is_placing(iter.key) && !slice_equal(iter.key, SLICE("rekeyed")))
+                buf_append(&elements, iter.element, (size_t)(iter.at - iter.element));
+    }
+    document_append_int64(&elements, SLICE("rekeyed"), (int64_t)lsn);
+    return placed_write(definition, partition_key_of_document(definition), &elements,
+                        ret_definition, err);
+}
+
 /* --- Comparing ------------------------------------------------------------------------------- */
 
 bool definition_keys_equal(const struct partition_definition *a,
@@ -187,6 +205,8 @@ bool definition_rekeyed(const struct definition *before, const struct definition
                          "that grace period first",
                          SLICE_ARG(fields->id));
     members_write(rekey, &elements);
+    if (fields->rekeyed_lsn)
+        document_append_int64(&elements, SLICE("rekeyed"), (int64_t)fields->rekeyed_lsn);
     if (!key.data)
         return error_set(err, ERROR_NOT_SUPPORTED,
                          "a container without a partition key cannot be re-keyed");
@@ -251,4 +271,37 @@ bool definition_formerly_keep(struct definition_fields *fields,
         !document_find(orrery.document, SLICE("formerly"), &was))
         return true;
     return definition_formerly_read(fields, &was, before, arena, out, err);
+}
+
+static bool rekeyed_is(struct slice document, const struct document_value *value)
+{
+    struct document_value orrery, was;
+
+    return document_find(document, SLICE("orrery"), &orrery) && orrery.type == DOCUMENT_OBJECT &&
+           document_find(orrery.document, SLICE("rekeyed"), &was) &&
+           document_compare(DOCUMENT_ORDER_SQL, value, &was) == 0;
+}
+
+bool definition_rekeyed_read(struct definition_fields *fields, const struct document_value *value,
+                             const struct definition_fields *before, struct buf *out,
+                             struct error *err)
+{
+    double number;
+
+    if (!document_to_double(value, &number) || !(number > 0 && number < 9e15))
+        return error_set(err, ERROR_BAD_REQUEST, "orrery.rekeyed must be a number above 0");
+    if (before && !rekeyed_is(before->document, value))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.rekeyed is set by a re-key, not by a replace");
+    fields->rekeyed_lsn = (uint64_t)number;
+    document_append_int64(out, SLICE("rekeyed"), (int64_t)number);
+    return true;
+}
+
+void definition_rekeyed_keep(struct definition_fields *fields,
+                             const struct definition_fields *before, struct buf *out)
+{
+    fields->rekeyed_lsn = before->rekeyed_lsn;
+    if (before->rekeyed_lsn)
+        document_append_int64(out, SLICE("rekeyed"), (int64_t)before->rekeyed_lsn);
 }

@@ -3,7 +3,10 @@
  *
  * The key before is the member `formerly` of the property `orrery`: {"partitionKey": {...},
  * "synthetic": {...}}. Nobody sets it but a re-key, and nobody removes it but the end of its grace
- * period. */
+ * period.
+ *
+ * The member `rekeyed` stays: the LSN of the catalogue at the switch. What was said of key values
+ * before it, as permissions do, was said of other items. */
 #pragma once
 
 #include "base/buf.h"
@@ -33,6 +36,10 @@ NODISCARD bool definition_placed_as(const struct definition *definition,
 NODISCARD bool definition_grace_ended(const struct definition *before,
                                       struct definition **ret_definition, struct error *err);
 
+/* The same with `rekeyed`. */
+NODISCARD bool definition_rekeyed_at(const struct definition *definition, uint64_t lsn,
+                                     struct definition **ret_definition, struct error *err);
+
 /* Do the two give every item the same partition key, wherever they place it? */
 bool definition_keys_equal(const struct partition_definition *a,
                            const struct partition_definition *b);
@@ -45,3 +52,11 @@ NODISCARD bool definition_formerly_read(struct definition_fields *fields,
 NODISCARD bool definition_formerly_keep(struct definition_fields *fields,
                                         const struct definition_fields *before, struct arena *arena,
                                         struct buf *out, struct error *err);
+
+/* The member `rekeyed`, likewise. */
+NODISCARD bool definition_rekeyed_read(struct definition_fields *fields,
+                                       const struct document_value *value,
+                                       const struct definition_fields *before, struct buf *out,
+                                       struct error *err);
+void definition_rekeyed_keep(struct definition_fields *fields,
+                             const struct definition_fields *before, struct buf *out);

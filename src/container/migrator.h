@@ -111,22 +111,23 @@ NODISCARD bool migrator_rekey(struct migrator *migrator, const struct container 
                               struct error *err);
 
 /* What a rekey would come to. */
-enum { MIGRATOR_SHOWN_MAX = 100 };
+enum { MIGRATOR_SHOWN_MAX = 20 }; /* conflicts of each kind */
 struct migrator_estimate {
     bool complete;         /* every item was looked at; else figures are of those that were */
     uint64_t items, bytes; /* looked at */
     uint64_t items_total, bytes_total; /* in the container, as far as known */
     uint64_t bytes_needed; /* on disk while both are there: entries of items and indexes */
     size_t partitions;     /* afterwards */
-    int64_t duration_ms;   /* of copying, at the rate of looking and the throttle */
+    uint64_t sampled;      /* items that were copied, into memory, to measure */
+    int64_t duration_ms;   /* of copying, by the sample and the throttle */
     uint64_t invalid, missing, same; /* conflicts; same: items beyond the first with a key and id */
     uint64_t unique;                 /* likewise with a unique key */
     uint64_t logical_full;           /* logical partitions over their limit */
     unsigned same_one_in;            /* keys were compared of one item in so many */
 };
 
-/* Looks at items for at most so long and writes nothing. The first conflicts are appended to json
- * as members of an array. Blocks. Errors as migrator_rekey. */
+/* Looks at items for at most so long and writes nothing. The first conflicts of each kind are
+ * appended to json as members of an array. Blocks. Errors as migrator_rekey. */
 NODISCARD bool migrator_rekey_estimate(struct migrator *migrator, struct container *container,
                                        const struct definition_rekey *rekey, bool allows_missing,
                                        int64_t max_ms, struct buf *json,

@@ -33,18 +33,9 @@ static size_t targets_wanted(const struct container *container, uint64_t bytes)
     return MIN(MAX(by_throughput, by_bytes), (size_t)MIGRATION_TARGETS_MAX);
 }
 
-/* Targets are spread over the nodes that the sources are on. */
-static void nodes_choose(const struct container *container, struct rekey_plan *plan)
-{
-    size_t count;
-    const struct partition_span *spans = partition_map_spans(container_map(container), &count);
-
-    for (size_t i = 0; i < plan->target_count; i++)
-        plan->nodes[i] = spans[i * count / plan->target_count].node;
-}
-
-bool rekey_plan_make(const struct container *container, const struct definition_rekey *rekey,
-                     struct arena *arena, struct rekey_plan *ret_plan, struct error *err)
+bool rekey_plan_make(struct catalogue *catalogue, const struct container *container,
+                     const struct definition_rekey *rekey, struct arena *arena,
+                     struct rekey_plan *ret_plan, struct error *err)
 {
     struct rekey_plan *plan = ret_plan;
     struct container_usage usage;
@@ -72,8 +63,7 @@ bool rekey_plan_make(const struct container *container, const struct definition_
     plan->target_count =
         1 + partition_route_split_points(&definition_fields(plan->definition)->key,
                                          MAX(wanted, (size_t)1), arena, plan->bounds);
-    nodes_choose(container, plan);
-    return true;
+    return rekey_plan_place(catalogue, container, arena, plan, err);
 }
 
 void rekey_plan_done(struct rekey_plan *plan)
@@ -89,7 +79,7 @@ bool migrator_rekey(struct migrator *migrator, const struct container *container
     CLEANUP(rekey_plan_done) struct rekey_plan plan = {0};
 
     return catalogue_container_reopen(migrator->catalogue, container, &now, err) &&
-           rekey_plan_make(now, rekey, arena, &plan, err) &&
+           rekey_plan_make(migrator->catalogue, now, rekey, arena, &plan, err) &&
            migrator_begin(migrator, now,
                           &(struct migration_request){.kind = MIGRATION_REKEY,
                                                       .sources = plan.sources,
@@ -97,6 +87,7 @@ bool migrator_rekey(struct migrator *migrator, const struct container *container
                                                       .target_count = plan.target_count,
                                                       .bounds = plan.bounds,
                                                       .nodes = plan.nodes,
+                                                      .weights = plan.weighed ? plan.weights : NULL,
                                                       .definition = plan.definition,
                                                       .allows_missing = allows_missing},
                           err);

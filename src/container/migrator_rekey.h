@@ -2,6 +2,7 @@
 #pragma once
 
 #include "container/migrator_private.h"
+#include "container/mover_private.h"
 
 struct rekey_plan {
     struct definition *definition; /* a reference */
@@ -9,13 +10,43 @@ struct rekey_plan {
     size_t source_count;
     struct slice bounds[MIGRATION_TARGETS_MAX]; /* in the arena */
     uint32_t nodes[MIGRATION_TARGETS_MAX];
+    double weights[MIGRATION_TARGETS_MAX]; /* to divide the throughput by, if weighed */
+    bool weighed;
     size_t target_count;
     uint64_t items, bytes; /* as the counters have them */
 };
 
 /* Errors as migrator_rekey. The plan is done in any case. */
-NODISCARD bool rekey_plan_make(const struct container *container,
+NODISCARD bool rekey_plan_make(struct catalogue *catalogue, const struct container *container,
                                const struct definition_rekey *rekey, struct arena *arena,
                                struct rekey_plan *ret_plan, struct error *err);
+
+/* Cuts the targets as placement rules want it and gives each a node. ERROR_BAD_REQUEST: a rule
+ * names values of paths that are no longer in the key. ERROR_NODE_DOWN: no node that a rule allows
+ * is here. */
+NODISCARD bool rekey_plan_place(struct catalogue *catalogue, const struct container *container,
+                                struct arena *arena, struct rekey_plan *plan, struct error *err);
 void rekey_plan_done(struct rekey_plan *plan);
 CLEANUP_VALUE_FN(struct rekey_plan, rekey_plan_done)
+
+/* A sample of the items, copied for the time it takes (migrator_rekey_sample.c). */
+struct rekey_sample {
+    struct engine *engine; /* in memory */
+    struct commit *commit;
+    struct item_scope scope;
+    struct arena *arena;
+    uint64_t items, bytes;
+};
+
+struct rekey_sampled {
+    struct item item;
+    struct mover_rekeyed rekeyed;
+};
+
+/* Done in any case. placed: the container as it will be; borrowed. */
+NODISCARD bool rekey_sample_init(struct rekey_sample *sample, const struct item_space *space,
+                                 const struct definition_fields *placed, struct error *err);
+void rekey_sample_done(struct rekey_sample *sample);
+CLEANUP_VALUE_FN(struct rekey_sample, rekey_sample_done)
+NODISCARD bool rekey_sample_copy(struct rekey_sample *sample, const struct rekey_sampled *list,
+                                 size_t count, struct error *err);

@@ -40,6 +40,9 @@ enum {
     CONFLICT_TEXT_MAX = 4096,
 };
 
+/* Which targets are asked for the copy of an item. */
+enum looking { LOOK_WHERE_IT_BELONGS, LOOK_EVERYWHERE };
+
 /* An item of a source, by its number. */
 struct carried {
     uint64_t number;
@@ -319,46 +322,6 @@ static struct slice number_key(struct arena *arena, uint64_t number)
     return slice_of(key, 9);
 }
 
-static bool held_read(struct mover *mover, struct mover_target *target, struct slice item_key,
-                      struct carried *carried, struct error *err)
-{
-    struct engine_value value;
-
-    if (!engine_get(target->node->engine, NULL, target->span->id,
-                    item_family_key(mover->values, PARTITION_FAMILY_ITEM, item_key),
-                    ENGINE_READ_ANY, mover->values, &value, err))
-        return false;
-    if (value.found != ENGINE_FOUND)
-        return error_set(err, ERROR_STORE_CORRUPT, "a number leads to no item");
-    carried->holder = target;
-    return item_decode(item_key, value.bytes, &carried->held, err);
-}
-
-/* Where the copies are. */
-static bool holders_find(struct mover *mover, struct carried *list, size_t count, struct error *err)
-{
-    struct engine_value values[AT_ONCE];
-    struct slice keys[AT_ONCE];
-
-    for (size_t begin = 0, some; begin < count; begin += some) {
-        some = MIN((size_t)AT_ONCE, count - begin);
-        for (size_t i = 0; i < some; i++)
-            keys[i] = number_key(mover->values, list[begin + i].number);
-        for (size_t t = 0; t < mover->target_count; t++) {
-            struct mover_target *target = &mover->targets[t];
-
-            if (!engine_multi_get(target->node->engine, NULL, target->span->id, keys, some,
-                                  ENGINE_READ_ANY, mover->values, values, err))
-                return false;
-            for (size_t i = 0; i < some; i++)
-                if (values[i].found == ENGINE_FOUND &&
-                    !held_read(mover, target, values[i].bytes, &list[begin + i], err))
-                    return false;
-        }
-    }
-    return true;
-}
-
 /* --- Writing --------------------------------------------------------------------------------- */
 
 static void delta_add(struct mover *mover, struct mover_target *target, struct commit_delta delta)
@@ -519,6 +482,86 @@ static bool copy_put(struct mover *mover, struct carried *carried, struct error 
     return true;
 }
 
+/* --- Where the copies are -------------------------------------------------------------------- */
+
+static bool is_misplaced(const struct carried *carried)
+{
+    return !carried->there || carried->new.obstacle != MOVER_FINE ||
+           carried->holder != carried->target ||
+           !slice_equal(carried->held.key, carried->new.item_key);
+}
+
+/* A target has a copy. One that is not what it has to be goes. */
+static bool holder_take(struct mover *mover, struct mover_target *target, struct slice item_key,
+                        struct carried *carried, bool *removed, struct error *err)
+{
+    struct carried found = *carried;
+    struct engine_value value;
+
+    if (!engine_get(target->node->engine, NULL, target->span->id,
+                    item_family_key(mover->values, PARTITION_FAMILY_ITEM, item_key),
+                    ENGINE_READ_ANY, mover->values, &value, err))
+        return false;
+    if (value.found != ENGINE_FOUND)
+        return error_set(err, ERROR_STORE_CORRUPT, "a number leads to no item");
+    found.holder = target;
+    if (!item_decode(item_key, value.bytes, &found.held, err))
+        return false;
+    if (!is_misplaced(&found)) {
+        *carried = found;
+        return true;
+    }
+    *removed = true;
+    return copy_remove(mover, &found, err);
+}
+
+/* Looks for the numbers of some items in one target. */
+static bool holders_find_in(struct mover *mover, struct mover_target *target, struct carried **list,
+                            size_t count, bool *removed, struct error *err)
+{
+    struct slice *keys = ARENA_ARRAY(mover->values, struct slice, count);
+    struct engine_value values[AT_ONCE];
+
+    assert(count <= AT_ONCE);
+    for (size_t i = 0; i < count; i++)
+        keys[i] = number_key(mover->values, list[i]->number);
+    if (!engine_multi_get(target->node->engine, NULL, target->span->id, keys, count,
+                          ENGINE_READ_ANY, mover->values, values, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (values[i].found == ENGINE_FOUND &&
+            !holder_take(mover, target, values[i].bytes, list[i], removed, err))
+            return false;
+    return true;
+}
+
+/* While copying, an item can be in a target only because a chunk is done again. If it had another
+ * key then it was written in between, so that the journal has it, and catching up finds that copy
+ * in whichever target it is: here only the one where it belongs is asked. */
+static bool holders_find(struct mover *mover, enum looking looking, struct carried *list,
+                         size_t count, bool *removed, struct error *err)
+{
+    for (size_t t = 0; t < mover->target_count; t++) {
+        struct mover_target *target = &mover->targets[t];
+        struct carried *some[AT_ONCE];
+        size_t taken = 0;
+
+        for (size_t i = 0; i < count; i++) {
+            if (looking == LOOK_WHERE_IT_BELONGS && list[i].target != target)
+                continue;
+            some[taken++] = &list[i];
+            if (taken < AT_ONCE)
+                continue;
+            if (!holders_find_in(mover, target, some, taken, removed, err))
+                return false;
+            taken = 0;
+        }
+        if (taken && !holders_find_in(mover, target, some, taken, removed, err))
+            return false;
+    }
+    return true;
+}
+
 /* --- One item -------------------------------------------------------------------------------- */
 
 static bool new_make(struct mover *mover, struct carried *carried, struct error *err)
@@ -531,13 +574,6 @@ static bool new_make(struct mover *mover, struct carried *carried, struct error 
         return false;
     return carried->new.obstacle == MOVER_KEY_INVALID ||
            mover_target_find(mover, carried->new.item_key, &carried->target, err);
-}
-
-static bool is_misplaced(const struct carried *carried)
-{
-    return carried->holder && (!carried->there || carried->new.obstacle != MOVER_FINE ||
-                               carried->holder != carried->target ||
-                               !slice_equal(carried->held.key, carried->new.item_key));
 }
 
 static bool item_put(struct mover *mover, const struct mover_source *source,
@@ -558,8 +594,8 @@ static bool item_put(struct mover *mover, const struct mover_source *source,
 
 /* Makes the copies of some items what the items are. What is gathered at the end is the caller's to
  * write. */
-static bool items_sync(struct mover *mover, const struct mover_source *source, struct carried *list,
-                       size_t count, struct error *err)
+static bool items_sync(struct mover *mover, const struct mover_source *source, enum looking looking,
+                       struct carried *list, size_t count, struct error *err)
 {
     bool removed = false;
 
@@ -568,14 +604,8 @@ static bool items_sync(struct mover *mover, const struct mover_source *source, s
     for (size_t i = 0; i < count; i++)
         if (list[i].there && !new_make(mover, &list[i], err))
             return false;
-    if (!holders_find(mover, list, count, err))
+    if (!holders_find(mover, looking, list, count, &removed, err))
         return false;
-    for (size_t i = 0; i < count; i++)
-        if (is_misplaced(&list[i])) {
-            if (!copy_remove(mover, &list[i], err))
-                return false;
-            removed = true;
-        }
     if (removed && !flush(mover, err))
         return false;
     for (size_t i = 0; i < count; i++) {
@@ -665,7 +695,7 @@ bool mover_rekey_copy(struct mover *mover, struct mover_source *source, struct e
 
     mover_gather(mover);
     if (!chunk_read(mover, source, &list, &count, err) ||
-        !items_sync(mover, source, list, count, err))
+        !items_sync(mover, source, LOOK_WHERE_IT_BELONGS, list, count, err))
         return false;
     for (size_t i = 0; i < count; i++)
         mover->figures.bytes += list[i].item.key.len + list[i].item.document.len;
@@ -754,7 +784,7 @@ bool mover_rekey_keys(struct mover *mover, struct mover_source *source,
     items = carried_settle(list, items);
     for (size_t i = 0; i < items; i++)
         mover->figures.bytes += list[i].item.document.len;
-    return items_sync(mover, source, list, items, err);
+    return items_sync(mover, source, LOOK_EVERYWHERE, list, items, err);
 }
 
 bool mover_rekey_again(struct mover *mover, struct mover_source *source,
@@ -770,5 +800,6 @@ bool mover_rekey_again(struct mover *mover, struct mover_source *source,
             return false;
         carried_add(mover, &list, &count, carried);
     }
-    return count == 0 || (items_sync(mover, source, list, count, err) && flush(mover, err));
+    return count == 0 ||
+           (items_sync(mover, source, LOOK_EVERYWHERE, list, count, err) && flush(mover, err));
 }

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { ChangeFeedStartFrom, CosmosClient } from '@azure/cosmos';
 import { Server, emulatorKey, orrery, sanitized, scratch } from './server.js';
 import { shop } from './items.js';
+import { Load, order } from './rekey_load.js';
 
 const key = (...paths) => ({ paths, kind: paths.length > 1 ? 'MultiHash' : 'Hash', version: 2 });
 const rekeyPath = '/_orrery/containers/shop/orders/rekey';
@@ -122,6 +123,17 @@ test('clients that know the old key work on until the grace period is ended', as
     { operationType: 'Upsert', resourceBody: { ...items[15], n: 8 } },
   ], 't1'), /re-keyed: the items of this batch are in different logical partitions/);
 
+  // All items of an old key, whatever keys they have by now, and no others.
+  const count = async () => (await at.other().items.query('SELECT VALUE COUNT(1) FROM c').fetchAll()).resources[0];
+  const all = await count();
+  const sixth = items.filter((item) => item.tenant === 't6');
+  await at.other().deleteAllItemsForPartitionKey('t6'); // which makes a client read the definition again
+  assert.equal(await count(), all - sixth.length);
+  assert.equal((await old.items.query('SELECT * FROM c', { partitionKey: 't6' }).fetchAll()).resources.length, 0);
+  // Positions of several physical partitions are more than one number.
+  const feed = at.other().items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Beginning('t2') });
+  await assert.rejects(feed.readNext(), /re-keyed: its change feed is read by the keys it has now/);
+
   assert.deepEqual((await at.state()).formerly, ['/tenant']);
   assert.equal((await at.rekey({ partitionKey: key('/n') })).status, 409, 'the grace period is not over');
   assert.equal((await at.send('POST', `${rekeyPath}/end-grace`)).status, 204);
@@ -129,6 +141,52 @@ test('clients that know the old key work on until the grace period is ended', as
   assert.equal((await old.item('o9', 't2').read()).statusCode, 404);
   await assert.rejects(old.items.create({ id: 'late', tenant: 't1', user: 'u1' }), { code: 400 });
   assert.equal((await at.other().item('o9', 'u9').read()).resource.n, 900);
+});
+
+test('in one physical partition the change feed is read by an old key too', async (t) => {
+  const at = await placed(t, {}, { ru: 400 });
+  const items = orders(40);
+  await at.fill(items);
+  assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
+  await at.done();
+  const feed = at.container.items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Beginning('t2'), maxItemCount: 3 });
+  const seen = [];
+  const rest = async () => {
+    for (let page; (page = await feed.readNext()).statusCode !== 304;) seen.push(...page.result.map((item) => item.id));
+  };
+  await rest();
+  assert.deepEqual(seen.splice(0).sort(), items.filter((item) => item.tenant === 't2').map((item) => item.id).sort());
+  await at.container.item('o2', 't2').patch([{ op: 'incr', path: '/n', value: 1 }]);
+  await at.container.item('o3', 't3').patch([{ op: 'incr', path: '/n', value: 1 }]);
+  await rest();
+  assert.deepEqual(seen, ['o2']);
+  const versions = await at.send('GET', at.docs, { key: ['t2'], headers: { 'a-im': 'Full-Fidelity Feed', 'if-none-match': '*' } });
+  assert.equal(versions.status, 501, versions.text);
+});
+
+test('a token for a value of the old key is good for nothing, until its permission is made anew', async (t) => {
+  const at = await placed(t);
+  await at.fill([...orders(20), { id: 'other', tenant: 't9', user: 't1' }]);
+  const { user } = await at.database.users.create({ id: 'reader' });
+  const permission = { id: 'own', permissionMode: 'Read', resource: 'dbs/shop/colls/orders', resourcePartitionKey: ['t1'] };
+  const made = (await user.permissions.create(permission)).resource;
+  const bearer = (token) => new CosmosClient({ endpoint: at.server.url, resourceTokens: { 'dbs/shop/colls/orders': token } })
+    .database('shop').container('orders');
+  assert.equal((await bearer(made._token).item('o1', 't1').read()).statusCode, 200);
+  assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
+  await at.done();
+  const stopped = (token) => Promise.all(['o1', 'other'].map((id) =>
+    assert.rejects(bearer(token).item(id, 't1').read(), /before the container was re-keyed/)));
+  await stopped(made._token);
+  await stopped((await user.permission('own').read()).resource._token); // "t1" was said of tenants
+  assert.equal((await at.send('POST', `${rekeyPath}/end-grace`)).status, 204);
+  await stopped((await user.permission('own').read()).resource._token);
+  const replaced = (await user.permission('own').replace(permission)).resource;
+  assert.equal((await bearer(replaced._token).item('other', 't1').read()).statusCode, 200);
+  const { resource } = await at.other().read();
+  assert.ok(resource.orrery.rekeyed > 0);
+  assert.equal((await at.other().replace(resource)).statusCode, 200);
+  await assert.rejects(at.other().replace({ ...resource, orrery: { ...resource.orrery, rekeyed: 1 } }), { code: 400 });
 });
 
 test('conflicts are listed, keep the switch waiting, and go away when they are resolved', async (t) => {
@@ -147,6 +205,10 @@ test('conflicts are listed, keep the switch waiting, and go away when they are r
     { ...dry.json.conflicts, items: dry.json.items, complete: dry.json.complete },
     { invalidKey: 1, missingKey: 1, sameKeyAndId: 1, sameUniqueKey: 1, logicalPartitionsFull: 0, comparedOneIn: 1, items: 7, complete: true });
   assert.ok(dry.json.partitions >= 1 && dry.json.bytesNeeded > dry.json.bytes && dry.json.durationMs >= 0);
+  assert.equal(dry.json.sampled, 5, 'those with a key were copied, to measure');
+  // Of two that meet, either is the one in the way.
+  const listed = dry.json.list.map(({ kind, id, to }) => [kind, kind === 'sameUniqueKey' ? ['b', 'c'].includes(id) : id, to?.[0]]).sort();
+  assert.deepEqual(listed, [['invalidKey', 'e', undefined], ['missingKey', 'd', {}], ['sameKeyAndId', 'a', 'u1'], ['sameUniqueKey', true, 'u2']]);
   assert.equal((await at.state()).underWay, false, 'it was only looked at');
 
   assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
@@ -168,6 +230,14 @@ test('conflicts are listed, keep the switch waiting, and go away when they are r
   const { resources } = await at.other().items.readAll().fetchAll();
   assert.deepEqual(resources.map((item) => `${item.id} ${item.user} ${item.mail}`).sort(),
     ['a u1 one', 'b u2 same', 'c u2 other', 'd u9 three', 'e u9 four', 'f u3 six']);
+});
+
+test('the dry run names logical partitions that would be too large, by one of their items', async (t) => {
+  const at = await placed(t, {}, { args: ['--set', 'logical_partition.bytes_max=10000'] });
+  for (let i = 0; i < 12; i++) await at.container.items.create({ id: `o${i}`, tenant: `t${i}`, user: i < 10 ? 'large' : 'small', filler: 'x'.repeat(2000) });
+  const dry = await at.rekey({ partitionKey: key('/user'), dryRun: true });
+  assert.equal(dry.json.conflicts.logicalPartitionsFull, 1, JSON.stringify(dry.json));
+  assert.deepEqual(dry.json.list.map(({ kind, to }) => [kind, to]), [['logicalPartitionFull', ['large']]]);
 });
 
 test('it is aborted at any time before the switch, and then nothing has changed', async (t) => {
@@ -280,8 +350,6 @@ test('what is paged through at the switch has to begin anew, and is told so', as
   assert.match(next.json.message, /[Cc]ontinuation/);
   if (continuationToken)
     await assert.rejects(at.other().items.query('SELECT * FROM c', { maxItemCount: 5, continuationToken }).fetchNext());
-  const wiped = await at.send('POST', '/dbs/shop/colls/orders/operations/partitionkeydelete', { key: ['t1'] });
-  assert.equal(wiped.status, 501, JSON.stringify(wiped.json));
 });
 
 test('a server that is killed while it re-keys takes it up again', async (t) => {
@@ -338,7 +406,7 @@ test('the command line tries it out, does it, lists conflicts and ends the grace
   const run = (...args) => orrery(['rekey', 'shop', 'orders', '--endpoint', at.server.url, '--dev', ...args]);
   const dry = await run('--key', '/user', '--dry-run');
   assert.equal(dry.code, 0, dry.err);
-  assert.match(dry.out, /30 of 30 items were looked at\n.* physical partitions, .*\nno conflicts/);
+  assert.match(dry.out, /30 of 30 items were looked at\n(1 physical partition|\d+ physical partitions), .*\nno conflicts/);
   const done = await run('--key', '/user');
   assert.equal(done.code, 0, done.err);
   assert.match(done.out, /rekey done after .*, writers waited \d+ ms/);
@@ -358,105 +426,27 @@ test('the command line tries it out, does it, lists conflicts and ends the grace
   assert.match(failed.err, /orrery.strategy must be/);
 });
 
-// Each worker has items of its own and a journal of what they must be.
-class Worker {
-  constructor(container, name, count) {
-    Object.assign(this, { container, name, journal: new Map(), done: 0, failures: [], running: true });
-    this.seed = [...name].reduce((sum, c) => (sum * 31 + c.charCodeAt(0)) >>> 0, 7);
-    this.ids = Array.from({ length: count }, (_, i) => `${name}-${i}`);
-  }
-  random(n) {
-    this.seed = (Math.imul(this.seed, 1664525) + 1013904223) >>> 0;
-    return Math.floor((this.seed / 2 ** 32) * n);
-  }
-  make(id) {
-    return { id, tenant: `t${this.random(5)}`, user: `u${this.random(97)}`, n: this.random(1000) };
-  }
-  async step() {
-    const id = this.ids[this.random(this.ids.length)];
-    const known = this.journal.get(id);
-    if (!known) {
-      const item = this.make(id);
-      const { resource } = await (this.random(2) ? this.container.items.create(item) : this.container.items.upsert(item));
-      assert.equal(resource.n, item.n);
-      this.journal.set(id, item);
-      return;
-    }
-    const at = this.container.item(id, this.keyOf(known));
-    switch (this.random(6)) {
-      case 0: {
-        await at.delete();
-        this.journal.delete(id);
-        break;
-      }
-      case 1: {
-        const next = { ...known, n: this.random(1000) };
-        assert.equal((await at.replace(next)).resource.n, next.n);
-        this.journal.set(id, next);
-        break;
-      }
-      case 2: {
-        const next = { ...known, n: known.n + 1 };
-        assert.equal((await at.patch([{ op: 'incr', path: '/n', value: 1 }])).resource.n, next.n);
-        this.journal.set(id, next);
-        break;
-      }
-      case 3: {
-        const next = { ...known, n: this.random(1000) };
-        await this.container.items.upsert(next);
-        this.journal.set(id, next);
-        break;
-      }
-      default: {
-        const { resource, statusCode } = await at.read();
-        assert.equal(statusCode, 200);
-        assert.deepEqual(plain(resource), known);
-      }
-    }
-  }
-  async run() {
-    while (this.running) {
-      try {
-        await this.step();
-        this.done++;
-      } catch (error) {
-        this.failures.push(error);
-        if (this.failures.length > 3) return;
-      }
-    }
-  }
-}
-
 test('a re-key of 20,000 items under load of old and new clients: nothing is lost, doubled or refused', async (t) => {
   const at = await placed(t, {}, { ru: 1_000_000, args: ['--set', 'partition.ru_max=1000000'] });
-  const items = orders(sanitized ? 4000 : 20_000);
-  await at.fill(items);
-  const old = ['a', 'b', 'c', 'd'].map((name) => new Worker(at.container, name, 200));
-  for (const worker of old) worker.keyOf = (item) => item.tenant;
-  const running = old.map((worker) => worker.run());
-  const steps = () => old.reduce((sum, worker) => sum + worker.done, 0);
-  await until(() => steps() > 400);
+  const load = new Load({ filled: sanitized ? 4000 : 20_000, touchedMax: 200 });
+  await at.fill(Array.from({ length: load.filled }, (_, n) => order(n)));
+  load.start([at.container, at.container, at.other(), at.other()], (item) => item.tenant);
+  await until(() => load.steps() > 400);
   assert.equal((await at.rekey({ partitionKey: key('/user') })).status, 202);
-  const during = steps();
+  const during = load.steps();
   await at.done();
-  assert.ok(steps() > during, 'they worked on meanwhile');
-  const fresh = ['x', 'y'].map((name) => new Worker(at.other(), name, 100));
-  for (const worker of fresh) worker.keyOf = (item) => item.user;
-  running.push(...fresh.map((worker) => worker.run()));
-  const later = steps();
-  await until(() => steps() > later + 300 && fresh.every((worker) => worker.done > 100));
-  for (const worker of [...old, ...fresh]) worker.running = false;
-  await Promise.all(running);
-  for (const worker of [...old, ...fresh]) assert.deepEqual(worker.failures, [], worker.name);
+  assert.ok(load.steps() > during, 'they worked on meanwhile');
+  load.start([at.other(), at.other()], (item) => item.user);
+  const later = load.steps();
+  await until(() => load.steps() > later + 500 && load.workers.every((worker) => worker.done > 50 || worker.failures.length));
+  await load.stop();
+  assert.deepEqual(load.failures(), []);
 
-  const expected = new Map(items.map((item) => [item.id, plain(item)]));
-  for (const worker of [...old, ...fresh]) for (const [id, item] of worker.journal) expected.set(id, item);
-  const { resources } = await at.other().items.readAll({ maxItemCount: 1000 }).fetchAll();
-  assert.equal(resources.length, expected.size);
-  for (const item of resources) assert.deepEqual(plain(item), expected.get(item.id));
+  const found = await load.check(at.other());
+  assert.deepEqual({ lost: found.lost, doubled: found.doubled, wrong: found.wrong }, { lost: 0, doubled: 0, wrong: [] });
   const counted = await at.other().items.query('SELECT VALUE COUNT(1) FROM c WHERE IS_DEFINED(c.user)').fetchAll();
-  assert.equal(counted.resources[0], expected.size, 'the index agrees');
+  assert.equal(counted.resources[0], found.items, 'the index agrees');
   const outcome = (await at.send('GET', '/_orrery/migrations')).json.recent.find((one) => one.kind === 'rekey');
   t.diagnostic(`figure: re-key under load: pause ${outcome.pauseMs} ms, ${outcome.items} items, ${outcome.bytes} bytes in ${outcome.elapsedMs} ms, ` +
-    `${during} operations before and ${steps() - during} behind`);
+    `${during} operations before and ${load.steps() - during} behind`);
 });

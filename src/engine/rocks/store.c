@@ -18,6 +18,12 @@ enum {
     METADATA_BLOCK_BYTES = 4096,
     WAL_BYTES_MAX = 128 * 1024 * 1024, /* bounds recovery */
     LOG_WARN = 2,
+    /* Files of level 0 from which on writes are slowed down, and stopped. RocksDB's 20 and 36 are
+     * reached by any load of some minutes, and then it lets a hundred KB a second pass: copying a
+     * container of a GB would take hours. With more files in level 0 each compaction takes all of
+     * them at once and so gets through more; calm, there are at most four as ever. */
+    LEVEL_0_SLOWDOWN = 64,
+    LEVEL_0_STOP = 96,
 };
 
 static bool text_contains(const char *text, const char *part)
@@ -98,6 +104,8 @@ rocksdb_options_t *rocks_options_new(const struct engine_options *options, bool 
     rocksdb_options_set_write_buffer_size(base, write_buffer);
     rocksdb_options_set_max_write_buffer_number(base, 4);
     rocksdb_options_set_max_background_jobs(base, 2);
+    rocksdb_options_set_level0_slowdown_writes_trigger(base, LEVEL_0_SLOWDOWN);
+    rocksdb_options_set_level0_stop_writes_trigger(base, LEVEL_0_STOP);
     rocksdb_options_set_max_open_files(base, 512);
     rocksdb_options_set_bytes_per_sync(base, 1024 * 1024);
     rocksdb_options_set_level_compaction_dynamic_level_bytes(base, 1);

@@ -93,6 +93,7 @@ static void estimate_append(struct buf *out, const struct migrator_estimate *est
     admin_number_append(out, "bytesTotal", estimate->bytes_total);
     admin_number_append(out, "bytesNeeded", estimate->bytes_needed);
     admin_number_append(out, "partitions", estimate->partitions);
+    admin_number_append(out, "sampled", estimate->sampled);
     admin_number_append(out, "durationMs", (uint64_t)MAX(estimate->duration_ms, INT64_C(0)));
     BUF_APPEND(out, ",\"conflicts\":{");
     admin_number_append(out, "invalidKey", estimate->invalid);

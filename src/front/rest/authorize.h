@@ -20,6 +20,7 @@ enum rest_identity_kind {
 struct rest_identity {
     enum rest_identity_kind kind;
     struct slice key;   /* of a token bound to a partition key: its JSON; data NULL: to none */
+    uint64_t key_lsn;   /* when that was said: the LSN of its permission */
     uint32_t container; /* of a token: the number of the container it was allowed; 0: none */
 };
 

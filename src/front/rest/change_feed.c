@@ -10,6 +10,7 @@
 #include "front/rest/feed.h"
 
 #include "container/feed_read.h"
+#include "partition/former.h"
 #include "throughput/cost.h"
 
 #include <inttypes.h>
@@ -96,11 +97,26 @@ static bool position_find(struct reading *r, struct error *err)
 /* --- Reading -----------------------------------------------------------------------------------
  */
 
+/* Leaves only what had a key of before a re-key. */
+static void former_keep(struct reading *r)
+{
+    const struct partition_definition *formerly = r->items->space.definition->key.formerly;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < r->page.count; i++)
+        if (partition_former_fits(formerly, r->page.changes[i].current.document, r->target.former,
+                                  r->call->arena))
+            r->page.changes[kept++] = r->page.changes[i];
+    r->page.count = kept;
+}
+
 static bool steps_read(struct reading *r, struct error *err)
 {
     for (int i = 0; i < STEPS_MAX; i++) {
         if (!feed_read(&r->scope, &r->request, r->call->arena, &r->page, err))
             return false;
+        if (r->target.former)
+            former_keep(r);
         r->records_read += r->page.records_read;
         if (r->page.count || !r->page.more)
             return true;
@@ -234,13 +250,21 @@ static bool feed_answer(struct reading *r, struct error *err)
     return true;
 }
 
-/* A feed of one key is read from one partition; of a key of before a re-key there are many. */
-static bool former_check(const struct rest_feed_target *target, struct error *err)
+/* A position is one number, and items of one key of before a re-key may be in every physical
+ * partition by now. Of a delete nothing is left that tells which key it had. */
+static bool former_check(const struct reading *r, struct error *err)
 {
-    return !target->former ||
-           error_set(err, ERROR_NOT_SUPPORTED,
+    size_t count;
+
+    if (!r->target.former)
+        return true;
+    (void)partition_map_spans(r->items->space.map, &count);
+    if (count == 1 && r->request.mode == FEED_LATEST)
+        return true;
+    return error_set(err, ERROR_NOT_SUPPORTED,
                      "the container was re-keyed: its change feed is read by the keys it has now, "
-                     "or without one");
+                     "or without one%s",
+                     count == 1 ? "; by an old key only that of latest versions" : "");
 }
 
 bool rest_items_changes(struct rest_call *call, struct error *err)
@@ -253,7 +277,7 @@ bool rest_items_changes(struct rest_call *call, struct error *err)
 
     if (!rest_items_open(call, &items, err) || !mode_find(call, &r.request.mode, err) ||
         !rest_feed_target(call, &items, &r.target, err) || !rest_feed_whole(&r.target, err) ||
-        !former_check(&r.target, err) || !rest_feed_page_size(call, &r.request.changes_max, err) ||
+        !former_check(&r, err) || !rest_feed_page_size(call, &r.request.changes_max, err) ||
         !span_find(&r, err) || !position_find(&r, err) ||
         !rest_items_metered(call, &r.metered, err))
         return false;

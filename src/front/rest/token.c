@@ -307,11 +307,15 @@ bool rest_token_check_key(struct rest_call *call, const struct partition_definit
 static bool header_key_check(struct rest_call *call, const struct container *container,
                              struct error *err)
 {
-    const struct partition_definition *definition =
-        &definition_fields(container_definition(container))->key;
+    const struct definition_fields *fields = definition_fields(container_definition(container));
+    const struct partition_definition *definition = &fields->key;
     struct slice header = rest_call_header(call, REST_HEADER_PARTITION_KEY);
     struct partition_key key;
 
+    /* The same value would let it at other items. */
+    if (call->identity.key_lsn <= fields->rekeyed_lsn)
+        return stopped(err, "its permission names a key from before the container was re-keyed; "
+                            "replace the permission by one for a key of now");
     if (!header.data)
         return insufficient(call, err,
                             "the token is for one partition key, which the request must name");
@@ -398,7 +402,8 @@ bool rest_token_authorize(struct rest_call *call, struct slice sig, struct error
     permitted = reach_of(call, permission);
     if (!claim_still_means(&claim, &permitted, err))
         return false;
-    call->identity =
-        (struct rest_identity){.kind = REST_IDENTITY_TOKEN, .key = key_of(call, permission)};
+    call->identity = (struct rest_identity){.kind = REST_IDENTITY_TOKEN,
+                                            .key = key_of(call, permission),
+                                            .key_lsn = catalogue_child_info(permission)->lsn};
     return claim_allows(call, &claim, &permitted, err);
 }

@@ -306,6 +306,88 @@ static void a_rekey_cut_off_at_any_write_is_taken_up_again(void **state)
     cut_off_everywhere(*state, begin_rekey);
 }
 
+/* A chunk reached one node and not the other; then its items get another new key, and it is copied
+ * again. */
+static void chunk_done_again(struct fixture *fixture, size_t node, unsigned nth, const char *first,
+                             const char *second)
+{
+    struct error err;
+    bool busy, fine = true;
+
+    items_put(fixture, 0, 30, first);
+    rekey(fixture, BY_W);
+    fault_engine_fail_nth(fixture->engines[node], FAULT_WRITES, nth, ERROR_STORE_IO,
+                          FAULT_NOT_WRITTEN);
+    for (int i = 0; i < 1000 && fine && is_moving(fixture); i++)
+        fine = migrator_round(fixture->migrator, &busy, &err);
+    if (is_moving(fixture) && progress(fixture).items < 30) {
+        restart(fixture);
+        items_put(fixture, 0, 15, second);
+    } else { /* that node had no such write while it copied */
+        restart(fixture);
+    }
+    settle(fixture);
+    verify(fixture, 30);
+    grace_end(fixture);
+    rekey(fixture, BY_PK);
+    settle(fixture);
+    verify(fixture, 30);
+    grace_end(fixture);
+}
+
+static void a_chunk_done_again_leaves_one_copy_of_each_item(void **state)
+{
+    static const char *const words[] = {"a", "b", "c", "d"};
+    struct fixture *fixture = *state;
+
+    container_make(fixture, BODY, 20000);
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        for (size_t j = 0; j < ARRAY_LEN(words); j++)
+            for (unsigned nth = 1; i != j && nth <= 2; nth++) {
+                arena_reset(fixture->arena);
+                chunk_done_again(fixture, 0, nth, words[i], words[j]);
+                chunk_done_again(fixture, 1, nth, words[i], words[j]);
+            }
+}
+
+/* Where a key is to be, by the migration under way. */
+static uint32_t target_node(struct fixture *fixture, const char *json)
+{
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+    const struct migration *migration = container_migration(container);
+    const struct partition_definition *to =
+        &definition_fields(migration_definition(migration))->key;
+    struct partition_key key;
+    struct error err;
+
+    assert_ok(partition_key_parse(to, slice_of_text(json), PARTITION_KEY_WHOLE, fixture->arena,
+                                  &key, &err),
+              &err);
+    return partition_map_find(migration_map(migration), item_logical(to, &key, fixture->arena))
+        ->node;
+}
+
+static void targets_are_where_placement_rules_allow_them(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err;
+
+    container_make(fixture,
+                   "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],\"version\":2},"
+                   "\"defaultTtl\":-1,\"orrery\":{\"placement\":[{\"key\":[\"k1\"],\"nodes\":"
+                   "[\"b\"]},{\"nodes\":[\"a\"]}]}}",
+                   20000);
+    items_put(fixture, 0, 40, "a");
+    assert_fails(rekey_try(fixture, BY_W, NULL, false, &err), &err, ERROR_BAD_REQUEST);
+    rekey(fixture, "{\"paths\":[\"/pk\",\"/w\"],\"kind\":\"MultiHash\",\"version\":2}");
+    assert_int_equal(target_node(fixture, "[\"k1\",\"a\"]"), 1);
+    assert_int_equal(target_node(fixture, "[\"k1\",\"z\"]"), 1);
+    assert_int_equal(target_node(fixture, "[\"k0\",\"a\"]"), 0);
+    assert_int_equal(target_node(fixture, "[\"k3\",\"a\"]"), 0);
+    settle(fixture);
+    verify(fixture, 40);
+}
+
 #define STORY(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -318,6 +400,8 @@ int main(void)
         STORY(the_index_policy_may_change_meanwhile),
         STORY(a_reader_of_all_versions_is_told_what_is_gone),
         STORY(a_rekey_cut_off_at_any_write_is_taken_up_again),
+        STORY(a_chunk_done_again_leaves_one_copy_of_each_item),
+        STORY(targets_are_where_placement_rules_allow_them),
     };
 
     return cmocka_run_group_tests_name("container/migrator_rekey", tests, NULL, NULL);

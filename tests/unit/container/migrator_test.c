@@ -66,6 +66,24 @@ static void writes_during_the_copy_arrive_too(void **state)
     verify(fixture, 100);
 }
 
+/* 1/2 and six times 1/12 add up to a little more than 1. */
+static void partitions_of_any_shares_are_merged_into_one(void **state)
+{
+    struct fixture *fixture = *state;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 30, "a");
+    split(fixture, 0, 2);
+    settle(fixture);
+    split(fixture, 1, 6);
+    settle(fixture);
+    assert_int_equal(span_count(fixture), 7);
+    merge(fixture, 0, 7);
+    settle(fixture);
+    assert_int_equal(span_count(fixture), 1);
+    verify(fixture, 30);
+}
+
 static void a_merge_brings_neighbours_together(void **state)
 {
     struct fixture *fixture = *state;
@@ -578,6 +596,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_split_keeps_every_item_and_everything_about_it, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(writes_during_the_copy_arrive_too, setup, teardown),
+        cmocka_unit_test_setup_teardown(partitions_of_any_shares_are_merged_into_one, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_merge_brings_neighbours_together, setup, teardown),
         cmocka_unit_test_setup_teardown(a_merge_leaves_readers_what_was_not_trimmed_in_their_range,
                                         setup, teardown),
