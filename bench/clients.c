@@ -55,23 +55,57 @@ void clients_calm(struct clients *clients, size_t phase, int64_t ms)
     clients->took_ms[phase] = clock_monotonic_ms() - begun_ms;
 }
 
+/* How the time of a migration is divided, as far as looking now and then tells. */
+struct course {
+    int64_t copying_ms, following_ms;
+    unsigned pressure; /* the highest */
+};
+
+static struct course migration_watch(struct living *living)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct migrator_progress progress;
+    struct course course = {0};
+    int64_t before_ms = clock_monotonic_ms();
+
+    for (;;) {
+        int64_t now_ms = clock_monotonic_ms();
+        bool moving;
+
+        container = living_container(living);
+        moving = migrator_progress(living->migrator, container, &progress);
+        container_unref(TAKE(container));
+        if (!moving)
+            return course;
+        *(progress.phase <= MIGRATOR_COPYING ? &course.copying_ms : &course.following_ms) +=
+            now_ms - before_ms;
+        course.pressure = MAX(course.pressure, progress.pressure);
+        before_ms = now_ms;
+        living_rest_until(now_ms + 1);
+    }
+}
+
 void clients_migration(struct clients *clients, size_t phase,
                        bool (*begin)(struct living *living, struct error *err))
 {
     struct living *living = clients->living;
     int64_t begun_ms = clock_monotonic_ms();
     struct migrator_statistics before = migrator_statistics(living->migrator), after;
+    struct course course;
     struct error err;
 
     atomic_store(&clients->phase, phase);
     bench_must(begin(living, &err), &err);
-    living_wait(living);
+    course = migration_watch(living);
     after = migrator_statistics(living->migrator);
     clients->took_ms[phase] = clock_monotonic_ms() - begun_ms;
     clients->pause_ms[phase] = after.pause_ms_last;
-    printf("  %s: %.0f MB of entries in %.1f s, pause %lld ms\n", clients->names[phase],
-           (double)(after.bytes - before.bytes) / LIVING_MB, (double)clients->took_ms[phase] / 1000,
-           (long long)after.pause_ms_last);
+    printf(
+        "  %s: %.0f MB of entries in %.1f s, copying %.1f, then catching up %.1f with pressure %u "
+        "on writers; pause %lld ms\n",
+        clients->names[phase], (double)(after.bytes - before.bytes) / LIVING_MB,
+        (double)clients->took_ms[phase] / 1000, (double)course.copying_ms / 1000,
+        (double)course.following_ms / 1000, course.pressure, (long long)after.pause_ms_last);
     fflush(stdout);
 }
 
