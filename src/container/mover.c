@@ -18,7 +18,7 @@ enum {
     PROGRESS_HEADER = 14,
     CHUNK_DEFAULT = 256 * 1024,
     LOAD_DEFAULT = 16 * 1024 * 1024,
-    FOLLOW_ROUNDS_MAX = 8, /* over the journals, for each load; so that copying comes to its end */
+    FOLLOW_ROUNDS_MAX = 32, /* over the journals, for each load; so that copying comes to its end */
     ROUND_DEFAULT = 4096,
 };
 

@@ -6,9 +6,9 @@
 
 enum {
     LOOK_UP_AT_ONCE = 32,
-    /* Written at once: clients whose batches are in the same group wait for it. */
-    WRITE_KEYS = 512,
-    WRITE_BYTES = 64 * 1024,
+    /* Written at once to a node of clients that notice: who is in the same group waits for it. */
+    SHARED_KEYS = 512,
+    SHARED_BYTES = 64 * 1024,
 };
 
 /* --- Sums ------------------------------------------------------------------------------------ */
@@ -248,11 +248,23 @@ static bool keys_look_up(struct mover *mover, const struct mover_source *source,
     return true;
 }
 
+/* Do the writers of the source have the same committer? A target elsewhere is better off with few
+ * large writes, for each may be a way to another machine. */
+static bool is_shared(const struct mover *mover, const struct mover_source *source)
+{
+    for (size_t i = 0; i < mover->target_count; i++)
+        if (mover->targets[i].node == source->node)
+            return true;
+    return false;
+}
+
 static bool keys_sync(struct mover *mover, const struct mover_source *source,
                       struct engine_snapshot *snapshot, const struct touched *touched,
                       struct error *err)
 {
-    size_t bytes = 0, unwritten = 0;
+    bool shared = is_shared(mover, source);
+    size_t bytes_max = shared ? (size_t)SHARED_BYTES : mover->chunk_bytes;
+    size_t keys_max = shared ? (size_t)SHARED_KEYS : SIZE_MAX, bytes = 0, unwritten = 0;
 
     for (size_t begin = 0, count; begin < touched->count; begin += count) {
         struct touched_key *keys = &touched->keys[begin];
@@ -266,7 +278,7 @@ static bool keys_sync(struct mover *mover, const struct mover_source *source,
             bytes += keys[i].note.key.len + keys[i].note.value.bytes.len;
         }
         unwritten += count;
-        if (bytes < WRITE_BYTES && unwritten < WRITE_KEYS)
+        if (bytes < bytes_max && unwritten < keys_max)
             continue;
         if (!mover_targets_write(mover, err))
             return false;
