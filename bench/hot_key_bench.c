@@ -8,10 +8,10 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "container/container_meters.h"
-#include "container/container_space.h"
 #include "container/heat.h"
 #include "container/metering.h"
 #include "document/bson.h"
+#include "living.h"
 #include "rounds.h"
 #include "space.h"
 
@@ -27,28 +27,13 @@ struct counts {
 };
 
 struct bench {
-    struct engine *engine;
-    struct cluster *cluster;
-    struct catalogue *catalogue;
+    struct living living;
     struct meters *meters;
-    struct migrator *migrator;
     struct heat *heat;
-    struct item_gates *gates;
     struct thread client;
     struct counts hot, neighbours, others;
     atomic_bool stopping;
 };
-
-static struct container *opened(struct bench *bench)
-{
-    struct container *container;
-    struct error err;
-
-    bench_must(catalogue_container_open(bench->catalogue, SLICE("a"), SLICE("d"), SLICE("c"),
-                                        &container, &err),
-               &err);
-    return container;
-}
 
 /* --- Making it ------------------------------------------------------------------------------- */
 
@@ -66,59 +51,26 @@ static void on_dropped(uint32_t partition, void *context)
     meters_remove(((struct bench *)context)->meters, partition);
 }
 
-static void container_make(struct bench *bench)
-{
-    CLEANUP(account_unref) struct account *account = NULL;
-    CLEANUP(database_unref) struct database *database = NULL;
-    CLEANUP(container_unref) struct container *container = NULL;
-    CLEANUP(buf_done) struct buf body;
-    struct offer_request request = {.given = true, .ru = RU};
-    size_t document, key, paths;
-    struct error err;
-
-    buf_init(&body, BUF_DEFAULT_MAX);
-    document = document_begin(&body);
-    document_append_string(&body, SLICE("id"), SLICE("c"));
-    key = document_append_object_begin(&body, SLICE("partitionKey"));
-    paths = document_append_array_begin(&body, SLICE("paths"));
-    document_append_string(&body, SLICE("0"), SLICE("/pk"));
-    document_end(&body, paths);
-    document_append_int32(&body, SLICE("version"), 2);
-    document_end(&body, key);
-    document_end(&body, document);
-    bench_must(
-        catalogue_account_create(bench->catalogue, SLICE("a"), SLICE("\5\0\0\0\0"), &account, &err),
-        &err);
-    bench_must(
-        catalogue_database_create(bench->catalogue, SLICE("a"), SLICE("d"), NULL, &database, &err),
-        &err);
-    bench_must(catalogue_container_create(bench->catalogue, SLICE("a"), SLICE("d"),
-                                          buf_slice(&body), &request, &container, &err),
-               &err);
-    bench_must(container_meters_apply(bench->meters, container, 0, &err), &err);
-}
-
 static void open_all(struct bench *bench)
 {
+    static const char *const url = "memory:";
     struct catalogue_limits limits = CATALOGUE_LIMITS_DEFAULT;
+    CLEANUP(container_unref) struct container *container = NULL;
     struct error err;
 
     limits.partition_ru_max = RU_MAX;
-    bench->gates = item_gates_new();
-    bench->cluster = cluster_new(NULL);
-    bench_must(engine_open(SLICE("memory:"), &(struct engine_options){0}, &bench->engine, &err),
-               &err);
-    bench_must(cluster_add(bench->cluster, "a", bench->engine, &err), &err);
-    bench_must(
-        catalogue_open(&(struct catalogue_options){.cluster = bench->cluster, .limits = &limits},
-                       &bench->catalogue, &err),
-        &err);
+    living_open(&bench->living, &(struct living_options){.name = "hot_key_bench",
+                                                         .urls = &url,
+                                                         .url_count = 1,
+                                                         .key = "/pk",
+                                                         .limits = &limits,
+                                                         .ru = RU});
     bench->meters = meters_new(&clock_system);
-    container_make(bench);
+    container = living_container(&bench->living);
+    bench_must(container_meters_apply(bench->meters, container, 0, &err), &err);
     bench->heat = heat_new(&(struct heat_options){
-        .catalogue = bench->catalogue, .meters = bench->meters, .pause_ms = 1000});
-    bench->migrator = migrator_new(&(struct migrator_options){.catalogue = bench->catalogue,
-                                                              .meters = bench->meters,
+        .catalogue = bench->living.catalogue, .meters = bench->meters, .pause_ms = 1000});
+    living_migrate(&bench->living, &(struct migrator_options){.meters = bench->meters,
                                                               .pause_ms = 10,
                                                               .splits_off = true,
                                                               .published = on_published,
@@ -129,13 +81,10 @@ static void open_all(struct bench *bench)
 static void close_all(struct bench *bench)
 {
     heat_stop(bench->heat);
-    migrator_free(bench->migrator);
+    migrator_free(TAKE(bench->living.migrator));
     heat_free(bench->heat);
     meters_free(bench->meters);
-    catalogue_close(bench->catalogue);
-    cluster_free(bench->cluster);
-    engine_close(bench->engine);
-    item_gates_free(bench->gates);
+    living_close(&bench->living);
 }
 
 /* --- Items ----------------------------------------------------------------------------------- */
@@ -161,8 +110,8 @@ static struct partition_key key_of(const struct item_space *space, uint64_t n, s
 
 static void fill(struct bench *bench)
 {
-    CLEANUP(container_unref) struct container *container = opened(bench);
-    struct item_space space = container_space(container, &clock_system, bench->gates);
+    CLEANUP(container_unref) struct container *container = living_container(&bench->living);
+    struct item_space space = container_space(container, &clock_system, bench->living.gates);
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct document_value id = document_string(SLICE("1"));
 
@@ -187,8 +136,8 @@ static bool is_neighbour[KEYS];
 
 static void neighbours_find(struct bench *bench)
 {
-    CLEANUP(container_unref) struct container *container = opened(bench);
-    struct item_space space = container_space(container, &clock_system, bench->gates);
+    CLEANUP(container_unref) struct container *container = living_container(&bench->living);
+    struct item_space space = container_space(container, &clock_system, bench->living.gates);
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct partition_key key = key_of(&space, HOT, arena);
     struct slice logical = item_logical(&space.definition->key, &key, arena);
@@ -203,8 +152,8 @@ static void neighbours_find(struct bench *bench)
 
 static void read_one(struct bench *bench, struct random *random, struct arena *arena)
 {
-    CLEANUP(container_unref) struct container *container = opened(bench);
-    struct item_space space = container_space(container, &clock_system, bench->gates);
+    CLEANUP(container_unref) struct container *container = living_container(&bench->living);
+    struct item_space space = container_space(container, &clock_system, bench->living.gates);
     uint64_t n = random_below(random, 5) ? HOT : random_below(random, KEYS);
     struct counts *counts = n == HOT          ? &bench->hot
                             : is_neighbour[n] ? &bench->neighbours
@@ -225,20 +174,6 @@ static void read_one(struct bench *bench, struct random *random, struct arena *a
     }
 }
 
-static void rest_until(int64_t until_ms)
-{
-    struct mutex lock;
-    struct condition never;
-
-    mutex_init(&lock);
-    condition_init(&never);
-    WITH_LOCK (&lock)
-        while (condition_wait_until(&never, &lock, until_ms))
-            ;
-    condition_done(&never);
-    mutex_done(&lock);
-}
-
 /* What time has passed for, whether or not there was time for it: a busy machine only makes it come
  * in lumps. */
 static void client_main(void *context)
@@ -256,7 +191,7 @@ static void client_main(void *context)
             read_one(bench, &random, arena);
             arena_reset(arena);
         }
-        rest_until(now_ms + 1);
+        living_rest_until(now_ms + 1);
     }
 }
 
@@ -284,7 +219,7 @@ static struct figures measure(struct bench *bench, int seconds)
         before[i][1] = atomic_load(&all[i]->refused);
         before[i][2] = atomic_load(&all[i]->cru);
     }
-    rest_until(begun_ms + seconds * 1000);
+    living_rest_until(begun_ms + seconds * 1000);
     took_ms = clock_monotonic_ms() - begun_ms;
     for (int i = 0; i < 2; i++) {
         ru[i] = (double)(atomic_load(&all[i]->cru) - before[i][2]) / 100 * 1000 / (double)took_ms;
@@ -316,33 +251,26 @@ static double report_wait(struct bench *bench)
             fprintf(stderr, "hot_key_bench: nothing was reported\n");
             exit(1);
         }
-        rest_until(clock_monotonic_ms() + 50);
+        living_rest_until(clock_monotonic_ms() + 50);
     }
 }
 
 static void isolate(struct bench *bench)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct container *container = opened(bench);
-    struct item_space space = container_space(container, &clock_system, bench->gates);
+    CLEANUP(container_unref) struct container *container = living_container(&bench->living);
+    struct item_space space = container_space(container, &clock_system, bench->living.gates);
     struct partition_key key = key_of(&space, HOT, arena);
     struct error err;
-    bool moving = true;
 
-    bench_must(migrator_isolate(bench->migrator, container, &key, 0, &err), &err);
-    container_unref(container);
-    while (moving) {
-        container = opened(bench);
-        moving = container_migration(container) != NULL;
-        container_unref(container);
-        rest_until(clock_monotonic_ms() + 5);
-    }
+    bench_must(migrator_isolate(bench->living.migrator, container, &key, 0, &err), &err);
+    container_unref(TAKE(container)); /* it holds the map that is to go */
+    living_wait(&bench->living);
 }
 
 int main(void)
 {
-    const char *given = getenv("HOT_KEY_BENCH_S");
-    int seconds = given ? (int)strtol(given, NULL, 10) : 10;
+    int seconds = (int)living_option("HOT_KEY_BENCH_S", 10);
     struct bench bench = {0};
     struct figures before, after;
     double named;
@@ -354,7 +282,7 @@ int main(void)
     named = report_wait(&bench);
     before = measure(&bench, seconds);
     isolate(&bench);
-    rest_until(clock_monotonic_ms() + SETTLE_MS);
+    living_rest_until(clock_monotonic_ms() + SETTLE_MS);
     after = measure(&bench, seconds);
     atomic_store(&bench.stopping, true);
     thread_join(&bench.client);

@@ -168,6 +168,7 @@ static bool mover_make(struct migrator *migrator, struct migrator_run *run,
         .definition = container_definition(container),
         .map = container_map(container),
         .chunk_bytes = migrator->options.chunk_bytes,
+        .load_bytes = migrator->options.load_bytes,
         .round_keys = migrator->options.round_keys,
     };
 

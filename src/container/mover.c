@@ -17,6 +17,8 @@ enum {
     PROGRESS_FORMAT = 1,
     PROGRESS_HEADER = 14,
     CHUNK_DEFAULT = 256 * 1024,
+    LOAD_DEFAULT = 16 * 1024 * 1024,
+    FOLLOW_ROUNDS_MAX = 32, /* over the journals, for each load; so that copying comes to its end */
     ROUND_DEFAULT = 4096,
 };
 
@@ -201,7 +203,8 @@ static bool progress_read(struct mover *mover, struct mover_source *source, stru
     if (!engine_get(first->node->engine, NULL, first->span->id, mover_progress_key(mover, source),
                     ENGINE_READ_ANY, mover->arena, &value, err))
         return false;
-    if (value.found != ENGINE_FOUND)
+    source->unbroken = value.found != ENGINE_FOUND;
+    if (source->unbroken)
         return true;
     if (value.bytes.len < PROGRESS_HEADER || value.bytes.data[0] != PROGRESS_FORMAT)
         return error_set(err, ERROR_STORE_CORRUPT, "the progress of a migration is damaged");
@@ -284,6 +287,7 @@ bool mover_new(const struct mover_options *options, struct mover **ret_mover, st
     mover->arena = arena_new();
     mover->values = arena_new();
     mover->chunk_bytes = options->chunk_bytes ? options->chunk_bytes : CHUNK_DEFAULT;
+    mover->load_bytes = options->load_bytes ? options->load_bytes : LOAD_DEFAULT;
     mover->round_keys = options->round_keys ? options->round_keys : ROUND_DEFAULT;
     if (!ends_find(mover, options->cluster, err))
         return false;
@@ -391,7 +395,7 @@ static bool range_copy(struct mover *mover, struct mover_source *source, struct 
 
     *ret_ended = false;
     if (!engine_iterator_new(source->node->engine, NULL, source->plan.id, range, false,
-                             ENGINE_READ_ANY, &iterator, err))
+                             ENGINE_READ_ONCE, &iterator, err))
         return false;
     while (bytes < mover->chunk_bytes) {
         struct engine_entry entry;
@@ -411,34 +415,88 @@ static bool range_copy(struct mover *mover, struct mover_source *source, struct 
     return true;
 }
 
+/* Loads are large, so that there are few files of them. */
+static size_t gathered_max(const struct mover *mover)
+{
+    return mover_targets_can_load(mover) ? mover->load_bytes : mover->chunk_bytes;
+}
+
+/* What was gathered, and behind it how far that is. */
+static bool gathered_write(struct mover *mover, const struct mover_source *source,
+                           struct error *err)
+{
+    if (!mover_targets_load(mover, err))
+        return false;
+    mover_progress_add(mover, source);
+    if (!mover_targets_write(mover, err))
+        return false;
+    mover->unfollowed += mover->gathered;
+    mover->gathered = 0;
+    if (source->unbroken && mover->unfollowed >= mover->load_bytes) {
+        mover->unfollowed = 0;
+        mover->following = FOLLOW_ROUNDS_MAX;
+    }
+    mover_gather(mover);
+    return true;
+}
+
+/* Before anything of a source is in a target: a mover that finds no progress knows that nothing is.
+ */
+static bool source_begin(struct mover *mover, struct mover_source *source, struct error *err)
+{
+    if (!source->unbroken || source->begun)
+        return true;
+    source->begun = true;
+    mover_progress_add(mover, source);
+    return mover_targets_write(mover, err);
+}
+
 static bool source_copy(struct mover *mover, struct mover_source *source, struct error *err)
 {
     struct engine_range range;
-    bool ended;
+    bool ended = true;
 
-    mover_gather(mover);
+    if (!mover->gathered)
+        mover_gather(mover);
+    if (!source_begin(mover, source, err))
+        return false;
     if (!range_next(source, mover->arena, &range)) {
         source->copied = true;
     } else {
+        uint64_t before = mover->figures.bytes;
+
         if (!range_copy(mover, source, range, &ended, err))
             return false;
+        mover->gathered += mover->figures.bytes - before;
         if (ended) {
             buf_clear(&source->position);
             buf_append_slice(&source->position, range.max);
         }
     }
-    mover_progress_add(mover, source);
-    return mover_targets_write(mover, err);
+    return (!ended && mover->gathered < gathered_max(mover)) || gathered_write(mover, source, err);
+}
+
+/* The journals are followed now and then, so that copying leaves little to catch up with, and what
+ * lies before it is not caught up with at all. */
+static bool copies_follow(struct mover *mover, struct error *err)
+{
+    size_t keys;
+
+    if (!mover_follow(mover, &keys, err))
+        return false;
+    mover->following = keys < mover->round_keys ? 0 : mover->following - 1;
+    return true;
 }
 
 bool mover_copy(struct mover *mover, bool *ret_done, struct error *err)
 {
+    *ret_done = false;
+    if (mover->following)
+        return copies_follow(mover, err);
     for (size_t i = 0; mover->target_count && i < mover->source_count; i++)
-        if (!mover->sources[i].copied) {
-            *ret_done = false;
+        if (!mover->sources[i].copied)
             return mover->rekeys ? mover_rekey_copy(mover, &mover->sources[i], err)
                                  : source_copy(mover, &mover->sources[i], err);
-        }
     *ret_done = true;
     return true;
 }

@@ -25,8 +25,9 @@ struct mover_options {
     struct partition_map *map;      /* that the sources are in; a reference is taken */
     const struct item_space *space; /* of a rekey: the container now; copied, and what it borrows
                                        outlives the mover */
-    size_t chunk_bytes;             /* read and written in one go; 0: 256 KB */
-    size_t round_keys;              /* of the journal in one go; 0: 4096 */
+    size_t chunk_bytes;             /* read in one go; 0: 256 KB */
+    size_t load_bytes; /* written at once where nodes can; then journals are followed; 0: 16 MB */
+    size_t round_keys; /* of the journal in one go; 0: 4096 */
 };
 
 /* Switches the journals on and reads how far an earlier mover has come. ERROR_CONFIGURATION: a node
@@ -39,7 +40,8 @@ CLEANUP_FN(struct mover *, mover_free)
 /* Was a source fenced when the mover was made? Then writers are waiting. */
 bool mover_is_fenced(const struct mover *mover);
 
-/* Copies one chunk. *ret_done: there is nothing left to copy. */
+/* Copies one chunk, or follows the journals for a round. *ret_done: there is nothing left to copy.
+ */
 NODISCARD bool mover_copy(struct mover *mover, bool *ret_done, struct error *err);
 
 /* One round over the journals of all sources: *ret_keys of them were looked at. 0: the targets

@@ -1,5 +1,6 @@
 /* The mover from within: mover.c makes it and copies, mover_catch_up.c follows the journals,
- * mover_finish.c is what happens behind the fence, mover_reroute.c rewrites entries. */
+ * mover_load.c writes much of what was copied at once, mover_finish.c is what happens behind the
+ * fence, mover_reroute.c rewrites entries. */
 #pragma once
 
 #include "container/mover.h"
@@ -12,6 +13,9 @@ struct mover_source {
     const struct cluster_node *node;
     struct buf position; /* the last key copied */
     bool copied;
+    bool unbroken; /* copied by this mover from its first key: nothing is in the targets from behind
+                      position */
+    bool begun;    /* and said so */
     struct journal_position journal;
     struct commit_numbering numbering; /* behind the fence */
 };
@@ -46,7 +50,10 @@ struct mover {
     const struct partition_definition *from; /* how entries are placed in the sources, */
     const struct partition_definition *to;   /* and in the targets; NULL: the same */
     struct partition_map *map;               /* of the sources */
-    size_t chunk_bytes, round_keys;
+    size_t chunk_bytes, load_bytes, round_keys;
+    size_t gathered;      /* bytes copied and not yet written */
+    size_t unfollowed;    /* bytes written since the journals were last followed */
+    unsigned following;   /* rounds that are left of following them while copying; 0: copy */
     struct arena *arena;  /* of the chunk or round at hand */
     struct arena *values; /* of what was looked up and is not yet written */
     struct mover_source *sources;
@@ -140,6 +147,11 @@ NODISCARD bool mover_rekey_item(const struct partition_definition *from,
 void mover_gather(struct mover *mover);
 void mover_op_add(struct mover *mover, struct mover_target *target, struct engine_op op);
 
+/* Writes what was gathered for targets whose nodes can take much at once, beside their commits. */
+NODISCARD bool mover_targets_load(struct mover *mover, struct error *err);
+/* Can the nodes of all targets? */
+bool mover_targets_can_load(const struct mover *mover);
+
 /* Writes what was gathered, one commit for each node; that of the first target comes last, for it
  * may have the progress with it. */
 NODISCARD bool mover_targets_write(struct mover *mover, struct error *err);
@@ -150,3 +162,7 @@ NODISCARD bool mover_trimmed_add(struct mover *mover, struct mover_target *targe
 
 struct slice mover_progress_key(const struct mover *mover, const struct mover_source *source);
 void mover_progress_add(struct mover *mover, const struct mover_source *source);
+
+/* One round over the journals while copying: only keys that were copied, for the others are to come
+ * as they are then. *ret_keys: looked at. Nothing may be gathered. */
+NODISCARD bool mover_follow(struct mover *mover, size_t *ret_keys, struct error *err);

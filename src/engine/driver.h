@@ -58,6 +58,9 @@ struct engine_driver {
                        struct error *err);
 
     /* What follows may be NULL. */
+    bool (*load)(struct engine *engine, struct engine_section *sections, size_t count,
+                 struct error *err);                /* NULL: it cannot */
+    bool (*can_load)(const struct engine *engine);  /* NULL: as load is there or not */
     void (*mask)(struct slice url, struct buf *to); /* NULL: the URL holds no secret */
     bool (*ping)(struct engine *engine, int64_t ms_max, struct error *err); /* NULL: it is here */
     void (*interrupt)(struct engine *engine, bool on); /* NULL: its calls do not hang */

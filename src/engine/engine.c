@@ -168,17 +168,38 @@ static bool section_is_sane(const struct engine_section *section,
     return true;
 }
 
-bool engine_write(struct engine *engine, struct engine_section *sections, size_t count,
-                  struct error *err)
+static bool sections_are_sane(struct engine_section *sections, size_t count, struct error *err)
 {
     for (size_t i = 0; i < count; i++) {
         sections[i].fenced = false;
         if (!section_is_sane(&sections[i], i ? &sections[i - 1] : NULL, err))
             return false;
     }
-    if (count == 0)
-        return true;
-    return engine->driver->write(engine, sections, count, err);
+    return true;
+}
+
+bool engine_write(struct engine *engine, struct engine_section *sections, size_t count,
+                  struct error *err)
+{
+    if (!sections_are_sane(sections, count, err))
+        return false;
+    return count == 0 || engine->driver->write(engine, sections, count, err);
+}
+
+bool engine_can_load(const struct engine *engine)
+{
+    if (engine->driver->can_load)
+        return engine->driver->can_load(engine);
+    return engine->driver->load != NULL;
+}
+
+bool engine_load(struct engine *engine, struct engine_section *sections, size_t count,
+                 struct error *err)
+{
+    assert(engine->driver->load);
+    if (!sections_are_sane(sections, count, err))
+        return false;
+    return count == 0 || engine->driver->load(engine, sections, count, err);
 }
 
 bool engine_range_drop(struct engine *engine, uint32_t partition, uint64_t epoch,

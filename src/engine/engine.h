@@ -208,6 +208,16 @@ struct engine_section {
 NODISCARD bool engine_write(struct engine *engine, struct engine_section *sections, size_t count,
                             struct error *err);
 
+/* Can much be written beside the log, so that it is not in the way of other writes? */
+bool engine_can_load(const struct engine *engine);
+
+/* Writes much at once, of an engine that can: sections of puts only, each whole or not at all,
+ * durable on return. For partitions that nobody reads or writes meanwhile, within the keys that are
+ * given. ERROR_FENCED, ERROR_STORE_FULL: as engine_write. After any failure each section may be
+ * there or not, and all may be loaded again; the engine goes on. */
+NODISCARD bool engine_load(struct engine *engine, struct engine_section *sections, size_t count,
+                           struct error *err);
+
 /* Removes every key of the range under the fence of epoch (ERROR_FENCED), in time that does not
  * grow with it where the driver can. Durable on return. */
 NODISCARD bool engine_range_drop(struct engine *engine, uint32_t partition, uint64_t epoch,

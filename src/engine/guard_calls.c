@@ -408,6 +408,32 @@ static bool guard_write(struct engine *engine, struct engine_section *sections, 
     return leave(guard, door, partition, true, written, err);
 }
 
+/* A node that is down cannot; whatever is done instead fails by name. */
+static bool guard_can_load(const struct engine *engine)
+{
+    struct guard *guard = guard_of(engine);
+    struct guard_door *door;
+    struct error err;
+    bool can;
+
+    if (!enter(guard, PARTITION_ASKED, &door, &err))
+        return false;
+    can = engine_can_load(guard->inner);
+    return leave(guard, door, PARTITION_ASKED, false, true, &err) && can;
+}
+
+static bool guard_load(struct engine *engine, struct engine_section *sections, size_t count,
+                       struct error *err)
+{
+    struct guard *guard = guard_of(engine);
+    uint32_t partition = sections_partition(guard, sections, count);
+    struct guard_door *door;
+
+    return enter(guard, partition, &door, err) &&
+           leave(guard, door, partition, true, engine_load(guard->inner, sections, count, err),
+                 err);
+}
+
 static bool guard_range_drop(struct engine *engine, uint32_t partition, uint64_t epoch,
                              struct engine_range range, struct error *err)
 {
@@ -455,6 +481,8 @@ const struct engine_driver guard_driver = {
     .iterator_next = guard_iterator_next,
     .iterator_seek = guard_iterator_seek,
     .write = guard_write,
+    .load = guard_load,
+    .can_load = guard_can_load,
     .range_drop = guard_range_drop,
     .range_size = guard_range_size,
     .backup = guard_backup,

@@ -262,13 +262,13 @@ static size_t journal_place(struct commit *commit, const struct partition *parti
     size_t touched = count;
     uint32_t nth = 0;
 
-    buf_init(&value, JOURNAL_VALUE_USUAL + 4 + ENGINE_KEY_MAX);
+    buf_init(&value, JOURNAL_VALUE_USUAL + JOURNAL_NOTE_MAX);
     for (size_t i = 0; i < touched; i++) {
-        struct slice key = commit->placed[i].op->key;
+        const struct engine_op *op = commit->placed[i].op;
 
-        if (commit->placed[i].partition != partition->id || !journal_notes(key))
+        if (commit->placed[i].partition != partition->id || !journal_notes(op->key))
             continue;
-        journal_append(key, &value);
+        journal_append(op, &value);
         if (value.len >= JOURNAL_VALUE_USUAL)
             count = journal_put(commit, partition, nth++, &value, count);
     }

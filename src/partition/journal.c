@@ -49,25 +49,56 @@ bool journal_notes(struct slice key)
     }
 }
 
-void journal_append(struct slice key, struct buf *value)
-{
-    uint8_t len[4];
+enum note_kind { NOTE_LOOK = 0, NOTE_DELETED = 1, NOTE_PUT = 2 };
+enum { NOTE_HEAD = 4, NOTE_KIND_SHIFT = 24, NOTE_LEN_MASK = 0xFFFFFF };
 
-    bytes_put_be32(len, (uint32_t)key.len);
-    buf_append(value, len, sizeof len);
-    buf_append_slice(value, key);
+void journal_append(const struct engine_op *op, struct buf *value)
+{
+    enum note_kind kind = op->kind == ENGINE_DELETE            ? NOTE_DELETED
+                          : op->value.len <= JOURNAL_SMALL_MAX ? NOTE_PUT
+                                                               : NOTE_LOOK;
+    uint8_t head[NOTE_HEAD], len = (uint8_t)op->value.len;
+
+    bytes_put_be32(head, (uint32_t)kind << NOTE_KIND_SHIFT | (uint32_t)op->key.len);
+    buf_append(value, head, sizeof head);
+    buf_append_slice(value, op->key);
+    if (kind != NOTE_PUT)
+        return;
+    buf_append(value, &len, 1);
+    buf_append_slice(value, op->value);
 }
 
-bool journal_next(struct slice *value, struct slice *ret_key, struct error *err)
+/* The value of a note, which stands behind its key. */
+static bool small_take(struct slice *value, struct slice *ret_small, struct error *err)
 {
+    if (value->len < 1 || value->data[0] > value->len - 1)
+        return broken(err);
+    *ret_small = slice_of(value->data + 1, value->data[0]);
+    *value = slice_skip(*value, 1 + ret_small->len);
+    return true;
+}
+
+bool journal_next(struct slice *value, struct journal_note *ret_note, struct error *err)
+{
+    struct journal_note note = {0};
+    uint32_t head;
     size_t len;
 
-    if (value->len < 4)
+    if (value->len < NOTE_HEAD)
         return broken(err);
-    len = bytes_get_be32(value->data);
-    if (len == 0 || len > value->len - 4)
+    head = bytes_get_be32(value->data);
+    len = head & NOTE_LEN_MASK;
+    if (len == 0 || len > value->len - NOTE_HEAD || head >> NOTE_KIND_SHIFT > NOTE_PUT)
         return broken(err);
-    *ret_key = slice_of(value->data + 4, len);
-    *value = slice_skip(*value, 4 + len);
+    note.key = slice_of(value->data + NOTE_HEAD, len);
+    *value = slice_skip(*value, NOTE_HEAD + len);
+    note.known = head >> NOTE_KIND_SHIFT != NOTE_LOOK;
+    note.value.found = ENGINE_ABSENT;
+    if (head >> NOTE_KIND_SHIFT == NOTE_PUT) {
+        note.value.found = ENGINE_FOUND;
+        if (!small_take(value, &note.value.bytes, err))
+            return false;
+    }
+    *ret_note = note;
     return true;
 }

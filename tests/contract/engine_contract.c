@@ -366,6 +366,36 @@ static void a_dropped_range_is_gone_and_its_neighbours_stay(void **state)
     assert_string_equal(keys_in(store, NULL, 1, range_of(NULL, NULL), false), "");
 }
 
+static void what_is_loaded_is_there_with_what_was_written(void **state)
+{
+    struct store *store = *state;
+    struct engine_op first[] = {put("b", "loaded"), put("d", "")}, second[] = {put("b", "again")};
+    struct engine_section sections[] = {
+        {.partition = 1, .epoch = 1, .ops = first, .count = ARRAY_LEN(first)},
+        {.partition = 2, .epoch = 5, .ops = second, .count = ARRAY_LEN(second)},
+    };
+    struct error err;
+
+    if (!engine_can_load(store->engine))
+        return;
+    WRITE(store, 1, 1, put("a", ""), put("b", "old"), put("c", ""));
+    assert_ok(engine_load(store->engine, sections, 2, &err), &err);
+    assert_string_equal(keys_in(store, NULL, 1, range_of(NULL, NULL), false), "a b c d");
+    assert_slice_equal(get_in(store, NULL, 1, "b").bytes, SLICE("loaded"));
+    assert_slice_equal(get_in(store, NULL, 2, "b").bytes, SLICE("again"));
+    WRITE(store, 1, 1, put("b", "new"), del("d"));
+    assert_slice_equal(get_in(store, NULL, 1, "b").bytes, SLICE("new"));
+    assert_string_equal(keys_in(store, NULL, 1, range_of(NULL, NULL), false), "a b c");
+    sections[0].epoch = 9;
+    assert_fails(engine_load(store->engine, sections, 1, &err), &err, ERROR_FENCED);
+    assert_true(sections[0].fenced);
+    if (!subject->survives_close)
+        return;
+    engine_close(TAKE(store->engine));
+    store_open(store);
+    assert_slice_equal(get_in(store, NULL, 2, "b").bytes, SLICE("again"));
+}
+
 /* --- Snapshots ------------------------------------------------------------------------------- */
 
 static void a_snapshot_does_not_see_later_writes(void **state)
@@ -749,6 +779,7 @@ int engine_contract_run(const struct contract_subject *of)
         CONTRACT(seek_moves_within_the_bounds),
         CONTRACT(an_iterator_sees_one_moment),
         CONTRACT(a_dropped_range_is_gone_and_its_neighbours_stay),
+        CONTRACT(what_is_loaded_is_there_with_what_was_written),
         CONTRACT(a_snapshot_does_not_see_later_writes),
         CONTRACT(a_snapshot_covers_all_partitions),
         CONTRACT(a_write_with_one_fenced_section_writes_nothing),

@@ -114,6 +114,7 @@ static void start(struct moving *moving)
         .catalogue = moving->catalogue,
         .clock = &moving->clock,
         .chunk_bytes = 3000 + below(moving, 3000),
+        .load_bytes = 3000 + below(moving, 20000),
         .round_keys = 20 + below(moving, 60),
         .lag_keys = 1 + below(moving, 200), /* beyond a round: several are left behind the fence */
         .pause_ms = 1,

@@ -486,6 +486,28 @@ static bool fault_write(struct engine *engine, struct engine_section *sections, 
     return false;
 }
 
+static bool fault_can_load(const struct engine *engine)
+{
+    return engine_can_load(fault_of((struct engine *)engine)->inner);
+}
+
+/* Torn: one section is there, the next is not. */
+static bool fault_load(struct engine *engine, struct engine_section *sections, size_t count,
+                       struct error *err)
+{
+    struct engine *inner = fault_of(engine)->inner;
+    enum fault_outcome outcome;
+    struct error planned;
+
+    if (call_pass(engine, FAULT_WRITES, &outcome, &planned))
+        return engine_load(inner, sections, count, err);
+    if (outcome != FAULT_NOT_WRITTEN &&
+        !engine_load(inner, sections, outcome == FAULT_TORN ? (count + 1) / 2 : count, err))
+        return false;
+    *err = planned;
+    return false;
+}
+
 static bool fault_range_size(struct engine *engine, uint32_t partition, struct engine_range range,
                              uint64_t *ret_bytes, struct error *err)
 {
@@ -531,6 +553,8 @@ static const struct engine_driver fault_driver = {
     .iterator_next = fault_iterator_next,
     .iterator_seek = fault_iterator_seek,
     .write = fault_write,
+    .load = fault_load,
+    .can_load = fault_can_load,
     .range_drop = fault_range_drop,
     .range_size = fault_range_size,
     .backup = fault_backup,

@@ -17,7 +17,7 @@ struct engine *fault_engine_around(struct engine *inner);
 /* Which calls count. */
 enum fault_calls {
     FAULT_READS = 1,  /* get, multi_get, snapshot_new, iterator_new, iterator_next */
-    FAULT_WRITES = 2, /* write, range_drop, partition_create, _fence, _drop */
+    FAULT_WRITES = 2, /* write, load, range_drop, partition_create, _fence, _drop */
     FAULT_ALL = 3,
 };
 
@@ -25,7 +25,7 @@ enum fault_calls {
 enum fault_outcome {
     FAULT_NOT_WRITTEN,
     FAULT_WRITTEN, /* the answer got lost */
-    FAULT_TORN,    /* half of it: what no engine may do, for tests of the tests */
+    FAULT_TORN,    /* half of it: what no engine may do but with a load, for tests of the tests */
 };
 
 /* The nth such call from now (1: the next) fails with this code. */

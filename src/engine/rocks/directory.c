@@ -26,7 +26,7 @@
 enum { FORMAT = 1, MARKER_MAX = 4096 };
 
 struct rocks_directory {
-    char *path, *store, *tombstone; /* owned */
+    char *path, *store, *tombstone, *load; /* owned */
     char node_id[37];
     bool ready;
     int lock_fd;
@@ -242,9 +242,11 @@ bool rocks_directory_open(struct slice path, struct rocks_directory **ret_direct
     directory->path = slice_to_text(path);
     directory->store = path_join(directory->path, "store");
     directory->tombstone = path_join(directory->path, "tombstone.sst");
+    directory->load = path_join(directory->path, "load.sst");
     if (!directory_make(directory->path, err) || !directory_check_ours(directory->path, err) ||
         !directory_lock(directory, err) || !marker_open(directory, err))
         return false;
+    (void)unlink(directory->load); /* of a load that a crash has cut off */
     *ret_directory = TAKE(directory);
     return true;
 }
@@ -255,6 +257,7 @@ void rocks_directory_close(struct rocks_directory *directory)
         return;
     if (directory->lock_fd >= 0)
         close(directory->lock_fd);
+    memory_free(directory->load);
     memory_free(directory->tombstone);
     memory_free(directory->store);
     memory_free(directory->path);
@@ -269,6 +272,11 @@ const char *rocks_directory_store(const struct rocks_directory *directory)
 const char *rocks_directory_tombstone(const struct rocks_directory *directory)
 {
     return directory->tombstone;
+}
+
+const char *rocks_directory_load(const struct rocks_directory *directory)
+{
+    return directory->load;
 }
 
 const char *rocks_directory_node_id(const struct rocks_directory *directory)

@@ -53,6 +53,8 @@ struct rocks_engine {
     struct mutex spare_lock;
     rocksdb_writebatch_t *spare_batch; /* under spare_lock; reused, for its memory */
 
+    struct mutex load_lock; /* held for a load: its file has one name */
+
     atomic_bool poisoned;
     atomic_uint_fast64_t reads, writes, bytes_written;
     atomic_int_fast64_t room; /* bytes that may be written before free space is looked at again */
@@ -78,7 +80,8 @@ NODISCARD bool rocks_directory_open(struct slice path, struct rocks_directory **
 void rocks_directory_close(struct rocks_directory *directory);
 CLEANUP_FN(struct rocks_directory *, rocks_directory_close)
 const char *rocks_directory_store(const struct rocks_directory *directory); /* path for RocksDB */
-/* Where a file made for the store waits to be taken into it. */
+/* Where files made for the store wait to be taken into it. */
+const char *rocks_directory_load(const struct rocks_directory *directory);
 const char *rocks_directory_tombstone(const struct rocks_directory *directory);
 const char *rocks_directory_node_id(const struct rocks_directory *directory);
 bool rocks_directory_is_new(const struct rocks_directory *directory);
@@ -132,9 +135,22 @@ bool rocks_write(struct engine *engine, struct engine_section *sections, size_t 
                  struct error *err);
 bool rocks_range_drop(struct engine *engine, uint32_t partition, uint64_t epoch,
                       struct engine_range range, struct error *err);
+/* Is every section at the epoch of its partition? Under fence. ERROR_FENCED. */
+bool rocks_sections_check(struct rocks_engine *rocks, struct engine_section *sections, size_t count,
+                          struct error *err);
+/* Is there room for so many bytes? ERROR_STORE_FULL. */
+bool rocks_room_check(struct rocks_engine *rocks, uint64_t wanted, bool only_deletes,
+                      struct error *err);
 /* Makes a batch durable; a failure poisons the engine. */
 bool rocks_batch_commit(struct rocks_engine *rocks, rocksdb_writebatch_t *batch, struct error *err);
 bool rocks_check_poison(struct rocks_engine *rocks, struct error *err);
+
+/* load.c */
+bool rocks_load(struct engine *engine, struct engine_section *sections, size_t count,
+                struct error *err);
+/* Takes a file that was made for the store into it; the file is gone then. */
+bool rocks_file_ingest(struct rocks_engine *rocks, const char *path, const char *doing,
+                       struct error *err);
 
 /* care.c */
 bool rocks_range_size(struct engine *engine, uint32_t partition, struct engine_range range,

@@ -225,6 +225,7 @@ static void rocks_close(struct engine *engine)
         rocksdb_env_destroy(rocks->env);
     rocks_epochs_done(&rocks->epochs);
     rocks_directory_close(rocks->directory);
+    mutex_done(&rocks->load_lock);
     mutex_done(&rocks->spare_lock);
     pthread_rwlock_destroy(&rocks->fence);
     memory_free(rocks->name);
@@ -253,6 +254,7 @@ static struct rocks_engine *rocks_new(const struct engine_driver *driver, struct
     rocks->engine.name = slice_of_text(rocks->name);
     pthread_rwlock_init(&rocks->fence, NULL);
     mutex_init(&rocks->spare_lock);
+    mutex_init(&rocks->load_lock);
     return rocks;
 }
 
@@ -305,8 +307,9 @@ static bool memory_driver_open(struct slice url, const struct engine_options *op
     .snapshot_new = rocks_snapshot_new, .snapshot_free = rocks_snapshot_free, .get = rocks_get,    \
     .multi_get = rocks_multi_get, .iterator_new = rocks_iterator_new,                              \
     .iterator_free = rocks_iterator_free, .iterator_next = rocks_iterator_next,                    \
-    .iterator_seek = rocks_iterator_seek, .write = rocks_write, .range_drop = rocks_range_drop,    \
-    .range_size = rocks_range_size, .backup = rocks_backup, .statistics = rocks_statistics
+    .iterator_seek = rocks_iterator_seek, .write = rocks_write, .load = rocks_load,                \
+    .range_drop = rocks_range_drop, .range_size = rocks_range_size, .backup = rocks_backup,        \
+    .statistics = rocks_statistics
 
 const struct engine_driver engine_driver_rocksdb = {
     .scheme = "rocksdb",

@@ -88,8 +88,8 @@ static bool room_check_disk(struct rocks_engine *rocks, uint64_t wanted, bool on
 
 /* Looks only once per ROOM_STEP bytes. A refusal leaves the room used up, so the next write looks
  * again. */
-static bool room_check(struct rocks_engine *rocks, uint64_t wanted, bool only_deletes,
-                       struct error *err)
+bool rocks_room_check(struct rocks_engine *rocks, uint64_t wanted, bool only_deletes,
+                      struct error *err)
 {
     int64_t left = atomic_fetch_sub_explicit(&rocks->room, (int64_t)wanted, memory_order_relaxed);
 
@@ -143,8 +143,8 @@ static void section_append(rocksdb_writebatch_t *batch, const struct engine_sect
     }
 }
 
-static bool sections_check(struct rocks_engine *rocks, struct engine_section *sections,
-                           size_t count, struct error *err)
+bool rocks_sections_check(struct rocks_engine *rocks, struct engine_section *sections, size_t count,
+                          struct error *err)
 {
     bool open = true;
 
@@ -166,7 +166,7 @@ static bool write_under_fence(struct rocks_engine *rocks, struct engine_section 
     rocksdb_writebatch_t *batch;
     bool done;
 
-    if (!sections_check(rocks, sections, count, err))
+    if (!rocks_sections_check(rocks, sections, count, err))
         return false;
     batch = batch_take(rocks);
     for (size_t i = 0; i < count; i++)
@@ -183,7 +183,7 @@ bool rocks_write(struct engine *engine, struct engine_section *sections, size_t 
     bool only_deletes, done;
     uint64_t bytes = sections_bytes(sections, count, &only_deletes);
 
-    if (!rocks_check_poison(rocks, err) || !room_check(rocks, bytes, only_deletes, err))
+    if (!rocks_check_poison(rocks, err) || !rocks_room_check(rocks, bytes, only_deletes, err))
         return false;
     pthread_rwlock_rdlock(&rocks->fence);
     done = write_under_fence(rocks, sections, count, err);
@@ -217,17 +217,6 @@ static bool tombstone_file_write(struct rocks_engine *rocks, const char *path, s
     return failure ? rocks_error(err, failure, "dropping a range") : true;
 }
 
-static bool tombstone_file_ingest(struct rocks_engine *rocks, const char *path, struct error *err)
-{
-    rocksdb_ingestexternalfileoptions_t *options = rocksdb_ingestexternalfileoptions_create();
-    char *failure = NULL;
-
-    rocksdb_ingestexternalfileoptions_set_move_files(options, 1);
-    rocksdb_ingest_external_file(rocks->db, (const char *const[]){path}, 1, options, &failure);
-    rocksdb_ingestexternalfileoptions_destroy(options);
-    return failure ? rocks_error(err, failure, "dropping a range") : true;
-}
-
 static bool range_drop_alone(struct rocks_engine *rocks, uint32_t id, uint64_t epoch,
                              struct engine_range range, struct error *err)
 {
@@ -248,7 +237,7 @@ static bool range_drop_alone(struct rocks_engine *rocks, uint32_t id, uint64_t e
         return true;
     return rocks_check_poison(rocks, err) &&
            tombstone_file_write(rocks, path, buf_slice(&min), buf_slice(&max), err) &&
-           tombstone_file_ingest(rocks, path, err);
+           rocks_file_ingest(rocks, path, "dropping a range", err);
 }
 
 /* Alone, because the file has one name; dropping ranges is rare. */

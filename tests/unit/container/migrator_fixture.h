@@ -57,6 +57,7 @@ static inline void start(struct fixture *fixture)
         .clock = &fixture->clock,
         .catalogue = fixture->catalogue,
         .chunk_bytes = 2000,
+        .load_bytes = 5000,
         .round_keys = 16,
         .lag_keys = 4,
         .pause_ms = 1,

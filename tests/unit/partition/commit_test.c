@@ -617,7 +617,7 @@ static void without_validation_increments_are_lost(void **state)
 
 /* --- The journal ----------------------------------------------------------------------------- */
 
-/* The keys in the journal of a partition behind a position, one per line. */
+/* What the journal of a partition notes, one group per line. */
 static const char *journal_text(struct bench *bench, uint32_t partition)
 {
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
@@ -632,7 +632,7 @@ static const char *journal_text(struct bench *bench, uint32_t partition)
     for (;;) {
         struct journal_position position;
         struct engine_entry entry;
-        struct slice key;
+        struct journal_note note;
 
         assert_ok(engine_iterator_next(iterator, &entry, &err), &err);
         if (entry.found != ENGINE_FOUND)
@@ -640,8 +640,13 @@ static const char *journal_text(struct bench *bench, uint32_t partition)
         assert_ok(journal_key_decode(entry.key, &position, &err), &err);
         buf_printf(&text, "%llu:", (unsigned long long)position.lsn);
         while (entry.value.len) {
-            assert_ok(journal_next(&entry.value, &key, &err), &err);
-            buf_printf(&text, " %.*s", SLICE_ARG(key));
+            assert_ok(journal_next(&entry.value, &note, &err), &err);
+            buf_printf(&text, " %.*s", SLICE_ARG(note.key));
+            if (note.known && note.value.found == ENGINE_ABSENT)
+                buf_append_text(&text, " gone");
+            if (note.known && note.key.data[0] != PARTITION_FAMILY_COUNTER &&
+                note.value.found == ENGINE_FOUND)
+                buf_printf(&text, "=%.*s", SLICE_ARG(note.value.bytes));
         }
         buf_append_text(&text, "\n");
     }
@@ -661,11 +666,11 @@ static void a_tapped_partition_notes_what_its_commits_touch(void **state)
     tx.batch.moment = 2;
     assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
     assert_ok(commit_run(bench->commit, one_put(&tx, 2, "dz", "1", 3), &err), &err);
-    assert_string_equal(journal_text(bench, 1), "2: db\n3: db\n");
+    assert_string_equal(journal_text(bench, 1), "2: db=1\n3: db gone\n");
     assert_string_equal(journal_text(bench, 2), "");
     assert_ok(commit_partition_tap(bench->commit, 1, false, &err), &err);
     assert_ok(commit_run(bench->commit, one_put(&tx, 1, "dc", "1", 4), &err), &err);
-    assert_string_equal(journal_text(bench, 1), "2: db\n3: db\n");
+    assert_string_equal(journal_text(bench, 1), "2: db=1\n3: db gone\n");
     assert_fails(commit_partition_tap(bench->commit, 9, true, &err), &err, ERROR_PARTITION_UNKNOWN);
 }
 
@@ -682,7 +687,7 @@ static void sums_of_logical_partitions_are_noted_those_of_the_whole_are_not(void
     tx.part.deltas = deltas;
     tx.part.delta_count = 2;
     assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
-    assert_string_equal(journal_text(bench, 1), "1: da cl1\n");
+    assert_string_equal(journal_text(bench, 1), "1: da=1 cl1\n");
 }
 
 /* Turning the tap waits for the group that began without it, and turns nobody away. */
@@ -701,10 +706,10 @@ static void a_tap_waits_for_the_group_in_flight(void **state)
     }
     /* Tapped for the first, and then for every second of them. */
     assert_int_equal(strlen(journal_text(bench, 1)) > 0, true);
-    assert_non_null(strstr(journal_text(bench, 1), "1: dk\n"));
+    assert_non_null(strstr(journal_text(bench, 1), "1: dk=1\n"));
     assert_null(strstr(journal_text(bench, 1), "2: dk\n4: dk"));
-    assert_non_null(strstr(journal_text(bench, 1), "49: dk\n"));
-    assert_null(strstr(journal_text(bench, 1), "50: dk\n"));
+    assert_non_null(strstr(journal_text(bench, 1), "49: dk=1\n"));
+    assert_null(strstr(journal_text(bench, 1), "50: dk=1\n"));
 }
 
 static void a_part_may_say_where_its_partition_is_numbered_from(void **state)
