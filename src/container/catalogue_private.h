@@ -245,7 +245,7 @@ struct catalogue {
     struct head head;         /* under change_lock */
     uint64_t epoch;           /* of CATALOGUE_PARTITION */
     bool in_doubt;            /* under change_lock: a commit's outcome is not known; load again */
-    struct stale_map *stale;  /* under change_lock: see catalogue_promotion.c */
+    struct stale_map *stale;  /* under change_lock: see catalogue_stale.c */
     uint64_t away;            /* under change_lock: a bit for each node the last load passed over */
 
     struct mutex nodes_lock;  /* under it, to be looked at for a moment: */
@@ -384,6 +384,18 @@ NODISCARD bool promotions_let_replace(const struct container *container,
                                       const struct definition *definition, struct error *err);
 NODISCARD bool promotions_let_migrate(const struct container *container,
                                       const struct migration_request *request, struct error *err);
+
+/* --- Old maps (catalogue_stale.c) ------------------------------------------------------------ */
+
+/* Notes that a partition leaves the map of this state, or is another container's; drop: it is in no
+ * map any more. What stays is noted before the commit: should that be in doubt and turn out to be
+ * done, the map would be forgotten else. As long as the map is the present one the note says
+ * nothing. What is to be dropped is noted behind it. */
+void stale_add(struct catalogue *catalogue, const struct container *before,
+               const struct partition_span *span, bool drop);
+/* ERROR_BUSY: somebody may still reach the partition by an old map. */
+NODISCARD bool stale_check(const struct catalogue *catalogue, uint32_t partition,
+                           struct error *err);
 void promotions_stale_free(struct catalogue *catalogue);
 
 /* --- Finding (find.c) ------------------------------------------------------------------------ */
