@@ -24,6 +24,8 @@ enum {
     ENTRY_BYTES = 70, /* of an index entry on disk, roughly */
     SAMPLE_BYTES = 8 * 1024 * 1024,
     SAMPLE_TIME_PART = 4, /* of the time there is */
+    /* Of a durable node: its log, and what it does in the background, against memory alone. */
+    DURABLE_FACTOR = 2,
 };
 
 /* As they are listed. */
@@ -308,14 +310,23 @@ static bool span_look(struct estimating *e, const struct partition_span *span, s
     return true;
 }
 
-static void duration_settle(const struct estimating *e, uint64_t bytes_per_second)
+static bool is_durable(const struct container *container, uint32_t node)
+{
+    struct engine_statistics statistics;
+    struct error ignored;
+
+    return !engine_statistics(container_engine(container, node), &statistics, &ignored) ||
+           statistics.durable;
+}
+
+static void duration_settle(const struct estimating *e, bool durable, uint64_t bytes_per_second)
 {
     struct migrator_estimate *estimate = e->estimate;
     double items = (double)MAX(estimate->items_total, estimate->items);
     double each_ms = (double)e->sample_ms / (double)MAX(e->sample.items, UINT64_C(1));
 
     estimate->sampled = e->sample.items;
-    estimate->duration_ms = (int64_t)(each_ms * items);
+    estimate->duration_ms = (int64_t)(each_ms * items * (durable ? DURABLE_FACTOR : 1));
     if (bytes_per_second)
         estimate->duration_ms =
             MAX(estimate->duration_ms,
@@ -379,7 +390,7 @@ bool migrator_rekey_estimate(struct migrator *migrator, struct container *contai
     ret_estimate->bytes_total = plan.bytes;
     fine = rekey_sample_init(&e.sample, &e.space, e.placed, err) &&
            spans_look(&e, container, err) && figures_settle(&e, err);
-    duration_settle(&e, migrator->options.bytes_per_second);
+    duration_settle(&e, is_durable(container, plan.nodes[0]), migrator->options.bytes_per_second);
     rekey_sample_done(&e.sample);
     memory_free(e.keys.list);
     memory_free(e.logicals.list);
