@@ -124,7 +124,7 @@ static double share_of_sources(const struct planning *p)
 
     for (size_t i = 0; i < p->request->source_count; i++)
         share += p->sources[i]->share;
-    return share;
+    return MIN(share, 1.0); /* of all there are, but for rounding */
 }
 
 static bool weights_check(const struct migration_request *request, double *ret_sum,
