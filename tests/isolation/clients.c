@@ -47,13 +47,18 @@ static bool is_unknown(const struct client *client, const struct error *err)
            (err->code == ERROR_STORE_IO || err->code == ERROR_STORE_POISONED);
 }
 
-/* Nothing was done, because of a node that is down, a migration or the end of the server. */
+/* Nothing was done, because of a node that is down, a migration or the end of the server. Without
+ * any trouble but migrations there is just one such answer, on which fronts read a request again.
+ */
 static bool is_refusal(const struct client *client, const struct error *err)
 {
-    return client->clients->place.disturbed &&
+    const struct clients_place *place = &client->clients->place;
+
+    if (err->code == ERROR_REKEYED)
+        return place->moves;
+    return place->disturbed &&
            (err->code == ERROR_NODE_DOWN || err->code == ERROR_STORE_UNAVAILABLE ||
-            err->code == ERROR_STORE_SNAPSHOT_EXPIRED || err->code == ERROR_REKEYED ||
-            item_space_is_overtaken(err));
+            err->code == ERROR_STORE_SNAPSHOT_EXPIRED || item_space_is_overtaken(err));
 }
 
 /* What becomes of a transaction or a read that fails before it asked for anything. */

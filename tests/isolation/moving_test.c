@@ -14,7 +14,7 @@ struct totals {
     unsigned runs, crashes, crashes_behind_fence, failures, faults;
 };
 
-enum { RUNS = 3, KIND_MIN = 20, MIGRATIONS_MIN = 200, CRASHES_MIN = 100 };
+enum { RUNS = 4, KIND_MIN = 20, MIGRATIONS_MIN = 200, CRASHES_MIN = 100 };
 
 static bool is_over(void *context)
 {
@@ -60,10 +60,11 @@ static void run_moving(struct totals *totals, const char *what, enum world_store
     struct world world;
 
     world_init(&world, stores, DISTURBER_CONTAINER);
+    world.calm = plan->failures + plan->faults + plan->crashes == 0;
     clients_init(&clients,
                  &(struct clients_place){.enter = world_enter,
                                          .leave = world_leave,
-                                         .disturbed = world_disturbed,
+                                         .disturbed = world.calm ? NULL : world_disturbed,
                                          .moves = true,
                                          .is_over = is_over,
                                          .context = &world},
@@ -95,6 +96,14 @@ static struct disturber_plan plan_of(unsigned migrations, unsigned failures, uns
                                    .failures = failures * factor,
                                    .faults = failures * factor,
                                    .crashes = crashes * factor};
+}
+
+/* Where nothing fails clients notice a pause and no error. */
+static void clients_notice_no_migration(void **state)
+{
+    struct disturber_plan plan = plan_of(20, 0, 0);
+
+    run_moving(*state, "moving, nothing fails", WORLD_MEMORY, &plan, 2000 * clients_factor());
 }
 
 static void clients_stay_isolated_in_memory(void **state)
@@ -141,6 +150,7 @@ int main(void)
 {
     struct totals totals = {0};
     struct CMUnitTest tests[] = {
+        cmocka_unit_test(clients_notice_no_migration),
         cmocka_unit_test(clients_stay_isolated_in_memory),
         cmocka_unit_test(clients_stay_isolated_on_disks),
         cmocka_unit_test(clients_stay_isolated_between_a_disk_and_a_postgresql_server),

@@ -287,7 +287,8 @@ struct item_space world_enter(void *context, struct note *note, bool plain, void
     note_begin(note, plain);
     *ret_visit = container = world_container(world);
     space = container_space(container, &world->clock, world->gates);
-    space.renew = map_renew;
+    if (!world->calm)
+        space.renew = map_renew;
     return space;
 }
 

@@ -55,6 +55,7 @@ struct world {
     uint64_t *moments; /* when what had been unknown was settled; owned */
     size_t moment_count, moment_capacity;
 
+    bool calm;           /* nothing will crash: spaces wait for maps as they always do */
     atomic_bool is_over; /* everything happened that was to */
 
     /* What happened. */
