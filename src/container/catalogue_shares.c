@@ -82,20 +82,29 @@ struct partition_map *container_map_now(const struct container *container)
     return map;
 }
 
+/* The key of the span is promoted: another container pays for it. */
+static bool is_elsewhere(const struct container *container, const struct partition_span *span)
+{
+    return promotion_list_is_window(&container->promotions, span->id) ||
+           promotion_list_keeps_place(&container->promotions, span);
+}
+
 static bool shares_check(const struct container *now, const struct container *container,
                          const double *shares, size_t count, struct error *err)
 {
-    size_t spans;
+    size_t span_count;
+    const struct partition_span *spans = partition_map_spans(now->map, &span_count);
     double sum = 0;
 
-    (void)partition_map_spans(now->map, &spans);
-    if (now->migration || spans != count ||
+    if (now->migration || span_count != count ||
         partition_map_version(now->map) != partition_map_version(container->map))
         return error_set(err, ERROR_BUSY, "the partitions of container \"%.*s\" are changing",
                          SLICE_ARG(now->state.info.id));
     for (size_t i = 0; i < count; i++) {
-        if (!(shares[i] >= 0 && shares[i] <= 1e12)) /* so written, it refuses NaN too */
-            return error_set(err, ERROR_BAD_REQUEST, "a share is below zero, or too large");
+        bool none = shares[i] == 0 && is_elsewhere(now, &spans[i]);
+
+        if (!none && !(shares[i] > 0 && shares[i] <= 1e12)) /* so written, it refuses NaN too */
+            return error_set(err, ERROR_BAD_REQUEST, "a share is not above zero, or too large");
         sum += shares[i];
     }
     return sum > 0 || error_set(err, ERROR_BAD_REQUEST, "there are no shares");

@@ -44,7 +44,8 @@ static bool is_conflict(const struct error *err)
 static bool is_unknown(const struct client *client, const struct error *err)
 {
     return client->clients->place.disturbed &&
-           (err->code == ERROR_STORE_IO || err->code == ERROR_STORE_POISONED);
+           (err->code == ERROR_STORE_IO || err->code == ERROR_STORE_POISONED ||
+            err->code == ERROR_WRITE_IN_DOUBT);
 }
 
 /* Nothing was done, because of a node that is down, a migration or the end of the server. Without
