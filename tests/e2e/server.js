@@ -21,9 +21,15 @@ function environment(extra) {
   return { ...Object.fromEntries(own), ...extra };
 }
 
+const running = new WeakMap(); // the servers of a test
+
 export function scratch(t) {
   const path = mkdtempSync(join(tmpdir(), 'orrery-e2e-'));
-  t.after(() => rmSync(path, { recursive: true, force: true }));
+  // what is made first is taken away first: a server that still writes there would make the directory anew
+  t.after(async () => {
+    for (const server of running.get(t) ?? []) await server.stop('SIGKILL');
+    rmSync(path, { recursive: true, force: true });
+  });
   return path;
 }
 
@@ -56,6 +62,7 @@ export class Server {
     server.process.stdout.on('data', (bytes) => (server.out += bytes));
     server.process.stderr.on('data', (bytes) => (server.err += bytes));
     server.ended = once(server.process, 'close').then(([code, signal]) => ({ code, signal }));
+    running.set(t, [...(running.get(t) ?? []), server]);
     t.after(() => server.process.kill('SIGKILL'));
     await server.until(() => server.out.includes('is ready.'));
     server.readyMs = performance.now() - server.begunMs; // it listens before it says so
