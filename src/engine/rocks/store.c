@@ -18,10 +18,10 @@ enum {
     METADATA_BLOCK_BYTES = 4096,
     WAL_BYTES_MAX = 128 * 1024 * 1024, /* bounds recovery */
     LOG_WARN = 2,
-    /* Files of level 0 from which on writes are slowed down, and stopped. RocksDB's 20 and 36 are
-     * reached by any load of some minutes, and then it lets a hundred KB a second pass: copying a
-     * container of a GB would take hours. With more files in level 0 each compaction takes all of
-     * them at once and so gets through more; calm, there are at most four as ever. */
+    /* Files of level 0 from which on writes are slowed down, and stopped. At RocksDB's 20 and 36
+     * the re-key of a million items came to a near standstill (127 KB a second); at these it
+     * halts for some seconds now and then and gets through. Calm, there are at most four as ever.
+     */
     LEVEL_0_SLOWDOWN = 64,
     LEVEL_0_STOP = 96,
 };
