@@ -1,9 +1,9 @@
 /* From the words of a command line to the verb, and from the verb to the server. */
 #include "cli/asking.h"
 
-#include "base/buf.h"
 #include "base/nearest.h"
 #include "cli/cli.h"
+#include "document/json.h"
 
 bool cli_asking_ask(struct cli_asking *asking, const char *method, struct slice path,
                     struct slice body, struct cli_answer *ret_answer, struct error *err)
@@ -16,6 +16,19 @@ struct slice cli_asking_path(const struct cli_asking *asking, struct slice rest)
 {
     return arena_printf(asking->arena, "containers/%s/%s%.*s", asking->words[1], asking->words[2],
                         SLICE_ARG(rest));
+}
+
+void cli_asking_key(struct buf *json, const char *word)
+{
+    struct slice text = slice_of_text(word);
+
+    if (text.len && text.data[0] == '[') {
+        buf_append_slice(json, text);
+        return;
+    }
+    BUF_APPEND(json, "[");
+    document_json_write_string(text, json);
+    BUF_APPEND(json, "]");
 }
 
 int cli_asking_json(const struct cli_answer *answer)

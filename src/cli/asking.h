@@ -2,6 +2,7 @@
  * Most of them are of the form `orrery NOUN VERB WORD...`, each verb a row of a table. */
 #pragma once
 
+#include "base/buf.h"
 #include "cli/client.h"
 
 enum { CLI_ASKING_WORDS_MAX = 3 + 64 }; /* verb, database, container, partitions of a merge */
@@ -22,6 +23,10 @@ NODISCARD bool cli_asking_ask(struct cli_asking *asking, const char *method, str
 
 /* "containers/DATABASE/CONTAINER" + rest, from the second and third word; in the arena. */
 struct slice cli_asking_path(const struct cli_asking *asking, struct slice rest);
+
+/* Appends a partition key as JSON: the word itself if it is an array, else an array of that text.
+ */
+void cli_asking_key(struct buf *json, const char *word);
 
 /* The answer as it came, for --json. */
 int cli_asking_json(const struct cli_answer *answer);

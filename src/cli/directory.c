@@ -38,19 +38,6 @@ static bool option_take(void *context, int option, const char *value)
     return true;
 }
 
-static void key_append(struct buf *out, const char *word)
-{
-    struct slice text = slice_of_text(word);
-
-    if (text.len && text.data[0] == '[') {
-        buf_append_slice(out, text);
-        return;
-    }
-    BUF_APPEND(out, "[");
-    document_json_write_string(text, out);
-    BUF_APPEND(out, "]");
-}
-
 /* --- Looking --------------------------------------------------------------------------------- */
 
 static int directory_list(struct cli_asking *command)
@@ -96,7 +83,7 @@ static int directory_find(struct cli_asking *command)
         CLEANUP(buf_done) struct buf json;
 
         buf_init(&json, BUF_DEFAULT_MAX);
-        key_append(&json, command->words[3]);
+        cli_asking_key(&json, command->words[3]);
         for (size_t i = 0; i < json.len; i++)
             buf_printf(&key, "%%%02X", json.data[i]);
     }
@@ -149,7 +136,7 @@ static int directory_set(struct cli_asking *command)
             return cli_fail(CLI_USAGE, "\"%s\" is not the number of a shard",
                             command->words[i + 1]);
         buf_printf(&body, "%s{\"key\":", i > 3 ? "," : "");
-        key_append(&body, command->words[i]);
+        cli_asking_key(&body, command->words[i]);
         buf_printf(&body, ",\"shard\":%llu}", (unsigned long long)shard);
     }
     BUF_APPEND(&body, "]}");
@@ -164,7 +151,7 @@ static int directory_remove(struct cli_asking *command)
     BUF_APPEND(&body, "{\"edits\":[");
     for (int i = 3; i < command->word_count; i++) {
         buf_printf(&body, "%s{\"key\":", i > 3 ? "," : "");
-        key_append(&body, command->words[i]);
+        cli_asking_key(&body, command->words[i]);
         BUF_APPEND(&body, ",\"shard\":null}");
     }
     BUF_APPEND(&body, "]}");

@@ -225,18 +225,12 @@ static int partition_move(struct cli_asking *command)
 
 static int partition_isolate(struct cli_asking *command)
 {
-    struct slice key = slice_of_text(command->words[3]);
-    CLEANUP(buf_done) struct buf text;
+    CLEANUP(buf_done) struct buf key;
 
-    buf_init(&text, BUF_DEFAULT_MAX);
-    if (key.data[0] != '[') {
-        BUF_APPEND(&text, "[");
-        document_json_write_string(key, &text);
-        BUF_APPEND(&text, "]");
-        key = buf_slice(&text);
-    }
+    buf_init(&key, BUF_DEFAULT_MAX);
+    cli_asking_key(&key, command->words[3]);
     return begin(command, cli_asking_path(command, SLICE("/isolate")),
-                 object_of(command, "partitionKey", key, false));
+                 object_of(command, "partitionKey", buf_slice(&key), false));
 }
 
 /* --- Stopping -------------------------------------------------------------------------------- */

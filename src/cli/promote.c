@@ -34,8 +34,8 @@ struct promote {
 void cli_promote_help(void)
 {
     printf(
-        "Usage: orrery promote DATABASE CONTAINER --key JSON --to CONTAINER [OPTION]...\n"
-        "       orrery promote DATABASE CONTAINER --key JSON --demote | --end | --forget\n"
+        "Usage: orrery promote DATABASE CONTAINER --key KEY --to CONTAINER [OPTION]...\n"
+        "       orrery promote DATABASE CONTAINER --key KEY --demote | --end | --forget\n"
         "       orrery promote DATABASE CONTAINER --status\n"
         "\n"
         "Gives one partition key value a container of its own, while clients work. Until --end\n"
@@ -44,7 +44,7 @@ void cli_promote_help(void)
         "server.\n"
         "\n"
         "Options:\n"
-        "  --key JSON           the key, as in the header: '[\"acme\"]'; of a hierarchical key\n"
+        "  --key KEY            the key, '[\"acme\"]' or for a text acme; of a hierarchical key\n"
         "                       the first values will do\n"
         "  --to CONTAINER       the container, of the same database; it is made if it is not "
         "there\n"
@@ -109,7 +109,8 @@ static bool number_append(struct buf *body, const char *name, const char *text)
 
 static bool body_write(const struct promote *promote, struct buf *body)
 {
-    buf_printf(body, "{\"partitionKey\":%s", promote->key);
+    BUF_APPEND(body, "{\"partitionKey\":");
+    cli_asking_key(body, promote->key);
     if (promote->to) {
         BUF_APPEND(body, ",\"to\":");
         document_json_write_string(slice_of_text(promote->to), body);
@@ -179,7 +180,7 @@ static void promotion_print(struct promote *promote, struct slice promotion)
 static int status_print(struct promote *promote, struct slice answer)
 {
     static const char *const headings[] = {"KEY",    "CONTAINER", "TO",        "STATE",
-                                           "SERVED", "#ITEMS",    "WAITS FOR", NULL};
+                                           "SERVED", ">ITEMS",    "WAITS FOR", NULL};
     struct arena *arena = promote->command.arena;
     struct cli_table *table = cli_table_new(arena, headings);
     struct document_iter iter;

@@ -385,7 +385,7 @@ test('the command line tries it out, does it, shows it and takes it back', async
   const at = await placed(t);
   await at.fill(orders(40));
   const run = (...args) => orrery(['promote', 'shop', 'orders', '--endpoint', at.server.url, '--dev', ...args]);
-  const key = ['--key', '["big"]'];
+  const key = ['--key', 'big'];
   const dry = await run(...key, '--to', 'big-own', '--dry-run');
   assert.equal(dry.code, 0, dry.err);
   assert.match(dry.out, /container big-own would be made\nthe key would be isolated from partition \d+ of \d+ items/);
