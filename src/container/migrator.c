@@ -542,10 +542,9 @@ static bool container_step(struct migrator *migrator, const struct container *co
 
 /* --- Rounds ---------------------------------------------------------------------------------- */
 
-/* The containers with a migration, each with a reference. Trees of states are not held meanwhile:
- * they hold old maps. */
-static struct container **containers_moving(struct migrator *migrator, struct arena *arena,
-                                            size_t *ret_count)
+struct container **migrator_containers(struct migrator *migrator,
+                                       bool (*is_wanted)(const struct container *container),
+                                       struct arena *arena, size_t *ret_count)
 {
     size_t account_count, count = 0, capacity = 0;
     struct account **accounts = catalogue_accounts(migrator->catalogue, arena, &account_count);
@@ -558,7 +557,7 @@ static struct container **containers_moving(struct migrator *migrator, struct ar
             for (size_t c = 0; c < database_container_count(database); c++) {
                 struct container *container = database_container(database, c);
 
-                if (!container_migration(container))
+                if (!is_wanted(container))
                     continue;
                 if (count == capacity) {
                     struct container **more =
@@ -578,11 +577,16 @@ static struct container **containers_moving(struct migrator *migrator, struct ar
     return containers;
 }
 
+static bool is_moving(const struct container *container)
+{
+    return container_migration(container) != NULL;
+}
+
 static bool round_run(struct migrator *migrator, bool *busy, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     size_t count;
-    struct container **containers = containers_moving(migrator, arena, &count);
+    struct container **containers = migrator_containers(migrator, is_moving, arena, &count);
     int64_t now_ms = clock_read_monotonic_ms(migrator->clock);
     bool fine = true, begun = false;
 

@@ -100,6 +100,12 @@ struct migrator_size *migrator_size_of(struct migrator_sizes *sizes, uint32_t pa
 void migrator_sizes_sweep(struct migrator_sizes *sizes);
 void migrator_sizes_free(struct migrator_sizes *sizes);
 
+/* The containers that something is to be done with, each with a reference; in the arena. Trees of
+ * states are not held meanwhile: they hold old maps. */
+struct container **migrator_containers(struct migrator *migrator,
+                                       bool (*is_wanted)(const struct container *container),
+                                       struct arena *arena, size_t *ret_count);
+
 /* Carries on promotions in preparation, and drops what others left: migrator_promotion.c. Under
  * step_lock. */
 void migrator_promotions_step(struct migrator *migrator, bool *busy);

@@ -188,47 +188,16 @@ static void container_steps(struct migrator *migrator, const struct container *c
             promotion_step(migrator, container, promotions->list[i], busy);
 }
 
-/* The containers that have something to prepare; a reference each. Trees of states are not held
- * while anything is done, for they hold old maps. */
-static struct container **containers_preparing(struct migrator *migrator, struct arena *arena,
-                                               size_t *ret_count)
+static bool is_promoting(const struct container *container)
 {
-    size_t account_count, count = 0, capacity = 0;
-    struct account **accounts = catalogue_accounts(migrator->catalogue, arena, &account_count);
-    struct container **containers = NULL;
-
-    for (size_t i = 0; i < account_count; i++) {
-        for (size_t d = 0; d < account_database_count(accounts[i]); d++) {
-            const struct database *database = account_database(accounts[i], d);
-
-            for (size_t c = 0; c < database_container_count(database); c++) {
-                struct container *container = database_container(database, c);
-
-                if (!container_promotions(container)->count)
-                    continue;
-                if (count == capacity) {
-                    struct container **more =
-                        ARENA_ARRAY(arena, struct container *, capacity * 2 + 8);
-
-                    if (count)
-                        memcpy(more, containers, count * sizeof *more);
-                    containers = more;
-                    capacity = capacity * 2 + 8;
-                }
-                containers[count++] = container_ref(container);
-            }
-        }
-        account_unref(accounts[i]);
-    }
-    *ret_count = count;
-    return containers;
+    return container_promotions(container)->count > 0;
 }
 
 void migrator_promotions_step(struct migrator *migrator, bool *busy)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     size_t count;
-    struct container **containers = containers_preparing(migrator, arena, &count);
+    struct container **containers = migrator_containers(migrator, is_promoting, arena, &count);
 
     for (size_t i = 0; i < count; i++) {
         container_steps(migrator, containers[i], busy);
