@@ -53,6 +53,13 @@ void front_percent_encode(struct slice text, struct buf *out)
     }
 }
 
+struct slice front_slashes_drop(struct slice path)
+{
+    while (path.len && path.data[path.len - 1] == '/')
+        path.len--;
+    return path;
+}
+
 struct slice front_lower(struct slice text, struct arena *arena)
 {
     uint8_t *bytes = arena_alloc(arena, MAX(text.len, (size_t)1));

@@ -10,6 +10,10 @@ NODISCARD bool front_percent_decode(struct slice text, struct arena *arena, stru
 /* Appends the text with escapes, as encodeURI of JavaScript does: what clients compare links by. */
 void front_percent_encode(struct slice text, struct buf *out);
 
+/* A path without the slashes at its end, which mean nothing: the Python library ends every path in
+ * one. "/" becomes empty. */
+struct slice front_slashes_drop(struct slice path);
+
 /* ASCII letters made small; in the arena. */
 struct slice front_lower(struct slice text, struct arena *arena);
 

@@ -3,6 +3,7 @@
 #include "server/probes.h"
 
 #include "base/random.h"
+#include "front/text.h"
 #include "server/ready.h"
 
 enum probe_kind { PROBE_READY, PROBE_METRICS };
@@ -150,9 +151,10 @@ void probes_handle(struct net_http_request *request, void *context)
     const struct probes *probes = context;
     bool reads =
         slice_equal(request->method, SLICE("GET")) || slice_equal(request->method, SLICE("HEAD"));
-    bool ready = slice_equal(request->path, SLICE("/ready"));
-    bool metrics = slice_equal(request->path, SLICE("/metrics"));
-    bool authority = slice_equal(request->path, SLICE("/_orrery/ca.pem"));
+    struct slice path = front_slashes_drop(request->path);
+    bool ready = slice_equal(path, SLICE("/ready"));
+    bool metrics = slice_equal(path, SLICE("/metrics"));
+    bool authority = slice_equal(path, SLICE("/_orrery/ca.pem"));
 
     if ((ready || metrics || authority) && !reads) {
         struct error err;

@@ -19,9 +19,8 @@ static bool segments_split(struct slice path, struct arena *arena, struct segmen
         if (ret_segments->count == SEGMENTS_MAX)
             return error_set(err, ERROR_NOT_FOUND, "the path has more than %d segments",
                              SEGMENTS_MAX);
-        if (segment.len == 0 || (more && rest.len == 0))
-            return error_set(err, ERROR_BAD_REQUEST,
-                             "the path has an empty segment or ends in a slash");
+        if (segment.len == 0)
+            return error_set(err, ERROR_BAD_REQUEST, "the path has an empty segment");
         if (!front_percent_decode(segment, arena, &ret_segments->decoded[ret_segments->count]))
             return error_set(err, ERROR_BAD_REQUEST, "the path has a broken percent escape");
         ret_segments->raw[ret_segments->count++] = segment;
@@ -176,18 +175,6 @@ static bool id_take_query(struct segments *segments, struct slice query, struct 
     return true;
 }
 
-/* The account document may have a slash at its end: it is how clients write endpoints. So may what
- * clients in direct mode ask for, to be told that there is none. */
-static bool slash_is_fine(struct slice path)
-{
-    const struct place *place;
-
-    if (path.len < 2 || path.data[path.len - 1] != '/' || memchr(path.data, '/', path.len - 1))
-        return false;
-    place = place_find(roots, ARRAY_LEN(roots), slice_first(path, path.len - 1));
-    return !place || place->resource == REST_ADDRESSES;
-}
-
 bool rest_route_parse(struct slice path, struct slice query, struct arena *arena,
                       struct rest_route *ret_route, struct error *err)
 {
@@ -197,8 +184,7 @@ bool rest_route_parse(struct slice path, struct slice query, struct arena *arena
     if (path.len == 0 || path.data[0] != '/')
         return error_set(err, ERROR_BAD_REQUEST, "the path does not begin with a slash");
     path = slice_skip(path, 1);
-    if (slash_is_fine(path))
-        path = slice_first(path, path.len - 1);
+    path = front_slashes_drop(path);
     if (!segments_split(path, arena, &segments, err))
         return false;
     if (segments.count && !place_find(roots, ARRAY_LEN(roots), segments.decoded[0])) {

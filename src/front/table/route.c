@@ -272,7 +272,7 @@ bool table_route_parse(struct slice path, const struct table_parameters *paramet
 
     if (path.len == 0 || path.data[0] != '/')
         return error_set(err, ERROR_BAD_REQUEST, "the path does not begin with a slash");
-    path = account_take(slice_skip(path, 1), parameters, &route);
+    path = account_take(front_slashes_drop(slice_skip(path, 1)), parameters, &route);
     if (route.account.data && !account_clean(&route, arena, err))
         return false;
     if (path.len == 0) {

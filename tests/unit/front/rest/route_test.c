@@ -137,13 +137,22 @@ static void an_account_stands_before_everything_else(void **state)
     assert_slice_equal(route(*state, "/acme/_orrery/nodes")->id, SLICE("nodes"));
 }
 
+static void slashes_at_the_end_mean_nothing(void **state)
+{
+    assert_int_equal(route(*state, "/dbs/")->resource, REST_DATABASES);
+    assert_slice_equal(route(*state, "/dbs/d/")->link, SLICE("dbs/d"));
+    assert_slice_equal(route(*state, "/dbs/d/colls/")->link, SLICE("dbs/d"));
+    assert_slice_equal(route(*state, "/acme/dbs/d/colls/c/docs/i//")->link,
+                       SLICE("dbs/d/colls/c/docs/i"));
+    assert_slice_equal(route(*state, "/_orrery/nodes/")->id, SLICE("nodes"));
+    assert_int_equal(route(*state, "/addresses/")->resource, REST_ADDRESSES);
+}
+
 static void what_is_nowhere_is_refused(void **state)
 {
     refused(*state, "", ERROR_BAD_REQUEST);
     refused(*state, "dbs", ERROR_BAD_REQUEST);
-    refused(*state, "/dbs/", ERROR_BAD_REQUEST);
     refused(*state, "/dbs//colls", ERROR_BAD_REQUEST);
-    refused(*state, "/dbs/d/", ERROR_BAD_REQUEST);
     refused(*state, "/dbs/%", ERROR_BAD_REQUEST);
     refused(*state, "/dbs/%4", ERROR_BAD_REQUEST);
     refused(*state, "/dbs/%zz", ERROR_BAD_REQUEST);
@@ -166,6 +175,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_question_mark_belongs_to_the_id_of_an_item, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(an_account_stands_before_everything_else, setup, teardown),
+        cmocka_unit_test_setup_teardown(slashes_at_the_end_mean_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_nowhere_is_refused, setup, teardown),
     };
 

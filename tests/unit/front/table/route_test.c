@@ -62,6 +62,10 @@ static void every_path_is_found_with_and_without_an_account(void **state)
         found = route(*state, text);
         assert_int_equal(found.resource, cases[i].resource);
         assert_null(found.account.data);
+        if (!strchr(cases[i].path, '?')) {
+            snprintf(text, sizeof text, "/%s/", cases[i].path);
+            assert_int_equal(route(*state, text).resource, cases[i].resource);
+        }
         snprintf(text, sizeof text, "/acme/%s", cases[i].path);
         found = route(*state, text);
         assert_int_equal(found.resource, cases[i].resource);
