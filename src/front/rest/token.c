@@ -25,6 +25,7 @@
 #include "base/bytes.h"
 #include "document/json.h"
 #include "front/rest/call.h"
+#include "front/rest/permission.h"
 #include "front/rest/reach.h"
 #include "front/signature.h"
 #include "partition/synthetic.h"
@@ -371,6 +372,14 @@ static bool claim_allows(struct rest_call *call, const struct claim *claim,
     wanted = rest_reach_of_route(call, &call->route, &container);
     if (!rest_reach_covers(permitted, &wanted, call->operation))
         return insufficient(call, err, "the token is for another resource");
+    if (container && !call->identity.key.data && rest_permission_needs_key(permitted, container)) {
+        log_event(call->services->log, LOG_WARNING, "token refused: its permission names no key",
+                  LOG_INT("database", claim->database), LOG_INT("user", claim->user),
+                  LOG_INT("permission", (int64_t)claim->permission),
+                  LOG_SLICE("item", permitted->id));
+        return stopped(err, "its permission is on an item and names no partition key, which would "
+                            "open that id under every key: replace the permission");
+    }
     if (call->identity.key.data && !bound_check(call, container, err))
         return false;
     if (container)
