@@ -301,6 +301,12 @@ bool rest_token_check_key(struct rest_call *call, const struct partition_definit
         return stopped(err, "the partition key of its permission does not fit the container");
     if (limit.count == 0) /* the prefix of every key is no limit */
         return stopped(err, "the partition key of its permission is empty");
+    if (definition->synthetic && limit.count > definition->synthetic->target &&
+        limit.components[definition->synthetic->target].type == DOCUMENT_STRING &&
+        partition_synthetic_is_ambiguous(definition->synthetic,
+                                         limit.components[definition->synthetic->target].text))
+        return stopped(err, "its partition key can be made of other values too, since the "
+                            "container's synthetic key does not escape its separator: re-key it");
     return key_within(definition, key, &limit) ||
            insufficient(call, err, "the token is for another partition key");
 }
