@@ -190,7 +190,7 @@ static bool aggregate_rows(struct query_run_state *run, struct aggregating *a, b
         if (*ret_ended)
             return true;
         run->at.states = states_save(run, a);
-        if (query_position_save(&run->at, run->plan->fingerprint, run->arena).data)
+        if (query_position_save(&run->at, query_plan_binding(run->plan), run->arena).data)
             return true;
         run->hits++;
     } while (!run->held);
@@ -388,7 +388,8 @@ static void position_reroute(struct query_run_state *run)
         from->window = range;
     if (from->place.routing.len) {
         from->place.routing = range.min;
-    } else if (rest.len && partition_route_skip(key, &rest, &ignored)) { /* the key of an item */
+    } else if (run->mode == QUERY_MODE_AGGREGATE && rest.len &&
+               partition_route_skip(key, &rest, &ignored)) { /* the key of an item */
         buf_append_slice(&bytes, range.min);
         buf_append_slice(&bytes, rest);
         from->place.key = arena_copy(run->arena, buf_slice(&bytes));
@@ -406,13 +407,11 @@ static bool run_init(struct query_run_state *run, const struct query_plan *plan,
     query_run_context_init(run);
     run->from = query_position_first(plan, run->context.now_ticks);
     if (request->continuation.len &&
-        !query_position_load(request->continuation, plan->fingerprint, &run->from, err))
+        !query_position_load(request->continuation, query_plan_binding(plan), &run->from, err))
         return false;
     position_reroute(run);
     run->context.now_ticks = run->from.now_ticks;
     run->at = run->from;
-    if (!run->from.begun)
-        run->at.ties_backwards = plan->query.order_count && plan->query.order[0].descending;
     if (plan->query.key_count && plan->query.order_count)
         return error_set(err, ERROR_NOT_SUPPORTED, "ORDER BY together with GROUP BY");
     return true;
@@ -438,7 +437,7 @@ static bool page_end(struct query_run_state *run, bool more, struct query_page *
     page->metrics.output_ns = run->output_ns;
     if (!more)
         return true;
-    page->continuation = query_position_save(&run->at, run->plan->fingerprint, run->arena);
+    page->continuation = query_position_save(&run->at, query_plan_binding(run->plan), run->arena);
     return page->continuation.data ||
            error_set(err, ERROR_QUERY_LIMIT,
                      "the place where the page ends takes more than the %d bytes of a continuation",
@@ -553,20 +552,25 @@ static bool key_complete(struct query_run_state *run, struct error *err)
     return true;
 }
 
+/* Did the page before end at a value that an index would have cut? It does not know that place. */
+static bool is_beyond_index(const struct query_run_state *run)
+{
+    return run->from.begun && run->plan->query.order_count == 1 &&
+           run->from.place.key.len > INDEX_VALUE_MAX;
+}
+
 static bool access_choose(struct query_run_state *run, struct error *err)
 {
     bool streams = run->mode == QUERY_MODE_STREAM, known = true;
     struct query_access_wish wish = {
         .order = run->mode == QUERY_MODE_SORT,
-        .order_sorted = run->from.sorted,
+        .order_sorted = run->from.sorted || is_beyond_index(run),
         .cover = run->cover.alone ? &run->cover.path : NULL,
         .number_order = streams,
         .resumed = run->from.begun && (streams || run->mode == QUERY_MODE_AGGREGATE) &&
                    run->from.access != SORTED_SCAN_MARK,
         .mark = run->from.access,
         .counted = run->request->explain,
-        .ties_fixed = run->from.begun,
-        .ties_backwards = run->from.ties_backwards,
     };
 
     if (!query_order_check(run->plan, run->request->space, run->arena, &run->rules, err) ||
@@ -587,7 +591,6 @@ static bool access_choose(struct query_run_state *run, struct error *err)
         return false;
     if (run->access.ordered) {
         run->mode = QUERY_MODE_STREAM;
-        run->at.ties_backwards = run->access.backwards;
     } else if (run->by_number) {
         run->mode = QUERY_MODE_SORT;
     }
@@ -634,6 +637,7 @@ static void feed_open(struct query_run_state *run)
 
     if (streams)
         options.order = run->access.ordered ? QUERY_FEED_MERGED : QUERY_FEED_WINDOWS;
+    options.ties = streams && run->access.ordered;
     if (streams || run->mode == QUERY_MODE_AGGREGATE)
         options.resumed = false;
     if (run->covered)

@@ -51,7 +51,6 @@ struct query_spool *query_spool_new(const struct query_spool_options *options)
         spool->kinds[i] = options->aggregates[i].kind;
     spool->options.aggregates = NULL;
     spool->rules = (struct query_runs_rules){
-        .ties_backwards = options->ties_backwards,
         .by_identity = options->whole && options->identities && !options->aggregate_count,
         .unite = options->identities,
         .kinds = spool->kinds,
@@ -93,10 +92,9 @@ void query_spool_free(struct query_spool *spool)
 
 /* --- Order ----------------------------------------------------------------------------------- */
 
-static int places_order(const struct query_place *a, const struct query_place *b,
-                        bool ties_backwards)
+static int places_order(const struct query_place *a, const struct query_place *b)
 {
-    int order = query_place_compare(a, b, ties_backwards);
+    int order = query_place_compare(a, b);
 
     return order ? order : (a->rows > b->rows) - (a->rows < b->rows);
 }
@@ -120,7 +118,7 @@ static void rows_sort(struct query_spool *spool)
 
 bool query_spool_wants(const struct query_spool *spool, const struct query_place *place)
 {
-    return !spool->cut || places_order(place, &spool->bound, spool->options.ties_backwards) <= 0;
+    return !spool->cut || places_order(place, &spool->bound) <= 0;
 }
 
 /* --- Identities ------------------------------------------------------------------------------ */
@@ -413,7 +411,7 @@ static bool row_merge(struct query_spool *spool, struct query_spool *other,
     if (known && spool->options.aggregate_count) {
         merged = states_merge(spool, known, row, err);
     } else if (known) {
-        bool before = places_order(&row->place, &known->place, spool->options.ties_backwards) < 0;
+        bool before = places_order(&row->place, &known->place) < 0;
 
         known->done |= row->done;
         if (before)
