@@ -3,6 +3,7 @@
  * comes back through the loop. */
 #include "front/rest/rest.h"
 
+#include "front/owner.h"
 #include "front/rest/answer.h"
 #include "front/rest/call.h"
 #include "query/cache.h"
@@ -190,7 +191,8 @@ static void work_run(struct net_work *work)
     if (net_http_cancelled(call->http))
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
     else
-        fine = rest_account_make(call, &err) && call->operation->run(call, &err);
+        fine = front_owner_check(call->owner, &err) && rest_account_make(call, &err) &&
+               call->operation->run(call, &err);
     for (int i = 0; !fine && err.code == ERROR_REKEYED && i < REKEYED_MAX; i++) {
         /* What the request says of keys means something else by now. Nothing was done. */
         buf_clear(&call->lines);
@@ -221,7 +223,11 @@ void rest_call_move(struct rest_call *call)
     buf_clear(&call->lines);
     buf_clear(&call->body);
     call->cold = false;
-    call->work = (struct net_work){.run = work_run, .loop = call->http->loop};
+    call->work =
+        (struct net_work){.run = work_run,
+                          .loop = call->http->loop,
+                          .owner = call->owner,
+                          .part = front_owner_part(call->route.database, call->route.owner)};
     if (!net_workers_submit(call->services->workers, &call->work, &err))
         rest_call_finish(call, false, &err);
 }
@@ -273,7 +279,9 @@ void rest_handle(struct net_http_request *request, void *context)
                          atomic_fetch_add_explicit(&rest->requests, 1, memory_order_relaxed));
     if (!rest_route_parse(request->path, request->query, call->arena, &call->route, &err) ||
         !rest_account_find(call, &err) || !operation_choose(call, &err) ||
-        !rest_authorize(call, &err) || !metadata_admit(call, &err)) {
+        !rest_authorize(call, &err) ||
+        !front_owner_bill(call->services, call->account, request, &call->owner, &err) ||
+        !metadata_admit(call, &err)) {
         rest_call_finish(call, false, &err);
         return;
     }
