@@ -117,6 +117,37 @@ static bool certificate_prepare(struct server *server, struct error *err)
     return certificate_new(&server->certificate_source, &server->certificate, err);
 }
 
+/* The hosts that are served where no secret is asked for: those the certificate is for. Where the
+ * emulators' keys are accepted on loopback only, there is no other address either. */
+static void hosts_prepare(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    const struct certificate_names *names = certificate_hosts(server->certificate);
+
+    for (size_t i = 0; i < names->count; i++)
+        server->host_names[i] = names->list[i].text;
+    server->hosts = (struct front_hosts){
+        .names = server->host_names,
+        .count = names->count,
+        .any_address = !settings->server_dev || settings->server_dev_anywhere,
+    };
+    server->probes.hosts = &server->hosts;
+}
+
+/* A key everybody knows and a page of everybody's would be no check at all. */
+static bool origins_check(const struct settings *settings, struct error *err)
+{
+    struct slice origins = slice_of_text(settings->rest_cors_origins);
+
+    if (!front_origins_check(origins, err))
+        return error_prefix(err, "rest.cors_origins");
+    if (settings->server_dev && front_origin_listed(origins, SLICE("*")))
+        return error_set(err, ERROR_CONFIGURATION,
+                         "rest.cors_origins: with --dev every page could use the key everybody "
+                         "knows: name origins instead of *");
+    return true;
+}
+
 static bool secrets_load(struct server *server, struct net_tls_context **ret_tls, struct error *err)
 {
     const char *directory = nodes_directory(server->nodes);
@@ -227,6 +258,7 @@ static struct rest *rest_make(struct server *server)
         .accounts_by_use = settings->account_by_use,
         .host_suffix = settings->account_host_suffix,
         .metadata_ru = (uint32_t)settings->account_metadata_ru,
+        .cors_origins = settings->rest_cors_origins,
         .admin = server_admin_hooks(server),
     };
 
@@ -236,6 +268,8 @@ static struct rest *rest_make(struct server *server)
         (struct rest_script_limits){.time_ms = settings->script_time_ms,
                                     .threads_max = (uint32_t)(settings->net_workers_max + 1) / 2,
                                     .ru_seconds = (uint32_t)settings->script_ru_seconds};
+    options.services.faults = &server->faults;
+    options.services.hosts = &server->hosts;
     options.services.scripts = server->scripts;
     options.services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
@@ -260,6 +294,8 @@ static struct table *table_make(struct server *server)
 
     options.services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
+    options.services.faults = &server->faults;
+    options.services.hosts = &server->hosts;
     static_assert((int)TABLE_SEAL_BYTES == (int)KEYS_SEAL_BYTES, "one seal");
     memcpy(options.seal, server->keys.seal, sizeof options.seal);
     return table_new(&options);
@@ -391,8 +427,10 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
     server->settings = settings;
     server->log = log;
     mutex_init(&server->keys_lock);
-    if (!fronts_check(settings, &addresses, err) || !certificate_prepare(server, err))
+    if (!fronts_check(settings, &addresses, err) || !origins_check(settings, err) ||
+        !certificate_prepare(server, err))
         return false;
+    hosts_prepare(server);
     if (!nodes_open(settings, log, &server->nodes, err) ||
         !store_open(settings, server->nodes, log, &server->store, err) ||
         !secrets_load(server, &tls, err) || !threads_start(server, err) ||
