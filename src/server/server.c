@@ -231,6 +231,8 @@ static struct script_pool *scripts_make(const struct settings *settings)
     return script_pool_new(&(struct script_options){
         .program = settings->script_program[0] ? settings->script_program : NULL,
         .workers_max = (uint32_t)settings->script_workers_max,
+        /* the other half of the server's threads is for everything else */
+        .places_max = (uint32_t)(settings->net_workers_max + 1) / 2,
         .time_ms = settings->script_time_ms,
         .wait_ms = settings->script_wait_ms,
         .memory_bytes = (size_t)settings->script_memory_bytes_max,
@@ -264,10 +266,8 @@ static struct rest *rest_make(struct server *server)
 
     spill_directory_find(server, directory, sizeof directory);
     options.queries = query_limits(settings, directory);
-    options.scripts =
-        (struct rest_script_limits){.time_ms = settings->script_time_ms,
-                                    .threads_max = (uint32_t)(settings->net_workers_max + 1) / 2,
-                                    .ru_seconds = (uint32_t)settings->script_ru_seconds};
+    options.scripts = (struct rest_script_limits){
+        .time_ms = settings->script_time_ms, .ru_seconds = (uint32_t)settings->script_ru_seconds};
     options.services.faults = &server->faults;
     options.services.hosts = &server->hosts;
     options.services.scripts = server->scripts;

@@ -58,7 +58,6 @@ struct rest_call {
     struct query_cache *queries;            /* unfinished results, of the front */
     struct query_spill *spill;              /* the same, on disk */
     struct item_gates *script_gates;        /* where scripts take turns that lost to others */
-    atomic_uint *scripts_running;           /* of all calls */
     struct net_work work;
 };
 

@@ -25,7 +25,6 @@ struct rest {
     struct query_cache *queries;            /* unfinished results between two pages */
     struct query_spill *spill;              /* what of them, and of others, is on disk */
     struct item_gates *script_gates;
-    atomic_uint scripts_running;
     char since[CLOCK_HTTP_DATE_LEN + 1];
     atomic_uint under_way;
     uint64_t activity_secret;
@@ -276,7 +275,6 @@ void rest_handle(struct net_http_request *request, void *context)
     call->queries = rest->queries;
     call->spill = rest->spill;
     call->script_gates = rest->script_gates;
-    call->scripts_running = &rest->scripts_running;
     call->under_way = &rest->under_way;
     call->http = request;
     call->arena = request->arena;
