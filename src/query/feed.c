@@ -456,6 +456,12 @@ static void batch_check(struct query_feed *feed)
     }
 }
 
+void query_feed_expect(struct query_feed *feed, size_t hits)
+{
+    assert(hits > 0);
+    feed->batch_size = MIN(hits, (size_t)BATCH_MAX);
+}
+
 bool query_feed_is_unsure(const struct query_feed *feed)
 {
     return feed->unsure;

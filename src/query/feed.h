@@ -54,6 +54,9 @@ CLEANUP_FN(struct query_feed *, query_feed_free)
 NODISCARD bool query_feed_next(struct query_feed *feed, struct query_hit *ret_hit, bool *ret_more,
                                bool *ret_held, struct error *err);
 
+/* About how many hits will still be wanted. */
+void query_feed_expect(struct query_feed *feed, size_t hits);
+
 /* Did the end come because two long values stand together that the index has cut, so that their
  * order is not known? Of merged feeds; the hits up to there were given. */
 bool query_feed_is_unsure(const struct query_feed *feed);

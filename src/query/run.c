@@ -16,6 +16,12 @@ static bool was_given(const struct query_run_state *run)
            run->hit->place.number == run->from.place.number;
 }
 
+/* Documents at hand are feeds of metadata, whose pages end as those of lists do. */
+static bool looks_ahead(const struct query_run_state *run)
+{
+    return run->feed || run->plan->constant;
+}
+
 static bool stream_take(struct query_run_state *run, bool *ret_stop, struct error *err)
 {
     struct document_value value;
@@ -23,24 +29,39 @@ static bool stream_take(struct query_run_state *run, bool *ret_stop, struct erro
 
     if (was_given(run))
         return true;
-    if (!query_evaluate(run->plan->query.select, &run->context, &value, err) ||
-        !query_row_give(run, &value, err))
+    if (!query_evaluate(run->plan->query.select, &run->context, &value, err))
         return false;
-    *ret_stop = run->full || run->finished;
-    if (*ret_stop) {
-        place = run->hit->place;
-        place.rows = run->plan->query.source_count ? run->row : 0;
-        query_place_keep(run, &place, run->hit->window);
+    if (run->full) {
+        *ret_stop = query_row_shows(run, &value);
+        return true;
     }
+    if (!query_row_give(run, &value, err))
+        return false;
+    if (!run->full && !run->finished)
+        return true;
+    place = run->hit->place;
+    place.rows = run->plan->query.source_count ? run->row : 0;
+    query_place_keep(run, &place, run->hit->window);
+    *ret_stop = run->finished || !looks_ahead(run);
+    if (!*ret_stop && run->feed)
+        query_feed_expect(run->feed, 1);
     return true;
 }
 
+/* A page that is full goes on until it has seen one more row, the end, or its time is up: only then
+ * is it known whether there is anything to go on for. What lies between was looked at and need not
+ * be again: the place is the last hit that is done. A fault behind the last row is told to the page
+ * that needs the row. */
 static bool stream_run(struct query_run_state *run, bool *ret_more, struct error *err)
 {
     bool ended;
 
-    if (!query_rows_take(run, stream_take, true, &ended, err))
-        return false;
+    if (!query_rows_take(run, stream_take, true, &ended, err)) {
+        if (!run->full)
+            return false;
+        *err = (struct error){0};
+        ended = false;
+    }
     *ret_more = !ended && !run->finished;
     if (run->feed && query_feed_is_unsure(run->feed))
         run->at.sorted = true;
@@ -623,7 +644,7 @@ static void feed_open(struct query_run_state *run)
     run->feed_loads = options.load;
     run->feed_runs = options.runs;
     if (streams && (!run->plan->query.filter || run->access.exact)) {
-        options.first_batch = limits->rows_max ? limits->rows_max : 100;
+        options.first_batch = (limits->rows_max ? limits->rows_max : 100) + 1; /* one to look at */
         options.first_batch = MIN(options.first_batch, run->at.limit);
     }
     run->feed =

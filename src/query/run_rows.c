@@ -194,14 +194,20 @@ bool query_rows_take(struct query_run_state *run, query_row_taker taker, bool ma
 
 /* --- Giving ---------------------------------------------------------------------------------- */
 
+bool query_row_shows(const struct query_run_state *run, const struct document_value *value)
+{
+    return query_value_shows(value) ||
+           (run->context.keep_nonfinite && value->type != DOCUMENT_UNDEFINED);
+}
+
 bool query_row_give(struct query_run_state *run, const struct document_value *value,
                     struct error *err)
 {
     const struct query_page_limits *limits = &run->request->limits;
     uint64_t begin;
 
-    if (!query_value_shows(value) &&
-        !(run->context.keep_nonfinite && value->type != DOCUMENT_UNDEFINED))
+    assert(!run->full);
+    if (!query_row_shows(run, value))
         return true;
     if (run->at.offset) {
         run->at.offset--;

@@ -403,6 +403,31 @@ static bool spool_fill(struct query_run_state *run, struct spooling *s, struct e
            groups_to_rows(run, s, err);
 }
 
+/* Passes over rows that were given before, and groups that give none, up to the next row. */
+static bool rows_look(struct query_run_state *run, struct spooling *s, struct error *err)
+{
+    struct partition_range window = {PARTITION_ROUTING_MIN, PARTITION_ROUTING_MAX};
+    bool groups = run->mode == QUERY_MODE_GROUP && !run->plan->query.distinct;
+    struct query_spool_row *row;
+
+    for (;;) {
+        struct document_value value;
+
+        if (!query_work(&run->context, 4, err) || !query_spool_next(s->spool, &row, err))
+            return false;
+        if (!row)
+            return true;
+        value = row->value;
+        if (groups && !group_select(run, row, &value, err))
+            return false;
+        if (query_row_shows(run, &value)) {
+            query_spool_return(s->spool, row);
+            return true;
+        }
+        query_place_keep(run, &row->place, window);
+    }
+}
+
 static bool rows_give(struct query_run_state *run, struct spooling *s, struct error *err)
 {
     struct partition_range window = {PARTITION_ROUTING_MIN, PARTITION_ROUTING_MAX};
@@ -441,6 +466,12 @@ bool query_spool_run(struct query_run_state *run, bool *ret_more, struct error *
         return false;
     if (!rows_give(run, &s, err))
         return false;
+    run->spilled_bytes = query_spill_budget_written(spill);
+    if (run->full && !run->finished && !rows_look(run, &s, err)) {
+        *err = (struct error){0}; /* told to the page that needs the row */
+        *ret_more = true;
+        return true;
+    }
     if (!query_spool_has_more(s.spool, &left, err))
         return false;
     *ret_more = !run->finished && (query_spool_overflowed(s.spool) || left);

@@ -28,7 +28,8 @@ struct query_spool {
     bool overflowed; /* and some of those may have been wanted */
     struct query_place bound;
     struct buf bound_bytes;
-    size_t at; /* next to be given */
+    size_t at;                        /* next to be given */
+    struct query_spool_row *returned; /* to be given before that; of rows or merge */
 
     enum query_aggregate_kind *kinds; /* of the aggregates, which may be gone; owned */
     struct query_runs_rules rules;
@@ -565,23 +566,43 @@ static bool merged_next(struct query_spool *spool, struct query_spool_row **ret_
     return true;
 }
 
+static void done_pass(struct query_spool *spool)
+{
+    while (spool->at < spool->count && spool->rows[spool->at]->done)
+        spool->at++;
+}
+
 bool query_spool_next(struct query_spool *spool, struct query_spool_row **ret_row,
                       struct error *err)
 {
-    *ret_row = NULL;
+    *ret_row = TAKE(spool->returned);
+    if (*ret_row)
+        return true;
     if (spool->merge)
         return merged_next(spool, ret_row, err);
-    while (spool->at < spool->count && spool->rows[spool->at]->done)
-        spool->at++;
+    done_pass(spool);
     if (spool->at < spool->count)
         *ret_row = spool->rows[spool->at++];
     return true;
 }
 
+void query_spool_return(struct query_spool *spool, struct query_spool_row *row)
+{
+    assert(!spool->returned);
+    if (spool->merge)
+        spool->returned = row;
+    else
+        spool->at--;
+}
+
 bool query_spool_has_more(struct query_spool *spool, bool *ret_more, struct error *err)
 {
+    *ret_more = spool->returned;
+    if (*ret_more)
+        return true;
     if (spool->merge)
         return merged_has_more(spool, ret_more, err);
+    done_pass(spool);
     *ret_more = spool->at < spool->count;
     return true;
 }

@@ -255,12 +255,12 @@ static struct table *table_make(struct server *server)
     return table_new(&options);
 }
 
-/* A batch a little over its limit is answered by the front, in its own words. */
 static struct net_http_settings table_http_settings(const struct settings *settings)
 {
     struct net_http_settings http = http_settings(settings);
 
-    http.body_max = MAX(http.body_max, (size_t)8 * 1024 * 1024);
+    http.body_max = MAX(http.body_max, (size_t)TABLE_BODY_BYTES_MAX);
+    http.refusal = table_refusal;
     return http;
 }
 

@@ -116,6 +116,7 @@ bool admin_advice_show(struct admin_request *request, struct error *err)
         !workload_make(call, container, &workload, err))
         return false;
     options.partitions = (uint32_t)partitions;
+    options.target = (struct advise_target){request->names[0], request->names[1]};
     options.partition_ru_max = container_limits(container)->partition_ru_max;
     options.logical_bytes_max = container_limits(container)->logical_partition_bytes_max;
     if (current_key(container, workload, &current)) {

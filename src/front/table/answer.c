@@ -128,6 +128,22 @@ void table_error_append(struct table_call *call, const struct error *err, int in
     BUF_APPEND(out, "}}}");
 }
 
+/* Read before the path is known, so that XML cannot be chosen; clients read the header first. */
+struct net_http_response table_refusal(struct arena *arena, uint16_t status, const char *reason)
+{
+    const struct table_code *code = table_code_of(status == 413   ? ERROR_TABLE_BODY_TOO_LARGE
+                                                  : status >= 500 ? ERROR_BUSY
+                                                                  : ERROR_BAD_REQUEST);
+
+    return (struct net_http_response){
+        .lines = arena_printf(arena, "Content-Type: %s\r\nx-ms-error-code: %s\r\n",
+                              table_content_type(TABLE_LEVEL_MINIMAL), code->code),
+        .body = arena_printf(arena,
+                             "{\"odata.error\":{\"code\":\"%s\",\"message\":{\"lang\":\"en-US\","
+                             "\"value\":\"%s %s\"}}}",
+                             code->code, code->words, reason)};
+}
+
 static bool speaks_xml(const struct table_call *call)
 {
     enum table_resource resource = call->route.resource;

@@ -45,7 +45,7 @@ void table_free(struct table *table)
  * storage emulators is the default account, unless somebody has made one of that name. */
 static bool account_find(struct table_call *call, struct error *err)
 {
-    struct slice emulator = SLICE("devstoreaccount1"), id = call->route.account;
+    struct slice emulator = SLICE(TABLE_EMULATOR_ACCOUNT), id = call->route.account;
     bool by_use = call->options->accounts_by_use;
     struct slice header, scheme, name, sig;
 
@@ -101,6 +101,9 @@ static bool body_check(const struct table_call *call, struct error *err)
 {
     struct slice type = table_call_header(call, SLICE("content-type"));
 
+    if (call->http->body.len > TABLE_BODY_BYTES_MAX)
+        return error_set(err, ERROR_TABLE_BODY_TOO_LARGE, "a request has at most %d bytes",
+                         TABLE_BODY_BYTES_MAX);
     return !memmem(type.data, type.len, "application/atom+xml", 20) ||
            error_set(err, ERROR_TABLE_ATOM, "send application/json");
 }
