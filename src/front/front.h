@@ -29,6 +29,7 @@ struct front_services {
     struct balancer *balancer; /* NULL: likewise */
     const struct clock *clock;
     struct net_workers *workers;
+    struct net_owners *owners; /* the accounts, as those whose work and memory is shared out */
     struct log *log;
     struct script_pool *scripts; /* NULL: scripts are not run */
     struct traffic *traffic;     /* NULL: nothing is recorded for advice */

@@ -11,13 +11,19 @@
 #include "front/rest/rest.h"
 #include "server/certificate.h"
 #include "server/metrics.h"
+#include "server/prober.h"
 
 struct probes {
     struct metrics_sources sources;  /* complete, but for rest, before the first request */
     struct certificate *certificate; /* borrowed; loaded before the first request */
     const struct front_hosts *hosts; /* that are served; borrowed. NULL: any is */
     struct rest *rest;               /* borrowed */
+    struct prober *ready, *metrics;  /* owned */
 };
+
+/* Before the first request; after the listeners, before the loops. */
+void probes_start(struct probes *probes);
+void probes_stop(struct probes *probes);
 
 /* The handler for net_http_new; context is a struct probes. */
 void probes_handle(struct net_http_request *request, void *context);

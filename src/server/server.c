@@ -7,6 +7,7 @@
 #include "server/server_private.h"
 
 #include "server/file.h"
+#include "server/machine.h"
 #include "server/notify.h"
 
 #include <openssl/crypto.h>
@@ -157,6 +158,7 @@ static struct net_http_settings http_settings(const struct settings *settings)
     http.header_count_max = (size_t)settings->net_headers_max;
     http.body_max = (size_t)settings->net_body_bytes_max;
     http.in_flight_max = (uint32_t)settings->net_in_flight_max;
+    http.answers_max = (size_t)settings->net_output_bytes_high;
     http.head_ms = settings->net_head_ms_max;
     http.body_ms = settings->net_body_ms_max;
     http.idle_ms = settings->net_idle_ms_max;
@@ -222,6 +224,8 @@ static struct script_pool *scripts_make(const struct settings *settings)
     return script_pool_new(&(struct script_options){
         .program = settings->script_program[0] ? settings->script_program : NULL,
         .workers_max = (uint32_t)settings->script_workers_max,
+        /* the other half of the server's threads is for everything else */
+        .places_max = (uint32_t)(settings->net_workers_max + 1) / 2,
         .time_ms = settings->script_time_ms,
         .wait_ms = settings->script_wait_ms,
         .memory_bytes = (size_t)settings->script_memory_bytes_max,
@@ -230,12 +234,20 @@ static struct script_pool *scripts_make(const struct settings *settings)
     });
 }
 
+static struct front_services services(const struct server *server)
+{
+    struct front_services services = store_services(server->store, server->workers, server->log);
+
+    services.owners = server->owners;
+    return services;
+}
+
 static struct rest *rest_make(struct server *server)
 {
     const struct settings *settings = server->settings;
     char directory[4096];
     struct rest_options options = {
-        .services = store_services(server->store, server->workers, server->log),
+        .services = services(server),
         .dev = settings->server_dev,
         .consistency = (enum rest_consistency)settings->account_consistency,
         .accounts_by_use = settings->account_by_use,
@@ -247,10 +259,8 @@ static struct rest *rest_make(struct server *server)
 
     spill_directory_find(server, directory, sizeof directory);
     options.queries = query_limits(settings, directory);
-    options.scripts =
-        (struct rest_script_limits){.time_ms = settings->script_time_ms,
-                                    .threads_max = (uint32_t)(settings->net_workers_max + 1) / 2,
-                                    .ru_seconds = (uint32_t)settings->script_ru_seconds};
+    options.scripts = (struct rest_script_limits){
+        .time_ms = settings->script_time_ms, .ru_seconds = (uint32_t)settings->script_ru_seconds};
     options.services.faults = &server->faults;
     options.services.hosts = &server->hosts;
     options.services.scripts = server->scripts;
@@ -265,7 +275,7 @@ static struct table *table_make(struct server *server)
 {
     const struct settings *settings = server->settings;
     struct table_options options = {
-        .services = store_services(server->store, server->workers, server->log),
+        .services = services(server),
         .dev = settings->server_dev,
         .strong = settings->account_consistency <= REST_BOUNDED_STALENESS,
         .accounts_by_use = settings->account_by_use,
@@ -293,16 +303,38 @@ static struct net_http_settings table_http_settings(const struct settings *setti
     return http;
 }
 
+enum { MEMORY_LEAST = 64 * 1024 * 1024 };
+
+/* What requests and answers may hold: by default a quarter of the machine's memory, of which an
+ * account may have a quarter. */
+static void memory_prepare(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    size_t bytes = (size_t)settings->server_memory_bytes_max;
+    size_t account = (size_t)settings->account_memory_bytes_max;
+
+    if (!bytes)
+        bytes = MAX(machine_memory() / 4, (size_t)MEMORY_LEAST);
+    memory_meter_init(&server->memory, NULL, bytes);
+    server->owners =
+        net_owners_new(&server->memory, account ? MIN(account, bytes) : MAX(bytes / 4, (size_t)1));
+}
+
 static bool threads_start(struct server *server, struct error *err)
 {
     const struct settings *settings = server->settings;
-    const struct net_http_settings http = http_settings(settings);
-    const struct net_http_settings table_http = table_http_settings(settings);
+    struct net_http_settings http = http_settings(settings);
+    struct net_http_settings table_http = table_http_settings(settings);
     struct net_workers_settings workers = net_workers_settings_default();
     struct metrics_sources *sources = &server->probes.sources;
 
     workers.threads_max = (size_t)settings->net_workers_max;
     workers.queue_max = (size_t)settings->net_work_queue_max;
+    if (settings->net_busy_max)
+        workers.busy_max = (size_t)settings->net_busy_max;
+    memory_prepare(server);
+    http.memory = table_http.memory = &server->memory;
+    http.bodies_max = table_http.bodies_max = MIN(http.bodies_max, server->memory.max / 4);
     if (!net_loops_new((size_t)settings->net_loops, &server->loops, err))
         return false;
     server->workers = net_workers_new(&workers);
@@ -325,6 +357,8 @@ static bool threads_start(struct server *server, struct error *err)
     sources->heat = store_heat(server->store);
     sources->log = server->log;
     sources->started_ms = clock_wall_ms();
+    sources->memory = &server->memory;
+    probes_start(&server->probes);
     return true;
 }
 
@@ -406,6 +440,7 @@ void server_free(struct server *server)
     net_listener_free(server->rest);
     net_listener_free(server->table);
     net_workers_free(server->workers);
+    probes_stop(&server->probes);
     if (server->rest_front)
         rest_wait(server->rest_front);
     if (server->table_front)
@@ -413,6 +448,7 @@ void server_free(struct server *server)
     net_loops_free(server->loops);
     net_http_free(server->http);
     net_http_free(server->table_http);
+    net_owners_free(server->owners);
     rest_free(server->rest_front);
     table_free(server->table_front);
     if (server->scripts)

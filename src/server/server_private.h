@@ -26,6 +26,8 @@ struct server {
     struct certificate *certificate;
     struct net_loops *loops;
     struct net_workers *workers;
+    struct memory_meter memory; /* of all requests and answers */
+    struct net_owners *owners;
     struct net_http *http;
     struct script_pool *scripts;
     struct rest *rest_front;

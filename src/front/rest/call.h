@@ -33,6 +33,7 @@ struct rest_call {
     struct slice account_id;         /* of it */
     const struct account_keys *keys; /* whose signatures count: its own, or the default account's */
     struct account *keys_account;    /* a reference that keeps the keys */
+    struct net_owner *owner;         /* the account, as workers and memory know it; may be NULL */
     enum rest_verb verb;
     const struct rest_operation *operation; /* of route and verb */
     struct rest_identity identity;
@@ -57,7 +58,6 @@ struct rest_call {
     struct query_cache *queries;            /* unfinished results, of the front */
     struct query_spill *spill;              /* the same, on disk */
     struct item_gates *script_gates;        /* where scripts take turns that lost to others */
-    atomic_uint *scripts_running;           /* of all calls */
     struct net_work work;
 };
 

@@ -160,7 +160,8 @@ static struct slice offer_document(struct rest_call *call, const struct offer *o
 /* Fewer partitions than it needs: the rest comes when they have split. */
 static bool pending_visit(struct container *container, void *context, struct error *err UNUSED)
 {
-    uint32_t needed = offer_partitions(container_limits(container), container_offer(container)->ru);
+    uint32_t needed =
+        offer_partitions_needed(container_limits(container), container_offer(container));
     size_t count;
 
     (void)partition_map_spans(container_map(container), &count);

@@ -4,6 +4,7 @@
 #include "front/rest/rest.h"
 
 #include "front/account.h"
+#include "front/owner.h"
 #include "front/rest/answer.h"
 #include "front/rest/call.h"
 #include "front/rest/cors.h"
@@ -24,7 +25,6 @@ struct rest {
     struct query_cache *queries;            /* unfinished results between two pages */
     struct query_spill *spill;              /* what of them, and of others, is on disk */
     struct item_gates *script_gates;
-    atomic_uint scripts_running;
     char since[CLOCK_HTTP_DATE_LEN + 1];
     atomic_uint under_way;
     uint64_t activity_secret;
@@ -192,7 +192,8 @@ static void work_run(struct net_work *work)
     if (net_http_cancelled(call->http))
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
     else
-        fine = rest_account_make(call, &err) && call->operation->run(call, &err);
+        fine = front_owner_check(call->owner, &err) && rest_account_make(call, &err) &&
+               call->operation->run(call, &err);
     for (int i = 0; !fine && err.code == ERROR_REKEYED && i < REKEYED_MAX; i++) {
         /* What the request says of keys means something else by now. Nothing was done. */
         buf_clear(&call->lines);
@@ -223,7 +224,11 @@ void rest_call_move(struct rest_call *call)
     buf_clear(&call->lines);
     buf_clear(&call->body);
     call->cold = false;
-    call->work = (struct net_work){.run = work_run, .loop = call->http->loop};
+    call->work =
+        (struct net_work){.run = work_run,
+                          .loop = call->http->loop,
+                          .owner = call->owner,
+                          .part = front_owner_part(call->route.database, call->route.owner)};
     if (!net_workers_submit(call->services->workers, &call->work, &err))
         rest_call_finish(call, false, &err);
 }
@@ -270,7 +275,6 @@ void rest_handle(struct net_http_request *request, void *context)
     call->queries = rest->queries;
     call->spill = rest->spill;
     call->script_gates = rest->script_gates;
-    call->scripts_running = &rest->scripts_running;
     call->under_way = &rest->under_way;
     call->http = request;
     call->arena = request->arena;
@@ -292,6 +296,7 @@ void rest_handle(struct net_http_request *request, void *context)
     if (!rest_cors_check(call, &err) || !rest_account_find(call, &err) ||
         !operation_choose(call, &err) || !rest_authorize(call, &err) ||
         !front_account_check(call->account_missing, call->account_id, &err) ||
+        !front_owner_bill(call->services, call->account, request, &call->owner, &err) ||
         !metadata_admit(call, &err)) {
         rest_call_finish(call, false, &err);
         return;

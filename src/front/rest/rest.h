@@ -35,10 +35,9 @@ struct rest_query_limits {
 
 /* What scripts may use beyond what their pool says. */
 struct rest_script_limits {
-    int64_t time_ms;      /* of one run */
-    uint32_t threads_max; /* of the server's workers that may be busy with scripts; 0: no end */
-    uint32_t ru_seconds;  /* throughput of the partition that one run may spend, in seconds' worth;
-                           * 0: no end */
+    int64_t time_ms;     /* of one run */
+    uint32_t ru_seconds; /* throughput of the partition that one run may spend, in seconds' worth;
+                          * 0: no end */
 };
 
 struct rest_options {

@@ -3,6 +3,7 @@
  * comes back through the loop. */
 #include "front/table/table.h"
 
+#include "front/owner.h"
 #include "front/table/answer.h"
 #include "front/table/cors.h"
 
@@ -151,7 +152,8 @@ static void work_run(struct net_work *work)
     if (net_http_cancelled(call->http))
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
     else
-        fine = (!account_is_made(call) || front_account_make(call->services, call->account.id,
+        fine = front_owner_check(call->owner, &err) &&
+               (!account_is_made(call) || front_account_make(call->services, call->account.id,
                                                              &call->account.account, &err)) &&
                call->operation->run(call, &err);
     table_call_finish(call, fine, &err);
@@ -178,7 +180,10 @@ void table_call_move(struct table_call *call)
     buf_clear(&call->lines);
     buf_clear(&call->body);
     call->cold = false;
-    call->work = (struct net_work){.run = work_run, .loop = call->http->loop};
+    call->work = (struct net_work){.run = work_run,
+                                   .loop = call->http->loop,
+                                   .owner = call->owner,
+                                   .part = front_owner_part(SLICE_NONE, call->route.table)};
     if (!net_workers_submit(call->services->workers, &call->work, &err))
         table_call_finish(call, false, &err);
 }
@@ -274,6 +279,7 @@ void table_handle(struct net_http_request *request, void *context)
     if (!fine || !operation_choose(call, &err) || !version_check(call, &err) ||
         !table_call_level(call, &err) || !page_check(call, &err) || !table_authorize(call, &err) ||
         !front_account_check(call->account.missing, call->account.id, &err) ||
+        !front_owner_bill(call->services, call->account.account, request, &call->owner, &err) ||
         !rights_check(call, &err) || !body_check(call, &err)) {
         table_call_finish(call, false, &err);
         return;
