@@ -307,3 +307,31 @@ test('a store that cannot be read tells its path to the log, and to no client', 
   const line = server.events().find((event) => event.event === 'request failed');
   assert.ok(JSON.stringify(line).includes(directory), JSON.stringify(line));
 });
+
+test('a mistyped key changes nothing', async (t) => {
+  const server = await Server.start(t, ['--dev']);
+  const client = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => client.dispose());
+  const { database } = await client.databases.create({ id: 'shop' });
+  const { container } = await database.containers.create({ id: 'orders', partitionKey: '/tenant' });
+  for (const tenant of ['acme', 'beta']) await container.items.create({ id: '1', tenant });
+  const run = (...args) => orrery([...args, '--endpoint', server.url, '--dev']);
+  const state = async () => [
+    (await database.containers.readAll().fetchAll()).resources.map(({ id }) => id),
+    (await signed(server, 'GET', '/_orrery/containers/shop/orders/partitions')).json.partitions.map(({ id }) => id),
+    (await signed(server, 'GET', '/_orrery/containers/shop/orders/promote')).json.promotions,
+  ];
+  const before = await state();
+  for (const key of ['acmee', '["acmee"]', '["acme"', '[“acme”]', '[5]', '5', ''])
+    for (const args of [['promote', 'shop', 'orders', '--key', key, '--to', 'orders-acme'], ['partition', 'isolate', 'shop', 'orders', key]]) {
+      const { code, err } = await run(...args);
+      assert.notEqual(code, 0, `${args.join(' ')}: ${err}`);
+      assert.deepEqual(await state(), before);
+    }
+  for (const what of ['--demote', '--end', '--forget'])
+    assert.match((await run('promote', 'shop', 'orders', '--key', 'acmee', what)).err, /is not promoted/);
+  assert.deepEqual(await state(), before);
+  // a key that is to come is said to be so
+  assert.equal((await run('partition', 'isolate', 'shop', 'orders', 'tomorrow', '--empty')).code, 0);
+  assert.equal((await run('promote', 'shop', 'orders', '--key', 'acme', '--to', 'orders-acme')).code, 0);
+});
