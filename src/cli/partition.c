@@ -229,13 +229,13 @@ static int partition_move(struct cli_asking *command)
 
 static int partition_isolate(struct cli_asking *command)
 {
-    bool empty = CONTAINER_OF(command, struct partition_command, asking)->empty;
     CLEANUP(buf_done) struct buf key;
 
     buf_init(&key, BUF_DEFAULT_MAX);
     cli_asking_key(&key, command->words[3]);
-    return begin(command,
-                 cli_asking_path(command, empty ? SLICE("/isolate?empty=true") : SLICE("/isolate")),
+    if (CONTAINER_OF(command, struct partition_command, asking)->empty)
+        command->query = SLICE("empty=true");
+    return begin(command, cli_asking_path(command, SLICE("/isolate")),
                  object_of(command, "partitionKey", buf_slice(&key), false));
 }
 

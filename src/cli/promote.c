@@ -84,6 +84,7 @@ static bool option_take(void *context, int option, const char *value)
         break;
     case OPTION_EMPTY:
         promote->empty = true;
+        promote->command.query = SLICE("empty=true");
         break;
     case OPTION_DRY_RUN:
     case OPTION_STATUS:
@@ -311,8 +312,7 @@ static int begin(struct promote *promote)
 
     if (!promote->to)
         return cli_fail(CLI_USAGE, "a promotion needs --to, the container it goes to");
-    code =
-        post(promote, promote->empty ? SLICE("/promote?empty=true") : SLICE("/promote"), &answer);
+    code = post(promote, SLICE("/promote"), &answer);
     if (code != CLI_OK)
         return code;
     if (promote->command.options.json && (promote->what || promote->command.no_wait))
