@@ -114,8 +114,8 @@ bool ready_print(struct catalogue *catalogue, struct buf *out)
     if (looking.count)
         buf_printf(out,
                    "{\"code\":\"ServiceUnavailable\",\"message\":\"node \\\"%s\\\" does not "
-                   "serve, and %zu partitions with it or others\",",
-                   looking.first_away, looking.count);
+                   "serve, and %zu partition%s with it or others\",",
+                   looking.first_away, looking.count, PLURAL(looking.count));
     else
         BUF_APPEND(out, "{\"status\":\"ready\",");
     buf_append_slice(out, buf_slice(&body));

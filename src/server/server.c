@@ -436,6 +436,7 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
         !secrets_load(server, &tls, err) || !threads_start(server, err) ||
         !fronts_listen(server, &addresses, tls, err))
         return false;
+    server_announce(server);
     *ret_server = TAKE(server);
     return true;
 }
@@ -444,6 +445,7 @@ void server_free(struct server *server)
 {
     if (!server)
         return;
+    presence_take_back(server->presence);
     net_listener_free(server->rest);
     net_listener_free(server->table);
     net_workers_free(server->workers);
