@@ -265,6 +265,18 @@ test('attempts of one operation are one record, and what-if has its clients come
   assert.ok(slow.whatIf.throttled <= today.throttled);
 });
 
+test('a container whose throughput nobody stated is not measured against the default', async (t) => {
+  const { server, container } = await shop(t, { partitionKey: '/device' }, { args: ['--set', 'advise.per_second_max=10000'] });
+  await readings(container, 600); // some 4,000 RU within a second or two
+  const { today, whatIf } = (await signed(server, 'GET', '/_orrery/containers/shop/orders/what-if?key=/id')).json;
+  for (const run of [today, whatIf]) assert.deepEqual([run.throttled, run.ruPerSecond], [0, 0]);
+  const args = ['what-if', 'shop', 'orders', '--key', '/id', '--endpoint', server.url, '--dev'];
+  assert.match((await orrery(args)).out, /today {4}\/device, no limit over 1 partition\n/);
+  const limited = (await orrery([...args, '--throughput', '400'])).out;
+  assert.match(limited, /today {4}\/device, no limit over 1 partition\n/);
+  assert.match(limited, /what if {2}\/id, 400 RU\/s over 1 partition\n/);
+});
+
 test('a server that records nothing says so', async (t) => {
   const { server } = await shop(t, {}, { args: ['--set', 'advise.record=false'] });
   const answer = await signed(server, 'GET', '/_orrery/containers/shop/orders/advice');

@@ -113,12 +113,10 @@ static uint32_t partitions_of(const struct container *container)
     return (uint32_t)count;
 }
 
-/* What nobody bought does not hold anybody back: then all its partitions may give. */
+/* What requests are held to today; 0: to nothing, for nobody bought anything. */
 static uint64_t ru_of(const struct container *container)
 {
-    if (container_is_enforced(container))
-        return container_offer(container)->ru;
-    return partitions_of(container) * container_limits(container)->partition_ru_max;
+    return container_is_enforced(container) ? container_offer(container)->ru : 0;
 }
 
 bool admin_advice_show(struct admin_request *request, struct error *err)
