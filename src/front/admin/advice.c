@@ -142,8 +142,7 @@ bool admin_advice_show(struct admin_request *request, struct error *err)
         options.current = &current;
         options.current_partitions = partitions_of(container);
     }
-    if (!advise_report_make(workload, &options, call->arena, &report, err))
-        return false;
+    report = advise_report_make(workload, &options, call->arena);
     if (slice_equal(admin_parameter(call, SLICE("format")), SLICE("text"))) {
         CLEANUP(buf_done) struct buf text;
 
