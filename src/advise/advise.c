@@ -251,8 +251,10 @@ static struct advise_proposal proposal_make(const struct advise_workload *worklo
     struct advise_proposal proposal = {.key = *key};
     struct advise_options own = *options;
 
-    if (key->kind == ADVISE_ONE_KEY)
+    if (key->kind == ADVISE_ONE_KEY) {
         own.partitions = 1;
+        own.ru_per_second_ideal = 0; /* another */
+    }
     advise_evaluate(workload, key, &own, &proposal.figures);
     proposal.score = score_of(key, &proposal.figures, &own);
     proposal.good = is_good(&proposal, &own);
@@ -423,6 +425,7 @@ struct advise_report advise_report_make(const struct advise_workload *workload,
         summary_write(workload, &report, arena);
         return report;
     }
+    full.ru_per_second_ideal = advise_ideal(workload, &full);
     count = advise_candidates(workload, arena, &keys);
     report.proposals = ARENA_ARRAY(arena, struct advise_proposal, count);
     for (size_t i = 0; i < count; i++)

@@ -8,6 +8,7 @@
 #include "container/container_space.h"
 #include "container/sample.h"
 #include "document/json.h"
+#include "front/table/table.h"
 
 enum {
     ITEMS_MAX = 20000,
@@ -135,7 +136,13 @@ bool admin_advice_show(struct admin_request *request, struct error *err)
         !workload_make(call, container, ADVICE_GAP_MS, &workload, err))
         return false;
     options.partitions = (uint32_t)partitions;
-    options.target = (struct advise_target){request->names[0], request->names[1]};
+    options.target = (struct advise_target){
+        .database = request->names[0],
+        .container = request->names[1],
+        .fixed =
+            container_is_fixed(container) ||
+            slice_equal(request->names[0], SLICE(TABLE_DATABASE)), /* its key is PartitionKey */
+    };
     options.partition_ru_max = container_limits(container)->partition_ru_max;
     options.logical_bytes_max = container_limits(container)->logical_partition_bytes_max;
     if (current_key(container, workload, &current)) {

@@ -330,7 +330,7 @@ static void a_report_is_json(void **state)
 /* Whatever is proposed can be made, and does not beat chance. */
 static void every_proposal_is_a_definition_and_needs_no_less_than_the_least(void **state)
 {
-    for (int kind = 0; kind < WORKLOAD_KINDS; kind++) {
+    for (int kind = 0; kind < WORKLOAD_READINGS; kind++) {
         struct workload_names names;
         CLEANUP(advise_workload_free)
         struct advise_workload *workload = workload_make((enum workload_kind)kind, 2, &names);
@@ -589,6 +589,9 @@ static void commands_name_synthetic_keys_as_rekey_takes_them(void **state)
         .kind = ADVISE_HIERARCHICAL, .path_count = 2, .paths = {key.paths[0], key.hashed}};
     assert_slice_equal(advise_key_command(workload, &key, &nobody, *state),
                        SLICE("orrery rekey DATABASE CONTAINER --key /customer,/id"));
+    nobody.fixed = true;
+    assert_int_equal(advise_key_command(workload, &key, &nobody, *state).len, 0);
+    nobody.fixed = false;
     key.kind = ADVISE_ONE_KEY;
     assert_int_equal(advise_key_command(workload, &key, &nobody, *state).len, 0);
 }
