@@ -105,9 +105,12 @@ static void panel_plot(const struct what_if_panel *panel, double x, double max, 
     buf_printf(out, "<text x=\"%.0f\" y=\"%d\" font-weight=\"bold\">%s: ", x, TOP - 32,
                panel->today ? "today" : "what if");
     text_escaped(panel->title, out);
-    buf_printf(out,
-               "</text>\n<text x=\"%.0f\" y=\"%d\">%llu RU/s over %u physical partition%s</text>\n",
-               x, TOP - 14, (unsigned long long)result->ru_per_second, result->partitions,
+    buf_printf(out, "</text>\n<text x=\"%.0f\" y=\"%d\">", x, TOP - 14);
+    if (result->ru_per_second)
+        buf_printf(out, "%llu RU/s", (unsigned long long)result->ru_per_second);
+    else
+        buf_append_text(out, "no limit");
+    buf_printf(out, " over %u physical partition%s</text>\n", result->partitions,
                result->partitions == 1 ? "" : "s");
     for (size_t t = 0; t < result->windows; t++)
         for (uint32_t p = 0; p < result->partitions; p++) {
