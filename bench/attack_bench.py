@@ -15,6 +15,7 @@ import hashlib
 import hmac
 import http.client
 import json
+import multiprocessing
 import os
 import re
 import socket
@@ -87,8 +88,10 @@ class Attacker:
     """Who attacks: another account than the one that is measured."""
 
     def __init__(self, port, key):
-        self.port, self.key, self.answers, self.charge = port, key, {}, 0.0
+        self.port, self.key = port, key
+        self.totals = multiprocessing.Queue()
         self.lock = threading.Lock()
+        self.answers, self.charge = {}, 0.0
 
     def client(self):
         return Client(self.port, "attacker", self.key)
@@ -98,6 +101,18 @@ class Attacker:
             self.answers[status] = self.answers.get(status, 0) + 1
             if headers is not None:
                 self.charge += float(headers.get("x-ms-request-charge", 0))
+
+    def run(self, attack, stop):
+        """In a process of its own, so that it does not slow down who measures."""
+        self.answers, self.charge = {}, 0.0
+        attack(self, stop)
+        self.totals.put((self.answers, self.charge))
+
+    def gather(self):
+        answers, charge = self.totals.get()
+        for status, count in answers.items():
+            self.answers[status] = self.answers.get(status, 0) + count
+        self.charge += charge
 
     def raw(self, text, parameters):
         """The bytes of a query, for connections that do not read."""
@@ -228,12 +243,13 @@ def measure(name, client, attacker, pid, options):
     quiet, loud = ({"reads": [], "queries": []} for _ in range(2))
     for _ in range(options.rounds):
         load(client, options.seconds, quiet)
-        stop = threading.Event()
-        attack = threading.Thread(target=ATTACKS[name], args=(attacker, stop))
+        stop = multiprocessing.Event()
+        attack = multiprocessing.Process(target=attacker.run, args=(ATTACKS[name], stop))
         attack.start()
         time.sleep(0.3)
         load(client, options.seconds, loud)
         stop.set()
+        attacker.gather()
         attack.join()
     held = figure(client, "orrery_memory_held_bytes_peak") / 1048576
     print(f"  {name}: attackers were answered {attacker.answers} for {attacker.charge:.0f} RU; held at "
