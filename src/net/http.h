@@ -97,6 +97,10 @@ struct net_http_settings {
     struct memory_meter *memory; /* of requests that nobody else is billed for; may be NULL */
     int64_t head_ms, body_ms;    /* from their first byte to their last; over it 408 */
     int64_t idle_ms;             /* between requests; over it closed */
+
+    /* How an API says no to what never reaches its handler; bytes are in the arena. NULL:
+     * {"code":"ContentTooLarge","message":reason}. */
+    struct net_http_response (*refusal)(struct arena *arena, uint16_t status, const char *reason);
 };
 
 struct net_http_settings net_http_settings_default(void);

@@ -222,17 +222,20 @@ static void *http_open(struct net_connection *connection, void *context)
 /* Answers for the handler, which never sees the request; nothing more is taken. */
 static void refuse(struct net_http_connection *http, uint16_t status, const char *reason)
 {
+    struct net_http_response (*render)(struct arena *, uint16_t, const char *) =
+        http->http->settings.refusal;
     struct net_http_exchange *exchange = TAKE(http->reading);
+    struct net_http_response response;
 
     exchange->close = exchange->linger = true;
     exchange_dispatch(http, exchange);
-    net_http_respond(&exchange->request,
-                     &(struct net_http_response){
-                         .status = status,
-                         .lines = SLICE("Content-Type: application/json\r\n"),
-                         .body = net_http_error_body(exchange->request.arena, status, reason),
-                         .body_kind = NET_HTTP_BODY_IN_ARENA,
-                     });
+    response = render ? render(exchange->request.arena, status, reason)
+                      : (struct net_http_response){
+                            .lines = SLICE("Content-Type: application/json\r\n"),
+                            .body = net_http_error_body(exchange->request.arena, status, reason)};
+    response.status = status;
+    response.body_kind = NET_HTTP_BODY_IN_ARENA;
+    net_http_respond(&exchange->request, &response);
 }
 
 /* While its account holds more than half of what it may, a connection gets no further request

@@ -57,7 +57,7 @@ struct query_run_state {
     bool by_number; /* sorting: in order of creation, whatever the routing keys */
 
     uint64_t rows, row_bytes; /* given */
-    bool full;                /* the page is */
+    bool full;                /* the page is: from here on the next row is only looked for */
     bool finished;            /* there will be no more rows: the limit is reached */
     bool held;                /* a budget ended the page */
     uint64_t hits, looked_at; /* hits at the last look at clock and charge */
@@ -106,6 +106,9 @@ NODISCARD bool query_targets_count(struct query_run_state *run, uint64_t max, ui
 void query_run_context_init(struct query_run_state *run);
 void query_run_done(struct query_run_state *run);
 CLEANUP_VALUE_FN(struct query_run_state, query_run_done)
+
+/* Is it a row? Undefined is none, nor what JSON cannot show. */
+bool query_row_shows(const struct query_run_state *run, const struct document_value *value);
 
 /* Hands a row out: offset, limit, page size. Sets full and finished. */
 NODISCARD bool query_row_give(struct query_run_state *run, const struct document_value *value,

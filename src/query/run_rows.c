@@ -198,6 +198,12 @@ bool query_rows_take(struct query_run_state *run, query_row_taker taker, bool ma
 
 /* --- Giving ---------------------------------------------------------------------------------- */
 
+bool query_row_shows(const struct query_run_state *run, const struct document_value *value)
+{
+    return query_value_shows(value) ||
+           (run->context.keep_nonfinite && value->type != DOCUMENT_UNDEFINED);
+}
+
 /* How many bytes of rows the page still takes, as they are kept and as they are rendered. */
 static uint64_t bytes_left(const struct query_run_state *run)
 {
@@ -227,8 +233,8 @@ bool query_row_give(struct query_run_state *run, const struct document_value *va
     const struct query_page_limits *limits = &run->request->limits;
     uint64_t begin;
 
-    if (!query_value_shows(value) &&
-        !(run->context.keep_nonfinite && value->type != DOCUMENT_UNDEFINED))
+    assert(!run->full);
+    if (!query_row_shows(run, value))
         return true;
     if (run->at.offset) {
         run->at.offset--;

@@ -131,10 +131,11 @@ void probes_handle(struct net_http_request *request, void *context)
     bool ready = slice_equal(path, SLICE("/ready"));
     bool metrics = slice_equal(path, SLICE("/metrics"));
     bool authority = slice_equal(path, SLICE("/_orrery/ca.pem"));
+    struct error err;
 
-    if ((ready || metrics || authority) && !reads) {
-        struct error err;
-
+    if ((ready || metrics || authority) && !front_host_check(probes->hosts, request, &err)) {
+        respond_error(request, &err, NULL);
+    } else if ((ready || metrics || authority) && !reads) {
         error_set(&err, ERROR_METHOD_NOT_ALLOWED, "%.*s can only be read",
                   SLICE_ARG(request->path));
         respond_error(request, &err, "GET, HEAD");

@@ -4,6 +4,7 @@
  *     GET /metrics   figures for Prometheus
  *     GET /_orrery/ca.pem   the authority to trust, for whoever asks: it is public
  *
+ * Nobody signs these, so they are served under the hosts of tls.names alone (front/browser.h).
  * Everything else goes on to the REST front. */
 #pragma once
 
@@ -15,6 +16,7 @@
 struct probes {
     struct metrics_sources sources;  /* complete, but for rest, before the first request */
     struct certificate *certificate; /* borrowed; loaded before the first request */
+    const struct front_hosts *hosts; /* that are served; borrowed. NULL: any is */
     struct rest *rest;               /* borrowed */
     struct prober *ready, *metrics;  /* owned */
 };

@@ -118,6 +118,37 @@ static bool certificate_prepare(struct server *server, struct error *err)
     return certificate_new(&server->certificate_source, &server->certificate, err);
 }
 
+/* The hosts that are served where no secret is asked for: those the certificate is for. Where the
+ * emulators' keys are accepted on loopback only, there is no other address either. */
+static void hosts_prepare(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    const struct certificate_names *names = certificate_hosts(server->certificate);
+
+    for (size_t i = 0; i < names->count; i++)
+        server->host_names[i] = names->list[i].text;
+    server->hosts = (struct front_hosts){
+        .names = server->host_names,
+        .count = names->count,
+        .any_address = !settings->server_dev || settings->server_dev_anywhere,
+    };
+    server->probes.hosts = &server->hosts;
+}
+
+/* A key everybody knows and a page of everybody's would be no check at all. */
+static bool origins_check(const struct settings *settings, struct error *err)
+{
+    struct slice origins = slice_of_text(settings->rest_cors_origins);
+
+    if (!front_origins_check(origins, err))
+        return error_prefix(err, "rest.cors_origins");
+    if (settings->server_dev && front_origin_listed(origins, SLICE("*")))
+        return error_set(err, ERROR_CONFIGURATION,
+                         "rest.cors_origins: with --dev every page could use the key everybody "
+                         "knows: name origins instead of *");
+    return true;
+}
+
 static bool secrets_load(struct server *server, struct net_tls_context **ret_tls, struct error *err)
 {
     const char *directory = nodes_directory(server->nodes);
@@ -201,6 +232,8 @@ static struct script_pool *scripts_make(const struct settings *settings)
     return script_pool_new(&(struct script_options){
         .program = settings->script_program[0] ? settings->script_program : NULL,
         .workers_max = (uint32_t)settings->script_workers_max,
+        /* the other half of the server's threads is for everything else */
+        .places_max = (uint32_t)(settings->net_workers_max + 1) / 2,
         .time_ms = settings->script_time_ms,
         .wait_ms = settings->script_wait_ms,
         .memory_bytes = (size_t)settings->script_memory_bytes_max,
@@ -228,15 +261,16 @@ static struct rest *rest_make(struct server *server)
         .accounts_by_use = settings->account_by_use,
         .host_suffix = settings->account_host_suffix,
         .metadata_ru = (uint32_t)settings->account_metadata_ru,
+        .cors_origins = settings->rest_cors_origins,
         .admin = server_admin_hooks(server),
     };
 
     spill_directory_find(server, directory, sizeof directory);
     options.queries = query_limits(settings, directory);
-    options.scripts =
-        (struct rest_script_limits){.time_ms = settings->script_time_ms,
-                                    .threads_max = (uint32_t)(settings->net_workers_max + 1) / 2,
-                                    .ru_seconds = (uint32_t)settings->script_ru_seconds};
+    options.scripts = (struct rest_script_limits){
+        .time_ms = settings->script_time_ms, .ru_seconds = (uint32_t)settings->script_ru_seconds};
+    options.services.faults = &server->faults;
+    options.services.hosts = &server->hosts;
     options.services.scripts = server->scripts;
     options.services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
@@ -261,17 +295,19 @@ static struct table *table_make(struct server *server)
 
     options.services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
+    options.services.faults = &server->faults;
+    options.services.hosts = &server->hosts;
     static_assert((int)TABLE_SEAL_BYTES == (int)KEYS_SEAL_BYTES, "one seal");
     memcpy(options.seal, server->keys.seal, sizeof options.seal);
     return table_new(&options);
 }
 
-/* A batch a little over its limit is answered by the front, in its own words. */
 static struct net_http_settings table_http_settings(const struct settings *settings)
 {
     struct net_http_settings http = http_settings(settings);
 
-    http.body_max = MAX(http.body_max, (size_t)8 * 1024 * 1024);
+    http.body_max = MAX(http.body_max, (size_t)TABLE_BODY_BYTES_MAX);
+    http.refusal = table_refusal;
     return http;
 }
 
@@ -395,8 +431,10 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
     server->settings = settings;
     server->log = log;
     mutex_init(&server->keys_lock);
-    if (!fronts_check(settings, &addresses, err) || !certificate_prepare(server, err))
+    if (!fronts_check(settings, &addresses, err) || !origins_check(settings, err) ||
+        !certificate_prepare(server, err))
         return false;
+    hosts_prepare(server);
     if (!nodes_open(settings, log, &server->nodes, err) ||
         !store_open(settings, server->nodes, log, &server->store, err) ||
         !secrets_load(server, &tls, err) || !threads_start(server, err) ||

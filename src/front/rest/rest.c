@@ -3,9 +3,11 @@
  * comes back through the loop. */
 #include "front/rest/rest.h"
 
+#include "front/account.h"
 #include "front/owner.h"
 #include "front/rest/answer.h"
 #include "front/rest/call.h"
+#include "front/rest/cors.h"
 #include "query/cache.h"
 #include "query/spill.h"
 #include "throughput/cost.h"
@@ -24,7 +26,6 @@ struct rest {
     struct query_cache *queries;            /* unfinished results between two pages */
     struct query_spill *spill;              /* what of them, and of others, is on disk */
     struct item_gates *script_gates;
-    atomic_uint scripts_running;
     char since[CLOCK_HTTP_DATE_LEN + 1];
     atomic_uint under_way;
     uint64_t activity_secret;
@@ -247,7 +248,7 @@ static void call_run(struct rest_call *call)
     bool fine, pending = false;
     struct error err;
 
-    if (call->operation->place == REST_PLACE_WORKER || !call->account) {
+    if (call->operation->place == REST_PLACE_WORKER || rest_account_is_made(call)) {
         rest_call_keep(call);
         rest_call_move(call);
         return;
@@ -264,6 +265,13 @@ static void call_run(struct rest_call *call)
     rest_call_move(call);
 }
 
+/* Nobody has signed a preflight, and with --dev everybody can sign. */
+static bool host_check(const struct rest_call *call, struct error *err)
+{
+    return (!call->options->dev && !slice_equal(call->http->method, SLICE("OPTIONS"))) ||
+           front_host_check(call->services->hosts, call->http, err);
+}
+
 void rest_handle(struct net_http_request *request, void *context)
 {
     struct rest *rest = context;
@@ -277,7 +285,6 @@ void rest_handle(struct net_http_request *request, void *context)
     call->queries = rest->queries;
     call->spill = rest->spill;
     call->script_gates = rest->script_gates;
-    call->scripts_running = &rest->scripts_running;
     call->under_way = &rest->under_way;
     call->http = request;
     call->arena = request->arena;
@@ -287,9 +294,18 @@ void rest_handle(struct net_http_request *request, void *context)
     (void)buf_reserve(&call->lines, LINES_USUAL);
     rest_answer_activity(call, rest->activity_secret,
                          atomic_fetch_add_explicit(&rest->requests, 1, memory_order_relaxed));
-    if (!rest_route_parse(request->path, request->query, call->arena, &call->route, &err) ||
-        !rest_account_find(call, &err) || !operation_choose(call, &err) ||
-        !rest_authorize(call, &err) ||
+    if (!host_check(call, &err) ||
+        !rest_route_parse(request->path, request->query, call->arena, &call->route, &err)) {
+        rest_call_finish(call, false, &err);
+        return;
+    }
+    if (rest_cors_is_preflight(call)) {
+        rest_call_finish(call, rest_cors_preflight(call, &err), &err);
+        return;
+    }
+    if (!rest_cors_check(call, &err) || !rest_account_find(call, &err) ||
+        !operation_choose(call, &err) || !rest_authorize(call, &err) ||
+        !front_account_check(call->account_missing, call->account_id, &err) ||
         !front_owner_bill(call->services, call->account, request, &call->owner, &err) ||
         !metadata_admit(call, &err)) {
         rest_call_finish(call, false, &err);

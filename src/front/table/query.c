@@ -10,6 +10,7 @@
 #include "front/traffic.h"
 #include "query/item.h"
 #include "query/run.h"
+#include "throughput/cost.h"
 
 #include <xxhash.h>
 
@@ -341,6 +342,11 @@ static bool query_answer(struct querying *q, struct buf *lines, struct error *er
 
     q->metered = table_call_metered(q->call);
     answer_begin(q);
+    if (q->top == 0) { /* nothing is asked for, and nothing is left to ask for */
+        BUF_APPEND(q->body, "]}");
+        q->call->charge_cru = cost_metadata(COST_METADATA_READ);
+        return true;
+    }
     done = q->filter && table_filter_is_point(q->filter, &keys) ? point_run(q, &keys, err)
                                                                 : page_run(q, lines, err);
     table_call_charged(q->call, &q->metered);
