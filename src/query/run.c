@@ -368,6 +368,7 @@ void query_run_context_init(struct query_run_state *run)
     run->context.cancelled = limits->cancelled;
     run->context.breath = limits->breath;
     run->context.memory = limits->memory;
+    run->context.rendered = limits->rendered;
     run->context.udf = run->request->udf;
 }
 

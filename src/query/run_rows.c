@@ -247,6 +247,8 @@ bool query_row_give(struct query_run_state *run, const struct document_value *va
         return false;
     if (run->request->timed)
         run->output_ns += clock_monotonic_ns() - begin;
+    if (!query_memory_hold(&run->context, err))
+        return false;
     run->rows++;
     run->row_bytes += query_value_bytes(value) + 1;
     if (run->at.limit != UINT64_MAX && --run->at.limit == 0)

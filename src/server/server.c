@@ -11,6 +11,7 @@
 #include "server/notify.h"
 
 #include <arpa/inet.h>
+#include <malloc.h>
 #include <openssl/crypto.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -310,7 +311,7 @@ static struct net_http_settings table_http_settings(const struct settings *setti
     return http;
 }
 
-enum { MEMORY_LEAST = 64 * 1024 * 1024 };
+enum { MEMORY_LEAST = 64 * 1024 * 1024, LARGE_BYTES = 512 * 1024 };
 
 /* What requests and answers may hold: by default a quarter of the machine's memory, of which an
  * account may have a quarter. */
@@ -323,6 +324,9 @@ static void memory_prepare(struct server *server)
     if (!bytes)
         bytes = MAX(machine_memory() / 4, (size_t)MEMORY_LEAST);
     memory_meter_init(&server->memory, NULL, bytes);
+    /* What is large goes back to the system at once: otherwise every worker's heap would keep as
+     * much as its largest request ever needed, and nobody would count it. */
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     server->owners =
         net_owners_new(&server->memory, account ? MIN(account, bytes) : MAX(bytes / 4, (size_t)1));
 }
