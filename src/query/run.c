@@ -573,7 +573,7 @@ static bool access_choose(struct query_run_state *run, struct error *err)
         .counted = run->request->explain,
     };
 
-    if (!query_order_check(run->plan, run->request->space, run->arena, &run->rules, err) ||
+    if (!query_order_check(run->plan, run->request, run->arena, &run->rules, err) ||
         !query_access_choose(run->plan, &run->spans, &wish, run->arena, &run->access, err))
         return false;
     run->covered = query_cover_holds(&run->cover, run->plan, &run->access, run->request->space);

@@ -286,7 +286,7 @@ static bool ties_fill(const struct query_streaming *how, struct query_stream *st
                       struct error *err)
 {
     while (stream->tie_at == stream->tie_count) {
-        uint64_t number;
+        uint64_t number = 0;
 
         if (stream->ties_left) {
             number = stream->ties[stream->tie_count - 1].number;

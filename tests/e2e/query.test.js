@@ -129,7 +129,8 @@ async function pageElsewhere(server, query, continuationToken) {
 
 test('a continuation goes on in another process, and after a restart of the server', async (t) => {
   const data = scratch(t);
-  const args = ['--dev', '--node', `local=rocksdb:${data}`];
+  // What the library merges itself has no continuation: docs/queries.md says which queries that are.
+  const args = ['--dev', '--node', `local=rocksdb:${data}`, '--set', 'query.merge=server'];
   let server = await Server.start(t, args);
   const client = new CosmosClient({ endpoint: server.url, key: emulatorKey });
   t.after(() => client.dispose());

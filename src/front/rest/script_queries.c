@@ -90,6 +90,7 @@ static bool page_run(struct querying *q, struct query_page *ret_page, struct are
                    .memory_max = limits->memory_bytes_max,
                    .cancelled = call->cancelled},
         .snapshot = transaction_snapshot(host->transaction),
+        .order_unindexed = limits->order_unindexed,
         .arena = arena,
         .row = row_append,
         .self = q,

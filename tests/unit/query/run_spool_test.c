@@ -108,6 +108,7 @@ static void a_stream_goes_on_behind_its_place_with_another_filter(void **state)
     }
     for (int cached = 0; cached < 2; cached++) {
         struct query_request request = {.limits = {.rows_max = 6},
+                                        .order_unindexed = true,
                                         .cache = cached ? f->cache : NULL,
                                         .arena = f->arena,
                                         .row = queries_row,
