@@ -150,7 +150,7 @@ bool query_outer_run(const struct query_plan *plan, const struct query_request *
     outer_init(&outer, plan, request);
     if (query->source_count || query->key_count || query->order_count || query->distinct ||
         query->offset || query->limit != UINT64_MAX)
-        return error_set(err, ERROR_NOT_SUPPORTED,
+        return error_set(err, ERROR_QUERY_NOT_SUPPORTED,
                          "a query around a query with more than a filter, aggregates and a select");
     if (!inner_run(&outer, &page, err) || (outer.count && !outer_finish(&outer, err)))
         return false;

@@ -40,6 +40,7 @@ test('a query of one range gives what lies in it, and an unknown range is gone',
   assert.equal(gone.headers['x-ms-substatus'], '1002');
 });
 
+const ridNumber = (rid) => Buffer.from(rid.replaceAll('-', '/'), 'base64').readBigUInt64LE(8) & ((1n << 60n) - 1n);
 const paged = { ...across, 'x-ms-max-item-count': '2' };
 
 test('a continuation belongs to its query, its parameters and its key', async (t) => {
@@ -146,7 +147,6 @@ test('a full page has a continuation only where there is more', async (t) => {
 test('equal values of an order come by _rid, upwards and downwards', async (t) => {
   const { ask, send, docs } = await filled(t);
   for (let i = 0; i < 40; i++) await send('POST', docs, { key: [`u${i % 9}`], body: { id: `u${i}`, tenant: `u${i % 9}`, n: i % 2 } });
-  const number = (rid) => Buffer.from(rid.replace('-', '/'), 'base64').readBigUInt64LE(8) & ((1n << 60n) - 1n);
   for (const { id } of (await send('GET', '/dbs/shop/colls/orders/pkranges')).json.PartitionKeyRanges)
     for (const direction of ['ASC', 'DESC']) {
       const rows = [];
@@ -158,8 +158,19 @@ test('equal values of an order come by _rid, upwards and downwards', async (t) =
         rows.push(...json.Documents);
         next = headers['x-ms-continuation'];
       } while (next);
-      const sorted = rows.toSorted((a, b) => (direction === 'ASC' ? a.n - b.n : b.n - a.n) || (number(a._rid) < number(b._rid) ? -1 : 1));
+      const sorted = rows.toSorted((a, b) => (direction === 'ASC' ? a.n - b.n : b.n - a.n) || (ridNumber(a._rid) < ridNumber(b._rid) ? -1 : 1));
       assert.deepEqual(rows, sorted);
+    }
+});
+
+test('lists are collected in the order of _rid', async (t) => {
+  const { ask, send, docs } = await filled(t);
+  for (let i = 0; i < 30; i++) await send('POST', docs, { key: [`u${i % 11}`], body: { id: `u${i}`, tenant: `u${i % 11}`, n: i % 2 } });
+  for (const { id } of (await send('GET', '/dbs/shop/colls/orders/pkranges')).json.PartitionKeyRanges)
+    for (const filter of ['', ' WHERE c.n < 2']) {
+      const range = { ...queryHeaders, 'x-ms-documentdb-partitionkeyrangeid': id, 'x-ms-max-item-count': '1000' };
+      const [list] = (await ask(`SELECT VALUE MAKELIST(c._rid) FROM c${filter}`, range)).json.Documents;
+      assert.deepEqual(list, list.toSorted((a, b) => (ridNumber(a) < ridNumber(b) ? -1 : 1)));
     }
 });
 

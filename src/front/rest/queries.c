@@ -130,10 +130,7 @@ static bool scope_check(struct querying *q, struct error *err)
                    &count);
     if (count == 0 || (count == 1 && ranges[0].point))
         return true;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Cross partition query is required but disabled. Please set "
-                     "x-ms-documentdb-query-enablecrosspartition to true, specify "
-                     "x-ms-documentdb-partitionkey, or revise your query to avoid this exception.");
+    return error_set(err, ERROR_BAD_REQUEST, "%s", REST_CROSS_PARTITION_TEXT);
 }
 
 /* The logical partitions of a base. */

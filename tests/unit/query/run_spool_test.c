@@ -338,7 +338,7 @@ static void a_query_around_a_query_sees_its_rows(void **state)
         struct query_page page;
         struct error err;
 
-        assert_fails(query_run(&plan, &request, &page, &err), &err, ERROR_NOT_SUPPORTED);
+        assert_fails(query_run(&plan, &request, &page, &err), &err, ERROR_QUERY_NOT_SUPPORTED);
     }
 }
 
