@@ -82,6 +82,12 @@ static void item_bind(struct query_run_state *run, const struct query_hit *hit)
         *slot = (struct query_slot){.value = document_object(hit->item.document)};
 }
 
+uint64_t query_hit_number(const struct query_run_state *run)
+{
+    return run->feed && run->hit->item.document.data ? run->hit->item.header.number
+                                                     : run->hit->place.number;
+}
+
 /* --- Rows ------------------------------------------------------------------------------------ */
 
 static bool joined_rows_take(struct query_run_state *run, query_row_taker taker, bool *ret_stop,

@@ -224,6 +224,8 @@ static struct rest_query_limits query_limits(const struct settings *settings, co
         .spill_directory = directory,
         .spill_bytes_max = (uint64_t)settings->query_spill_bytes_max,
         .spill_total_bytes_max = (uint64_t)settings->query_spill_total_bytes_max,
+        .merge = (enum rest_merge)settings->query_merge,
+        .order_unindexed = settings->query_order_unindexed,
     };
 }
 

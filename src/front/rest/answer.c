@@ -227,6 +227,10 @@ static void error_body(struct rest_call *call, const struct error *err)
     buf_append_text(&call->body, rest_answer_code(err->status));
     BUF_APPEND(&call->body, "\",\"message\":");
     document_json_write_string(message, &call->body);
+    if (call->error_info.data) {
+        BUF_APPEND(&call->body, ",\"additionalErrorInfo\":");
+        document_json_write_string(call->error_info, &call->body);
+    }
     BUF_APPEND(&call->body, "}");
 }
 
