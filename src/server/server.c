@@ -10,7 +10,6 @@
 #include "server/machine.h"
 #include "server/notify.h"
 
-#include <arpa/inet.h>
 #include <malloc.h>
 #include <openssl/crypto.h>
 #include <signal.h>
@@ -45,13 +44,6 @@ struct front {
     bool exists;
 };
 
-static bool address_is_loopback(const struct net_address *address)
-{
-    if (address->any.sa_family == AF_INET)
-        return ntohl(address->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-    return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
-}
-
 /* A key everybody knows is no key, so an address that others reach has to be wanted twice. */
 static bool front_check(const struct front *front, const struct settings *settings,
                         struct net_address *ret_address, struct error *err)
@@ -60,7 +52,8 @@ static bool front_check(const struct front *front, const struct settings *settin
 
     if (!net_address_parse(slice_of_text(front->listen), &address, err))
         return error_prefix(err, "--%s", front->name);
-    if (settings->server_dev && !settings->server_dev_anywhere && !address_is_loopback(&address))
+    if (settings->server_dev && !settings->server_dev_anywhere &&
+        !net_address_is_loopback(&address))
         return error_set(err, ERROR_CONFIGURATION,
                          "--dev accepts a key everybody knows, so --%s has to be a loopback "
                          "address, not \"%s\": use --no-dev, or --set server.dev_anywhere=true if "
@@ -395,7 +388,7 @@ static bool front_listen(struct server *server, const char *front,
     log_event(server->log, LOG_INFO, "listening", LOG_TEXT("front", front),
               LOG_TEXT("address", where),
               LOG_INT("port", net_address_port(net_listener_address(*ret_listener))));
-    if (server->settings->server_dev && !address_is_loopback(address))
+    if (server->settings->server_dev && !net_address_is_loopback(address))
         log_event(server->log, LOG_WARNING,
                   "everybody who reaches this address can read and change everything",
                   LOG_TEXT("front", front), LOG_TEXT("address", where),
