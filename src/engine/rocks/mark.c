@@ -15,8 +15,8 @@
  * nothing. Writing it costs a microsecond beside a sync; mapping it would save that, and kill the
  * server where somebody cuts the file short.
  *
- * All is looked for before RocksDB opens the store to write: it would go on with a new log, and take
- * no notice of one that is put back. */
+ * All is looked for before RocksDB opens the store to write: it would go on with a new log, and
+ * take no notice of one that is put back. */
 #include "engine/rocks/rocks_private.h"
 
 #include "base/bytes.h"
@@ -159,7 +159,8 @@ static bool logs_note(const struct rocks_engine *rocks, struct error *err)
     for (size_t i = 0; fine && i + 1 < count; i++) {
         bytes_put_le64(bytes, logs[i].number);
         bytes_put_le64(bytes + 8, logs[i].bytes);
-        fine = pwrite(rocks->mark_fd, bytes, sizeof bytes, MARK_LEN + (off_t)i * LOG_LEN) == LOG_LEN;
+        fine =
+            pwrite(rocks->mark_fd, bytes, sizeof bytes, MARK_LEN + (off_t)i * LOG_LEN) == LOG_LEN;
     }
     return (fine && fdatasync(rocks->mark_fd) == 0) ||
            error_set_errno(err, ERROR_STORE_IO, "writing \"%s\"",

@@ -285,8 +285,7 @@ static bool rocksdb_driver_open(struct slice url, const struct engine_options *o
     memcpy(rocks->engine.node_id, rocks_directory_node_id(rocks->directory),
            sizeof rocks->engine.node_id);
     if (!database_open(rocks, options, err) || !rocks_mark_open(rocks, err) ||
-        !rocks_epochs_load(rocks, err) ||
-        !rocks_directory_ready(rocks->directory, err))
+        !rocks_epochs_load(rocks, err) || !rocks_directory_ready(rocks->directory, err))
         return error_prefix(err, "node \"%.*s\"", SLICE_ARG(url));
     *ret_engine = &TAKE(rocks)->engine;
     return true;

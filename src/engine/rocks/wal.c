@@ -214,10 +214,9 @@ bool rocks_wal_list(const char *store, struct rocks_log ret_logs[ROCKS_LOGS_MAX]
     if (!listing)
         return error_set_errno(err, ERROR_STORE_IO, "reading \"%s\"", store);
     while (count < ROCKS_LOGS_MAX && (entry = readdir(listing)) != NULL)
-        if (name_is_log(entry->d_name) &&
-            fstatat(dirfd(listing), entry->d_name, &status, 0) == 0)
-            ret_logs[count++] = (struct rocks_log){strtoull(entry->d_name, NULL, 10),
-                                                   (uint64_t)status.st_size};
+        if (name_is_log(entry->d_name) && fstatat(dirfd(listing), entry->d_name, &status, 0) == 0)
+            ret_logs[count++] =
+                (struct rocks_log){strtoull(entry->d_name, NULL, 10), (uint64_t)status.st_size};
     closedir(listing);
     qsort(ret_logs, count, sizeof *ret_logs, log_compare);
     *ret_count = count;

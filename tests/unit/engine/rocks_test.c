@@ -415,7 +415,8 @@ static void a_log_that_is_not_needed_is_not_missed(void **state)
     engine_close(open_node(fixture->url));
 }
 
-/* A mark that is behind, as a power cut may leave it, or that makes no sense, is in nobody's way. */
+/* A mark that is behind, as a power cut may leave it, or that makes no sense, is in nobody's way.
+ */
 static void a_mark_that_is_behind_or_broken_says_nothing(void **state)
 {
     static const uint8_t broken[16] = {1, 2, 3};
