@@ -10,6 +10,7 @@
  * its place in the ring. */
 #include "advise/traffic.h"
 
+#include "advise/nature.h"
 #include "advise/refusals.h"
 #include "base/random.h"
 #include "base/thread.h"
@@ -325,17 +326,16 @@ void traffic_forget(struct traffic *traffic, uint64_t container)
 static void scalar_append(const struct traffic *traffic, struct slice key,
                           const struct document_value *value, struct buf *out)
 {
-    char hex[17];
-
     if (traffic->options.hashed) {
         CLEANUP(buf_done) struct buf bytes;
+        CLEANUP(buf_done) struct buf mark;
 
         buf_init(&bytes, BUF_DEFAULT_MAX);
+        buf_init(&mark, BUF_DEFAULT_MAX);
         document_key_append(DOCUMENT_ORDER_SQL, value, &bytes);
-        (void)snprintf(
-            hex, sizeof hex, "%016llx",
-            (unsigned long long)XXH3_64bits_withSeed(bytes.data, bytes.len, traffic->seed));
-        document_append_string(out, key, slice_of_text(hex));
+        advise_nature_mark(advise_nature_of(value),
+                           XXH3_64bits_withSeed(bytes.data, bytes.len, traffic->seed), &mark);
+        document_append_string(out, key, buf_slice(&mark));
     } else if (value->type == DOCUMENT_STRING && value->text.len > TEXT_MAX) {
         size_t len = TEXT_MAX;
 

@@ -65,7 +65,19 @@ static bool ask(struct stats_command *command, struct slice path, struct slice q
 
 /* --- The account ----------------------------------------------------------------------------- */
 
-static void containers_add(struct cli_table *table, struct slice database, struct slice containers)
+/* What nobody bought is shown where clients look for it, but holds nobody back. */
+static struct slice offer_kind(struct slice offer, struct arena *arena)
+{
+    struct document_value enforced;
+    struct slice kind = cli_answer_text(offer, "kind");
+    bool is_free = document_find(offer, SLICE("enforced"), &enforced) &&
+                   enforced.type == DOCUMENT_BOOL && !enforced.boolean;
+
+    return is_free ? arena_printf(arena, "%.*s, not enforced", SLICE_ARG(kind)) : kind;
+}
+
+static void containers_add(struct cli_table *table, struct slice database, struct slice containers,
+                           struct arena *arena)
 {
     struct document_iter iter;
     bool any = false;
@@ -82,7 +94,7 @@ static void containers_add(struct cli_table *table, struct slice database, struc
         cli_table_text(table, cli_answer_text(iter.value.document, "id"));
         cli_table_number(table, cli_answer_number(iter.value.document, "partitions"), 0);
         cli_table_number(table, cli_answer_number(offer, "ruPerSecond"), 0);
-        cli_table_text(table, cli_answer_text(offer, "kind"));
+        cli_table_text(table, offer_kind(offer, arena));
     }
     if (any)
         return;
@@ -102,7 +114,7 @@ struct cli_table *cli_stats_account(struct slice document, struct arena *arena)
     while (document_iter_next(&iter))
         if (iter.value.type == DOCUMENT_OBJECT)
             containers_add(table, cli_answer_text(iter.value.document, "id"),
-                           cli_answer_inside(iter.value.document, "containers"));
+                           cli_answer_inside(iter.value.document, "containers"), arena);
     return table;
 }
 

@@ -261,12 +261,12 @@ static bool container_decide(struct heat *heat, struct migrator *migrator,
     struct heat_bounds bounds = {
         .bytes_max = limits->partition_bytes_max,
         .ru_max = (double)limits->partition_ru_max,
-        .count_needed = offer_partitions(limits, container_offer(container)->ru),
+        .count_needed = offer_partitions_needed(limits, container_offer(container)),
         .count_max = limits->container_partitions_max,
     };
 
     if (container_is_fixed(container) || container_migration(container) ||
-        container_offer(container)->shared)
+        container_offer(container)->shared || !container_is_enforced(container))
         return true;
     if (!figures_read(heat, container, arena, now_ms, figures, err))
         return false;

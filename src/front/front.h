@@ -10,11 +10,16 @@
 #include "container/items.h"
 #include "container/metering.h"
 #include "container/migrator.h"
+#include "front/browser.h"
 #include "net/workers.h"
 #include "script/script.h"
 
+struct front_faults;
+
 /* All borrowed; they outlive the front. */
 struct front_services {
+    struct front_faults *faults;     /* what of faults was logged; NULL: all is */
+    const struct front_hosts *hosts; /* served where no secret is asked for; NULL: any is */
     struct catalogue *catalogue;
     struct meters *meters;
     struct item_gates *gates;
@@ -24,6 +29,7 @@ struct front_services {
     struct balancer *balancer; /* NULL: likewise */
     const struct clock *clock;
     struct net_workers *workers;
+    struct net_owners *owners; /* the accounts, as those whose work and memory is shared out */
     struct log *log;
     struct script_pool *scripts; /* NULL: scripts are not run */
     struct traffic *traffic;     /* NULL: nothing is recorded for advice */

@@ -144,10 +144,8 @@ static bool order_find(struct choosing *c, const struct query_access_wish *wish,
     bool nested = false;
 
     *ret_found = false;
-    if (wish->order_sorted ||
-        !query_index_for_order(c->plan, c->space, &c->conditions, c->arena, use, ret_backwards,
-                               &path) ||
-        (wish->ties_fixed && wish->ties_backwards != *ret_backwards))
+    if (wish->order_sorted || !query_index_for_order(c->plan, c->space, &c->conditions, c->arena,
+                                                     use, ret_backwards, &path))
         return true;
     below = path;
     below.end = DOCUMENT_PATH_END_ALL;

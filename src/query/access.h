@@ -89,9 +89,7 @@ struct query_access_wish {
     bool number_order; /* unordered: creation order is wanted where it costs little */
     bool resumed;      /* an unordered query goes on: with the access of this mark */
     uint32_t mark;
-    bool counted;    /* entries are counted in advance even where there is nothing to choose */
-    bool ties_fixed; /* an ordered query goes on: equal values come in this direction */
-    bool ties_backwards;
+    bool counted; /* entries are counted in advance even where there is nothing to choose */
 };
 
 /* In the arena. ERROR_BAD_REQUEST: the access that the continuation goes by is no longer there. */

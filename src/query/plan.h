@@ -25,6 +25,16 @@ struct query_plan {
     const struct query_subquery *outer;
     uint32_t outer_slot;
 
-    /* Of the text and its parameters: a continuation of another plan is refused. */
+    /* Of the text and its parameters: a continuation of another plan is refused, and results that
+     * are kept between pages are found by it. */
     uint64_t fingerprint;
+
+    /* Of a stream in an order, what its continuations are bound to instead: such a stream goes on
+     * behind a place with any filter. 0: the fingerprint. */
+    uint64_t binding;
 };
+
+static inline uint64_t query_plan_binding(const struct query_plan *plan)
+{
+    return plan->binding ? plan->binding : plan->fingerprint;
+}

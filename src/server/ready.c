@@ -3,6 +3,7 @@
 #include "container/catalogue_node.h"
 #include "document/json.h"
 #include "engine/guard.h"
+#include "front/fault.h"
 
 enum { PARTITIONS_SHOWN = 100 };
 
@@ -15,6 +16,7 @@ struct looking {
     const char *first_faulty; /* name of one that serves, but not all that is asked of it */
     enum engine_fault fault;  /* of that */
     struct buf *out;
+    struct arena *arena;
 };
 
 /* What a node that serves suffers from. False: nothing. */
@@ -51,8 +53,11 @@ static void node_print(struct looking *looking, const struct cluster_node *node,
     }
     if (fault != ENGINE_FAULTS || (!serves && guarded && status.state == ENGINE_GUARD_DOWN)) {
         BUF_APPEND(looking->out, ",\"because\":");
+        /* whoever asks need not have signed */
         document_json_write_string(
-            slice_of_text(fault != ENGINE_FAULTS ? status.fault_reason : status.reason),
+            front_paths_hide(
+                slice_of_text(fault != ENGINE_FAULTS ? status.fault_reason : status.reason),
+                looking->arena),
             looking->out);
     }
     BUF_APPEND(looking->out, "}");
@@ -120,8 +125,10 @@ static void partitions_print(struct looking *looking, struct catalogue *catalogu
 
 bool ready_print(struct catalogue *catalogue, struct buf *out)
 {
+    CLEANUP(arena_free) struct arena *arena = arena_new();
     CLEANUP(buf_done) struct buf body;
-    struct looking looking = {.cluster = catalogue_cluster(catalogue), .out = &body};
+    struct looking looking = {
+        .cluster = catalogue_cluster(catalogue), .out = &body, .arena = arena};
 
     buf_init(&body, BUF_DEFAULT_MAX);
     nodes_print(&looking);

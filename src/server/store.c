@@ -38,6 +38,8 @@ static struct catalogue_limits limits_of(const struct settings *settings)
 
     limits.partition_bytes_max = (uint64_t)settings->partition_bytes_max;
     limits.partition_ru_max = (uint64_t)settings->partition_ru_max;
+    limits.partition_ru_initial = (uint64_t)settings->partition_ru_initial;
+    limits.enforce = (enum throughput_enforce)settings->throughput_enforce;
     limits.logical_partition_bytes_max = (uint64_t)settings->logical_partition_bytes_max;
     limits.item_bytes_max = (uint64_t)settings->item_bytes_max;
     limits.key_bytes_max = (uint32_t)settings->partition_key_bytes_max;

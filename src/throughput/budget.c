@@ -65,6 +65,7 @@ struct passage {
     struct lane *lanes[LANE_COUNT]; /* those it goes through, NULL for others */
     int32_t places[LANE_COUNT];     /* it had there */
     int32_t tenant;                 /* -1: none */
+    int64_t together_cru;           /* what is set aside if the partition refuses it */
     bool by_minute;
     int64_t now_ms, now_ns;
 };
@@ -252,6 +253,7 @@ static enum error_code pass(struct budget *budget, struct passage *passage, int6
     passage->asked.keeps_place = !minute;
     if (request->low_priority)
         give_way(budget, passage);
+    passage->asked.expected_cru = passage->together_cru;
     if (lane_agrees(&budget->lane, passage, LANE_PARTITION, ret_slot_ns))
         return ERROR_NONE;
     passage->by_minute = minute;
@@ -259,13 +261,23 @@ static enum error_code pass(struct budget *budget, struct passage *passage, int6
     return minute ? ERROR_NONE : budget->options.refusal;
 }
 
+/* The price of a request and what such ones lately cost above theirs. */
+static int64_t expected(const struct budget *budget, const struct budget_request *request)
+{
+    int64_t operations = MAX(request->operations, 1U);
+
+    return cost_add(request->price_cru,
+                    MIN(budget->extra_cru, COST_MAX_CRU / operations) * operations);
+}
+
 static void take(struct budget *budget, const struct passage *passage, struct budget_grant *grant)
 {
-    int64_t cru = cost_add(passage->request->price_cru, budget->extra_cru);
+    int64_t cru = expected(budget, passage->request);
 
     *grant =
         (struct budget_grant){.reserved_cru = cru,
                               .extra_cru = cru - passage->request->price_cru,
+                              .operations = MAX(passage->request->operations, 1U),
                               .minute_used = passage->by_minute,
                               .bucket = passage->lanes[LANE_BUCKET] ? passage->request->bucket : 0};
     if (passage->tenant >= 0) {
@@ -309,34 +321,67 @@ static bool refuse(enum error_code code, int64_t wait_ms, struct error *err)
 bool budget_admit(struct budget *budget, const struct budget_request *request, int64_t now_ms,
                   struct budget_grant *ret_grant, int64_t *ret_wait_ms, struct error *err)
 {
-    struct passage passage = {.request = request, .tenant = -1, .now_ms = now_clamped(now_ms)};
-    enum error_code code = ERROR_NONE;
-    int64_t slot_ns = 0;
-    int64_t expected_cru;
+    return budget_admit_all(budget, request, 1, now_ms, ret_grant, ret_wait_ms, err);
+}
 
-    assert(request->bucket <= BUDGET_BUCKETS);
-    assert(request->price_cru >= 0 && request->price_cru <= COST_MAX_CRU);
-    passage.now_ns = passage.now_ms * MS_NS;
-    WITH_LOCK (&budget->lock) {
-        expected_cru = cost_add(request->price_cru, budget->extra_cru);
-        passage.asked = (struct lane_request){
+/* Asks for each of them; under the lock. ERROR_NONE: all may spend. */
+static enum error_code pass_all(struct budget *budget, struct passage *passages, size_t count,
+                                int64_t *ret_slot_ns)
+{
+    int64_t together_cru = 0;
+    enum error_code code = ERROR_NONE;
+
+    for (size_t i = 0; i < count; i++)
+        together_cru = cost_add(together_cru, expected(budget, passages[i].request));
+    for (size_t i = 0; i < count && code == ERROR_NONE; i++) {
+        const struct budget_request *request = passages[i].request;
+        int64_t expected_cru = expected(budget, request);
+
+        passages[i].together_cru = MIN(together_cru, budget->lane.rate_cru);
+        passages[i].asked = (struct lane_request){
             .ticket = request->ticket,
             .expected_cru = MIN(expected_cru, budget->lane.rate_cru),
             .low = request->low_priority,
             .keeps_place = true,
         };
-        use_advance(budget, passage.now_ms);
         if (!request->low_priority)
             budget->use.normal_cru = cost_add(budget->use.normal_cru, expected_cru);
         if (request->key.data)
-            passage.tenant = tenants_find(&budget->tenants, request->key);
-        code = pass(budget, &passage, &slot_ns);
-        if (code == ERROR_NONE)
-            take(budget, &passage, ret_grant);
+            passages[i].tenant = tenants_find(&budget->tenants, request->key);
+        code = pass(budget, &passages[i], ret_slot_ns);
     }
+    return code;
+}
+
+bool budget_admit_all(struct budget *budget, const struct budget_request *requests, size_t count,
+                      int64_t now_ms, struct budget_grant *ret_grants, int64_t *ret_wait_ms,
+                      struct error *err)
+{
+    struct passage one,
+        *passages =
+            count == 1 ? &one : memory_alloc_zero(memory_array_size(count, sizeof(struct passage)));
+    enum error_code code = ERROR_NONE;
+    int64_t now_ns, slot_ns = 0;
+
+    now_ms = now_clamped(now_ms);
+    now_ns = now_ms * MS_NS;
+    for (size_t i = 0; i < count; i++) {
+        assert(requests[i].bucket <= BUDGET_BUCKETS);
+        assert(requests[i].price_cru >= 0 && requests[i].price_cru <= COST_MAX_CRU);
+        passages[i] = (struct passage){
+            .request = &requests[i], .tenant = -1, .now_ms = now_ms, .now_ns = now_ns};
+    }
+    WITH_LOCK (&budget->lock) {
+        use_advance(budget, now_ms);
+        code = pass_all(budget, passages, count, &slot_ns);
+        for (size_t i = 0; i < count && code == ERROR_NONE; i++)
+            take(budget, &passages[i], &ret_grants[i]);
+    }
+    if (passages != &one)
+        memory_free(passages);
     if (code == ERROR_NONE)
         return true;
-    *ret_wait_ms = (slot_ns - passage.now_ns + MS_NS - 1) / MS_NS;
+    *ret_wait_ms = (slot_ns - now_ns + MS_NS - 1) / MS_NS;
     return refuse(code, *ret_wait_ms, err);
 }
 
@@ -359,31 +404,51 @@ static struct lane *lane_of_grant(struct budget *budget, const struct budget_gra
     return which == LANE_CAP ? &tenant->cap : &tenant->reserved;
 }
 
-void budget_settle(struct budget *budget, struct budget_grant *grant, int64_t charge_cru,
-                   int64_t now_ms)
+/* Charges a grant with another amount than was reserved. */
+static void grant_correct(struct budget *budget, const struct budget_grant *grant,
+                          int64_t charge_cru, int64_t now_ms)
 {
     int64_t more_cru = charge_cru - grant->reserved_cru;
 
+    for (int i = 0; i < LANE_COUNT; i++) {
+        struct lane *lane = lane_of_grant(budget, grant, i);
+
+        if (!lane)
+            continue;
+        lane_give_back(lane, grant->spent[i]);
+        lane_take(lane, -1, charge_cru, now_ms * MS_NS);
+    }
+    if (grant->minute_used)
+        budget->minute_left_cru -= more_cru;
+    use_advance(budget, now_ms);
+    use_spend(budget, more_cru);
+}
+
+void budget_settle(struct budget *budget, struct budget_grant *grant, int64_t charge_cru,
+                   int64_t now_ms)
+{
     assert(charge_cru >= 0 && charge_cru <= COST_MAX_CRU);
     now_ms = now_clamped(now_ms);
-    if ((more_cru != 0 || grant->extra_cru != 0) && (grant->lanes || grant->minute_used)) {
+    if ((charge_cru != grant->reserved_cru || grant->extra_cru != 0) &&
+        (grant->lanes || grant->minute_used)) {
         WITH_LOCK (&budget->lock) {
-            int64_t off_cru = charge_cru - (grant->reserved_cru - grant->extra_cru);
+            int64_t off_cru = (charge_cru - (grant->reserved_cru - grant->extra_cru)) /
+                              (int64_t)MAX(grant->operations, 1U);
             int64_t step_cru = (off_cru - budget->extra_cru) / EXTRA_SLOWNESS;
 
             budget->extra_cru = MAX(budget->extra_cru + step_cru, 0);
-            for (int i = 0; i < LANE_COUNT; i++) {
-                struct lane *lane = lane_of_grant(budget, grant, i);
+            grant_correct(budget, grant, charge_cru, now_ms);
+        }
+    }
+    *grant = (struct budget_grant){0};
+}
 
-                if (!lane)
-                    continue;
-                lane_give_back(lane, grant->spent[i]);
-                lane_take(lane, -1, charge_cru, now_ms * MS_NS);
-            }
-            if (grant->minute_used)
-                budget->minute_left_cru -= more_cru;
-            use_advance(budget, now_ms);
-            use_spend(budget, more_cru);
+/* What requests cost above their price is not learned from one that did nothing. */
+void budget_drop(struct budget *budget, struct budget_grant *grant, int64_t now_ms)
+{
+    if (grant->lanes || grant->minute_used) {
+        WITH_LOCK (&budget->lock) {
+            grant_correct(budget, grant, 0, now_clamped(now_ms));
         }
     }
     *grant = (struct budget_grant){0};

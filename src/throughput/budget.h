@@ -33,11 +33,12 @@ struct budget_options {
 };
 
 struct budget_request {
-    int64_t price_cru; /* at least this much; see cost.h */
-    uint64_t ticket;   /* the same for every attempt of one request, such as a hash of operation,
-                        * partition key and id; 0: not known, waits are then a little less exact */
-    struct slice key;  /* partition key value, for tenants; borrowed for the call */
-    uint8_t bucket;    /* 1 to 5; 0: none */
+    int64_t price_cru;   /* at least this much; see cost.h */
+    uint32_t operations; /* the price is of so many together; 0: of one */
+    uint64_t ticket;     /* the same for every attempt of one request, such as a hash of operation,
+                          * partition key and id; 0: not known, waits are then a little less exact */
+    struct slice key;    /* partition key value, for tenants; borrowed for the call */
+    uint8_t bucket;      /* 1 to 5; 0: none */
     bool low_priority;
     bool minute_pool_off; /* x-ms-documentdb-disable-ru-per-minute-usage */
 };
@@ -46,6 +47,7 @@ struct budget_request {
 struct budget_grant {
     int64_t reserved_cru; /* price and extra: what requests lately cost above their price */
     int64_t extra_cru;
+    uint32_t operations;
     bool minute_used;           /* paid from the RU per minute pool */
     struct lane_spent spent[4]; /* in the lanes it went through */
     uint64_t tenant_generation; /* 0: none */
@@ -81,6 +83,15 @@ struct budget *budget_new_metadata(void);
 NODISCARD bool budget_admit(struct budget *budget, const struct budget_request *request,
                             int64_t now_ms, struct budget_grant *ret_grant, int64_t *ret_wait_ms,
                             struct error *err);
+
+/* The same for several requests that are carried out together: all are admitted, with a grant for
+ * each, or none. A refusal sets aside for all of them at once. */
+NODISCARD bool budget_admit_all(struct budget *budget, const struct budget_request *requests,
+                                size_t count, int64_t now_ms, struct budget_grant *ret_grants,
+                                int64_t *ret_wait_ms, struct error *err);
+
+/* As if it had never been admitted. The grant is empty then. */
+void budget_drop(struct budget *budget, struct budget_grant *grant, int64_t now_ms);
 
 /* The real charge. A request that did nothing settles 0. Settles once: the grant is empty then. */
 void budget_settle(struct budget *budget, struct budget_grant *grant, int64_t charge_cru,

@@ -92,6 +92,14 @@ static uint32_t partitions_of(const struct container *container)
     return (uint32_t)count;
 }
 
+/* What nobody bought does not hold anybody back: then all its partitions may give. */
+static uint64_t ru_of(const struct container *container)
+{
+    if (container_is_enforced(container))
+        return container_offer(container)->ru;
+    return partitions_of(container) * container_limits(container)->partition_ru_max;
+}
+
 bool admin_advice_show(struct admin_request *request, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
@@ -108,6 +116,7 @@ bool admin_advice_show(struct admin_request *request, struct error *err)
         !workload_make(call, container, &workload, err))
         return false;
     options.partitions = (uint32_t)partitions;
+    options.target = (struct advise_target){request->names[0], request->names[1]};
     options.partition_ru_max = container_limits(container)->partition_ru_max;
     options.logical_bytes_max = container_limits(container)->logical_partition_bytes_max;
     if (current_key(container, workload, &current)) {
@@ -183,7 +192,7 @@ static bool what_if_plan_read(struct rest_call *call, struct container *containe
         !admin_number(call, SLICE("partitions"), 1, 1024, partitions_of(container), &number, err))
         return false;
     plan->partitions = (uint32_t)number;
-    if (!admin_number(call, SLICE("throughput"), 1, 1000000000, container_offer(container)->ru,
+    if (!admin_number(call, SLICE("throughput"), 1, 1000000000, ru_of(container),
                       &plan->ru_per_second, err) ||
         !admin_number(call, SLICE("retries"), 0, 100, WHAT_IF_RETRIES, &number, err) ||
         !admin_number(call, SLICE("random"), 2, 100000, 0, &random, err) ||
@@ -281,7 +290,7 @@ bool admin_what_if(struct admin_request *request, struct error *err)
         plan.current_partitions = partitions_of(container);
         today = plan;
         today.key = &current;
-        today.ru_per_second = container_offer(container)->ru;
+        today.ru_per_second = ru_of(container);
         plan_as_it_is(&today, container);
         if (is_same_key(&key, &current) && !admin_parameter(call, SLICE("strategy")).data &&
             plan.partitions == today.partitions) /* only the throughput or the load is another */

@@ -3,8 +3,11 @@
  * comes back through the loop. */
 #include "front/rest/rest.h"
 
+#include "front/account.h"
+#include "front/owner.h"
 #include "front/rest/answer.h"
 #include "front/rest/call.h"
+#include "front/rest/cors.h"
 #include "query/cache.h"
 #include "query/spill.h"
 #include "throughput/cost.h"
@@ -189,7 +192,8 @@ static void work_run(struct net_work *work)
     if (net_http_cancelled(call->http))
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
     else
-        fine = rest_account_make(call, &err) && call->operation->run(call, &err);
+        fine = front_owner_check(call->owner, &err) && rest_account_make(call, &err) &&
+               call->operation->run(call, &err);
     for (int i = 0; !fine && err.code == ERROR_REKEYED && i < REKEYED_MAX; i++) {
         /* What the request says of keys means something else by now. Nothing was done. */
         buf_clear(&call->lines);
@@ -220,7 +224,11 @@ void rest_call_move(struct rest_call *call)
     buf_clear(&call->lines);
     buf_clear(&call->body);
     call->cold = false;
-    call->work = (struct net_work){.run = work_run, .loop = call->http->loop};
+    call->work =
+        (struct net_work){.run = work_run,
+                          .loop = call->http->loop,
+                          .owner = call->owner,
+                          .part = front_owner_part(call->route.database, call->route.owner)};
     if (!net_workers_submit(call->services->workers, &call->work, &err))
         rest_call_finish(call, false, &err);
 }
@@ -230,7 +238,7 @@ static void call_run(struct rest_call *call)
     bool fine, pending = false;
     struct error err;
 
-    if (call->operation->place == REST_PLACE_WORKER || !call->account) {
+    if (call->operation->place == REST_PLACE_WORKER || rest_account_is_made(call)) {
         rest_call_keep(call);
         rest_call_move(call);
         return;
@@ -245,6 +253,13 @@ static void call_run(struct rest_call *call)
     }
     rest_call_keep(call);
     rest_call_move(call);
+}
+
+/* Nobody has signed a preflight, and with --dev everybody can sign. */
+static bool host_check(const struct rest_call *call, struct error *err)
+{
+    return (!call->options->dev && !slice_equal(call->http->method, SLICE("OPTIONS"))) ||
+           front_host_check(call->services->hosts, call->http, err);
 }
 
 void rest_handle(struct net_http_request *request, void *context)
@@ -269,9 +284,20 @@ void rest_handle(struct net_http_request *request, void *context)
     (void)buf_reserve(&call->lines, LINES_USUAL);
     rest_answer_activity(call, rest->activity_secret,
                          atomic_fetch_add_explicit(&rest->requests, 1, memory_order_relaxed));
-    if (!rest_route_parse(request->path, request->query, call->arena, &call->route, &err) ||
-        !rest_account_find(call, &err) || !operation_choose(call, &err) ||
-        !rest_authorize(call, &err) || !metadata_admit(call, &err)) {
+    if (!host_check(call, &err) ||
+        !rest_route_parse(request->path, request->query, call->arena, &call->route, &err)) {
+        rest_call_finish(call, false, &err);
+        return;
+    }
+    if (rest_cors_is_preflight(call)) {
+        rest_call_finish(call, rest_cors_preflight(call, &err), &err);
+        return;
+    }
+    if (!rest_cors_check(call, &err) || !rest_account_find(call, &err) ||
+        !operation_choose(call, &err) || !rest_authorize(call, &err) ||
+        !front_account_check(call->account_missing, call->account_id, &err) ||
+        !front_owner_bill(call->services, call->account, request, &call->owner, &err) ||
+        !metadata_admit(call, &err)) {
         rest_call_finish(call, false, &err);
         return;
     }

@@ -47,7 +47,8 @@ struct rest_options {
     enum rest_consistency consistency; /* of the account */
     bool accounts_by_use;              /* an account is made when it is first named */
     uint32_t metadata_ru;              /* RU/s of an account for metadata; 0: not held back */
-    const char *host_suffix; /* hosts LABEL.suffix name the account LABEL; besides .localhost */
+    const char *host_suffix;  /* hosts LABEL.suffix name the account LABEL; besides .localhost */
+    const char *cors_origins; /* pages of these may use the API from browsers; "": of none */
     struct rest_query_limits queries;
     struct rest_script_limits scripts;
     struct admin_hooks admin; /* what /_orrery/ asks of the server */

@@ -56,7 +56,7 @@ struct rest_route {
 };
 
 /* path and query as net_http_request has them. ERROR_BAD_REQUEST: a broken escape, an empty
- * segment; slashes at the end mean nothing. ERROR_NOT_FOUND: nothing is there in any account. The slices are
- * borrowed or in the arena. */
+ * segment; slashes at the end mean nothing. ERROR_NOT_FOUND: nothing is there in any account. The
+ * slices are borrowed or in the arena. */
 NODISCARD bool rest_route_parse(struct slice path, struct slice query, struct arena *arena,
                                 struct rest_route *ret_route, struct error *err);

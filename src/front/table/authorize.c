@@ -71,7 +71,8 @@ bool table_signature_check(const struct table_call *call, struct slice sig,
                                public_key_signed(account_key_emulator, texts, count, mac)))
         return true;
     for (size_t i = 0; keys && i < ACCOUNT_KEYS; i++)
-        if (key_signed(slice_of(keys->secrets[i], ACCOUNT_KEY_BYTES), texts, count, mac)) {
+        if (key_signed(slice_of(keys->secrets[i], ACCOUNT_KEY_BYTES), texts, count, mac) &&
+            !(call->account.missing && account_key_is_readonly((enum account_key)i))) {
             *ret_readonly = account_key_is_readonly((enum account_key)i);
             return true;
         }

@@ -176,6 +176,67 @@ static void settling_nothing_gives_everything_back(void **state UNUSED)
     assert_int_equal(drain(budget, 0), 400);
 }
 
+static void a_dropped_grant_was_never_there(void **state UNUSED)
+{
+    CLEANUP(budget_free) struct budget *budget = budget_of(400);
+    struct budget_request request = {.price_cru = 100 * RU};
+    struct budget_grant grant;
+    struct error err;
+    int64_t wait_ms;
+
+    assert_ok(budget_admit(budget, &request, 0, &grant, &wait_ms, &err), &err);
+    budget_settle(budget, &grant, 180 * RU, 0); /* such requests cost more than they say */
+    assert_ok(budget_admit(budget, &request, 0, &grant, &wait_ms, &err), &err);
+    assert_int_equal(grant.extra_cru, 10 * RU);
+    budget_drop(budget, &grant, 0);
+    budget_drop(budget, &grant, 0); /* empty by now */
+    assert_ok(budget_admit(budget, &request, 0, &grant, &wait_ms, &err), &err);
+    assert_int_equal(grant.extra_cru, 10 * RU);
+    budget_drop(budget, &grant, 0);
+    assert_int_equal(drain(budget, 0), 220);
+}
+
+/* ---- several at once ---- */
+
+static void all_of_several_are_admitted_or_none(void **state UNUSED)
+{
+    CLEANUP(budget_free) struct budget *budget = budget_of(400);
+    struct budget_request requests[] = {{.price_cru = 300 * RU, .key = SLICE("a")},
+                                        {.price_cru = 300 * RU, .key = SLICE("capped")}};
+    struct budget_grant grants[2];
+    struct error err;
+    int64_t wait_ms;
+
+    assert_ok(budget_set_tenant(budget, SLICE("capped"), 0, 100 * RU, 0, &err), &err);
+    assert_ok(budget_admit_all(budget, requests, 2, 0, grants, &wait_ms, &err), &err);
+    for (int i = 0; i < 2; i++)
+        budget_settle(budget, &grants[i], 300 * RU, 0);
+    /* At 1600 ms the partition owes nothing, and the key has two thirds of its debt to go. */
+    assert_fails(budget_admit_all(budget, requests, 2, 1600, grants, &wait_ms, &err), &err,
+                 ERROR_KEY_THROTTLED);
+    assert_int_equal(wait_ms, 1400);
+    assert_int_equal(drain(budget, 1600), 400);
+}
+
+static void what_many_operations_cost_above_their_price_is_counted_for_each(void **state UNUSED)
+{
+    CLEANUP(budget_free) struct budget *budget = budget_of(400);
+    struct budget_request many = {.price_cru = 100 * RU, .operations = 100};
+    struct budget_request one = {.price_cru = RU};
+    struct budget_grant grant;
+    struct error err;
+    int64_t wait_ms;
+
+    assert_ok(budget_admit(budget, &many, 0, &grant, &wait_ms, &err), &err);
+    budget_settle(budget, &grant, 180 * RU, 0);
+    assert_ok(budget_admit(budget, &one, 0, &grant, &wait_ms, &err), &err);
+    assert_int_equal(grant.extra_cru, RU / 10);
+    budget_drop(budget, &grant, 0);
+    assert_ok(budget_admit(budget, &many, 0, &grant, &wait_ms, &err), &err);
+    assert_int_equal(grant.extra_cru, 10 * RU);
+    budget_drop(budget, &grant, 0);
+}
+
 /* ---- what must be shown: overload, with clients that obey and clients that do not ---- */
 
 static void show(const char *what, const struct crowd *crowd, int64_t rate_cru)
@@ -752,6 +813,9 @@ int main(void)
         cmocka_unit_test(what_nobody_claims_goes_to_newcomers),
         cmocka_unit_test(settling_more_than_the_price_becomes_debt),
         cmocka_unit_test(settling_nothing_gives_everything_back),
+        cmocka_unit_test(a_dropped_grant_was_never_there),
+        cmocka_unit_test(all_of_several_are_admitted_or_none),
+        cmocka_unit_test(what_many_operations_cost_above_their_price_is_counted_for_each),
         cmocka_unit_test(a_sequential_client_is_not_refused_twice_in_a_row),
         cmocka_unit_test(obedient_clients_share_exactly_the_budget),
         cmocka_unit_test(clients_offering_three_times_the_budget_are_delivered_it),
