@@ -671,8 +671,10 @@ static void reservations_beyond_the_partition_are_cut_in_proportion(void **state
 
     budget_set_tenants(budget, tenants, 2, 0);
     simulate(budget, crowds, 2, 0, SECONDS * 1000, 1);
-    assert_percent(crowds[0].delivered_cru + crowds[1].delivered_cru, 400 * RU * SECONDS, 97, 106);
-    assert_percent(crowds[0].delivered_cru, 300 * RU * SECONDS, 95, 106);
+    show("three quarters reserved", &crowds[0], 400 * RU);
+    show("one quarter reserved", &crowds[1], 400 * RU);
+    assert_percent(crowds[0].delivered_cru, 300 * RU * SECONDS, 97, 106);
+    assert_true(crowds[1].delivered_cru >= 97 * RU * SECONDS); /* and what places it had before */
 }
 
 static void the_table_of_tenants_is_bounded_and_replaced_whole(void **state UNUSED)
