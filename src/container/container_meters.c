@@ -1,6 +1,7 @@
 #include "container/container_meters.h"
 
 #include "container/catalogue_shares.h"
+#include "container/heat_profile.h"
 
 static struct budget_options options_of(const struct container *container, uint32_t burst_seconds)
 {
@@ -107,6 +108,41 @@ static void past_take_over(struct meters *meters, const struct migration *migrat
     }
 }
 
+/* What was asked of the sources, by the heat of their keys: so what a target spends is known before
+ * anybody has asked it for anything. A re-key makes other keys of them. */
+static void use_take_over(struct meters *meters, const struct container *container, size_t target,
+                          struct arena *arena)
+{
+    const struct migration *migration = container_migration(container);
+    int64_t now_ms = clock_read_wall_ms(meters_clock(meters));
+    size_t source_count, target_count;
+    const struct migration_source *sources = migration_sources(migration, &source_count);
+    const struct partition_span *targets = migration_targets(migration, &target_count);
+    struct statistics *to = meter_statistics(meters_find(meters, targets[target].id));
+
+    for (size_t i = 0; i < source_count && migration_kind(migration) != MIGRATION_REKEY; i++) {
+        const struct partition_span *span =
+            partition_map_find_id(container_map(container), sources[i].id);
+        struct meter *source = meters_find(meters, sources[i].id);
+        struct slice *bounds = ARENA_ARRAY(arena, struct slice, target_count);
+        struct heat_profile profile = {.bounds = bounds, .bound_count = target_count - 1};
+        double all;
+
+        if (!span || !source)
+            continue;
+        for (size_t t = 1; t < target_count; t++)
+            bounds[t - 1] = targets[t].min;
+        heat_profile_followed(container, span, meter_statistics(source), now_ms, arena, &profile);
+        all = heat_profile_all(&profile);
+        if (all > 0)
+            statistics_take_over(to, meter_statistics(source),
+                                 (heat_profile_below(&profile, targets[target].max) -
+                                  heat_profile_below(&profile, targets[target].min)) /
+                                     all,
+                                 now_ms);
+    }
+}
+
 bool container_meters_prepare(struct meters *meters, const struct container *container,
                               uint32_t burst_seconds, struct error *err)
 {
@@ -140,6 +176,7 @@ bool container_meters_prepare(struct meters *meters, const struct container *con
         options.rate_cru = cru_of(rates[place]);
         meters_set_own(meters, targets[i].id, &options);
         bounds_apply(meters, container, &targets[i], arena);
+        use_take_over(meters, container, i, arena);
         past_take_over(meters, migration, &targets[i]);
     }
     return true;
