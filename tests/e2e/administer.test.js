@@ -73,7 +73,9 @@ test('figures are shown of the account, a database, a container and its keys', a
   const server = await Server.start(t, ['--dev']);
   await signed(server, 'POST', '/dbs', { body: { id: 'shop' } });
   await signed(server, 'POST', '/dbs', { body: { id: 'bare' } });
-  await signed(server, 'POST', '/dbs/shop/colls', { body: { id: 'my orders', partitionKey: { paths: ['/tenant'] } } });
+  await signed(server, 'POST', '/dbs/shop/colls', {
+    headers: { 'x-ms-offer-throughput': '400' }, body: { id: 'my orders', partitionKey: { paths: ['/tenant'] } },
+  });
   for (let i = 0; i < 3; i++)
     await signed(server, 'POST', '/dbs/shop/colls/my%20orders/docs', {
       headers: { 'x-ms-documentdb-partitionkey': '["x"]' }, body: { id: `${i}`, tenant: 'x' },
@@ -83,7 +85,7 @@ test('figures are shown of the account, a database, a container and its keys', a
   const database = await orrery(at(server, 'stats', 'shop'));
   assert.match(database.out, /\nmy orders +1 +3 +\d+ B +400 +\d+\.\d\d +3 +0\n$/);
   const container = await orrery(at(server, 'stats', 'shop', 'my orders'));
-  assert.match(container.out, /\n\d+ +\w+ +local +3 +\d+ B +100\.0 +400 +\d+\.\d\d +3 +0\n$/);
+  assert.match(container.out, /\n\d+ +\w+ +local +3 +\d+ B +100\.0 +400 +\d+\.\d\d +3 +0\nthroughput: 400 RU\/s, manual\n$/);
   const keys = await orrery(at(server, 'stats', 'shop', 'my orders', '--keys', '--minutes', '60'));
   assert.match(keys.out, /\n\["x"\] +\d+ +\d+\.\d\d +100\.0 +3 +0\n$/);
   const json = await orrery(at(server, 'stats', 'shop', 'my orders', '--json'));
