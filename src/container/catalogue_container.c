@@ -3,6 +3,7 @@
  * Making one decides everything first (definition, offer, how many partitions), then makes the
  * partitions, then commits the record: the one moment from which it exists. */
 #include "container/catalogue_private.h"
+#include "container/catalogue_shares.h"
 #include "document/order.h"
 #include "partition/lookup.h"
 
@@ -98,6 +99,7 @@ static bool container_prepare(struct change *change, const struct found *found,
     container->definition = definition_ref(definition);
     container->catalogue = catalogue;
     if (!offer_decide(&catalogue->limits, found->database, definition, request, container, err) ||
+        !container_throughput_check(&catalogue->limits, definition, NULL, &container->offer, err) ||
         !partitions_decide(&catalogue->limits, container, &count, err))
         return false;
     if (container->has_offer) {
@@ -234,7 +236,9 @@ bool catalogue_container_replace(struct catalogue *catalogue, struct slice accou
         return false;
     state = state_copy(&found.container->state);
     container = state_container(state);
-    if (!promotions_let_replace(container, definition, err) ||
+    if (!container_throughput_check(&catalogue->limits, definition, container->map,
+                                    &container->offer, err) ||
+        !promotions_let_replace(container, definition, err) ||
         !policy_advance(container, definition, err))
         return false;
     definition_unref(container->definition);

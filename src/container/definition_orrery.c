@@ -5,6 +5,7 @@
  *                             (definition_strategy.c has all of them)
  *     {"synthetic": {...}}    how a part of the partition key is made (partition/synthetic.h)
  *     {"placement": [...]}    which nodes they may be on (placement.h); may change
+ *     {"throughput": {...}}   how what was bought is divided (definition_throughput.h); may change
  *     {"accessPolicies": [{"id": "x", "start": "...", "expiry": "...", "permission": "raud"}]}
  *                             of a table, for shared access signatures (front/table/access.h)
  *     {"formerly": {...}}     the partition key before a re-key (definition_rekey.c)
@@ -88,6 +89,16 @@ static bool placement_read(struct reading *reading, const struct document_value 
                          &reading->fields->placement, err))
         return false;
     document_append(reading->out, SLICE("placement"), value);
+    return true;
+}
+
+static bool throughput_read(struct reading *reading, const struct document_value *value,
+                            struct error *err)
+{
+    if (!definition_throughput_read(&reading->fields->key, value, reading->arena,
+                                    &reading->fields->throughput, err))
+        return false;
+    document_append(reading->out, SLICE("throughput"), value);
     return true;
 }
 
@@ -180,6 +191,7 @@ static const struct member {
     {SLICE("strategy"), strategy_read, strategy_keep},
     {SLICE("synthetic"), synthetic_read, synthetic_keep},
     {SLICE("placement"), placement_read, NULL},
+    {SLICE("throughput"), throughput_read, NULL},
     {SLICE("accessPolicies"), access_policies_read, NULL},
     {SLICE("formerly"), formerly_read, formerly_keep},
     {SLICE("rekeyed"), rekeyed_read, rekeyed_keep},

@@ -205,6 +205,12 @@ bool definition_rekeyed(const struct definition *before, const struct definition
                          "container \"%.*s\" still answers to the key before its last re-key: end "
                          "that grace period first",
                          SLICE_ARG(fields->id));
+    if (fields->throughput.tenant_count)
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "container \"%.*s\" has throughput reserved or capped for values of the key "
+            "it has: take that back first",
+            SLICE_ARG(fields->id));
     members_write(rekey, &elements);
     if (fields->rekeyed_lsn)
         document_append_int64(&elements, SLICE("rekeyed"), (int64_t)fields->rekeyed_lsn);

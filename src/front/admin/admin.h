@@ -50,6 +50,12 @@ NODISCARD bool admin_key_check(struct rest_call *call, struct container *contain
 
 void admin_hex(struct buf *out, const char *name, struct slice bytes); /* in upper case */
 
+/* ,"throughput":{...}: what was bought, and whether it holds requests back. */
+void admin_offer_append(struct rest_call *call, const struct offer *offer);
+
+/* ,"buckets":[...],"reservations":[...]: how the owner of a container divides it. */
+void admin_throughput_append(struct rest_call *call, const struct container *container);
+
 /* "node": what the operator calls it, or its number where it has no name here. */
 void admin_node(struct rest_call *call, uint32_t node);
 
@@ -67,6 +73,8 @@ bool admin_keys_show(struct admin_request *request, struct error *err);
 bool admin_keys_rotate(struct admin_request *request, struct error *err);
 bool admin_databases_list(struct admin_request *request, struct error *err);
 bool admin_containers_show(struct admin_request *request, struct error *err);
+bool admin_throughput_show(struct admin_request *request, struct error *err);
+bool admin_throughput_edit(struct admin_request *request, struct error *err);
 bool admin_advice_show(struct admin_request *request, struct error *err);
 bool admin_traffic_show(struct admin_request *request, struct error *err);
 bool admin_what_if(struct admin_request *request, struct error *err);

@@ -165,6 +165,7 @@ static bool owner_find(struct rest_call *call, const struct kind_row *row, struc
 struct feed_context {
     struct rendering rendering;
     struct catalogue_children *children; /* a reference */
+    struct error *failure;               /* code 0: every body could be read so far */
 };
 
 static uint64_t feed_number(const void *context, size_t index)
@@ -177,8 +178,15 @@ static uint64_t feed_number(const void *context, size_t index)
 static struct slice feed_document(struct rest_call *call, const void *context, size_t index)
 {
     const struct feed_context *feed = context;
+    CLEANUP(catalogue_child_unref) struct catalogue_child *whole = NULL;
+    struct error err;
 
-    return child_document(call, &feed->rendering, catalogue_children_at(feed->children, index));
+    if (catalogue_child_whole(call->services->catalogue,
+                              catalogue_children_at(feed->children, index), &whole, &err))
+        return child_document(call, &feed->rendering, whole);
+    if (err.code != ERROR_NOT_FOUND) /* else it was dropped meanwhile */
+        *feed->failure = err;
+    return SLICE_NONE;
 }
 
 static bool feed_answer(struct rest_call *call,
@@ -187,7 +195,8 @@ static bool feed_answer(struct rest_call *call,
                         struct error *err)
 {
     struct child_place place = place_of(call);
-    struct feed_context context = {0};
+    struct error failure = {0};
+    struct feed_context context = {.failure = &failure};
     struct rest_feed feed = {.context = &context, .number = feed_number, .document = feed_document};
     bool fine;
 
@@ -200,7 +209,9 @@ static bool feed_answer(struct rest_call *call,
     feed.count = catalogue_children_count(context.children);
     fine = answer(call, &feed, err);
     catalogue_children_unref(context.children);
-    return fine;
+    if (failure.code)
+        *err = failure;
+    return fine && !failure.code;
 }
 
 bool rest_children_list(struct rest_call *call, struct error *err)
@@ -217,15 +228,17 @@ bool rest_children_query(struct rest_call *call, struct error *err)
 
 bool rest_children_read(struct rest_call *call, struct error *err)
 {
-    CLEANUP(catalogue_child_unref) struct catalogue_child *child = NULL;
+    CLEANUP(catalogue_child_unref) struct catalogue_child *child = NULL, *whole = NULL;
+    struct catalogue *catalogue = call->services->catalogue;
     struct child_place place = place_of(call);
     struct rendering rendering;
 
     call->charge_cru = cost_metadata(COST_METADATA_READ);
     if (!rendering_prepare(call, &rendering, err) ||
-        !catalogue_child_open(call->services->catalogue, &place, call->route.id, &child, err))
+        !catalogue_child_open(catalogue, &place, call->route.id, &child, err) ||
+        !catalogue_child_whole(catalogue, child, &whole, err))
         return false;
-    child_answer(call, &rendering, child, 200);
+    child_answer(call, &rendering, whole, 200);
     return true;
 }
 
