@@ -91,5 +91,5 @@ test('retired and direct mode resources are refused by name', async (t) => {
   }
   assert.equal((await signed(server, 'PUT', '/dbs/d', { body: { id: 'd' } })).status, 501);
   assert.equal((await signed(server, 'PATCH', '/dbs', { body: {} })).status, 405);
-  assert.equal((await signed(server, 'GET', '/dbs/', {})).status, 400);
+  assert.equal((await signed(server, 'GET', '/dbs/', {})).status, 200); // slashes at the end mean nothing
 });
