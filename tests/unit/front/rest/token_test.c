@@ -343,10 +343,29 @@ static void a_link_to_what_no_permission_can_be_given_on_opens_nothing(void **st
 
 #define STORY(story) cmocka_unit_test_setup_teardown(story, setup, rest_bench_teardown)
 
+/* The catalogue takes it as it is; the front would have bound it to its item. */
+static void a_permission_on_an_item_from_before_keys_were_asked_for_is_refused(void **state)
+{
+    struct rest_bench *bench = *state;
+    const char *item = token(bench, "old", "All", "dbs/d/colls/c/docs/i", NULL);
+    const char *bound = token(bench, "new", "All", "dbs/d/colls/c/docs/i", "[\"x\"]");
+    struct error err;
+
+    assert_fails(allows(bench, item, "/dbs/d/colls/c/docs/i", REST_READ, "[\"x\"]", &err), &err,
+                 ERROR_FORBIDDEN);
+    assert_contains(err.message, "names no partition key");
+    assert_fails(allows(bench, item, "/dbs/d/colls/c", REST_READ, NULL, &err), &err,
+                 ERROR_FORBIDDEN);
+    assert_ok(allows(bench, bound, "/dbs/d/colls/c/docs/i", REST_READ, "[\"x\"]", &err), &err);
+    assert_fails(allows(bench, bound, "/dbs/d/colls/c/docs/i", REST_READ, "[\"y\"]", &err), &err,
+                 ERROR_FORBIDDEN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORY(every_operation_is_refused_to_a_token_of_another_container),
+        STORY(a_permission_on_an_item_from_before_keys_were_asked_for_is_refused),
         STORY(nothing_hands_out_more_than_was_given),
         STORY(a_token_to_read_is_refused_every_operation_that_writes),
         STORY(every_operation_on_items_must_name_the_key_of_a_bound_token),
