@@ -83,11 +83,11 @@ static void figures_plot(const struct what_if_result *result, double x, struct b
 {
     int y = TOP + HEIGHT + 44;
 
-    line(out, x, &y, "429s: %.1f %% of %llu attempts; %llu requests given up",
+    line(out, x, &y, "429s: %.1f %% of %llu attempt%s; %llu request%s given up",
          what_if_throttled_share(result) * 100, (unsigned long long)result->attempts,
-         (unsigned long long)result->given_up);
-    line(out, x, &y, "RU: %.0f in all; %.0f %% of them on one of %u partitions", result->ru,
-         result->busiest * 100, result->partitions);
+         PLURAL(result->attempts), (unsigned long long)result->given_up, PLURAL(result->given_up));
+    line(out, x, &y, "RU: %.0f in all; %.0f %% of them on one of %u partition%s", result->ru,
+         result->busiest * 100, result->partitions, PLURAL(result->partitions));
     line(out, x, &y, "latency: %.1f ms on average, %.1f ms at the 99th percentile",
          result->latency_ms_mean, result->latency_ms_p99);
     line(out, x, &y, "of that, waiting for throughput: %.1f ms and %.0f ms", result->wait_ms_mean,
