@@ -4,8 +4,11 @@
 #include "cli/asking.h"
 #include "cli/table.h"
 #include "document/json.h"
+#include "server/keys.h"
 
-enum { OPTION_YES = 'y' };
+#include <getopt.h>
+
+enum { OPTION_YES = 'y', JSON_BYTES_MAX = 64 * 1024 * 1024 };
 
 void cli_account_help(void)
 {
@@ -13,6 +16,9 @@ void cli_account_help(void)
            "       orrery account create NAME          make one, with keys of its own\n"
            "       orrery account show [NAME]          what is in it\n"
            "       orrery account keys [NAME]          its keys and how to connect\n"
+           "       orrery account keys [NAME] --node NAME=URL ...\n"
+           "                                           its keys, from the nodes of a server that\n"
+           "                                           is stopped, given as they are to serve\n"
            "       orrery account rotate NAME KEY      a new key in place of one of\n"
            "                                           primary, secondary, primary-readonly,\n"
            "                                           secondary-readonly\n"
@@ -34,10 +40,9 @@ static bool option_take(void *context, int option, const char *value)
 {
     struct account_command *command = context;
 
-    if (option == OPTION_YES)
-        command->yes = true;
-    else
-        (void)cli_client_take(&command->asking.options, option, value);
+    if (option != OPTION_YES)
+        return cli_client_take(&command->asking.options, option, value);
+    command->yes = true;
     return true;
 }
 
@@ -68,7 +73,8 @@ static void name_complete(struct cli_asking *command)
 
 /* --- The verbs ------------------------------------------------------------------------------- */
 
-static void rows_add(struct cli_table *table, struct slice accounts)
+/* Of one page of the list, and the same as JSON. */
+static void rows_add(struct cli_table *table, struct buf *json, struct slice accounts)
 {
     struct document_iter iter;
 
@@ -76,6 +82,9 @@ static void rows_add(struct cli_table *table, struct slice accounts)
     while (document_iter_next(&iter)) {
         if (iter.value.type != DOCUMENT_OBJECT)
             continue;
+        if (json->len)
+            BUF_APPEND(json, ",");
+        document_json_write_value(&iter.value, json);
         cli_table_text(table, cli_answer_text(iter.value.document, "id"));
         cli_table_text(table, cli_answer_text(iter.value.document, "keys"));
         cli_table_number(table, cli_answer_number(iter.value.document, "databases"), 0);
@@ -87,25 +96,30 @@ static int account_list(struct cli_asking *command)
 {
     static const char *const headings[] = {"ACCOUNT", "KEYS", ">DATABASES", ">CONTAINERS", NULL};
     struct cli_table *table = cli_table_new(command->arena, headings);
+    CLEANUP(buf_done) struct buf json;
     struct slice query = SLICE_NONE, next;
     struct document_value accounts;
     struct cli_answer answer;
     struct error err;
 
+    buf_init(&json, JSON_BYTES_MAX);
     do {
         if (!cli_client_ask(command->client, "GET", SLICE("accounts"), query, SLICE_NONE,
                             command->arena, &answer, &err))
             return cli_asking_failed(&err);
-        if (command->options.json)
-            (void)cli_asking_json(&answer);
         if (answer.document.data && document_find(answer.document, SLICE("accounts"), &accounts) &&
             accounts.type == DOCUMENT_ARRAY)
-            rows_add(table, accounts.document);
+            rows_add(table, &json, accounts.document);
         next = answer.document.data ? cli_answer_text(answer.document, "next") : SLICE("");
         query = arena_printf(command->arena, "after=%.*s", SLICE_ARG(next));
     } while (next.len);
+    if (buf_overflowed(&json))
+        return cli_fail(CLI_FAILED, "the list is larger than %zu bytes", json.max);
     if (!command->options.json)
         cli_table_print(table);
+    else
+        printf("{\"accounts\":[%.*s],\"total\":%.0f}\n", SLICE_ARG(buf_slice(&json)),
+               cli_answer_number(answer.document, "total"));
     return CLI_OK;
 }
 
@@ -197,17 +211,18 @@ static int account_drop(struct cli_asking *command)
     if (!CONTAINER_OF(command, struct account_command, asking)->yes) {
         if (!ask(command, "GET", NULL, SLICE_NONE, &answer, &err))
             return cli_asking_failed(&err);
-        return cli_fail(CLI_USAGE,
-                        "account \"%s\" has %lld databases with %lld containers, which would all "
-                        "be deleted: say --yes to do it",
-                        command->words[1],
-                        (long long)cli_answer_number(answer.document, "databases"),
-                        (long long)cli_answer_number(answer.document, "containers"));
+        return cli_fail(
+            CLI_USAGE,
+            "account \"%s\" has %.*s with %.*s, which would all be deleted: say --yes to do it",
+            command->words[1],
+            SLICE_ARG(cli_table_count(cli_answer_number(answer.document, "databases"), "database",
+                                      command->arena)),
+            SLICE_ARG(cli_table_count(cli_answer_number(answer.document, "containers"), "container",
+                                      command->arena)));
     }
     if (!ask(command, "DELETE", NULL, SLICE_NONE, &answer, &err))
         return cli_asking_failed(&err);
-    printf("account \"%s\" is gone\n", command->words[1]);
-    return CLI_OK;
+    return cli_asking_done(command, &answer, "account \"%s\" is gone", command->words[1]);
 }
 
 /* --- Which verb ------------------------------------------------------------------------------ */
@@ -221,6 +236,55 @@ static const struct cli_verb verbs[] = {
     {"drop", 1, 1, "drop NAME --yes", account_drop},
 };
 
+/* --- Without a server ------------------------------------------------------------------------ */
+
+enum { OPTION_NODE = 'n' };
+
+static bool node_named(struct settings *settings, const char *text, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+
+    return settings_assign(settings, arena_printf(arena, "node.%s", text), err);
+}
+
+/* Servers without a directory keep no file of their keys: whoever may open the store may see
+ * them. */
+static int keys_of_nodes(int argc, char **argv)
+{
+    static const struct option options[] = {{"node", required_argument, NULL, OPTION_NODE}, {NULL}};
+    CLEANUP(settings_free) struct settings *settings = settings_new();
+    CLEANUP(account_keys_done) struct account_keys keys = {0};
+    char text[ACCOUNT_KEY_TEXT_SIZE];
+    const char *name;
+    struct error err;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+        if (option != OPTION_NODE)
+            return cli_fail(CLI_USAGE, "account keys --node takes no other option");
+        else if (!node_named(settings, optarg, &err))
+            return cli_fail(CLI_USAGE, "%s", err.message);
+    if (argc - optind > 2)
+        return cli_fail(CLI_USAGE, "account keys [NAME] --node NAME=URL ...");
+    name = argc - optind == 2 ? argv[optind + 1] : CATALOGUE_ACCOUNT_DEFAULT;
+    if (!keys_read_stored(settings, slice_of_text(name), &keys, &err))
+        return cli_fail(CLI_FAILED, "%s", err.message);
+    for (size_t i = 0; i < ACCOUNT_KEYS; i++) {
+        account_key_format(keys.secrets[i], text);
+        printf("%-19s %s\n", account_key_name((enum account_key)i), text);
+    }
+    explicit_bzero(text, sizeof text);
+    return CLI_OK;
+}
+
+static bool names_a_node(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--node") == 0 || strncmp(argv[i], "--node=", 7) == 0)
+            return true;
+    return false;
+}
+
 int cli_account(int argc, char **argv)
 {
     static const struct option options[] = {CLI_CLIENT_OPTION_ROWS,
@@ -230,6 +294,8 @@ int cli_account(int argc, char **argv)
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct account_command command = {.asking.arena = arena};
 
+    if (argc > 1 && strcmp(argv[1], "keys") == 0 && names_a_node(argc, argv))
+        return keys_of_nodes(argc, argv);
     return cli_verbs_run(&(struct cli_verbs){.noun = "account",
                                              .rows = verbs,
                                              .count = ARRAY_LEN(verbs),

@@ -49,7 +49,8 @@ void cli_serve_help(void)
            "                       without any: local=rocksdb: in $XDG_DATA_HOME/orrery,\n"
            "                       or in ~/.local/share/orrery\n"
            "  --rest ADDR:PORT     where the REST front listens (127.0.0.1:8081), or off\n"
-           "  --mongo, --table, --gremlin ADDR:PORT\n"
+           "  --table ADDR:PORT    where the Table front listens (127.0.0.1:10002), or off\n"
+           "  --mongo, --gremlin ADDR:PORT\n"
            "                       fronts that do not exist yet: only off is accepted\n"
            "  --dev, --no-dev      accept the public emulator key, on loopback only unless\n"
            "                       server.dev_anywhere says so too\n"
@@ -181,7 +182,7 @@ static int serve(const struct settings *settings)
     server_signals_block();
     if (!server_new(settings, log, &server, &err))
         return cli_fail(CLI_FAILED, "%s", err.message);
-    server_describe(server, &text);
+    server_describe(server, isatty(STDOUT_FILENO), &text);
     fwrite(text.data, 1, text.len, stdout);
     fflush(stdout);
     drained = server_run(server);

@@ -9,6 +9,7 @@
 #include "container/bulk.h"
 
 #include "base/thread.h"
+#include "container/admission.h"
 #include "container/alias.h"
 #include "container/claim.h"
 #include "throughput/cost.h"
@@ -24,8 +25,9 @@ struct run {
     struct meters *meters;
     const struct item_space *space;
     struct arena *arena;
-    size_t bytes, bytes_max; /* of items in memory */
-    size_t claims;           /* held */
+    size_t bytes, bytes_max;     /* of items in memory */
+    size_t claims;               /* held */
+    struct admission *admission; /* NULL: there is nothing to run */
     struct pending pending;
 };
 
@@ -127,12 +129,12 @@ static int64_t price_of(const struct bulk_operation *operation)
     return operation->is_read ? cost_read(0, operation->metered.strong) : cost_write(&known);
 }
 
-static bool admit(struct flight *flight, struct error *err)
+/* Notes what it will spend, on the partition it goes to. */
+static bool begin(struct flight *flight, struct error *err)
 {
     struct run *run = flight->run;
     struct metering_request request = {
         .partition = partition_map_find(flight->space->map, flight->logical)->id,
-        .price_cru = price_of(flight->operation),
         .pk = metering_pk(&flight->key, run->arena),
     };
 
@@ -271,8 +273,8 @@ static bool has_room(const struct run *run, struct error *err)
     return true;
 }
 
-/* Is there an item already that it will write instead of a new one? Then that is admitted where it
- * is. */
+/* Is there an item already that it will write instead of a new one? Then that is where it spends.
+ */
 static bool flight_look(struct flight *flight, struct error *err)
 {
     struct run *run = flight->run;
@@ -286,7 +288,7 @@ static bool flight_look(struct flight *flight, struct error *err)
         return true;
     metering_drop(&flight->metering);
     flight_go_to(flight, &flight->claim.key);
-    return admit(flight, err);
+    return begin(flight, err);
 }
 
 /* By a key in the terms of before a re-key: one by one, for it has to be found. */
@@ -328,7 +330,7 @@ static bool flight_start(struct flight *flight)
         return false;
     if ((!flight->operation->is_read &&
          !items_names_check(flight->space, &flight->key, &flight->operation->id, &err)) ||
-        !admit(flight, &err)) {
+        !begin(flight, &err)) {
         flight_unclaim(flight);
         return fail(flight, &err);
     }
@@ -402,6 +404,69 @@ static void run_in_order(struct run *run, struct flight *flights, size_t count)
     }
 }
 
+/* --- Admission ---------------------------------------------------------------------------------
+ */
+
+static void operation_price(const struct flight *flight)
+{
+    const struct run *run = flight->run;
+    const struct bulk_operation *operation = flight->operation;
+    struct metering_request request = {.price_cru = price_of(operation)};
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(run->space->map, &count);
+
+    if (!operation->key.former &&
+        !claim_is_needed(&run->space->definition->key, &operation->key, purpose_of(operation))) {
+        request.partition = partition_map_find(run->space->map, flight->logical)->id;
+        request.pk = metering_pk(&operation->key, run->arena);
+        admission_add(run->admission, &request);
+        return;
+    }
+    request.price_cru = cost_id_seek();
+    for (size_t i = 0; i < count; i++) {
+        request.partition = spans[i].id;
+        admission_add(run->admission, &request);
+    }
+}
+
+/* Ends it, and counts that it was refused where its item would be. */
+static void operation_refuse(struct flight *flight, int64_t wait_ms, const struct error *err)
+{
+    const struct run *run = flight->run;
+    const struct partition_key *key = &flight->operation->key;
+    struct metering_request request = {
+        .partition = partition_map_find(run->space->map, flight->logical)->id,
+        .pk = key->former_only ? SLICE_NONE : metering_pk(key, run->arena),
+    };
+
+    flight->operation->metered.wait_ms = wait_ms;
+    (void)fail(flight, err);
+    metering_refuse(run->meters, &request);
+}
+
+static void run_admit(struct run *run, struct flight *flights, size_t count, bool admitted)
+{
+    struct error err;
+    int64_t wait_ms;
+
+    for (size_t i = 0; i < count; i++) {
+        struct bulk_operation *operation = flights[i].operation;
+
+        if (operation->ended)
+            continue;
+        if (!run->admission)
+            run->admission = admission_new(run->meters, &operation->metered, run->arena);
+        if (!admitted)
+            operation_price(&flights[i]);
+        operation->metered.admission = run->admission;
+    }
+    if (!run->admission || admission_ask(run->admission, &wait_ms, &err))
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (!flights[i].operation->ended)
+            operation_refuse(&flights[i], wait_ms, &err);
+}
+
 void bulk_run(struct meters *meters, const struct item_space *space,
               struct bulk_operation *operations, size_t count, const struct bulk_options *options,
               struct arena *arena)
@@ -410,10 +475,9 @@ void bulk_run(struct meters *meters, const struct item_space *space,
         .meters = meters, .space = space, .arena = arena, .bytes_max = options->bytes_max};
     struct flight *flights = ARENA_ARRAY(arena, struct flight, count);
 
-    mutex_init(&run.pending.lock);
-    condition_init(&run.pending.none);
     for (size_t i = 0; i < count; i++) {
-        flights[i] = (struct flight){.operation = &operations[i], .run = &run};
+        flights[i] = (struct flight){
+            .operation = &operations[i], .run = &run, .logical = PARTITION_ROUTING_MIN};
         if (operations[i].ended)
             continue;
         if (operations[i].key.former_only) {
@@ -423,6 +487,9 @@ void bulk_run(struct meters *meters, const struct item_space *space,
         flights[i].logical = item_logical(&space->definition->key, &operations[i].key, arena);
         flights[i].item_key = item_key(flights[i].logical, &operations[i].id, arena);
     }
+    run_admit(&run, flights, count, options->admitted);
+    mutex_init(&run.pending.lock);
+    condition_init(&run.pending.none);
     if (options->in_order)
         run_in_order(&run, flights, count);
     else
@@ -430,4 +497,6 @@ void bulk_run(struct meters *meters, const struct item_space *space,
             continue;
     condition_done(&run.pending.none);
     mutex_done(&run.pending.lock);
+    if (run.admission)
+        admission_end(run.admission);
 }

@@ -1,6 +1,5 @@
 #include "container/heat_profile.h"
 
-#include "container/catalogue_shares.h"
 #include "container/split_points.h"
 #include "partition/strategy.h"
 
@@ -30,6 +29,21 @@ double heat_seconds_in(struct statistics *statistics, int64_t minute, int64_t no
     return counted_ms >= COUNTED_LEAST_MS ? (double)counted_ms / 1000 : 0;
 }
 
+/* A minute in which, or before which, the partition was made: with what its keys did before. */
+static struct heat_use use_with_before(struct statistics *statistics, int64_t minute,
+                                       int64_t now_ms)
+{
+    struct statistics_numbers numbers = statistics_before(statistics, minute, now_ms), own;
+    int64_t counted_ms = MIN(now_ms, (minute + 1) * MINUTE_MS) - minute * MINUTE_MS;
+    struct statistics_times times;
+
+    if (numbers.cru <= 0 || counted_ms < COUNTED_LEAST_MS)
+        return (struct heat_use){0};
+    if (statistics_minute(statistics, minute, now_ms, &own, &times))
+        statistics_numbers_add(&numbers, &own);
+    return heat_use_in(&numbers, (double)counted_ms / 1000);
+}
+
 struct heat_use heat_use_of(struct statistics *statistics, int64_t now_ms)
 {
     int64_t minute = MAX(now_ms, (int64_t)0) / MINUTE_MS;
@@ -39,8 +53,10 @@ struct heat_use heat_use_of(struct statistics *statistics, int64_t now_ms)
         struct statistics_numbers numbers;
         struct statistics_times times;
         double seconds = heat_seconds_in(statistics, m, now_ms);
-        struct heat_use use;
+        struct heat_use use = use_with_before(statistics, m, now_ms);
 
+        most.used = MAX(most.used, use.used);
+        most.wanted = MAX(most.wanted, use.wanted);
         if (seconds <= 0 || !statistics_minute(statistics, m, now_ms, &numbers, &times))
             continue;
         use = heat_use_in(&numbers, seconds);
@@ -88,30 +104,43 @@ static void keys_take(const struct container *container, const struct partition_
     profile->rest = MAX(profile->rest, 0.0);
 }
 
-bool heat_profile_read(const struct container *container, const struct partition_span *span,
-                       struct statistics *statistics, int64_t now_ms, struct arena *arena,
-                       struct heat_profile *ret_profile, struct error *err)
+void heat_profile_followed(const struct container *container, const struct partition_span *span,
+                           struct statistics *statistics, int64_t now_ms, struct arena *arena,
+                           struct heat_profile *profile)
 {
     int64_t minute = MAX(now_ms, (int64_t)0) / MINUTE_MS;
-    struct slice *bounds = ARENA_ARRAY(arena, struct slice, HEAT_PROFILE_BOUNDS);
-    struct heat_profile profile = {.min = span->min, .max = span->max, .bounds = bounds};
     struct statistics_key_minutes *followed;
-    size_t count;
+    size_t found;
 
-    if (!split_points_by_bytes(container, span, HEAT_PROFILE_BOUNDS + 1, arena, bounds,
-                               &profile.bound_count, err))
-        return false;
+    profile->min = span->min;
+    profile->max = span->max;
+    profile->rest = 0;
+    profile->key_count = 0;
     for (int64_t m = minute - HEAT_PROFILE_MINUTES; m <= minute; m++) {
         struct statistics_numbers numbers;
         struct statistics_times times;
 
         if (statistics_minute(statistics, m, now_ms, &numbers, &times))
-            profile.rest += (double)numbers.cru / 100;
+            profile->rest += (double)numbers.cru / 100;
+        profile->rest += (double)statistics_before(statistics, m, now_ms).cru / 100;
     }
-    count = statistics_hottest_between(statistics, minute - HEAT_PROFILE_MINUTES, minute,
+    found = statistics_hottest_between(statistics, minute - HEAT_PROFILE_MINUTES, minute,
                                        STATISTICS_KEYS_MAX, now_ms, arena, &followed);
-    profile.keys = ARENA_ARRAY(arena, struct heat_profile_key, MAX(count, (size_t)1));
-    keys_take(container, span, followed, count, arena, &profile);
+    profile->keys = ARENA_ARRAY(arena, struct heat_profile_key, MAX(found, (size_t)1));
+    keys_take(container, span, followed, found, arena, profile);
+}
+
+bool heat_profile_read(const struct container *container, const struct partition_span *span,
+                       struct statistics *statistics, int64_t now_ms, struct arena *arena,
+                       struct heat_profile *ret_profile, struct error *err)
+{
+    struct slice *bounds = ARENA_ARRAY(arena, struct slice, HEAT_PROFILE_BOUNDS);
+    struct heat_profile profile = {.bounds = bounds};
+
+    if (!split_points_by_bytes(container, span, HEAT_PROFILE_BOUNDS + 1, arena, bounds,
+                               &profile.bound_count, err))
+        return false;
+    heat_profile_followed(container, span, statistics, now_ms, arena, &profile);
     *ret_profile = profile;
     return true;
 }
@@ -193,45 +222,16 @@ bool heat_profile_cut(const struct heat_profile *profile, struct slice *ret_boun
 
 /* --- Dividing -------------------------------------------------------------------------------- */
 
-static struct heat_use span_use(struct meters *meters, uint32_t partition, int64_t now_ms)
+void heat_profile_pieces(const struct heat_profile *profile, struct heat_use whole,
+                         const struct slice *bounds, size_t count, struct heat_use *ret_pieces)
 {
-    struct meter *meter = meters_find(meters, partition);
-
-    return meter ? heat_use_of(meter_statistics(meter), now_ms) : (struct heat_use){0};
-}
-
-double heat_profile_divide(const struct heat_profile *profile, struct meters *meters,
-                           const struct container *container, const struct partition_span *span,
-                           const struct slice *bounds, size_t count, int64_t now_ms,
-                           double *ret_shares)
-{
-    CLEANUP(arena_free) struct arena *arena = arena_new();
-    size_t spans;
-    const struct partition_span *all = partition_map_spans(container_map(container), &spans);
-    struct heat_use *pieces = ARENA_ARRAY(arena, struct heat_use, count + 1);
-    struct heat_other *others = ARENA_ARRAY(arena, struct heat_other, spans);
-    struct heat_use whole = span_use(meters, span->id, now_ms);
-    struct heat_division division = {
-        .ru = (double)container_offer(container)->ru,
-        .ru_max = (double)container_limits(container)->partition_ru_max,
-        .share = container_share(container, span),
-        .pieces = pieces,
-        .piece_count = count + 1,
-        .others = others,
-    };
     double heat = heat_profile_all(profile), below = 0;
 
     for (size_t i = 0; i <= count; i++) {
         double up_to = i < count ? heat_profile_below(profile, bounds[i]) : heat;
         double part = heat > 0 ? (up_to - below) / heat : 0;
 
-        pieces[i] = (struct heat_use){.used = whole.used * part, .wanted = whole.wanted * part};
+        ret_pieces[i] = (struct heat_use){.used = whole.used * part, .wanted = whole.wanted * part};
         below = up_to;
     }
-    for (size_t i = 0; i < spans; i++)
-        if (all[i].id != span->id)
-            others[division.other_count++] =
-                (struct heat_other){.share = container_share(container, &all[i]),
-                                    .use = span_use(meters, all[i].id, now_ms)};
-    return heat_shares_divide(&division, ret_shares);
 }

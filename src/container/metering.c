@@ -1,5 +1,6 @@
 #include "container/metering.h"
 
+#include "container/admission.h"
 #include "container/alias.h"
 #include "container/claim.h"
 #include "partition/synthetic.h"
@@ -55,8 +56,9 @@ bool metering_begin(struct metering *metering, struct meters *meters,
         return true;
     metering->budget = meter_budget(metering->meter);
     metering->begun_us = now_us(metering);
-    if (!metering->budget || budget_admit(metering->budget, &wanted, metering->begun_us / 1000,
-                                          &metering->grant, &call->wait_ms, err))
+    if (!metering->budget || call->admission ||
+        budget_admit(metering->budget, &wanted, metering->begun_us / 1000, &metering->grant,
+                     &call->wait_ms, err))
         return true;
     statistics_add(metering, 0, true, 0);
     return false;
@@ -71,7 +73,9 @@ void metering_end(struct metering *metering, int64_t charge_cru)
         return;
     ended_us = now_us(metering);
     metering->call->minute_used = metering->grant.minute_used;
-    if (metering->budget)
+    if (metering->budget && metering->call->admission)
+        admission_charge(metering->call->admission, metering->budget, metering->pk, charge_cru);
+    else if (metering->budget)
         budget_settle(metering->budget, &metering->grant, charge_cru, ended_us / 1000);
     statistics_add(metering, charge_cru, false, ended_us - metering->begun_us);
 }
@@ -89,10 +93,19 @@ void metering_charge(struct meters *meters, uint32_t partition, int64_t charge_c
     statistics_add(&metering, charge_cru, false, 0);
 }
 
+void metering_refuse(struct meters *meters, const struct metering_request *request)
+{
+    struct metering metering = {.meters = meters, .pk = request->pk};
+
+    metering.meter = meters ? meters_find(meters, request->partition) : NULL;
+    if (metering.meter)
+        statistics_add(&metering, 0, true, 0);
+}
+
 void metering_drop(struct metering *metering)
 {
     if (metering->meter && metering->budget)
-        budget_settle(metering->budget, &metering->grant, 0, now_us(metering) / 1000);
+        budget_drop(metering->budget, &metering->grant, now_us(metering) / 1000);
 }
 
 int64_t metering_refused_cru(const struct error *err)

@@ -8,12 +8,15 @@
 #include "container/items.h"
 #include "container/meters.h"
 
+struct admission;
+
 /* What a request says and hears about its charge. */
 struct metered_call {
-    bool strong;          /* reads count twice */
-    bool low_priority;    /* refused first */
-    bool minute_pool_off; /* not from the RU per minute pool */
-    uint8_t bucket;       /* 1 to 5; 0: none */
+    bool strong;                 /* reads count twice */
+    bool low_priority;           /* refused first */
+    bool minute_pool_off;        /* not from the RU per minute pool */
+    uint8_t bucket;              /* 1 to 5; 0: none */
+    struct admission *admission; /* it was let in with others (admission.h); NULL: it was not */
 
     int64_t charge_cru; /* out: also of a refused write, which has read; 0 when throttled */
     int64_t wait_ms;    /* out: with ERROR_TOO_MANY_REQUESTS and its kin */
@@ -46,7 +49,8 @@ struct metering_request {
     uint64_t ticket;   /* the same for every attempt of one request; 0: not known */
 };
 
-/* ERROR_TOO_MANY_REQUESTS and its kin, with the wait in call. */
+/* ERROR_TOO_MANY_REQUESTS and its kin, with the wait in call. Never refused where the call belongs
+ * to an admission. */
 NODISCARD bool metering_begin(struct metering *metering, struct meters *meters,
                               const struct metering_request *request, struct metered_call *call,
                               struct error *err);
@@ -55,6 +59,9 @@ void metering_end(struct metering *metering, int64_t charge_cru);
 void metering_charge(struct meters *meters, uint32_t partition, int64_t charge_cru);
 /* As if it had never begun. */
 void metering_drop(struct metering *metering);
+
+/* Counts a request that was refused, for the statistics. */
+void metering_refuse(struct meters *meters, const struct metering_request *request);
 
 /* The bytes of a key for a metering_request. */
 struct slice metering_pk(const struct partition_key *key, struct arena *arena);

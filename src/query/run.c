@@ -24,6 +24,7 @@ static bool looks_ahead(const struct query_run_state *run)
 
 static bool stream_take(struct query_run_state *run, bool *ret_stop, struct error *err)
 {
+    bool joins = run->plan->query.source_count > 0;
     struct document_value value;
     struct query_place place;
 
@@ -32,17 +33,18 @@ static bool stream_take(struct query_run_state *run, bool *ret_stop, struct erro
     if (!query_evaluate(run->plan->query.select, &run->context, &value, err))
         return false;
     if (run->full) {
-        *ret_stop = query_row_shows(run, &value);
+        *ret_stop = query_row_shows(run, &value) || (joins && query_run_should_pause(run));
         return true;
     }
     if (!query_row_give(run, &value, err))
         return false;
-    if (!run->full && !run->finished)
+    *ret_stop = run->finished || (run->full && !looks_ahead(run)) ||
+                (joins && run->rows && query_run_should_pause(run));
+    if (!*ret_stop && !run->full)
         return true;
     place = run->hit->place;
-    place.rows = run->plan->query.source_count ? run->row : 0;
+    place.rows = joins ? run->row : 0;
     query_place_keep(run, &place, run->hit->window);
-    *ret_stop = run->finished || !looks_ahead(run);
     if (!*ret_stop && run->feed)
         query_feed_expect(run->feed, 1);
     return true;
@@ -116,7 +118,7 @@ static bool aggregate_take(struct query_run_state *run, bool *ret_stop UNUSED, s
         }
         a->states[i].at = query_hit_number(run);
         if (!query_evaluate(run->plan->query.aggregates[i].argument, &run->context, &value, err) ||
-            !query_aggregate_add_times(&a->states[i], &value, run->hit->times, err))
+            !query_run_aggregate_add(run, &a->states[i], &value, err))
             return false;
     }
     return true;
@@ -365,6 +367,9 @@ void query_run_context_init(struct query_run_state *run)
     for (size_t i = 0; i < run->context.slot_count; i++)
         run->context.slots[i].value = document_undefined();
     run->context.cancelled = limits->cancelled;
+    run->context.breath = limits->breath;
+    run->context.memory = limits->memory;
+    run->context.rendered = limits->rendered;
     run->context.udf = run->request->udf;
 }
 
@@ -436,6 +441,7 @@ static bool page_end(struct query_run_state *run, bool more, struct query_page *
     page->metrics.rows = run->rows;
     page->metrics.row_bytes = run->row_bytes;
     page->metrics.output_ns = run->output_ns;
+    page->metrics.work = run->context.work;
     if (!more)
         return true;
     page->continuation = query_position_save(&run->at, query_plan_binding(run->plan), run->arena);
@@ -682,6 +688,22 @@ static bool output_charge(struct query_run_state *run, struct error *err)
     return true;
 }
 
+/* A query that reads nothing is paid for as well: by the partition its scope begins in. */
+static bool run_constant(struct query_run_state *run, bool *ret_more, struct error *err)
+{
+    const struct query_scope *scope = &run->request->scope;
+    struct partition_range range = scope->range;
+    size_t first = 0;
+
+    if (scope->kind == QUERY_SCOPE_KEY)
+        range =
+            partition_route_range(&run->request->space->definition->key, &scope->key, run->arena);
+    if (scope->kind == QUERY_SCOPE_KEY || scope->kind == QUERY_SCOPE_RANGE)
+        (void)query_spans_overlap(&run->spans, range, &first);
+    return query_spans_bill(&run->spans, first, run->from.begun, err) &&
+           (!run->at.limit || run_mode(run, ret_more, err)) && output_charge(run, err);
+}
+
 /* Is the order of values part of the result? */
 static bool collects(const struct query_plan *plan)
 {
@@ -754,6 +776,7 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     uint64_t begin = request->timed ? clock_monotonic_ns() : 0;
     struct query_page page = {0};
     struct cost_query cost;
+    struct error ignored;
     bool more = false, done;
 
     if (plan->outer)
@@ -763,9 +786,11 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     query_spans_init(&run.spans, request, call);
     run.spans_owner = &run.spans;
     if (plan->constant)
-        done = run.at.limit == 0 || run_mode(&run, &more, err);
+        done = run_constant(&run, &more, err);
     else
         done = run_container(&run, &more, &page.metrics.plan_ns, err);
+    /* also of a query that came to nothing */
+    done = query_spans_work(&run.spans, run.context.work, done ? err : &ignored) && done;
     query_feed_free(TAKE(run.feed));
     missing_keep(&run, &page);
     page.charge_cru = query_spans_done(&run.spans, run.from.begun && mode_is_spooled(&run), &cost);

@@ -38,12 +38,16 @@ struct query_scope {
 struct query_page_limits {
     uint64_t rows_max;            /* 0: 100 */
     uint64_t bytes_max;           /* of rows as BSON; 0: 4 MB; one row is always given */
+    uint64_t row_bytes_max;       /* of a single one: above it ERROR_QUERY_LIMIT; 0: no limit */
+    const struct buf *rendered;   /* where rows become text: counts as well; NULL: nowhere */
     int64_t cru_max;              /* the page ends when it has cost so much; 0: no limit */
     int64_t pause_ms;             /* monotonic: the page ends early then; 0: never */
     int64_t deadline_ms;          /* monotonic: ERROR_TIMED_OUT; 0: none */
     uint64_t work_max;            /* units of evaluation (query/context.h); 0: no limit */
     size_t memory_max;            /* of what is sorted, grouped or made distinct; 0: 64 MB */
     const atomic_bool *cancelled; /* NULL: nobody can */
+    struct query_breath breath;   /* take NULL: nobody else wants the processor */
+    struct memory_meter *memory;  /* what the page uses is held there; NULL: nowhere */
 };
 
 /* Runs task(context, 0) to task(context, count - 1), at the same time or not, and returns when all
@@ -87,6 +91,7 @@ struct query_metrics {
     uint64_t rows, row_bytes;            /* "output" */
     uint64_t index_entries, index_lookups;
     uint32_t partitions;    /* read from for this page */
+    uint64_t work;          /* units of evaluation */
     uint64_t spilled_bytes; /* written to disk for this page */
     /* Measured only where asked for. */
     uint64_t total_ns, plan_ns, index_ns, load_ns, run_ns, output_ns;

@@ -24,6 +24,7 @@ static void cost_sum(struct cost_query *total, const struct cost_query *cost)
     total->loaded_bytes += cost->loaded_bytes;
     total->output_bytes += cost->output_bytes;
     total->function_bytes += cost->function_bytes;
+    total->work += cost->work;
     total->strong = cost->strong;
 }
 
@@ -71,6 +72,7 @@ static void cost_repeated(struct query_spans *spans)
             continue;
         span->cost = (struct cost_query){.partitions_resumed = first,
                                          .output_bytes = span->cost.output_bytes,
+                                         .work = span->cost.work,
                                          .strong = span->cost.strong};
         first = false;
     }
@@ -147,8 +149,21 @@ bool query_spans_view(struct query_spans *spans, size_t span, struct view **ret_
     return true;
 }
 
+/* A query of one key value is paid from that one's throughput, if it has some of its own. */
+static struct slice pk_of(const struct query_request *request, struct buf *bytes)
+{
+    const struct partition_key *key = &request->scope.key;
+
+    if (request->scope.kind != QUERY_SCOPE_KEY ||
+        key->count < request->space->definition->key.path_count || key->open)
+        return SLICE_NONE;
+    partition_key_append(key, bytes);
+    return buf_slice(bytes);
+}
+
 static bool span_pay(struct query_spans *spans, struct query_span *span, struct error *err)
 {
+    CLEANUP(buf_done) struct buf pk;
     const struct clock *clock = spans->request->space->clock;
     const struct metered_call *call = spans->call;
     struct budget_request request = {.price_cru = cost_query(&span->cost),
@@ -156,11 +171,13 @@ static bool span_pay(struct query_spans *spans, struct query_span *span, struct 
                                      .low_priority = call->low_priority,
                                      .minute_pool_off = call->minute_pool_off};
 
+    buf_init(&pk, BUF_DEFAULT_MAX);
     span->meter =
         spans->request->meters ? meters_find(spans->request->meters, span->span->id) : NULL;
     span->budget = span->meter ? meter_budget(span->meter) : NULL;
     if (!span->budget)
         return true;
+    request.key = pk_of(spans->request, &pk);
     if (budget_admit(span->budget, &request, clock_read_monotonic_ms(clock), &span->grant,
                      &spans->call->wait_ms, err))
         return true;
@@ -169,10 +186,9 @@ static bool span_pay(struct query_spans *spans, struct query_span *span, struct 
     return false;
 }
 
-bool query_spans_admit(struct query_spans *spans, size_t span, bool resumed, struct error *err)
+bool query_spans_bill(struct query_spans *spans, size_t span, bool resumed, struct error *err)
 {
     struct query_span *self = &spans->list[span];
-    struct view *view;
 
     if (self->admitted)
         return true;
@@ -182,7 +198,30 @@ bool query_spans_admit(struct query_spans *spans, size_t span, bool resumed, str
         return false;
     self->admitted = true;
     spans->admitted++;
-    return query_spans_view(spans, span, &view, err);
+    return true;
+}
+
+bool query_spans_admit(struct query_spans *spans, size_t span, bool resumed, struct error *err)
+{
+    struct view *view;
+
+    return query_spans_bill(spans, span, resumed, err) && query_spans_view(spans, span, &view, err);
+}
+
+bool query_spans_work(struct query_spans *spans, uint64_t units, struct error *err)
+{
+    struct cost_query total = spans_total(spans);
+    uint64_t surplus = cost_work_surplus(&total, units);
+    size_t payer = 0;
+
+    if (!surplus || !spans->count)
+        return true;
+    while (payer + 1 < spans->count && !spans->list[payer].admitted)
+        payer++;
+    if (!spans->list[payer].admitted && !query_spans_bill(spans, payer, false, err))
+        return false;
+    spans->list[payer].cost.work += surplus;
+    return true;
 }
 
 size_t query_spans_overlap(const struct query_spans *spans, struct partition_range range,

@@ -247,9 +247,22 @@ static bool room_make(struct query_spool *spool, struct error *err)
     return spool->bytes <= spool->options.bytes_max || no_room(spool, err);
 }
 
+/* What the spool keeps counts as the memory of its query, while that runs. */
+static bool memory_count(struct query_spool *spool, struct error *err)
+{
+    struct query_context *context = spool->options.context;
+
+    if (!context || !context->memory)
+        return true;
+    context->kept_bytes = spool->bytes;
+    return query_memory_hold(context, err);
+}
+
 bool query_spool_settle(struct query_spool *spool, bool *ret_moved, struct error *err)
 {
     *ret_moved = false;
+    if (!memory_count(spool, err))
+        return false;
     if (spool->bytes <= spool->options.bytes_max)
         return true;
     if (!rows_spill(spool, ret_moved, err))
@@ -327,7 +340,7 @@ static bool rows_take_in(struct query_spool *spool, struct query_spool_row *row,
     bool prepared = room_prepare(spool, row->bytes, err);
 
     rows_put(spool, row);
-    return prepared && room_make(spool, err);
+    return prepared && room_make(spool, err) && memory_count(spool, err);
 }
 
 bool query_spool_add(struct query_spool *spool, const struct query_place *place,

@@ -3,8 +3,8 @@
  * The operator's own (tls.certificate, tls.key), or one the server makes for itself: signed by a
  * local authority which is made once, at the first start, and stays. Clients that are told to trust
  * the authority need not be told again when the certificate is made anew: for other names, near its
- * end, or under another authority. Both are kept beside the data; without a directory they live in
- * memory, and the authority is another one at every start.
+ * end, or under another authority. Both are kept beside the data; without a directory the authority
+ * is kept by whoever the source names, and the certificate lives in memory.
  *
  *     DIRECTORY/tls/ca.pem       the authority; public
  *     DIRECTORY/tls/ca.key       its private key
@@ -17,21 +17,33 @@
 #include "net/tls.h"
 #include "server/certificate_names.h"
 
+/* Keeps an authority and its private key, as PEM, where there is no directory. Nothing is appended
+ * where nothing is kept yet. */
+struct certificate_keeper {
+    bool (*read)(void *context, struct buf *authority, struct buf *key, struct error *err);
+    bool (*write)(void *context, struct slice authority, struct slice key, struct error *err);
+    void *context;
+};
+
 struct certificate_source {
     const char *certificate_path, *key_path; /* the operator's; empty: none */
     const char *names;                       /* as tls.names has them */
     const char *account_suffix;              /* as account.host_suffix has it */
     struct log *log;                         /* borrowed; may be NULL */
+    struct certificate_keeper keeper;        /* read NULL: another authority at every start */
 };
 
 struct certificate; /* opaque, owned */
 
 /* Looks at nothing but the source, which must outlive it. ERROR_CONFIGURATION: only one of the
- * paths is given, a name is none, or names are given beside the operator's certificate. */
+ * paths is given, or a name is none. */
 NODISCARD bool certificate_new(const struct certificate_source *source,
                                struct certificate **ret_certificate, struct error *err);
 void certificate_free(struct certificate *certificate); /* NULL is fine */
 CLEANUP_FN(struct certificate *, certificate_free)
+
+/* The hosts that are this server, whoever made the certificate. Borrowed. */
+const struct certificate_names *certificate_hosts(const struct certificate *certificate);
 
 /* Reads the certificate, or makes what is missing or no longer right; at the start, and again
  * whenever files may have changed. directory may be NULL. Not by two threads at once. On an error

@@ -170,6 +170,16 @@ static void fronts_print(const struct metrics_front *fronts, struct buf *out)
         latency_print(&samples[i], out);
 }
 
+static void memory_print(const struct memory_meter *memory, struct buf *out)
+{
+    single(out, "orrery_memory_held_bytes", "gauge",
+           "What requests, answers on their way and queries hold.", memory_meter_used(memory));
+    single(out, "orrery_memory_held_bytes_peak", "gauge", "The most of it at one time.",
+           atomic_load_explicit(&memory->peak, memory_order_relaxed));
+    single(out, "orrery_memory_held_bytes_max", "gauge",
+           "How much they may hold: server.memory_bytes_max.", memory->max);
+}
+
 static void workers_print(struct net_workers *workers, struct buf *out)
 {
     struct net_workers_metrics m;
@@ -177,6 +187,8 @@ static void workers_print(struct net_workers *workers, struct buf *out)
     net_workers_metrics(workers, &m);
     single(out, "orrery_workers", "gauge", "Worker threads.", m.threads);
     single(out, "orrery_workers_running", "gauge", "Worker threads at work.", m.running);
+    single(out, "orrery_workers_waiting", "gauge",
+           "Of those, threads that wait for the turn of their account.", m.waiting);
     single(out, "orrery_work_queued", "gauge", "Work waiting for a worker.", m.queued);
     single(out, "orrery_work_submitted_total", "counter", "Work handed to workers.", m.submitted);
     single(out, "orrery_work_refused_total", "counter", "Work refused, the queue being full.",
@@ -275,6 +287,10 @@ static void nodes_print(const struct cluster *cluster, struct buf *out)
         {"orrery_node_downs_total", "counter", "How often the node went down.", GUARD(downs), true},
         {"orrery_node_refused_total", "counter", "Calls turned away, down or paused.",
          GUARD(refused), true},
+        {"orrery_node_unreadable_total", "counter", "Calls that met blocks that cannot be read.",
+         GUARD(fault_counts[ENGINE_FAULT_UNREADABLE]), true},
+        {"orrery_node_full_total", "counter", "Writes that found no room.",
+         GUARD(fault_counts[ENGINE_FAULT_FULL]), true},
         {"orrery_node_calls", "gauge", "Calls, snapshots and iterators inside.", GUARD(inside),
          true},
     };
@@ -284,10 +300,13 @@ static void nodes_print(const struct cluster *cluster, struct buf *out)
     struct node_sample *samples = ARENA_ARRAY(arena, struct node_sample, CLUSTER_NODES_MAX);
     size_t count = nodes_sample(cluster, samples);
 
-    family(out, "orrery_node_up", "gauge", "1: the node answers and takes writes.");
+    family(out, "orrery_node_up", "gauge",
+           "1: the node answers, takes writes and has no blocks that cannot be read.");
     for (size_t i = 0; i < count; i++)
         buf_printf(out, "orrery_node_up{node=\"%s\"} %d\n", samples[i].name,
-                   samples[i].up && !samples[i].statistics.poisoned);
+                   samples[i].up && !samples[i].statistics.poisoned &&
+                       !samples[i].guard.faults[ENGINE_FAULT_UNREADABLE] &&
+                       !samples[i].guard.faults[ENGINE_FAULT_FULL]);
     family(out, "orrery_node_paused", "gauge", "1: the operator has paused the node.");
     for (size_t i = 0; i < count; i++)
         buf_printf(out, "orrery_node_paused{node=\"%s\"} %d\n", samples[i].name,
@@ -313,6 +332,7 @@ void metrics_print(const struct metrics_sources *sources, struct buf *out)
     process_print(sources, out);
     fronts_print(sources->fronts, out);
     workers_print(sources->workers, out);
+    memory_print(sources->memory, out);
     queries_print(sources->front, out);
     if (sources->scripts)
         scripts_print(sources->scripts, out);

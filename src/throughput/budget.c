@@ -52,6 +52,7 @@ struct budget {
     struct lane lane;
     struct lane buckets[BUDGET_BUCKETS];
     uint8_t percent_max[BUDGET_BUCKETS];
+    struct budget_use bucket_uses[BUDGET_BUCKETS];
     struct tenants tenants;
     int64_t extra_cru; /* mean of settled - price */
     int64_t minute_end_ms, minute_left_cru;
@@ -65,6 +66,7 @@ struct passage {
     struct lane *lanes[LANE_COUNT]; /* those it goes through, NULL for others */
     int32_t places[LANE_COUNT];     /* it had there */
     int32_t tenant;                 /* -1: none */
+    int64_t together_cru;           /* what is set aside if the partition refuses it */
     bool by_minute;
     int64_t now_ms, now_ns;
 };
@@ -252,6 +254,7 @@ static enum error_code pass(struct budget *budget, struct passage *passage, int6
     passage->asked.keeps_place = !minute;
     if (request->low_priority)
         give_way(budget, passage);
+    passage->asked.expected_cru = passage->together_cru;
     if (lane_agrees(&budget->lane, passage, LANE_PARTITION, ret_slot_ns))
         return ERROR_NONE;
     passage->by_minute = minute;
@@ -259,13 +262,50 @@ static enum error_code pass(struct budget *budget, struct passage *passage, int6
     return minute ? ERROR_NONE : budget->options.refusal;
 }
 
+/* The price of a request and what such ones lately cost above theirs. */
+static int64_t expected(const struct budget *budget, const struct budget_request *request)
+{
+    int64_t operations = MAX(request->operations, 1U);
+
+    return cost_add(request->price_cru,
+                    MIN(budget->extra_cru, COST_MAX_CRU / operations) * operations);
+}
+
+/* The tenant of a grant, if it is still that one. */
+static struct tenant *tenant_of_grant(struct budget *budget, const struct budget_grant *grant)
+{
+    struct tenant *tenant =
+        (uint32_t)grant->tenant < budget->tenants.size ? budget->tenants.all[grant->tenant] : NULL;
+
+    return tenant && grant->tenant_generation && tenant->generation == grant->tenant_generation
+               ? tenant
+               : NULL;
+}
+
+/* cru is below 0 where less was spent than reserved. */
+static void spent_add(struct budget_use *use, int64_t cru)
+{
+    use->spent_cru = MIN(MAX(use->spent_cru + cru, 0), COST_MAX_CRU);
+}
+
+static void bounds_spend(struct budget *budget, const struct budget_grant *grant, int64_t cru)
+{
+    struct tenant *tenant = tenant_of_grant(budget, grant);
+
+    if (grant->bucket)
+        spent_add(&budget->bucket_uses[grant->bucket - 1], cru);
+    if (tenant)
+        spent_add(&tenant->use, cru);
+}
+
 static void take(struct budget *budget, const struct passage *passage, struct budget_grant *grant)
 {
-    int64_t cru = cost_add(passage->request->price_cru, budget->extra_cru);
+    int64_t cru = expected(budget, passage->request);
 
     *grant =
         (struct budget_grant){.reserved_cru = cru,
                               .extra_cru = cru - passage->request->price_cru,
+                              .operations = MAX(passage->request->operations, 1U),
                               .minute_used = passage->by_minute,
                               .bucket = passage->lanes[LANE_BUCKET] ? passage->request->bucket : 0};
     if (passage->tenant >= 0) {
@@ -281,6 +321,7 @@ static void take(struct budget *budget, const struct passage *passage, struct bu
     if (passage->by_minute)
         budget->minute_left_cru -= cru;
     use_spend(budget, cru);
+    bounds_spend(budget, grant, cru);
 }
 
 static bool refuse(enum error_code code, int64_t wait_ms, struct error *err)
@@ -309,34 +350,71 @@ static bool refuse(enum error_code code, int64_t wait_ms, struct error *err)
 bool budget_admit(struct budget *budget, const struct budget_request *request, int64_t now_ms,
                   struct budget_grant *ret_grant, int64_t *ret_wait_ms, struct error *err)
 {
-    struct passage passage = {.request = request, .tenant = -1, .now_ms = now_clamped(now_ms)};
-    enum error_code code = ERROR_NONE;
-    int64_t slot_ns = 0;
-    int64_t expected_cru;
+    return budget_admit_all(budget, request, 1, now_ms, ret_grant, ret_wait_ms, err);
+}
 
-    assert(request->bucket <= BUDGET_BUCKETS);
-    assert(request->price_cru >= 0 && request->price_cru <= COST_MAX_CRU);
-    passage.now_ns = passage.now_ms * MS_NS;
-    WITH_LOCK (&budget->lock) {
-        expected_cru = cost_add(request->price_cru, budget->extra_cru);
-        passage.asked = (struct lane_request){
+/* Asks for each of them; under the lock. ERROR_NONE: all may spend. */
+static enum error_code pass_all(struct budget *budget, struct passage *passages, size_t count,
+                                int64_t *ret_slot_ns)
+{
+    int64_t together_cru = 0;
+    enum error_code code = ERROR_NONE;
+
+    for (size_t i = 0; i < count; i++)
+        together_cru = cost_add(together_cru, expected(budget, passages[i].request));
+    for (size_t i = 0; i < count && code == ERROR_NONE; i++) {
+        const struct budget_request *request = passages[i].request;
+        int64_t expected_cru = expected(budget, request);
+
+        passages[i].together_cru = MIN(together_cru, budget->lane.rate_cru);
+        passages[i].asked = (struct lane_request){
             .ticket = request->ticket,
             .expected_cru = MIN(expected_cru, budget->lane.rate_cru),
             .low = request->low_priority,
             .keeps_place = true,
         };
-        use_advance(budget, passage.now_ms);
         if (!request->low_priority)
             budget->use.normal_cru = cost_add(budget->use.normal_cru, expected_cru);
         if (request->key.data)
-            passage.tenant = tenants_find(&budget->tenants, request->key);
-        code = pass(budget, &passage, &slot_ns);
-        if (code == ERROR_NONE)
-            take(budget, &passage, ret_grant);
+            passages[i].tenant = tenants_find(&budget->tenants, request->key);
+        code = pass(budget, &passages[i], ret_slot_ns);
+        if (code == ERROR_BUCKET_THROTTLED)
+            budget->bucket_uses[request->bucket - 1].refused++;
+        else if (code == ERROR_KEY_THROTTLED)
+            budget->tenants.all[passages[i].tenant]->use.refused++;
     }
+    return code;
+}
+
+bool budget_admit_all(struct budget *budget, const struct budget_request *requests, size_t count,
+                      int64_t now_ms, struct budget_grant *ret_grants, int64_t *ret_wait_ms,
+                      struct error *err)
+{
+    struct passage one,
+        *passages =
+            count == 1 ? &one : memory_alloc_zero(memory_array_size(count, sizeof(struct passage)));
+    enum error_code code = ERROR_NONE;
+    int64_t now_ns, slot_ns = 0;
+
+    now_ms = now_clamped(now_ms);
+    now_ns = now_ms * MS_NS;
+    for (size_t i = 0; i < count; i++) {
+        assert(requests[i].bucket <= BUDGET_BUCKETS);
+        assert(requests[i].price_cru >= 0 && requests[i].price_cru <= COST_MAX_CRU);
+        passages[i] = (struct passage){
+            .request = &requests[i], .tenant = -1, .now_ms = now_ms, .now_ns = now_ns};
+    }
+    WITH_LOCK (&budget->lock) {
+        use_advance(budget, now_ms);
+        code = pass_all(budget, passages, count, &slot_ns);
+        for (size_t i = 0; i < count && code == ERROR_NONE; i++)
+            take(budget, &passages[i], &ret_grants[i]);
+    }
+    if (passages != &one)
+        memory_free(passages);
     if (code == ERROR_NONE)
         return true;
-    *ret_wait_ms = (slot_ns - passage.now_ns + MS_NS - 1) / MS_NS;
+    *ret_wait_ms = (slot_ns - now_ns + MS_NS - 1) / MS_NS;
     return refuse(code, *ret_wait_ms, err);
 }
 
@@ -344,7 +422,7 @@ bool budget_admit(struct budget *budget, const struct budget_request *request, i
 static struct lane *lane_of_grant(struct budget *budget, const struct budget_grant *grant,
                                   int which)
 {
-    struct tenant *tenant = NULL;
+    struct tenant *tenant;
 
     if (!(grant->lanes & 1 << which))
         return NULL;
@@ -352,38 +430,58 @@ static struct lane *lane_of_grant(struct budget *budget, const struct budget_gra
         return &budget->lane;
     if (which == LANE_BUCKET)
         return &budget->buckets[grant->bucket - 1];
-    if ((uint32_t)grant->tenant < budget->tenants.size)
-        tenant = budget->tenants.all[grant->tenant];
-    if (!tenant || tenant->generation != grant->tenant_generation)
+    tenant = tenant_of_grant(budget, grant);
+    if (!tenant)
         return NULL;
     return which == LANE_CAP ? &tenant->cap : &tenant->reserved;
+}
+
+/* Charges a grant with another amount than was reserved. */
+static void grant_correct(struct budget *budget, const struct budget_grant *grant,
+                          int64_t charge_cru, int64_t now_ms)
+{
+    int64_t more_cru = charge_cru - grant->reserved_cru;
+
+    for (int i = 0; i < LANE_COUNT; i++) {
+        struct lane *lane = lane_of_grant(budget, grant, i);
+
+        if (!lane)
+            continue;
+        lane_give_back(lane, grant->spent[i]);
+        lane_take(lane, -1, charge_cru, now_ms * MS_NS);
+    }
+    if (grant->minute_used)
+        budget->minute_left_cru -= more_cru;
+    use_advance(budget, now_ms);
+    use_spend(budget, more_cru);
+    bounds_spend(budget, grant, more_cru);
 }
 
 void budget_settle(struct budget *budget, struct budget_grant *grant, int64_t charge_cru,
                    int64_t now_ms)
 {
-    int64_t more_cru = charge_cru - grant->reserved_cru;
-
     assert(charge_cru >= 0 && charge_cru <= COST_MAX_CRU);
     now_ms = now_clamped(now_ms);
-    if ((more_cru != 0 || grant->extra_cru != 0) && (grant->lanes || grant->minute_used)) {
+    if ((charge_cru != grant->reserved_cru || grant->extra_cru != 0) &&
+        (grant->lanes || grant->minute_used)) {
         WITH_LOCK (&budget->lock) {
-            int64_t off_cru = charge_cru - (grant->reserved_cru - grant->extra_cru);
+            int64_t off_cru = (charge_cru - (grant->reserved_cru - grant->extra_cru)) /
+                              (int64_t)MAX(grant->operations, 1U);
             int64_t step_cru = (off_cru - budget->extra_cru) / EXTRA_SLOWNESS;
 
             budget->extra_cru = MAX(budget->extra_cru + step_cru, 0);
-            for (int i = 0; i < LANE_COUNT; i++) {
-                struct lane *lane = lane_of_grant(budget, grant, i);
+            grant_correct(budget, grant, charge_cru, now_ms);
+        }
+    }
+    *grant = (struct budget_grant){0};
+}
 
-                if (!lane)
-                    continue;
-                lane_give_back(lane, grant->spent[i]);
-                lane_take(lane, -1, charge_cru, now_ms * MS_NS);
-            }
-            if (grant->minute_used)
-                budget->minute_left_cru -= more_cru;
-            use_advance(budget, now_ms);
-            use_spend(budget, more_cru);
+/* What requests cost above their price is not learned from one that did nothing. */
+void budget_drop(struct budget *budget, struct budget_grant *grant, int64_t now_ms)
+{
+    if (grant->lanes || grant->minute_used) {
+        WITH_LOCK (&budget->lock) {
+            grant_correct(budget, grant, 0, now_clamped(now_ms));
         }
     }
     *grant = (struct budget_grant){0};
@@ -431,30 +529,62 @@ void budget_set_bucket(struct budget *budget, uint8_t bucket, uint8_t percent_ma
     }
 }
 
-bool budget_set_tenant(struct budget *budget, struct slice key, int64_t reserved_cru,
-                       int64_t cap_cru, int64_t now_ms, struct error *err)
+static bool is_among(const struct budget_tenant *tenants, size_t count, struct slice key)
 {
-    if (reserved_cru < 0 || cap_cru < 0 || reserved_cru > BUDGET_RATE_MAX_CRU ||
-        cap_cru > BUDGET_RATE_MAX_CRU)
-        return error_set(err, ERROR_BAD_REQUEST, "throughput of a key value is out of range");
-    if (cap_cru > 0 && reserved_cru > cap_cru)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "reserved throughput of a key value is above its cap");
-    WITH_LOCK (&budget->lock) {
-        const struct tenants *tenants = &budget->tenants;
-        int32_t position = tenants_find(tenants, key);
-        int64_t others_cru =
-            tenants->reserved_sum_cru - (position < 0 ? 0 : tenants->all[position]->reserved_cru);
+    for (size_t i = 0; i < count; i++)
+        if (slice_equal(tenants[i].key, key))
+            return true;
+    return false;
+}
 
-        if (others_cru + reserved_cru > budget->options.rate_cru && reserved_cru > 0)
-            return error_set(err, ERROR_BAD_REQUEST,
-                             "key values would reserve more than the partition's throughput");
-        if (!tenants_set(&budget->tenants, key, reserved_cru, cap_cru, now_clamped(now_ms) * MS_NS))
-            return error_set(err, ERROR_TOO_LARGE,
-                             "partition has %d key values with their own throughput already",
-                             TENANTS_MAX);
+void budget_set_tenants(struct budget *budget, const struct budget_tenant *tenants, size_t count,
+                        int64_t now_ms)
+{
+    int64_t now_ns = now_clamped(now_ms) * MS_NS, reserved_cru = 0;
+
+    assert(count <= BUDGET_TENANTS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        assert(tenants[i].reserved_cru >= 0 && tenants[i].reserved_cru <= BUDGET_RATE_MAX_CRU);
+        assert(tenants[i].cap_cru >= 0 && tenants[i].cap_cru <= BUDGET_RATE_MAX_CRU);
+        reserved_cru += tenants[i].reserved_cru;
     }
-    return true;
+    WITH_LOCK (&budget->lock) {
+        double part = reserved_cru > budget->options.rate_cru
+                          ? (double)budget->options.rate_cru / (double)reserved_cru
+                          : 1;
+
+        for (uint32_t i = 0; i < budget->tenants.size; i++)
+            if (budget->tenants.all[i] && !is_among(tenants, count, budget->tenants.all[i]->key))
+                (void)tenants_set(&budget->tenants, budget->tenants.all[i]->key, 0, 0, now_ns);
+        for (size_t i = 0; i < count; i++)
+            if (!tenants_set(&budget->tenants, tenants[i].key,
+                             (int64_t)((double)tenants[i].reserved_cru * part), tenants[i].cap_cru,
+                             now_ns))
+                assert(!"there are as many places as tenants");
+    }
+}
+
+struct budget_use budget_bucket_use(struct budget *budget, uint8_t bucket)
+{
+    struct budget_use use = {0};
+
+    assert(bucket >= 1 && bucket <= BUDGET_BUCKETS);
+    WITH_LOCK (&budget->lock)
+        use = budget->bucket_uses[bucket - 1];
+    return use;
+}
+
+struct budget_use budget_tenant_use(struct budget *budget, struct slice key)
+{
+    struct budget_use use = {0};
+
+    WITH_LOCK (&budget->lock) {
+        int32_t position = tenants_find(&budget->tenants, key);
+
+        if (position >= 0)
+            use = budget->tenants.all[position]->use;
+    }
+    return use;
 }
 
 static int64_t part_of(int64_t amount, double part)

@@ -16,6 +16,7 @@
 
 enum {
     BUDGET_BUCKETS = 5,               /* throughput buckets are numbered 1 to 5 */
+    BUDGET_TENANTS_MAX = 1024,        /* key values with a throughput of their own */
     BUDGET_BURST_CRU = 3000 * 100,    /* partitions below this save, and spend up to it */
     BUDGET_METADATA_CRU = 240 * 100,  /* per account */
     BUDGET_AUTOSCALE_FLOOR = 10,      /* percent of the maximum */
@@ -33,11 +34,12 @@ struct budget_options {
 };
 
 struct budget_request {
-    int64_t price_cru; /* at least this much; see cost.h */
-    uint64_t ticket;   /* the same for every attempt of one request, such as a hash of operation,
-                        * partition key and id; 0: not known, waits are then a little less exact */
-    struct slice key;  /* partition key value, for tenants; borrowed for the call */
-    uint8_t bucket;    /* 1 to 5; 0: none */
+    int64_t price_cru;   /* at least this much; see cost.h */
+    uint32_t operations; /* the price is of so many together; 0: of one */
+    uint64_t ticket;     /* the same for every attempt of one request, such as a hash of operation,
+                          * partition key and id; 0: not known, waits are then a little less exact */
+    struct slice key;    /* partition key value, for tenants; borrowed for the call */
+    uint8_t bucket;      /* 1 to 5; 0: none */
     bool low_priority;
     bool minute_pool_off; /* x-ms-documentdb-disable-ru-per-minute-usage */
 };
@@ -46,6 +48,7 @@ struct budget_request {
 struct budget_grant {
     int64_t reserved_cru; /* price and extra: what requests lately cost above their price */
     int64_t extra_cru;
+    uint32_t operations;
     bool minute_used;           /* paid from the RU per minute pool */
     struct lane_spent spent[4]; /* in the lanes it went through */
     uint64_t tenant_generation; /* 0: none */
@@ -65,6 +68,18 @@ struct budget_state {
     uint32_t waiting;        /* refused ones whose share is set aside */
 };
 
+/* A key value with its own throughput, per second; 0: without that bound. */
+struct budget_tenant {
+    struct slice key;
+    int64_t reserved_cru, cap_cru;
+};
+
+/* What a bucket or tenant did since it was set. */
+struct budget_use {
+    int64_t spent_cru;
+    uint64_t refused; /* for its own bound, not the partition's */
+};
+
 struct budget; /* opaque, owned */
 
 struct budget *budget_new(const struct budget_options *options);
@@ -81,6 +96,15 @@ struct budget *budget_new_metadata(void);
 NODISCARD bool budget_admit(struct budget *budget, const struct budget_request *request,
                             int64_t now_ms, struct budget_grant *ret_grant, int64_t *ret_wait_ms,
                             struct error *err);
+
+/* The same for several requests that are carried out together: all are admitted, with a grant for
+ * each, or none. A refusal sets aside for all of them at once. */
+NODISCARD bool budget_admit_all(struct budget *budget, const struct budget_request *requests,
+                                size_t count, int64_t now_ms, struct budget_grant *ret_grants,
+                                int64_t *ret_wait_ms, struct error *err);
+
+/* As if it had never been admitted. The grant is empty then. */
+void budget_drop(struct budget *budget, struct budget_grant *grant, int64_t now_ms);
 
 /* The real charge. A request that did nothing settles 0. Settles once: the grant is empty then. */
 void budget_settle(struct budget *budget, struct budget_grant *grant, int64_t charge_cru,
@@ -100,10 +124,13 @@ void budget_take_over(struct budget *budget, struct budget *from, double part, i
 /* A throughput bucket gets at most this percentage of the rate; 100 (as at the beginning): all. */
 void budget_set_bucket(struct budget *budget, uint8_t bucket, uint8_t percent_max, int64_t now_ms);
 
-/* A key value with its own throughput, per second; 0: without that bound, both 0: none of its own.
- * ERROR_BAD_REQUEST: reserved is above cap, or all reservations together above the rate.
- * ERROR_TOO_LARGE: there are 1,024 already. */
-NODISCARD bool budget_set_tenant(struct budget *budget, struct slice key, int64_t reserved_cru,
-                                 int64_t cap_cru, int64_t now_ms, struct error *err);
+/* All key values with throughput of their own, in place of those there were; one that stays keeps
+ * what it owes. At most BUDGET_TENANTS_MAX; reservations that come to more than the rate are cut in
+ * proportion. */
+void budget_set_tenants(struct budget *budget, const struct budget_tenant *tenants, size_t count,
+                        int64_t now_ms);
+
+struct budget_use budget_bucket_use(struct budget *budget, uint8_t bucket);
+struct budget_use budget_tenant_use(struct budget *budget, struct slice key); /* zero: none such */
 
 void budget_get_state(struct budget *budget, int64_t now_ms, struct budget_state *ret_state);

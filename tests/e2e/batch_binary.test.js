@@ -122,6 +122,18 @@ test('binary bulk has the key in every operation', async (t) => {
   assert.deepEqual(results(answer.bytes).map((r) => r.status), [201, 201]);
 });
 
+test('binary bulk that is refused has the wait in every operation', async (t) => {
+  const { docs, send } = await shop(t, {}, { create: { offerThroughput: 400 }, args: ['--set', 'throughput.burst_seconds=0'] });
+  const bulk = { ...headers, 'x-ms-cosmos-batch-atomic': 'False', 'x-ms-cosmos-batch-continue-on-error': 'True' };
+  const creates = (count, prefix) =>
+    request(Array.from({ length: count }, (_, i) => ({ type: 'Create', key: ['x'], body: { id: `${prefix}${i}`, tenant: 'x', v: 'v'.repeat(1000) } })));
+  const first = await send('POST', docs, { headers: bulk, body: creates(100, 'a') });
+  assert.ok(results(first.bytes).every((r) => r.status === 201));
+  const second = await send('POST', docs, { headers: bulk, body: creates(5, 'b') });
+  assert.equal(second.status, 207);
+  assert.ok(results(second.bytes).every((r) => r.status === 429 && r.retryAfter > 0));
+});
+
 test('a binary batch that is broken is 400 in JSON', async (t) => {
   const { docs, send } = await shop(t);
   const good = request([{ type: 'Read', id: 'a' }]);

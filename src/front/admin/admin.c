@@ -30,6 +30,8 @@ static const struct resource {
     {REST_EXECUTE, "containers/*/*/isolate", admin_partitions_isolate},
     {REST_READ, "containers/*/*/directory", admin_directory_show},
     {REST_EXECUTE, "containers/*/*/directory", admin_directory_edit},
+    {REST_READ, "containers/*/*/throughput", admin_throughput_show},
+    {REST_EXECUTE, "containers/*/*/throughput", admin_throughput_edit},
     {REST_READ, "containers/*/*/migration", admin_migration_show},
     {REST_DELETE, "containers/*/*/migration", admin_migration_cancel},
     {REST_READ, "containers/*/*/shards", admin_shards_show},
@@ -100,6 +102,10 @@ bool admin_run(struct rest_call *call, struct error *err)
     struct admin_request request = {.call = call};
     bool known = false;
 
+    if (!call->account) /* it is made by use, and nobody has used it */
+        return error_set(err, ERROR_NOT_FOUND, "account \"%.*s\" does not exist yet",
+                         (int)MIN(call->account_id.len, (size_t)64),
+                         (const char *)call->account_id.data);
     for (size_t i = 0; i < ARRAY_LEN(resources); i++) {
         if (!path_matches(resources[i].path, call->route.id, request.names))
             continue;

@@ -2,6 +2,7 @@
 
 #include "base/random.h"
 #include "document/json.h"
+#include "front/fault.h"
 #include "front/rest/answer.h"
 #include "front/rest/hybrid_row.h"
 #include "front/rest/scripts.h"
@@ -107,7 +108,10 @@ static bool json_read(struct rest_call *call, struct rest_batch *batch, struct e
     return true;
 }
 
-static void json_result_append(const struct rest_batch_operation *operation, struct buf *body)
+/* Libraries that send JSON sleep the waits of a batch one after the other, so that only the first
+ * result shows one. The .NET library, which sends rows, takes that of each operation by itself. */
+static void json_result_append(const struct rest_batch_operation *operation, bool is_first,
+                               struct buf *body)
 {
     char charge[COST_TEXT_SIZE];
 
@@ -116,7 +120,7 @@ static void json_result_append(const struct rest_batch_operation *operation, str
     if (operation->substatus)
         buf_printf(body, "\"subStatusCode\":%u,", operation->substatus);
     buf_printf(body, "\"requestCharge\":%s", charge);
-    if (operation->retry_after_ms)
+    if (operation->retry_after_ms && is_first)
         buf_printf(body, ",\"retryAfterMilliseconds\":%lld", (long long)operation->retry_after_ms);
     if (operation->etag.data) {
         BUF_APPEND(body, ",\"eTag\":");
@@ -309,7 +313,8 @@ void rest_batch_failed(struct rest_call *call, struct rest_batch_operation *oper
 {
     operation->status = err->status;
     operation->substatus = err->substatus;
-    operation->message = arena_copy(call->arena, slice_of_text(err->message));
+    operation->message = arena_copy(
+        call->arena, front_fault_tell(call->services, err, call->activity_id, call->arena));
 }
 
 void rest_batch_answer(struct rest_call *call, const struct rest_batch *batch)
@@ -328,7 +333,7 @@ void rest_batch_answer(struct rest_call *call, const struct rest_batch *batch)
         }
         if (i)
             buf_append_byte(&call->body, ',');
-        json_result_append(&batch->operations[i], &call->body);
+        json_result_append(&batch->operations[i], i == 0, &call->body);
     }
     if (!batch->binary)
         buf_append_byte(&call->body, ']');

@@ -99,28 +99,46 @@ struct bulk_call {
     struct rest_call *call;
     struct metered_call metered;
     bool in_order;
+    bool again; /* what a re-key has left undone of the run before */
 };
 
 static bool bulk_go(struct bulk_call *go, const struct rest_items *items, struct rest_batch *batch,
-                    struct bulk_operation *bulk, bool again, struct error *err)
+                    struct bulk_operation *bulk, struct error *err)
 {
+    struct bulk_options options = {
+        .admitted = go->again, .in_order = go->in_order, .bytes_max = REST_BATCH_WORK_MAX};
     struct partition_key header;
     bool given;
 
     if (!rest_items_key_either(go->call, items, &header, &given, err))
         return false;
     for (size_t i = 0; i < batch->count; i++) {
-        if (again && bulk[i].err.code != ERROR_REKEYED)
+        if (go->again && bulk[i].err.code != ERROR_REKEYED)
             continue;
-        if (again)
+        if (go->again)
             batch->operations[i].err = (struct error){0};
         rest_batch_prepare(go->call, items, given ? &header : NULL, &batch->operations[i]);
         operation_take(&go->metered, &batch->operations[i], &bulk[i]);
     }
-    bulk_run(go->call->services->meters, &items->space, bulk, batch->count,
-             &(struct bulk_options){.in_order = go->in_order, .bytes_max = REST_BATCH_WORK_MAX},
+    bulk_run(go->call->services->meters, &items->space, bulk, batch->count, &options,
              go->call->arena);
     return true;
+}
+
+/* A budget refused them all: then each says so, whatever else may be wrong with it. */
+static void refusal_spread(struct bulk_operation *bulk, size_t count)
+{
+    const struct bulk_operation *refused = bulk;
+
+    while (refused < bulk + count && refused->err.status != 429)
+        refused++;
+    if (refused == bulk + count)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        bulk[i].err = refused->err;
+        bulk[i].metered.wait_ms = refused->metered.wait_ms;
+        bulk[i].ended = true;
+    }
 }
 
 /* The container was re-keyed between two operations: those behind mean other keys by now. */
@@ -143,19 +161,21 @@ bool rest_batch_run_bulk(struct rest_call *call, const struct rest_items *items,
     struct error dependent;
     size_t shown = 0;
 
-    if (!rest_items_metered(call, &go.metered, err) ||
-        !bulk_go(&go, items, batch, bulk, false, err))
+    if (!rest_items_metered(call, &go.metered, err) || !bulk_go(&go, items, batch, bulk, err))
         return false;
     if (is_rekeyed(bulk, batch->count)) {
-        if (!rest_items_open(call, &now, err) || !bulk_go(&go, &now, batch, bulk, true, err))
+        go.again = true;
+        if (!rest_items_open(call, &now, err) || !bulk_go(&go, &now, batch, bulk, err))
             return false;
         items = &now;
     }
+    refusal_spread(bulk, batch->count);
     (void)error_set(&dependent, ERROR_BATCH_DEPENDENCY,
                     "an operation before this one failed, so it was not carried out");
     for (size_t i = 0; i < batch->count; i++) {
         /* In order, what was wrong from the start is not looked at behind a failure either. */
-        if (!bulk[i].ended || (in_order && i && batch->operations[i - 1].status >= 400))
+        if (!bulk[i].ended ||
+            (in_order && i && batch->operations[i - 1].status >= 400 && bulk[i].err.status != 429))
             bulk[i].err = dependent;
         if (bulk[i].metered.key_found)
             bulk[i].key = bulk[i].metered.key;

@@ -333,8 +333,11 @@ static bool query_page_run(struct querying *q, struct error *err)
     struct rest_call *call = q->call;
     const struct rest_query_limits *limits = &call->options->queries;
     int64_t now_ms = clock_read_monotonic_ms(call->services->clock);
-    const struct query_executor executor =
-        front_fan_out(call->services->workers, call->services->query_threads);
+    const struct front_helpers helpers = {.workers = call->services->workers,
+                                          .owner = call->owner,
+                                          .part = call->work.part,
+                                          .width = call->services->query_threads};
+    const struct query_executor executor = front_fan_out(&helpers);
     bool partial = rest_headers_true(&call->headers, REST_HEADER_ALLOW_PARTIAL);
     struct query_request request = {
         .space = &q->items.space,
@@ -344,10 +347,14 @@ static bool query_page_run(struct querying *q, struct error *err)
         .scope = scope_of(q),
         .limits = {.rows_max = q->rows_max,
                    .bytes_max = REST_FEED_BYTES_MAX,
+                   .row_bytes_max = REST_FEED_BYTES_MAX,
+                   .rendered = &call->body,
                    .pause_ms = now_ms + limits->pause_ms,
                    .deadline_ms = now_ms + limits->deadline_ms,
                    .memory_max = limits->memory_bytes_max,
-                   .cancelled = call->cancelled},
+                   .cancelled = call->cancelled,
+                   .breath = front_breath(call->services->workers),
+                   .memory = net_owner_memory(call->owner)},
         /* what is kept between pages is whole */
         .cache = partial ? NULL : call->queries,
         .spill = call->spill,

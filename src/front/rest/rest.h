@@ -41,10 +41,9 @@ struct rest_query_limits {
 
 /* What scripts may use beyond what their pool says. */
 struct rest_script_limits {
-    int64_t time_ms;      /* of one run */
-    uint32_t threads_max; /* of the server's workers that may be busy with scripts; 0: no end */
-    uint32_t ru_seconds;  /* throughput of the partition that one run may spend, in seconds' worth;
-                           * 0: no end */
+    int64_t time_ms;     /* of one run */
+    uint32_t ru_seconds; /* throughput of the partition that one run may spend, in seconds' worth;
+                          * 0: no end */
 };
 
 struct rest_options {
@@ -54,7 +53,8 @@ struct rest_options {
     enum rest_consistency consistency; /* of the account */
     bool accounts_by_use;              /* an account is made when it is first named */
     uint32_t metadata_ru;              /* RU/s of an account for metadata; 0: not held back */
-    const char *host_suffix; /* hosts LABEL.suffix name the account LABEL; besides .localhost */
+    const char *host_suffix;  /* hosts LABEL.suffix name the account LABEL; besides .localhost */
+    const char *cors_origins; /* pages of these may use the API from browsers; "": of none */
     struct rest_query_limits queries;
     struct rest_script_limits scripts;
     struct admin_hooks admin; /* what /_orrery/ asks of the server */

@@ -14,7 +14,7 @@
 enum { TRIGGERS_MAX = 8 }; /* of each type in one request; the service documents one */
 
 struct triggers {
-    const struct catalogue_child *list[TRIGGERS_MAX];
+    struct catalogue_child *list[TRIGGERS_MAX]; /* borrowed from the container */
     size_t count;
 };
 
@@ -64,31 +64,22 @@ static bool operation_suits(struct slice declared, enum rest_verb verb)
                         slice_equal_nocase(declared, SLICE("Replace"))));
 }
 
-static struct slice text_of(const struct catalogue_child *trigger, struct slice name)
-{
-    struct document_value value;
-
-    if (!document_find(catalogue_child_body(trigger), name, &value) ||
-        value.type != DOCUMENT_STRING)
-        return SLICE_NONE;
-    return value.text;
-}
-
 static bool trigger_find(const struct rest_call *call, const struct rest_items *items,
-                         struct slice name, const char *type,
-                         const struct catalogue_child **ret_trigger, struct error *err)
+                         struct slice name, const char *type, struct catalogue_child **ret_trigger,
+                         struct error *err)
 {
-    const struct catalogue_child *trigger =
+    struct catalogue_child *trigger =
         catalogue_children_find(container_children(items->container, CHILD_TRIGGER), name);
     int shown = (int)MIN(name.len, (size_t)64);
 
     if (!trigger)
         return error_set(err, ERROR_BAD_REQUEST, "trigger \"%.*s\" does not exist", shown,
                          (const char *)name.data);
-    if (!slice_equal_nocase(text_of(trigger, SLICE("triggerType")), slice_of_text(type)))
+    if (!slice_equal_nocase(catalogue_child_trait(trigger, SLICE("triggerType")),
+                            slice_of_text(type)))
         return error_set(err, ERROR_BAD_REQUEST, "trigger \"%.*s\" is not a %s-trigger", shown,
                          (const char *)name.data, type);
-    if (!operation_suits(text_of(trigger, SLICE("triggerOperation")), call->verb))
+    if (!operation_suits(catalogue_child_trait(trigger, SLICE("triggerOperation")), call->verb))
         return error_set(err, ERROR_BAD_REQUEST, "trigger \"%.*s\" is not for the operation %s",
                          shown, (const char *)name.data, operation_name(call->verb));
     *ret_trigger = trigger;
@@ -267,9 +258,10 @@ static bool write_run(struct rest_call *call, const struct rest_items *items, st
                       struct metered_call *metered, struct error *err)
 {
     struct slice body = call->http->body;
+    struct script_place *place;
     bool fine;
 
-    if (!rest_scripts_enter(call, err))
+    if (!rest_scripts_enter(call, items, &place, err))
         return false;
     write->metered = (struct metered_transaction){
         .plan = write_plan,
@@ -287,7 +279,7 @@ static bool write_run(struct rest_call *call, const struct rest_items *items, st
     buf_init(&write->log, BUF_DEFAULT_MAX);
     fine = metered_transaction_run(call->services->meters, &items->space, &write->host.key,
                                    &write->metered, metered, call->arena, err);
-    rest_scripts_leave(call);
+    rest_scripts_leave(call, place);
     rest_script_host_done(&write->host);
     rest_script_charged(call, metered);
     rest_script_log(call, buf_slice(&write->log));

@@ -16,6 +16,23 @@ class Skipped(Exception):
     """Why a claim was not tried."""
 
 
+def raises(kind, call, *args, **kwargs):
+    """The exception of this kind that the call must end in."""
+    try:
+        call(*args, **kwargs)
+    except kind as error:
+        return error
+    raise AssertionError(f"{getattr(call, '__name__', call)} raised nothing")
+
+
+async def raises_async(kind, awaitable):
+    try:
+        await awaitable
+    except kind as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
 def _try(function, endpoint):
     try:
         if inspect.iscoroutinefunction(function):

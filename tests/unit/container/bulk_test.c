@@ -153,28 +153,71 @@ static void what_ended_before_is_left_alone(void **state)
     assert_int_equal(operations[1].err.code, ERROR_NONE);
 }
 
-static void the_budget_is_asked_for_each(void **state)
+/* How much is owed of what the partition has. */
+static int64_t owed_ms(struct fixture *fixture, uint32_t partition)
+{
+    struct budget_state state;
+
+    assert_true(meters_state(fixture->meters, partition, &state));
+    return state.owed_ms;
+}
+
+static void all_are_let_in_or_none(void **state)
 {
     struct fixture *fixture = *state;
     struct bulk_operation operations[MANY];
-    int written = 0, throttled = 0;
 
     open_with(fixture, &(struct test_space_options){0});
     meters_set_own(fixture->meters, 1, &(struct budget_options){.rate_cru = 100 * 100});
     create_many(fixture, operations);
     bulk_run(fixture->meters, &fixture->test.space, operations, MANY, &(struct bulk_options){0},
              fixture->arena);
-    for (int i = 0; i < MANY; i++) {
-        if (operations[i].err.code == ERROR_NONE) {
-            written++;
-            continue;
-        }
-        throttled++;
+    for (int i = 0; i < MANY; i++)
+        assert_ok(operations[i].err.code == ERROR_NONE, &operations[i].err);
+    assert_true(owed_ms(fixture, 1) > 1000 * 5 * MANY / 100 - 1000);
+
+    operations[0] = operation_of(fixture, TRANSACTION_CREATE, "other", "{}");
+    operations[1] = operation_of(fixture, TRANSACTION_CREATE, "one more", "{}");
+    operations[2] = (struct bulk_operation){.ended = true, .err = {.code = ERROR_BAD_REQUEST}};
+    bulk_run(fixture->meters, &fixture->test.space, operations, 3, &(struct bulk_options){0},
+             fixture->arena);
+    for (int i = 0; i < 2; i++) {
+        assert_true(operations[i].ended);
         assert_int_equal(operations[i].err.code, ERROR_TOO_MANY_REQUESTS);
-        assert_true(operations[i].metered.wait_ms > 0);
+        assert_int_equal(operations[i].metered.wait_ms, operations[0].metered.wait_ms);
         assert_int_equal(operations[i].metered.charge_cru, 0);
     }
-    assert_true(written > 5 && throttled > 5);
+    assert_int_equal(operations[2].err.code, ERROR_BAD_REQUEST);
+    assert_int_equal(commit_statistics(fixture->test.commit).batches, MANY);
+}
+
+/* Two physical partitions, cut at "m": "a" is in the first, "z" in the second. */
+static void one_budget_that_refuses_is_enough(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bulk_operation operations[2];
+    struct bulk_operation spender;
+
+    open_with(fixture, &(struct test_space_options){.partitions = 2, .bounds = {"m"}});
+    meters_set_own(fixture->meters, 1, &(struct budget_options){.rate_cru = 100 * 100});
+    meters_set_own(fixture->meters, 2, &(struct budget_options){.rate_cru = 100});
+    spender = operation_of(fixture, TRANSACTION_CREATE, "z", "{\"pk\":\"z\"}");
+    spender.key = test_space_key(&fixture->test, "[\"z\"]");
+    operations[1] = spender;
+    bulk_run(fixture->meters, &fixture->test.space, &spender, 1, &(struct bulk_options){0},
+             fixture->arena);
+    assert_ok(spender.err.code == ERROR_NONE, &spender.err);
+    assert_true(owed_ms(fixture, 2) > 1000);
+
+    operations[0] = operation_of(fixture, TRANSACTION_CREATE, "a", "{}");
+    bulk_run(fixture->meters, &fixture->test.space, operations, 2, &(struct bulk_options){0},
+             fixture->arena);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(operations[i].err.code, ERROR_TOO_MANY_REQUESTS);
+        assert_true(operations[i].metered.wait_ms > 1000);
+    }
+    assert_int_equal(owed_ms(fixture, 1), 0); /* it had agreed, and has everything back */
+    assert_int_equal(commit_statistics(fixture->test.commit).batches, 1);
 }
 
 static void what_comes_when_memory_is_used_up_is_not_run(void **state)
@@ -217,7 +260,8 @@ int main(void)
         BULK_TEST(operations_on_one_item_keep_their_order),
         BULK_TEST(a_failure_stops_only_what_is_in_order),
         BULK_TEST(what_ended_before_is_left_alone),
-        BULK_TEST(the_budget_is_asked_for_each),
+        BULK_TEST(all_are_let_in_or_none),
+        BULK_TEST(one_budget_that_refuses_is_enough),
         BULK_TEST(what_comes_when_memory_is_used_up_is_not_run),
         BULK_TEST(unique_keys_hold_between_operations_of_one_wave),
     };
