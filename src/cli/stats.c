@@ -28,6 +28,7 @@ struct stats_command {
     const char *minutes;
     const char *words[WORDS_MAX];
     int word_count;
+    size_t listed; /* containers, as JSON */
     struct cli_client *client;
     struct arena *arena;
 };
@@ -48,7 +49,7 @@ static bool option_take(void *context, int option, const char *value)
             return false;
         }
     } else {
-        (void)cli_client_take(&command->options, option, value);
+        return cli_client_take(&command->options, option, value);
     }
     return true;
 }
@@ -130,8 +131,10 @@ static bool container_row(struct stats_command *command, struct cli_table *table
 
     if (!ask(command, path, SLICE_NONE, &answer, err))
         return false;
-    if (command->options.json)
-        printf("%.*s\n", SLICE_ARG(answer.text));
+    if (command->options.json) {
+        printf("%s%.*s", command->listed++ ? "," : "[", SLICE_ARG(answer.text));
+        return true;
+    }
     hour = cli_answer_inside(cli_answer_inside(answer.document, "statistics"), "hour");
     cli_table_text(table, container);
     cli_table_number(table,
@@ -174,7 +177,9 @@ static int database_print(struct stats_command *command, struct slice document)
     if (!found)
         return cli_fail(CLI_FAILED, "there is no database \"%s\": `orrery stats` lists them",
                         command->words[0]);
-    if (!command->options.json)
+    if (command->options.json)
+        printf(command->listed ? "]\n" : "[]\n");
+    else
         cli_table_print(table);
     return CLI_OK;
 }

@@ -175,9 +175,11 @@ bool catalogue_container_create(struct catalogue *catalogue, struct slice accoun
                                 struct container **ret_container, struct error *err)
 {
     CLEANUP(definition_unref) struct definition *definition = NULL;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
     struct found found;
 
-    if (!body_check(&catalogue->limits, body, err) || !definition_new(body, NULL, &definition, err))
+    if (!body_check(&catalogue->limits, body, err) ||
+        !definition_new(definition_fresh(body, arena), NULL, &definition, err))
         return false;
     if (definition_fields(definition)->key.formerly)
         return error_set(err, ERROR_BAD_REQUEST,

@@ -46,6 +46,11 @@ struct definition_fields {
  * words of the service: wrong paths, too many unique keys, a changed partition key, ... */
 NODISCARD bool definition_new(struct slice body, struct definition *before,
                               struct definition **ret_definition, struct error *err);
+/* The body of a create as it is meant today, where definitions on disk that say the same may mean
+ * something else: synthetic keys escape (partition/synthetic.h). In the arena, or the body itself.
+ */
+struct slice definition_fresh(struct slice body, struct arena *arena);
+
 struct definition *definition_ref(struct definition *definition);
 void definition_unref(struct definition *definition); /* NULL is fine */
 CLEANUP_FN(struct definition *, definition_unref)

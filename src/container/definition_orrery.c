@@ -59,10 +59,15 @@ static bool synthetic_read(struct reading *reading, const struct document_value 
                            struct error *err)
 {
     struct partition_definition *key = &reading->fields->key;
+    bool escapes = false;
 
     if (value->type != DOCUMENT_OBJECT)
         return error_set(err, ERROR_BAD_REQUEST, "orrery.synthetic must be an object");
-    if (!partition_synthetic_read(value->document, key, reading->arena, &key->synthetic, err) ||
+    /* who creates one has said it (definition_fresh); who replaces it need not */
+    if (reading->before && reading->before->key.synthetic)
+        escapes = reading->before->key.synthetic->escapes;
+    if (!partition_synthetic_read(value->document, key, escapes, reading->arena, &key->synthetic,
+                                  err) ||
         (reading->before && !synthetic_fits_before(key->synthetic, reading->before, err)))
         return false;
     partition_synthetic_append(key->synthetic, key, SLICE("synthetic"), reading->out);
@@ -234,4 +239,41 @@ bool definition_orrery_read(struct definition_fields *fields, struct slice objec
             return false;
     }
     return true;
+}
+
+/* A copy with another value for one member. */
+static struct slice with_member(struct slice document, struct slice name, struct slice object,
+                                struct arena *arena)
+{
+    const struct document_value value = document_object(object);
+    CLEANUP(buf_done) struct buf copy;
+    struct document_iter iter;
+    size_t begin;
+
+    buf_init(&copy, BUF_DEFAULT_MAX);
+    begin = document_begin(&copy);
+    document_iter_init(&iter, document);
+    while (document_iter_next(&iter))
+        if (slice_equal(iter.key, name))
+            document_append(&copy, iter.key, &value);
+        else
+            buf_append(&copy, iter.element, (size_t)(iter.at - iter.element));
+    document_end(&copy, begin);
+    return arena_copy(arena, buf_slice(&copy));
+}
+
+struct slice definition_fresh(struct slice body, struct arena *arena)
+{
+    struct document_value orrery, synthetic;
+    struct slice fresh;
+
+    if (!document_find(body, SLICE("orrery"), &orrery) || orrery.type != DOCUMENT_OBJECT ||
+        !document_find(orrery.document, SLICE("synthetic"), &synthetic) ||
+        synthetic.type != DOCUMENT_OBJECT)
+        return body;
+    fresh = partition_synthetic_fresh(synthetic.document, arena);
+    if (fresh.data == synthetic.document.data)
+        return body;
+    return with_member(body, SLICE("orrery"),
+                       with_member(orrery.document, SLICE("synthetic"), fresh, arena), arena);
 }

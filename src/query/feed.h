@@ -24,6 +24,7 @@ enum query_feed_runs {
 
 struct query_feed_options {
     enum query_feed_order order;
+    bool ties;    /* merged: equal values come by number, whatever their routing keys */
     bool resumed; /* pages before have read from the same partitions */
     bool load;    /* items are wanted, not only that they are there */
     enum query_feed_runs runs;

@@ -29,7 +29,6 @@ struct query_spool_row {
 struct query_spool_options {
     size_t bytes_max;
     uint64_t rows_max; /* more will never be asked for; UINT64_MAX: not known */
-    bool ties_backwards;
     bool identities;
     const struct query_aggregate_call *aggregates; /* each row has a state of each */
     size_t aggregate_count;

@@ -7,9 +7,10 @@
 #include "server/server_private.h"
 
 #include "server/file.h"
+#include "server/machine.h"
 #include "server/notify.h"
 
-#include <arpa/inet.h>
+#include <malloc.h>
 #include <openssl/crypto.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -43,13 +44,6 @@ struct front {
     bool exists;
 };
 
-static bool address_is_loopback(const struct net_address *address)
-{
-    if (address->any.sa_family == AF_INET)
-        return ntohl(address->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-    return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
-}
-
 /* A key everybody knows is no key, so an address that others reach has to be wanted twice. */
 static bool front_check(const struct front *front, const struct settings *settings,
                         struct net_address *ret_address, struct error *err)
@@ -58,7 +52,8 @@ static bool front_check(const struct front *front, const struct settings *settin
 
     if (!net_address_parse(slice_of_text(front->listen), &address, err))
         return error_prefix(err, "--%s", front->name);
-    if (settings->server_dev && !settings->server_dev_anywhere && !address_is_loopback(&address))
+    if (settings->server_dev && !settings->server_dev_anywhere &&
+        !net_address_is_loopback(&address))
         return error_set(err, ERROR_CONFIGURATION,
                          "--dev accepts a key everybody knows, so --%s has to be a loopback "
                          "address, not \"%s\": use --no-dev, or --set server.dev_anywhere=true if "
@@ -116,6 +111,37 @@ static bool certificate_prepare(struct server *server, struct error *err)
     return certificate_new(&server->certificate_source, &server->certificate, err);
 }
 
+/* The hosts that are served where no secret is asked for: those the certificate is for. Where the
+ * emulators' keys are accepted on loopback only, there is no other address either. */
+static void hosts_prepare(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    const struct certificate_names *names = certificate_hosts(server->certificate);
+
+    for (size_t i = 0; i < names->count; i++)
+        server->host_names[i] = names->list[i].text;
+    server->hosts = (struct front_hosts){
+        .names = server->host_names,
+        .count = names->count,
+        .any_address = !settings->server_dev || settings->server_dev_anywhere,
+    };
+    server->probes.hosts = &server->hosts;
+}
+
+/* A key everybody knows and a page of everybody's would be no check at all. */
+static bool origins_check(const struct settings *settings, struct error *err)
+{
+    struct slice origins = slice_of_text(settings->rest_cors_origins);
+
+    if (!front_origins_check(origins, err))
+        return error_prefix(err, "rest.cors_origins");
+    if (settings->server_dev && front_origin_listed(origins, SLICE("*")))
+        return error_set(err, ERROR_CONFIGURATION,
+                         "rest.cors_origins: with --dev every page could use the key everybody "
+                         "knows: name origins instead of *");
+    return true;
+}
+
 static bool secrets_load(struct server *server, struct net_tls_context **ret_tls, struct error *err)
 {
     const char *directory = nodes_directory(server->nodes);
@@ -133,6 +159,7 @@ static struct net_http_settings http_settings(const struct settings *settings)
     http.header_count_max = (size_t)settings->net_headers_max;
     http.body_max = (size_t)settings->net_body_bytes_max;
     http.in_flight_max = (uint32_t)settings->net_in_flight_max;
+    http.answers_max = (size_t)settings->net_output_bytes_high;
     http.head_ms = settings->net_head_ms_max;
     http.body_ms = settings->net_body_ms_max;
     http.idle_ms = settings->net_idle_ms_max;
@@ -190,6 +217,8 @@ static struct rest_query_limits query_limits(const struct settings *settings, co
         .spill_directory = directory,
         .spill_bytes_max = (uint64_t)settings->query_spill_bytes_max,
         .spill_total_bytes_max = (uint64_t)settings->query_spill_total_bytes_max,
+        .merge = (enum rest_merge)settings->query_merge,
+        .order_unindexed = settings->query_order_unindexed,
     };
 }
 
@@ -198,6 +227,8 @@ static struct script_pool *scripts_make(const struct settings *settings)
     return script_pool_new(&(struct script_options){
         .program = settings->script_program[0] ? settings->script_program : NULL,
         .workers_max = (uint32_t)settings->script_workers_max,
+        /* the other half of the server's threads is for everything else */
+        .places_max = (uint32_t)(settings->net_workers_max + 1) / 2,
         .time_ms = settings->script_time_ms,
         .wait_ms = settings->script_wait_ms,
         .memory_bytes = (size_t)settings->script_memory_bytes_max,
@@ -206,26 +237,35 @@ static struct script_pool *scripts_make(const struct settings *settings)
     });
 }
 
+static struct front_services services(const struct server *server)
+{
+    struct front_services services = store_services(server->store, server->workers, server->log);
+
+    services.owners = server->owners;
+    return services;
+}
+
 static struct rest *rest_make(struct server *server)
 {
     const struct settings *settings = server->settings;
     char directory[4096];
     struct rest_options options = {
-        .services = store_services(server->store, server->workers, server->log),
+        .services = services(server),
         .dev = settings->server_dev,
         .consistency = (enum rest_consistency)settings->account_consistency,
         .accounts_by_use = settings->account_by_use,
         .host_suffix = settings->account_host_suffix,
         .metadata_ru = (uint32_t)settings->account_metadata_ru,
+        .cors_origins = settings->rest_cors_origins,
         .admin = server_admin_hooks(server),
     };
 
     spill_directory_find(server, directory, sizeof directory);
     options.queries = query_limits(settings, directory);
-    options.scripts =
-        (struct rest_script_limits){.time_ms = settings->script_time_ms,
-                                    .threads_max = (uint32_t)(settings->net_workers_max + 1) / 2,
-                                    .ru_seconds = (uint32_t)settings->script_ru_seconds};
+    options.scripts = (struct rest_script_limits){
+        .time_ms = settings->script_time_ms, .ru_seconds = (uint32_t)settings->script_ru_seconds};
+    options.services.faults = &server->faults;
+    options.services.hosts = &server->hosts;
     options.services.scripts = server->scripts;
     options.services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
@@ -238,7 +278,7 @@ static struct table *table_make(struct server *server)
 {
     const struct settings *settings = server->settings;
     struct table_options options = {
-        .services = store_services(server->store, server->workers, server->log),
+        .services = services(server),
         .dev = settings->server_dev,
         .strong = settings->account_consistency <= REST_BOUNDED_STALENESS,
         .accounts_by_use = settings->account_by_use,
@@ -250,6 +290,8 @@ static struct table *table_make(struct server *server)
 
     options.services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
+    options.services.faults = &server->faults;
+    options.services.hosts = &server->hosts;
     static_assert((int)TABLE_SEAL_BYTES == (int)KEYS_SEAL_BYTES, "one seal");
     memcpy(options.seal, server->keys.seal, sizeof options.seal);
     return table_new(&options);
@@ -264,16 +306,41 @@ static struct net_http_settings table_http_settings(const struct settings *setti
     return http;
 }
 
+enum { MEMORY_LEAST = 64 * 1024 * 1024, LARGE_BYTES = 512 * 1024 };
+
+/* What requests and answers may hold: by default a quarter of the machine's memory, of which an
+ * account may have a quarter. */
+static void memory_prepare(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    size_t bytes = (size_t)settings->server_memory_bytes_max;
+    size_t account = (size_t)settings->account_memory_bytes_max;
+
+    if (!bytes)
+        bytes = MAX(machine_memory() / 4, (size_t)MEMORY_LEAST);
+    memory_meter_init(&server->memory, NULL, bytes);
+    /* What is large goes back to the system at once: otherwise every worker's heap would keep as
+     * much as its largest request ever needed, and nobody would count it. */
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+    server->owners =
+        net_owners_new(&server->memory, account ? MIN(account, bytes) : MAX(bytes / 4, (size_t)1));
+}
+
 static bool threads_start(struct server *server, struct error *err)
 {
     const struct settings *settings = server->settings;
-    const struct net_http_settings http = http_settings(settings);
-    const struct net_http_settings table_http = table_http_settings(settings);
+    struct net_http_settings http = http_settings(settings);
+    struct net_http_settings table_http = table_http_settings(settings);
     struct net_workers_settings workers = net_workers_settings_default();
     struct metrics_sources *sources = &server->probes.sources;
 
     workers.threads_max = (size_t)settings->net_workers_max;
     workers.queue_max = (size_t)settings->net_work_queue_max;
+    if (settings->net_busy_max)
+        workers.busy_max = (size_t)settings->net_busy_max;
+    memory_prepare(server);
+    http.memory = table_http.memory = &server->memory;
+    http.bodies_max = table_http.bodies_max = MIN(http.bodies_max, server->memory.max / 4);
     if (!net_loops_new((size_t)settings->net_loops, &server->loops, err))
         return false;
     server->workers = net_workers_new(&workers);
@@ -296,6 +363,8 @@ static bool threads_start(struct server *server, struct error *err)
     sources->heat = store_heat(server->store);
     sources->log = server->log;
     sources->started_ms = clock_wall_ms();
+    sources->memory = &server->memory;
+    probes_start(&server->probes);
     return true;
 }
 
@@ -319,7 +388,7 @@ static bool front_listen(struct server *server, const char *front,
     log_event(server->log, LOG_INFO, "listening", LOG_TEXT("front", front),
               LOG_TEXT("address", where),
               LOG_INT("port", net_address_port(net_listener_address(*ret_listener))));
-    if (server->settings->server_dev && !address_is_loopback(address))
+    if (server->settings->server_dev && !net_address_is_loopback(address))
         log_event(server->log, LOG_WARNING,
                   "everybody who reaches this address can read and change everything",
                   LOG_TEXT("front", front), LOG_TEXT("address", where),
@@ -357,13 +426,16 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
     server->settings = settings;
     server->log = log;
     mutex_init(&server->keys_lock);
-    if (!fronts_check(settings, &addresses, err) || !certificate_prepare(server, err))
+    if (!fronts_check(settings, &addresses, err) || !origins_check(settings, err) ||
+        !certificate_prepare(server, err))
         return false;
+    hosts_prepare(server);
     if (!nodes_open(settings, log, &server->nodes, err) ||
         !store_open(settings, server->nodes, log, &server->store, err) ||
         !secrets_load(server, &tls, err) || !threads_start(server, err) ||
         !fronts_listen(server, &addresses, tls, err))
         return false;
+    server_announce(server);
     *ret_server = TAKE(server);
     return true;
 }
@@ -372,9 +444,11 @@ void server_free(struct server *server)
 {
     if (!server)
         return;
+    presence_take_back(server->presence);
     net_listener_free(server->rest);
     net_listener_free(server->table);
     net_workers_free(server->workers);
+    probes_stop(&server->probes);
     if (server->rest_front)
         rest_wait(server->rest_front);
     if (server->table_front)
@@ -382,6 +456,7 @@ void server_free(struct server *server)
     net_loops_free(server->loops);
     net_http_free(server->http);
     net_http_free(server->table_http);
+    net_owners_free(server->owners);
     rest_free(server->rest_front);
     table_free(server->table_front);
     if (server->scripts)

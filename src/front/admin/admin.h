@@ -42,6 +42,12 @@ void admin_ru(struct buf *out, const char *name, int64_t cru); /* hundredths as 
  * no whole key null, and "partitionKeyBytes" in hex. */
 void admin_key(struct rest_call *call, const struct container *container, struct slice bytes);
 
+/* Whether an item has the key, or a key that begins with it: what is done to a key that was
+ * mistyped would otherwise be done to nobody's. ?empty=true: the key is to come, and none is asked
+ * for. ERROR_NOT_FOUND. */
+NODISCARD bool admin_key_check(struct rest_call *call, struct container *container,
+                               const struct partition_key *key, struct error *err);
+
 void admin_hex(struct buf *out, const char *name, struct slice bytes); /* in upper case */
 
 /* ,"throughput":{...}: what was bought, and whether it holds requests back. */

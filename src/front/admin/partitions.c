@@ -287,6 +287,8 @@ bool admin_partitions_isolate(struct admin_request *request, struct error *err)
         return false;
     if (key.count == 0)
         return error_set(err, ERROR_BAD_REQUEST, "partitionKey needs a value");
+    if (!admin_key_check(call, container, &key, err))
+        return false;
     return admin_migration_begun(
         call, container, migrator_isolate(call->services->migrator, container, &key, 0, err), err);
 }

@@ -201,12 +201,12 @@ static struct slice feed_document(struct rest_call *call, const void *context, s
 
 static bool feed_open(struct rest_call *call, struct rest_feed *ret_feed, struct error *err)
 {
-    struct offer *offers;
-    size_t count;
+    struct offer *offers = NULL;
+    size_t count = 0;
 
     call->charge_cru = cost_metadata(COST_METADATA_LIST);
-    if (!catalogue_offers(call->services->catalogue, call->account_id, call->arena, &offers, &count,
-                          err))
+    if (call->account && !catalogue_offers(call->services->catalogue, call->account_id, call->arena,
+                                           &offers, &count, err))
         return false;
     *ret_feed = (struct rest_feed){
         .name = SLICE("Offers"),

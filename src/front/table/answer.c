@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "document/json.h"
+#include "front/fault.h"
 #include "front/table/edm.h"
 #include "front/table/xml.h"
 #include "throughput/cost.h"
@@ -102,7 +103,7 @@ void table_answer_send(struct table_call *call)
 static bool words_help(const struct table_code *code)
 {
     return code->status == 400 || code->status == 403 || code->status == 405 ||
-           code->status == 501 || code->status >= 500;
+           code->status == 421 || code->status == 501 || code->status >= 500;
 }
 
 static struct slice error_text(struct table_call *call, const struct error *err, int index)
@@ -111,10 +112,12 @@ static struct slice error_text(struct table_call *call, const struct error *err,
     char time[EDM_DATE_LEN];
     struct slice prefix = index >= 0 ? arena_printf(call->arena, "%d:", index) : SLICE("");
     bool own = words_help(code) && err->message[0];
+    struct slice message =
+        own ? front_fault_tell(call->services, err, call->request_id, call->arena) : SLICE("");
 
     edm_date_write_full(edm_ticks_of_ms(clock_read_wall_ms(call->services->clock)), time);
-    return arena_printf(call->arena, "%.*s%s%s%s\nRequestId:%s\nTime:%.*s", SLICE_ARG(prefix),
-                        code->words, own ? " " : "", own ? err->message : "", call->request_id,
+    return arena_printf(call->arena, "%.*s%s%s%.*s\nRequestId:%s\nTime:%.*s", SLICE_ARG(prefix),
+                        code->words, own ? " " : "", SLICE_ARG(message), call->request_id,
                         EDM_DATE_LEN, time);
 }
 
