@@ -251,8 +251,10 @@ static struct advise_proposal proposal_make(const struct advise_workload *worklo
     struct advise_proposal proposal = {.key = *key};
     struct advise_options own = *options;
 
-    if (key->kind == ADVISE_ONE_KEY)
+    if (key->kind == ADVISE_ONE_KEY) {
         own.partitions = 1;
+        own.ru_per_second_ideal = 0; /* another */
+    }
     advise_evaluate(workload, key, &own, &proposal.figures);
     proposal.score = score_of(key, &proposal.figures, &own);
     proposal.good = is_good(&proposal, &own);
@@ -341,19 +343,20 @@ static bool is_kept(const struct advise_report *report)
            report->current.score <= report->proposals[0].score * 1.1;
 }
 
-static void too_little_write(const struct advise_workload *workload, struct buf *out)
+static void too_little_write(const struct advise_workload *workload,
+                             const struct advise_report *report, struct buf *out)
 {
     size_t items, operations;
 
     (void)advise_workload_items(workload, &items);
     (void)advise_workload_operations(workload, &operations);
-    buf_printf(out,
-               "There is too little to judge by: %zu document%s and %zu operation%s. Which key is "
-               "right depends on what is asked: use the container for a while, until there are at "
-               "least %d documents and %d operations, better some hundreds of each, and ask again. "
-               "What follows is a guess.",
-               items, items == 1 ? "" : "s", operations, operations == 1 ? "" : "s",
-               ADVISE_DOCUMENTS_MIN, ADVISE_RECORDED_MIN);
+    buf_printf(
+        out,
+        "There is too little to judge by: %zu document%s and %zu operation%s. Which key is "
+        "right depends on what is asked: use the container for a while, until there are at "
+        "least %d documents and %d operations, better some hundreds of each, and ask again.%s",
+        items, items == 1 ? "" : "s", operations, operations == 1 ? "" : "s", ADVISE_DOCUMENTS_MIN,
+        ADVISE_RECORDED_MIN, report->count ? " What follows is a guess." : "");
 }
 
 static void summary_write(const struct advise_workload *workload, struct advise_report *report,
@@ -364,7 +367,7 @@ static void summary_write(const struct advise_workload *workload, struct advise_
 
     buf_init(&out, BUF_DEFAULT_MAX);
     if (!report->enough) {
-        too_little_write(workload, &out);
+        too_little_write(workload, report, &out);
         report->summary = text_take(arena, &out);
         return;
     }
@@ -406,22 +409,24 @@ static void summary_write(const struct advise_workload *workload, struct advise_
     report->summary = text_take(arena, &out);
 }
 
-bool advise_report_make(const struct advise_workload *workload,
-                        const struct advise_options *options, struct arena *arena,
-                        struct advise_report *ret_report, struct error *err)
+struct advise_report advise_report_make(const struct advise_workload *workload,
+                                        const struct advise_options *options, struct arena *arena)
 {
     struct advise_options full = advise_options_complete(options);
     struct advise_report report = {.bytes = (double)advise_workload_bytes_seen(workload)};
     struct advise_key *keys;
-    size_t items, operations, count = advise_candidates(workload, arena, &keys);
+    size_t items, operations, count;
     double growth;
 
     (void)advise_workload_items(workload, &items);
     (void)advise_workload_operations(workload, &operations);
-    if (items < 2)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "there %s %zu document%s to judge by: give at least some hundred",
-                         items == 1 ? "is" : "are", items, items == 1 ? "" : "s");
+    if (items < 2) {
+        report.proposals = ARENA_NEW(arena, struct advise_proposal);
+        summary_write(workload, &report, arena);
+        return report;
+    }
+    full.ru_per_second_ideal = advise_ideal(workload, &full);
+    count = advise_candidates(workload, arena, &keys);
     report.proposals = ARENA_ARRAY(arena, struct advise_proposal, count);
     for (size_t i = 0; i < count; i++)
         report.proposals[i] = proposal_make(workload, &keys[i], &full);
@@ -449,6 +454,5 @@ bool advise_report_make(const struct advise_workload *workload,
     summary_write(workload, &report, arena);
     if (report.recommended && !is_kept(&report))
         report.rekey = advise_key_command(workload, &report.proposals[0].key, &full.target, arena);
-    *ret_report = report;
-    return true;
+    return report;
 }

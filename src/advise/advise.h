@@ -34,11 +34,10 @@ enum {
     ADVISE_FEW_VALUES = 300,   /* fewer are warned of: what they can be spread over is limited */
 };
 
-/* Judges all candidates and the current key. Everything is in the arena. ERROR_BAD_REQUEST: there
- * is nothing to judge by. */
-NODISCARD bool advise_report_make(const struct advise_workload *workload,
-                                  const struct advise_options *options, struct arena *arena,
-                                  struct advise_report *ret_report, struct error *err);
+/* Judges all candidates and the current key. Everything is in the arena. Of fewer than two
+ * documents there are no proposals. */
+struct advise_report advise_report_make(const struct advise_workload *workload,
+                                        const struct advise_options *options, struct arena *arena);
 
 /* Appends the report as JSON (docs/advise.md), or as text for people. */
 void advise_report_json(const struct advise_workload *workload, const struct advise_report *report,

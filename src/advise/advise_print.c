@@ -169,7 +169,8 @@ void advise_report_text(const struct advise_workload *workload, const struct adv
                (unsigned long long)advise_workload_items_seen(workload),
                (unsigned long long)advise_workload_operations_seen(workload));
     wrapped(report->summary, "", out);
-    table(report, out);
+    if (report->count)
+        table(report, out);
     if (report->has_current)
         proposal_text(&report->current, "now", out);
     for (size_t i = 0; i < report->count; i++) {

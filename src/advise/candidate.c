@@ -162,7 +162,7 @@ struct slice advise_key_command(const struct advise_workload *workload,
 
     buf_init(&out, BUF_DEFAULT_MAX);
     buf_init(&part, BUF_DEFAULT_MAX);
-    if (key->kind == ADVISE_ONE_KEY) /* clients must write the property first */
+    if (target->fixed || key->kind == ADVISE_ONE_KEY) /* clients must write that property first */
         return SLICE_NONE;
     buf_append_text(&out, "orrery rekey");
     word_append(target->database.data ? target->database : SLICE("DATABASE"), &out);

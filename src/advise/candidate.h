@@ -35,6 +35,7 @@ void advise_key_define(const struct advise_workload *workload, const struct advi
 /* Where a command is to be carried out; data NULL: not known. */
 struct advise_target {
     struct slice database, container;
+    bool fixed; /* it cannot have another key: there is no command */
 };
 
 /* The command that gives a container this key, as a shell takes it; empty where there is none. */

@@ -169,7 +169,6 @@ struct advise_visit advise_visit_of(const struct advise_key *key,
 
 struct load {
     double *cru; /* window x deal x partition */
-    double *ideal;
     size_t windows;
     uint32_t partitions;
     int64_t begin_ms, window_ms;
@@ -186,13 +185,11 @@ static void load_init(struct load *load, const struct advise_workload *workload,
     load->windows = MAX(MIN(count / OPERATIONS_PER_WINDOW_MIN, (size_t)WINDOWS), (size_t)1);
     load->window_ms = (length + (int64_t)load->windows - 1) / (int64_t)load->windows;
     load->cru = memory_alloc_zero(load->windows * DEALS * partitions * sizeof *load->cru);
-    load->ideal = memory_alloc_zero(load->windows * DEALS * partitions * sizeof *load->ideal);
 }
 
 static void load_done(struct load *load)
 {
     memory_free(load->cru);
-    memory_free(load->ideal);
 }
 
 static size_t load_window(const struct load *load, int64_t time_ms)
@@ -233,7 +230,7 @@ static void load_deal(struct load *load, int64_t time_ms, uint64_t place, uint64
 /* Puts it anywhere. */
 static void load_scatter(struct load *load, int64_t time_ms, double cru, struct random *random)
 {
-    double *window = load->ideal + load_window(load, time_ms) * DEALS * load->partitions;
+    double *window = load->cru + load_window(load, time_ms) * DEALS * load->partitions;
 
     for (size_t deal = 0; deal < DEALS; deal++, window += load->partitions)
         window[random_below(random, load->partitions)] += cru;
@@ -241,7 +238,7 @@ static void load_scatter(struct load *load, int64_t time_ms, double cru, struct 
 
 /* RU/s needed by the fullest partition at the busiest time, for all of them. A window's imbalance
  * counts by its RU: one quiet window decides nothing. */
-static double load_needed(const struct load *load, const double *cru)
+static double load_needed(const struct load *load)
 {
     double busiest = 0, all = 0, uneven = 0;
 
@@ -249,8 +246,8 @@ static double load_needed(const struct load *load, const double *cru)
         double sum = 0, top = 0;
 
         for (uint32_t p = 0; p < load->partitions; p++) {
-            sum += cru[w * load->partitions + p];
-            top = fmax(top, cru[w * load->partitions + p]);
+            sum += load->cru[w * load->partitions + p];
+            top = fmax(top, load->cru[w * load->partitions + p]);
         }
         busiest = fmax(busiest, sum);
         all += sum;
@@ -259,6 +256,40 @@ static double load_needed(const struct load *load, const double *cru)
     if (all <= 0)
         return 0;
     return busiest / 100 / ((double)load->window_ms / 1000) * (uneven / all);
+}
+
+/* What the load of the kept operations is to be multiplied by. */
+static double load_scale(const struct advise_workload *workload,
+                         const struct advise_options *options)
+{
+    size_t count;
+    const struct advise_operation *operations = advise_workload_operations(workload, &count);
+    double weight = 0;
+
+    for (size_t i = 0; i < count; i++)
+        weight += operations[i].weight;
+    return options->load *
+           (weight > 0 ? (double)advise_workload_operations_seen(workload) / weight : 1);
+}
+
+double advise_ideal(const struct advise_workload *workload, const struct advise_options *options)
+{
+    struct advise_options full = advise_options_complete(options);
+    size_t count;
+    const struct advise_operation *operations = advise_workload_operations(workload, &count);
+    struct random random;
+    struct load load;
+    double needed;
+
+    random_seed(&random, 7);
+    load_init(&load, workload, full.partitions);
+    for (size_t i = 0; i < count; i++)
+        load_scatter(&load, operations[i].time_ms,
+                     (double)operations[i].weight * (double)work_cru(&operations[i], &full),
+                     &random);
+    needed = load_scale(workload, &full) * load_needed(&load);
+    load_done(&load);
+    return needed;
 }
 
 /* Where a hierarchical key is: all of one first value together, over as many partitions as its part
@@ -391,7 +422,6 @@ static void operation_add(struct walk *walk, const struct advise_operation *oper
         }
     }
     scales_add(walk, &visit, prefix ? &head : NULL, weight);
-    load_scatter(load, operation->time_ms, weight * (double)work, random);
     load_deal(load, operation->time_ms, place, beside, visit.partitions,
               weight * (double)visit.cru);
     walk->cru += weight * (double)visit.cru;
@@ -645,12 +675,13 @@ void advise_evaluate(const struct advise_workload *workload, const struct advise
         ret_figures->moves =
             ret_figures->window_top > 0.1 && ret_figures->window_top > 3 * ret_figures->ru_top;
     }
-    scale = walk.options.load *
-            (walk.weight > 0 ? (double)advise_workload_operations_seen(workload) / walk.weight : 1);
-    /* Both are of one deal of the cards each: a key that was luckier than chance needs no less. */
-    ret_figures->ru_per_second_ideal = scale * load_needed(&walk.load, walk.load.ideal);
+    scale = load_scale(workload, &walk.options);
+    ret_figures->ru_per_second_ideal = walk.options.ru_per_second_ideal > 0
+                                           ? walk.options.ru_per_second_ideal
+                                           : advise_ideal(workload, &walk.options);
+    /* A key that was luckier than chance needs no less. */
     ret_figures->ru_per_second =
-        fmax(scale * load_needed(&walk.load, walk.load.cru), ret_figures->ru_per_second_ideal);
+        fmax(scale * load_needed(&walk.load), ret_figures->ru_per_second_ideal);
     ret_figures->growth = growth_of_needs(&walk);
     ret_figures->key_ru_per_second =
         scale * walk.key_top / 100 / ((double)walk.load.window_ms / 1000);

@@ -11,6 +11,7 @@ struct advise_options {
     const struct advise_key *current; /* that the operations ran with; NULL: not known */
     uint32_t current_partitions;      /* of it; 0: 1 */
     double load;                      /* times the recorded load; 0: 1 */
+    double ru_per_second_ideal;       /* advise_ideal of these, where it is at hand; 0: it is not */
     struct advise_target target;      /* for the command to run */
 };
 
@@ -45,6 +46,9 @@ struct advise_figures {
     bool counter_bare;                /* with no text before it that could tell shards apart */
     const advise_value *top_storage, *top_ru; /* of one of its items or operations; NULL: none */
 };
+
+/* RU/s to provision if every operation went anywhere by chance: what all keys are measured by. */
+double advise_ideal(const struct advise_workload *workload, const struct advise_options *options);
 
 void advise_evaluate(const struct advise_workload *workload, const struct advise_key *key,
                      const struct advise_options *options, struct advise_figures *ret_figures);

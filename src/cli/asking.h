@@ -12,7 +12,8 @@ struct cli_asking {
     struct cli_client_options options;
     bool no_wait; /* --no-wait, where the command has it */
     const char *words[CLI_ASKING_WORDS_MAX];
-    int word_count; /* the verb is the first */
+    int word_count;     /* the verb is the first */
+    struct slice query; /* sent with every question; usually none */
     struct cli_client *client;
     struct arena *arena;
 };
@@ -28,8 +29,12 @@ struct slice cli_asking_path(const struct cli_asking *asking, struct slice rest)
  */
 void cli_asking_key(struct buf *json, const char *word);
 
-/* The answer as it came, for --json. */
+/* The answer as it came, for --format json; {} where the server had nothing to say. */
 int cli_asking_json(const struct cli_answer *answer);
+
+/* What was done: a sentence, or with --format json the answer. */
+int cli_asking_done(const struct cli_asking *asking, const struct cli_answer *answer,
+                    const char *format, ...) PRINTF_LIKE(3, 4);
 
 /* What came of it when there is no answer: the message, and the exit code. */
 int cli_asking_failed(const struct error *err);

@@ -36,6 +36,8 @@ int cli_promote(int argc, char **argv);
 int cli_rekey(int argc, char **argv);
 void cli_promote_help(void);
 void cli_rekey_help(void);
+int cli_throughput(int argc, char **argv);
+void cli_throughput_help(void);
 int cli_directory(int argc, char **argv);
 void cli_directory_help(void);
 int cli_advise(int argc, char **argv);
@@ -79,7 +81,7 @@ struct cli_words {
 int cli_words_read(int argc, char **argv, const struct option *options,
                    const struct cli_words *words, bool *ret_help);
 
-/* The directory a server keeps its keys and certificates in: the given one, or if that is NULL what
- * the environment says as for `orrery serve`. Settings hold the text. */
+/* The directory a server keeps its keys and certificates in: the given one, or if that is NULL as
+ * cli/local.h finds it. Settings hold the text. */
 NODISCARD bool cli_directory_find(const char *given, struct settings *settings,
                                   const char **ret_directory, struct error *err);

@@ -19,6 +19,7 @@ enum {
     OPTION_DEMOTE,
     OPTION_END,
     OPTION_FORGET,
+    OPTION_EMPTY,
 };
 
 enum { POLL_MS = 200 };
@@ -26,9 +27,10 @@ enum { POLL_MS = 200 };
 struct promote {
     struct cli_asking command; /* words: "promote", database, container */
     const char *key, *to, *throughput, *max_throughput;
-    int what; /* OPTION_DRY_RUN and the like; 0: begin */
+    bool empty; /* --empty */
+    int what;   /* OPTION_DRY_RUN and the like; 0: begin */
     int whats;
-    char waits_for[240]; /* that was said last */
+    char waits_for[ERROR_MESSAGE_SIZE]; /* that was said last */
 };
 
 void cli_promote_help(void)
@@ -49,6 +51,7 @@ void cli_promote_help(void)
         "  --to CONTAINER       the container, of the same database; it is made if it is not "
         "there\n"
         "  --throughput RU      of a container that is made; --max-throughput RU: autoscale\n"
+        "  --empty              the key is to come: no item has it yet\n"
         "  --dry-run            only say how much would be copied, and what is in the way\n"
         "  --status             all promotions of the container\n"
         "  --demote             make CONTAINER the home of the key again\n"
@@ -79,6 +82,10 @@ static bool option_take(void *context, int option, const char *value)
     case OPTION_MAX_THROUGHPUT:
         promote->max_throughput = value;
         break;
+    case OPTION_EMPTY:
+        promote->empty = true;
+        promote->command.query = SLICE("empty=true");
+        break;
     case OPTION_DRY_RUN:
     case OPTION_STATUS:
     case OPTION_DEMOTE:
@@ -88,7 +95,7 @@ static bool option_take(void *context, int option, const char *value)
         promote->whats++;
         break;
     default:
-        (void)cli_client_take(&promote->command.options, option, value);
+        return cli_client_take(&promote->command.options, option, value);
     }
     return true;
 }
@@ -168,6 +175,14 @@ static void promotion_print(struct promote *promote, struct slice promotion)
     struct slice state = cli_answer_text(promotion, "state");
     struct slice key = key_text(promote, promotion);
 
+    if (promote->command.options.json) {
+        CLEANUP(buf_done) struct buf text;
+
+        buf_init(&text, BUF_DEFAULT_MAX);
+        document_json_write(promotion, &text);
+        printf("%.*s\n", SLICE_ARG(buf_slice(&text)));
+        return;
+    }
     printf("%.*s of %.*s: %.*s%s%.*s", SLICE_ARG(key),
            SLICE_ARG(cli_answer_text(promotion, "container")), SLICE_ARG(state),
            slice_equal(state, SLICE("demoted")) ? " from " : " to ",
@@ -215,9 +230,11 @@ static int estimate_print(struct promote *promote, struct slice answer)
     bool alone = document_find(answer, SLICE("isolated"), &isolated) && isolated.boolean;
 
     printf("container %s %s\n", promote->to, there ? "is there and fits" : "would be made");
-    printf("the key %s partition %.*s of %.0f items: %.*s would be copied\n",
+    printf("the key %s partition %.*s of %.*s: %.*s would be copied\n",
            alone ? "has for itself" : "would be isolated from",
-           SLICE_ARG(cli_answer_text(answer, "partition")), cli_answer_number(answer, "items"),
+           SLICE_ARG(cli_answer_text(answer, "partition")),
+           SLICE_ARG(
+               cli_table_count(cli_answer_number(answer, "items"), "item", promote->command.arena)),
            SLICE_ARG(cli_table_bytes_text(cli_answer_number(answer, "bytesToCopy"),
                                           promote->command.arena)));
     return CLI_OK;
@@ -293,9 +310,7 @@ static int post(struct promote *promote, struct slice rest, struct cli_answer *r
 
 static int shown(const struct promote *promote, const struct cli_answer *answer)
 {
-    if (promote->command.options.json && answer->text.len)
-        printf("%.*s\n", SLICE_ARG(answer->text));
-    return CLI_OK;
+    return promote->command.options.json ? cli_asking_json(answer) : CLI_OK;
 }
 
 static int begin(struct promote *promote)
@@ -371,6 +386,7 @@ int cli_promote(int argc, char **argv)
         {"demote", no_argument, NULL, OPTION_DEMOTE},
         {"end", no_argument, NULL, OPTION_END},
         {"forget", no_argument, NULL, OPTION_FORGET},
+        {"empty", no_argument, NULL, OPTION_EMPTY},
         {NULL}};
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct promote promote = {.command = {.arena = arena, .words = {"promote"}}};
@@ -393,8 +409,9 @@ int cli_promote(int argc, char **argv)
         return cli_fail(CLI_USAGE,
                         "--dry-run, --status, --demote, --end and --forget exclude each other");
     if (promote.what && promote.what != OPTION_DRY_RUN &&
-        (promote.to || promote.throughput || promote.max_throughput))
-        return cli_fail(CLI_USAGE, "--to and throughput belong to a promotion that begins");
+        (promote.to || promote.throughput || promote.max_throughput || promote.empty))
+        return cli_fail(CLI_USAGE,
+                        "--to, --empty and throughput belong to a promotion that begins");
     promote.command.word_count = 3;
     if (!cli_client_new(&promote.command.options, &promote.command.client, &err))
         return cli_asking_failed(&err);

@@ -1,5 +1,6 @@
 #include "container/catalogue_migration.h"
 #include "container/catalogue_shares.h"
+#include "container/container_names.h"
 #include "container/container_usage.h"
 #include "container/migrator_private.h"
 #include "container/split_points.h"
@@ -15,14 +16,17 @@ bool migrator_begin(struct migrator *migrator, const struct container *container
     CLEANUP(container_unref) struct container *before = NULL;
     CLEANUP(container_unref) struct container *now = NULL;
     CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct container_names names;
     struct migration_request divided = *request;
 
     if (!catalogue_container_reopen(migrator->catalogue, container, &before, err) ||
         !migrator_divide(migrator, before, &divided, alike, arena, err) ||
         !catalogue_migration_begin(migrator->catalogue, container, &divided, &now, err))
         return false;
+    names = container_names(migrator->catalogue, now, arena);
     log_event(migrator->options.log, LOG_INFO, "migration begun",
               LOG_TEXT("kind", migration_kind_name(request->kind)),
+              LOG_SLICE("account", names.account), LOG_SLICE("database", names.database),
               LOG_SLICE("container", container_info(now)->id),
               LOG_INT("sources", (int64_t)request->source_count),
               LOG_INT("targets", (int64_t)request->target_count));
@@ -70,6 +74,28 @@ bool migrator_split(struct migrator *migrator, const struct container *container
     return migrator_begin(migrator, now, &request, false, err);
 }
 
+/* What is reserved for key values must fit into one partition. */
+static bool reserved_fits(const struct container *container, const uint32_t *partitions,
+                          size_t count, struct error *err)
+{
+    uint64_t most = container_limits(container)->partition_ru_max, reserved = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct partition_span *span =
+            partition_map_find_id(container_map(container), partitions[i]);
+        const struct definition_tenant *alone;
+
+        if (span)
+            reserved += definition_throughput_within(
+                &definition_fields(container_definition(container))->throughput, span->min,
+                span->max, &alone);
+    }
+    return reserved <= most ||
+           error_set(err, ERROR_BAD_REQUEST,
+                     "%llu RU/s are reserved for key values of these partitions; one may give %llu",
+                     (unsigned long long)reserved, (unsigned long long)most);
+}
+
 bool migrator_merge(struct migrator *migrator, const struct container *container,
                     const uint32_t *partitions, size_t count, struct error *err)
 {
@@ -85,8 +111,10 @@ bool migrator_merge(struct migrator *migrator, const struct container *container
     needed = offer_partitions_needed(container_limits(now), container_offer(now));
     if (spans - MIN(count - 1, spans) < needed)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "throughput of %llu RU/s needs %u physical partitions",
-                         (unsigned long long)container_offer(now)->ru, needed);
+                         "throughput of %llu RU/s needs %u physical partition%s",
+                         (unsigned long long)container_offer(now)->ru, needed, PLURAL(needed));
+    if (!reserved_fits(now, partitions, count, err))
+        return false;
     return migrator_begin(migrator, now,
                           &(struct migration_request){.kind = MIGRATION_MERGE,
                                                       .sources = partitions,
@@ -190,11 +218,17 @@ static bool is_whole(const struct migrator *migrator, uint32_t partition, int64_
 static void whole_note(struct migrator *migrator, const struct container *container,
                        uint32_t partition, bool by_bytes)
 {
+    CLEANUP(arena_free) struct arena *arena = NULL;
+    struct container_names names;
+
     migrator->wholes[migrator->whole_next++ % MIGRATOR_WHOLES] =
         (struct migrator_whole){partition, clock_read_monotonic_ms(migrator->clock) + WHOLE_MS};
     if (!by_bytes)
         return; /* for throughput alone: it has too few keys yet */
+    arena = arena_new();
+    names = container_names(migrator->catalogue, container, arena);
     log_event(migrator->options.log, LOG_WARNING, "partition too large cannot be split",
+              LOG_SLICE("account", names.account), LOG_SLICE("database", names.database),
               LOG_SLICE("container", container_info(container)->id),
               LOG_INT("partition", partition));
 }

@@ -105,10 +105,10 @@ struct engine_guard_status {
     uint64_t downs;                       /* how often it went down */
     uint64_t refused;                     /* calls turned away */
     uint64_t inside;                      /* calls, snapshots and iterators now */
-    char reason[240];                     /* why it is down, or was last */
+    char reason[ERROR_MESSAGE_SIZE];                     /* why it is down, or was last */
     bool faults[ENGINE_FAULTS];           /* now */
     uint64_t fault_counts[ENGINE_FAULTS]; /* calls that met one */
-    char fault_reason[240];               /* of the one that began last */
+    char fault_reason[ERROR_MESSAGE_SIZE];               /* of the one that began last */
 };
 
 /* False: the engine is no guard. */

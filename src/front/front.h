@@ -1,6 +1,7 @@
 /* What the server hands to every front: the rooms below, already open. */
 #pragma once
 
+#include "advise/keeper.h"
 #include "advise/traffic.h"
 #include "base/log.h"
 #include "container/balancer.h"
@@ -33,6 +34,7 @@ struct front_services {
     struct log *log;
     struct script_pool *scripts; /* NULL: scripts are not run */
     struct traffic *traffic;     /* NULL: nothing is recorded for advice */
+    struct keeper *keeper;       /* of that record; NULL: none is written down */
     uint32_t burst_seconds;      /* for container_meters_apply */
     size_t query_threads;        /* that may share the work of one query */
 };

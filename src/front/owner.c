@@ -2,20 +2,29 @@
 
 #include <xxhash.h>
 
-bool front_owner_check(struct net_owner *owner, struct error *err)
+static bool full(const struct memory_meter *meter, struct error *err)
 {
-    const struct memory_meter *meter = net_owner_memory(owner);
+    bool server = meter->parent && memory_meter_used(meter->parent) >= meter->parent->max;
 
-    if (!meter || !memory_meter_is_full(meter))
-        return true;
-    if (memory_meter_used(meter) >= meter->max)
-        return error_set(err, ERROR_MEMORY_FULL,
-                         "requests and answers of the account hold %zu bytes, as many as they may "
-                         "(account.memory_bytes_max)",
-                         meter->max);
     return error_set(err, ERROR_MEMORY_FULL,
-                     "requests and answers hold as many bytes as they may "
-                     "(server.memory_bytes_max)");
+                     "requests and answers%s hold as many bytes as they may (%s)",
+                     server ? "" : " of the account",
+                     server ? "server.memory_bytes_max" : "account.memory_bytes_max");
+}
+
+bool front_owner_hold(struct net_owner *owner, size_t bytes, struct error *err)
+{
+    struct memory_meter *meter = net_owner_memory(owner);
+
+    if (!meter)
+        return true;
+    return (!memory_meter_is_full(meter) && memory_meter_change(meter, 0, bytes)) ||
+           full(meter, err);
+}
+
+void front_owner_let_go(struct net_owner *owner, size_t bytes)
+{
+    memory_meter_set(net_owner_memory(owner), bytes, 0);
 }
 
 bool front_owner_bill(const struct front_services *services, const struct account *account,
@@ -29,7 +38,7 @@ bool front_owner_bill(const struct front_services *services, const struct accoun
     if (owner)
         net_http_bill(request, net_owner_memory(owner));
     *ret_owner = owner;
-    return front_owner_check(owner, err);
+    return front_owner_hold(owner, 0, err);
 }
 
 uint64_t front_owner_part(struct slice database, struct slice container)

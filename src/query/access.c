@@ -507,7 +507,7 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
     c.conditions = query_conditions_find(plan, arena);
     c.targets = query_targets_find(spans->request, &c.conditions, arena);
     if (spans->request->scope.kind == QUERY_SCOPE_KEYS && !c.targets.count)
-        return error_set(err, ERROR_NOT_SUPPORTED,
+        return error_set(err, ERROR_QUERY_NOT_SUPPORTED,
                          "two suffixes of this base share their hash: name the base in the filter "
                          "instead of the partition key header");
     if (!c.conditions.never && !query_targets_serve(spans, &c.targets, arena, err))

@@ -103,7 +103,8 @@ struct query_order_rules {
     bool keeps_nested;    /* and those with an array or object there */
 };
 
-/* ERROR_BAD_REQUEST: several properties, and no composite index for them. */
-NODISCARD bool query_order_check(const struct query_plan *plan, const struct item_space *space,
+/* ERROR_BAD_REQUEST: several properties, and no composite index for them; or one without an index,
+ * where the request does not allow that. */
+NODISCARD bool query_order_check(const struct query_plan *plan, const struct query_request *request,
                                  struct arena *arena, struct query_order_rules *ret_rules,
                                  struct error *err);

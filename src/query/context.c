@@ -46,7 +46,8 @@ bool query_memory_hold(struct query_context *context, struct error *err)
 
     if (!context->memory)
         return true;
-    used = arena_used(context->arena) + context->scratch.capacity + context->kept_bytes;
+    used = arena_used(context->arena) + context->scratch.capacity + context->kept_bytes +
+           (context->rendered ? context->rendered->capacity : 0);
     held = used / HOLD_STEP * HOLD_STEP;
     /* what an arena gives back after each row is soon used again */
     if (held == context->memory_held ||
@@ -140,7 +141,10 @@ bool query_build_append(struct query_context *context, struct slice key,
                          QUERY_VALUE_DEPTH_MAX);
     document_append(&context->scratch, key, value);
     /* seen at once, or the maker of very many elements would go on for nothing */
-    return !buf_overflowed(&context->scratch) || memory_limit(context, err);
+    if (buf_overflowed(&context->scratch))
+        return memory_limit(context, err);
+    return context->scratch.capacity <= context->memory_held + HOLD_STEP ||
+           query_memory_hold(context, err);
 }
 
 bool query_build_close(struct query_context *context, size_t mark, size_t begin,

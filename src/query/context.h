@@ -84,6 +84,7 @@ struct query_context {
     struct memory_meter *memory;  /* what temporaries are held on; NULL: nobody counts them */
     size_t memory_held;           /* there, for this context */
     size_t kept_bytes;            /* held besides arena and scratch: spools, states */
+    const struct buf *rendered;   /* and the answer in the making; NULL: elsewhere */
 
     int64_t now_ticks;               /* 100 ns since 1970, the same for the whole query */
     struct random random;            /* of RAND() */

@@ -21,7 +21,7 @@ struct query_plan {
 
     /* A query around this one, as in SELECT COUNT(1) FROM (SELECT DISTINCT c.a FROM c): its filter,
      * aggregates and select see each row of this plan in outer_slot. The rest of it is not for
-     * now: ERROR_NOT_SUPPORTED. NULL: none. */
+     * now: ERROR_QUERY_NOT_SUPPORTED. NULL: none. */
     const struct query_subquery *outer;
     uint32_t outer_slot;
 

@@ -116,6 +116,7 @@ static bool aggregate_take(struct query_run_state *run, bool *ret_stop UNUSED, s
             a->states[i].count += run->hit->times;
             continue;
         }
+        a->states[i].at = query_hit_number(run);
         if (!query_evaluate(run->plan->query.aggregates[i].argument, &run->context, &value, err) ||
             !query_run_aggregate_add(run, &a->states[i], &value, err))
             return false;
@@ -368,6 +369,7 @@ void query_run_context_init(struct query_run_state *run)
     run->context.cancelled = limits->cancelled;
     run->context.breath = limits->breath;
     run->context.memory = limits->memory;
+    run->context.rendered = limits->rendered;
     run->context.udf = run->request->udf;
 }
 
@@ -417,7 +419,7 @@ static bool run_init(struct query_run_state *run, const struct query_plan *plan,
     run->context.now_ticks = run->from.now_ticks;
     run->at = run->from;
     if (plan->query.key_count && plan->query.order_count)
-        return error_set(err, ERROR_NOT_SUPPORTED, "ORDER BY together with GROUP BY");
+        return error_set(err, ERROR_QUERY_NOT_SUPPORTED, "ORDER BY together with GROUP BY");
     return true;
 }
 
@@ -460,7 +462,7 @@ bool query_run_documents(const struct query_plan *plan, const struct slice *docu
     bool more = false;
 
     if (plan->outer)
-        return error_set(err, ERROR_NOT_SUPPORTED, "a query around a query of metadata");
+        return error_set(err, ERROR_QUERY_NOT_SUPPORTED, "a query around a query of metadata");
     if (!run_init(&run, plan, request, NULL, err))
         return false;
     run.documents = documents;
@@ -578,7 +580,7 @@ static bool access_choose(struct query_run_state *run, struct error *err)
         .counted = run->request->explain,
     };
 
-    if (!query_order_check(run->plan, run->request->space, run->arena, &run->rules, err) ||
+    if (!query_order_check(run->plan, run->request, run->arena, &run->rules, err) ||
         !query_access_choose(run->plan, &run->spans, &wish, run->arena, &run->access, err))
         return false;
     run->covered = query_cover_holds(&run->cover, run->plan, &run->access, run->request->space);
@@ -702,6 +704,16 @@ static bool run_constant(struct query_run_state *run, bool *ret_more, struct err
            (!run->at.limit || run_mode(run, ret_more, err)) && output_charge(run, err);
 }
 
+/* Is the order of values part of the result? */
+static bool collects(const struct query_plan *plan)
+{
+    for (size_t i = 0; i < plan->query.aggregate_count; i++)
+        if (plan->query.aggregates[i].kind == QUERY_MAKE_LIST ||
+            plan->query.aggregates[i].kind == QUERY_MAKE_SET)
+            return true;
+    return false;
+}
+
 static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t *ret_plan_ns,
                           struct error *err)
 {
@@ -709,8 +721,8 @@ static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t 
 
     run->ahead = query_ahead_new(run->plan, &run->request->udf, run->request->container);
     run->context.ahead = run->ahead;
-    /* Calls that are made ahead want whole items. */
-    if (!run->ahead)
+    /* Calls that are made ahead want whole items; lists want to know which item a value is of. */
+    if (!run->ahead && !collects(run->plan))
         run->cover = query_cover_find(run->plan, run->arena);
     if (!access_choose(run, err))
         return false;

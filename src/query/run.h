@@ -76,6 +76,7 @@ struct query_request {
         *spill; /* NULL: what does not fit the memory is computed in several passes */
     const struct query_executor *executor; /* NULL: all is done by the calling thread */
     bool partial;                          /* partitions that do not serve are passed over */
+    bool order_unindexed;                  /* an order may be one that no index has */
     bool timed;                            /* times of steps are measured */
     bool explain;                          /* page.explain is filled */
     struct arena *arena;                   /* of the continuation and the explanation */
@@ -106,7 +107,7 @@ struct query_page {
 };
 
 /* The next page. ERROR_BAD_REQUEST: the continuation is not one of this query; ORDER BY several
- * properties lacks its composite index. ERROR_QUERY_LIMIT, ERROR_TIMED_OUT;
+ * properties lacks its composite index, or one its index. ERROR_QUERY_LIMIT, ERROR_TIMED_OUT;
  * ERROR_TOO_MANY_REQUESTS and its kin before anything was read; ERROR_NODE_DOWN,
  * ERROR_NODE_PAUSED: partitions it has to read do not serve, which the message names; errors of
  * stores. */

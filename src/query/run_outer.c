@@ -168,7 +168,7 @@ bool query_outer_run(const struct query_plan *plan, const struct query_request *
     outer_init(&outer, plan, request);
     if (query->source_count || query->key_count || query->order_count || query->distinct ||
         query->offset || query->limit != UINT64_MAX)
-        return error_set(err, ERROR_NOT_SUPPORTED,
+        return error_set(err, ERROR_QUERY_NOT_SUPPORTED,
                          "a query around a query with more than a filter, aggregates and a select");
     done = inner_run(&outer, &page, err) && (!outer.count || outer_finish(&outer, err));
     page.charge_cru = cost_add(page.charge_cru, outer_charge(&outer));

@@ -107,6 +107,10 @@ void query_run_context_init(struct query_run_state *run);
 void query_run_done(struct query_run_state *run);
 CLEANUP_VALUE_FN(struct query_run_state, query_run_done)
 
+/* The number of the present hit's item. Of hits that are covered, or several, it is no more than
+ * that of one of them. */
+uint64_t query_hit_number(const struct query_run_state *run);
+
 /* Is it a row? Undefined is none, nor what JSON cannot show. */
 bool query_row_shows(const struct query_run_state *run, const struct document_value *value);
 

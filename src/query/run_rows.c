@@ -82,6 +82,12 @@ static void item_bind(struct query_run_state *run, const struct query_hit *hit)
         *slot = (struct query_slot){.value = document_object(hit->item.document)};
 }
 
+uint64_t query_hit_number(const struct query_run_state *run)
+{
+    return run->feed && run->hit->item.document.data ? run->hit->item.header.number
+                                                     : run->hit->place.number;
+}
+
 /* --- Rows ------------------------------------------------------------------------------------ */
 
 static bool joined_rows_take(struct query_run_state *run, query_row_taker taker, bool *ret_stop,
@@ -247,6 +253,8 @@ bool query_row_give(struct query_run_state *run, const struct document_value *va
         return false;
     if (run->request->timed)
         run->output_ns += clock_monotonic_ns() - begin;
+    if (!query_memory_hold(&run->context, err))
+        return false;
     run->rows++;
     run->row_bytes += query_value_bytes(value) + 1;
     if (run->at.limit != UINT64_MAX && --run->at.limit == 0)

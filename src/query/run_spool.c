@@ -109,6 +109,7 @@ static bool group_add(struct query_run_state *run, struct error *err)
     for (size_t i = 0; row && i < run->plan->query.aggregate_count; i++) {
         struct document_value value;
 
+        row->states[i].at = query_hit_number(run);
         if (!query_evaluate(run->plan->query.aggregates[i].argument, &run->context, &value, err) ||
             !query_spool_feed(s->spool, row, i, &value, run->hit->times, err))
             return false;
@@ -232,15 +233,10 @@ static bool is_order_of_value(const struct query_plan *plan)
 
 /* --- Sorting --------------------------------------------------------------------------------- */
 
-static uint64_t item_number(const struct query_run_state *run)
-{
-    return run->feed ? run->hit->item.header.number : run->hit->place.number;
-}
-
 static bool sort_take(struct query_run_state *run, bool *ret_stop UNUSED, struct error *err)
 {
     struct spooling *s = run->taking;
-    struct query_place place = {.number = item_number(run), .rows = run->row};
+    struct query_place place = {.number = query_hit_number(run), .rows = run->row};
     struct query_spool_row *row;
     struct document_value value;
     bool kept;

@@ -136,8 +136,8 @@ bool ready_print(struct catalogue *catalogue, struct buf *out)
     if (looking.count)
         buf_printf(out,
                    "{\"code\":\"ServiceUnavailable\",\"message\":\"node \\\"%s\\\" does not "
-                   "serve, and %zu partitions with it or others\",",
-                   looking.first_away, looking.count);
+                   "serve, and %zu partition%s with it or others\",",
+                   looking.first_away, looking.count, PLURAL(looking.count));
     else if (looking.first_faulty)
         buf_printf(out, "{\"code\":\"ServiceUnavailable\",\"message\":\"node \\\"%s\\\" %s\",",
                    looking.first_faulty,

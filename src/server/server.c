@@ -13,7 +13,7 @@
 #include "server/notify.h"
 #include "server/x509.h"
 
-#include <arpa/inet.h>
+#include <malloc.h>
 #include <openssl/crypto.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -47,13 +47,6 @@ struct front {
     bool exists;
 };
 
-static bool address_is_loopback(const struct net_address *address)
-{
-    if (address->any.sa_family == AF_INET)
-        return ntohl(address->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-    return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
-}
-
 /* A key everybody knows is no key, so an address that others reach has to be wanted twice. */
 static bool front_check(const struct front *front, const struct settings *settings,
                         struct net_address *ret_address, struct error *err)
@@ -62,7 +55,8 @@ static bool front_check(const struct front *front, const struct settings *settin
 
     if (!net_address_parse(slice_of_text(front->listen), &address, err))
         return error_prefix(err, "--%s", front->name);
-    if (settings->server_dev && !settings->server_dev_anywhere && !address_is_loopback(&address))
+    if (settings->server_dev && !settings->server_dev_anywhere &&
+        !net_address_is_loopback(&address))
         return error_set(err, ERROR_CONFIGURATION,
                          "--dev accepts a key everybody knows, so --%s has to be a loopback "
                          "address, not \"%s\": use --no-dev, or --set server.dev_anywhere=true if "
@@ -270,6 +264,8 @@ static struct rest_query_limits query_limits(const struct settings *settings, co
         .spill_directory = directory,
         .spill_bytes_max = (uint64_t)settings->query_spill_bytes_max,
         .spill_total_bytes_max = (uint64_t)settings->query_spill_total_bytes_max,
+        .merge = (enum rest_merge)settings->query_merge,
+        .order_unindexed = settings->query_order_unindexed,
     };
 }
 
@@ -357,7 +353,7 @@ static struct net_http_settings table_http_settings(const struct settings *setti
     return http;
 }
 
-enum { MEMORY_LEAST = 64 * 1024 * 1024 };
+enum { MEMORY_LEAST = 64 * 1024 * 1024, LARGE_BYTES = 512 * 1024 };
 
 /* What requests and answers may hold: by default a quarter of the machine's memory, of which an
  * account may have a quarter. */
@@ -370,6 +366,9 @@ static void memory_prepare(struct server *server)
     if (!bytes)
         bytes = MAX(machine_memory() / 4, (size_t)MEMORY_LEAST);
     memory_meter_init(&server->memory, NULL, bytes);
+    /* What is large goes back to the system at once: otherwise every worker's heap would keep as
+     * much as its largest request ever needed, and nobody would count it. */
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     server->owners =
         net_owners_new(&server->memory, account ? MIN(account, bytes) : MAX(bytes / 4, (size_t)1));
 }
@@ -436,7 +435,7 @@ static bool front_listen(struct server *server, const char *front,
     log_event(server->log, LOG_INFO, "listening", LOG_TEXT("front", front),
               LOG_TEXT("address", where),
               LOG_INT("port", net_address_port(net_listener_address(*ret_listener))));
-    if (server->settings->server_dev && !address_is_loopback(address))
+    if (server->settings->server_dev && !net_address_is_loopback(address))
         log_event(server->log, LOG_WARNING,
                   "everybody who reaches this address can read and change everything",
                   LOG_TEXT("front", front), LOG_TEXT("address", where),
@@ -483,6 +482,7 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
         !secrets_load(server, &tls, err) || !threads_start(server, err) ||
         !fronts_listen(server, &addresses, tls, err))
         return false;
+    server_announce(server);
     *ret_server = TAKE(server);
     return true;
 }
@@ -491,6 +491,7 @@ void server_free(struct server *server)
 {
     if (!server)
         return;
+    presence_take_back(server->presence);
     net_listener_free(server->rest);
     net_listener_free(server->table);
     net_workers_free(server->workers);

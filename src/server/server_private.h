@@ -11,6 +11,7 @@
 #include "server/certificate_names.h"
 #include "server/keys.h"
 #include "server/nodes.h"
+#include "server/presence.h"
 #include "server/probes.h"
 #include "server/server.h"
 #include "server/store.h"
@@ -39,7 +40,11 @@ struct server {
     struct front_hosts hosts;
     struct slice host_names[CERTIFICATE_NAMES_MAX];
     struct probes probes;
+    struct presence *presence; /* NULL: commands have to be told where the server is */
 };
+
+/* Leaves word of the server for commands of the same user. */
+void server_announce(struct server *server);
 
 /* What the REST front's administration asks of the server. */
 struct admin_hooks server_admin_hooks(struct server *server);

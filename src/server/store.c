@@ -28,6 +28,7 @@ struct store {
     struct migrator *migrator;
     struct balancer *balancer;
     struct traffic *traffic;
+    struct keeper *keeper;
     struct heat *heat;
     struct log *log;
 };
@@ -248,6 +249,28 @@ static struct heat *heat_start(struct store *store, const struct settings *setti
     });
 }
 
+static bool traffic_start(struct store *store, const struct settings *settings, struct error *err)
+{
+    struct traffic_options options = {.bytes_max = (size_t)settings->advise_bytes_max,
+                                      .containers_max = (size_t)settings->advise_containers_max,
+                                      .per_second_max = (uint32_t)settings->advise_per_second_max,
+                                      .hashed = settings->advise_values == 1};
+    bool keeps = settings->advise_kept_bytes_max > 0;
+
+    if (keeps && options.hashed && !keeper_seed(store->catalogue, &options.seed, err))
+        return false;
+    store->traffic = traffic_new(&options);
+    if (keeps)
+        store->keeper = keeper_new(
+            &(struct keeper_options){.catalogue = store->catalogue,
+                                     .traffic = store->traffic,
+                                     .log = store->log,
+                                     .pause_ms = settings->advise_write_ms,
+                                     .bytes_max = (size_t)settings->advise_kept_bytes_max,
+                                     .hashed = options.hashed});
+    return true;
+}
+
 static void partition_gone(void *meters, uint32_t partition)
 {
     meters_remove(meters, partition);
@@ -276,12 +299,8 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
         return false;
     store->caretaker = caretaker_new(&(struct caretaker_options){
         .catalogue = store->catalogue, .log = log, .pause_ms = settings->caretaker_pause_ms});
-    if (settings->advise_record)
-        store->traffic = traffic_new(
-            &(struct traffic_options){.bytes_max = (size_t)settings->advise_bytes_max,
-                                      .containers_max = (size_t)settings->advise_containers_max,
-                                      .per_second_max = (uint32_t)settings->advise_per_second_max,
-                                      .hashed = settings->advise_values == 1});
+    if (settings->advise_record && !traffic_start(store, settings, err))
+        return false;
     store->heat = heat_start(store, settings);
     store->migrator = migrator_start(store, settings);
     heat_set_migrator(store->heat, store->migrator);
@@ -307,6 +326,7 @@ void store_close(struct store *store)
     nodes_leave(store);
     balancer_free(store->balancer);
     migrator_free(store->migrator);
+    keeper_free(store->keeper);
     traffic_free(store->traffic);
     heat_free(store->heat);
     caretaker_free(store->caretaker);
@@ -349,5 +369,6 @@ struct front_services store_services(struct store *store, struct net_workers *wo
         .log = log,
         .burst_seconds = store->burst_seconds,
         .traffic = store->traffic,
+        .keeper = store->keeper,
     };
 }

@@ -260,7 +260,7 @@ test('nodes are added, drained and removed while a client reads and writes witho
 
   const full = await admin(server, 'DELETE', 'nodes/c');
   assert.equal(full.status, 503);
-  assert.match(full.message, /node \\?"c\\?" holds 1 partitions: drain it first/);
+  assert.match(full.message, /node \\?"c\\?" holds 1 partition: drain it first/);
   const drained = await orrery(['node', 'drain', 'c', '--endpoint', server.url, '--dev']);
   assert.equal(drained.code, 0, drained.err);
   assert.match(drained.out, /holds nothing any more/);

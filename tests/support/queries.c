@@ -143,6 +143,7 @@ struct queries_rows *queries_run(struct queries *f, const struct query_plan *pla
             .spill = how->spill,
             .executor = how->executor,
             .udf = how->udf,
+            .order_unindexed = true,
             .explain = true,
             .arena = f->arena,
             .row = queries_row,

@@ -195,24 +195,42 @@ static const char *service_text(enum error_code code)
     }
 }
 
+/* What is said twice is said once: of two texts that begin alike the longer one, in the service's
+ * letters; others stand one after the other. */
+static struct slice texts_join(struct slice service, struct slice own, struct arena *arena)
+{
+    struct slice sentence = slice_first(service, service.len - 1); /* without its full stop */
+    size_t shorter = MIN(sentence.len, own.len);
+
+    if (!slice_equal_nocase(slice_first(sentence, shorter), slice_first(own, shorter)))
+        return arena_printf(arena, "%.*s %.*s", SLICE_ARG(service), SLICE_ARG(own));
+    if (own.len <= sentence.len)
+        return service;
+    return arena_printf(arena, "%.*s%.*s", SLICE_ARG(sentence),
+                        SLICE_ARG(slice_skip(own, sentence.len)));
+}
+
 static void error_body(struct rest_call *call, const struct error *err)
 {
     const char *service = service_text(err->code);
     struct slice own = call->message.data
                            ? call->message
                            : front_fault_tell(call->services, err, call->activity_id, call->arena);
+    struct slice text =
+        call->message.data || !service ? own : texts_join(slice_of_text(service), own, call->arena);
     struct slice message =
-        call->message.data || !service
-            ? arena_printf(call->arena, "%.*s\r\nActivityId: %s, orrery/" ORRERY_VERSION,
-                           SLICE_ARG(own), call->activity_id)
-            : arena_printf(call->arena, "%s %.*s\r\nActivityId: %s, orrery/" ORRERY_VERSION,
-                           service, SLICE_ARG(own), call->activity_id);
+        arena_printf(call->arena, "%.*s\r\nActivityId: %s, orrery/" ORRERY_VERSION, SLICE_ARG(text),
+                     call->activity_id);
 
     buf_clear(&call->body);
     BUF_APPEND(&call->body, "{\"code\":\"");
     buf_append_text(&call->body, rest_answer_code(err->status));
     BUF_APPEND(&call->body, "\",\"message\":");
     document_json_write_string(message, &call->body);
+    if (call->error_info.data) {
+        BUF_APPEND(&call->body, ",\"additionalErrorInfo\":");
+        document_json_write_string(call->error_info, &call->body);
+    }
     BUF_APPEND(&call->body, "}");
 }
 

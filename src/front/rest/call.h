@@ -52,6 +52,7 @@ struct rest_call {
     int64_t charge_cru;
     int64_t wait_ms;      /* of a 429 */
     struct slice message; /* of an error, instead of err->message: longer, or the service's text */
+    struct slice error_info; /* of an error besides: JSON text, for libraries; data NULL: none */
 
     struct rest_metadata_budgets *metadata; /* NULL: metadata is not held back */
     struct rest_metadata_ticket ticket;     /* of an operation on it */

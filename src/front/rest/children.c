@@ -4,6 +4,7 @@
 
 #include "document/bson.h"
 #include "front/rest/metadata.h"
+#include "front/rest/permission.h"
 #include "front/rest/token.h"
 #include "throughput/cost.h"
 
@@ -241,6 +242,18 @@ bool rest_children_read(struct rest_call *call, struct error *err)
     return true;
 }
 
+static bool body_read(struct rest_call *call, struct slice *ret_body, struct error *err)
+{
+    struct slice body;
+
+    if (!rest_call_body(call, &body, err))
+        return false;
+    if (call->route.resource == REST_PERMISSIONS)
+        return rest_permission_bind(call, body, ret_body, err);
+    *ret_body = body;
+    return true;
+}
+
 static bool child_post(struct rest_call *call, bool upsert, struct error *err)
 {
     CLEANUP(catalogue_child_unref) struct catalogue_child *child = NULL;
@@ -250,7 +263,7 @@ static bool child_post(struct rest_call *call, bool upsert, struct error *err)
     bool created = true;
 
     call->charge_cru = cost_metadata(COST_METADATA_WRITE);
-    if (!rendering_prepare(call, &rendering, err) || !rest_call_body(call, &body, err))
+    if (!rendering_prepare(call, &rendering, err) || !body_read(call, &body, err))
         return false;
     if (upsert ? !catalogue_child_upsert(call->services->catalogue, &place, body, if_match, &child,
                                          &created, err)
@@ -278,7 +291,7 @@ bool rest_children_replace(struct rest_call *call, struct error *err)
     struct slice body;
 
     call->charge_cru = cost_metadata(COST_METADATA_WRITE);
-    if (!rendering_prepare(call, &rendering, err) || !rest_call_body(call, &body, err) ||
+    if (!rendering_prepare(call, &rendering, err) || !body_read(call, &body, err) ||
         !catalogue_child_replace(call->services->catalogue, &place, call->route.id, body,
                                  rest_call_header(call, REST_HEADER_IF_MATCH), &child, err))
         return false;

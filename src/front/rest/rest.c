@@ -17,6 +17,7 @@
 enum {
     LINES_USUAL = 1024, /* bytes of header lines in most answers */
     REKEYED_MAX = 3,    /* times a request is read again */
+    BODY_COPIES = 3,    /* what a body becomes while it is worked on: values, and copies of them */
 };
 
 struct rest {
@@ -181,24 +182,33 @@ void rest_call_finish(struct rest_call *call, bool fine, const struct error *err
         rest_answer_send_error(call, err);
 }
 
+static bool work_do(struct rest_call *call, struct error *err)
+{
+    bool fine = rest_account_make(call, err) && call->operation->run(call, err);
+
+    for (int i = 0; !fine && err->code == ERROR_REKEYED && i < REKEYED_MAX; i++) {
+        /* What the request says of keys means something else by now. Nothing was done. */
+        buf_clear(&call->lines);
+        buf_clear(&call->body);
+        fine = call->operation->run(call, err);
+    }
+    return fine;
+}
+
 static void work_run(struct net_work *work)
 {
     struct rest_call *call = CONTAINER_OF(work, struct rest_call, work);
+    size_t held = BODY_COPIES * call->http->body.len;
     struct error err;
     bool fine;
 
     call->may_block = true;
     call->cancelled = net_http_cancel_flag(call->http);
-    if (net_http_cancelled(call->http))
+    if (net_http_cancelled(call->http)) {
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
-    else
-        fine = front_owner_check(call->owner, &err) && rest_account_make(call, &err) &&
-               call->operation->run(call, &err);
-    for (int i = 0; !fine && err.code == ERROR_REKEYED && i < REKEYED_MAX; i++) {
-        /* What the request says of keys means something else by now. Nothing was done. */
-        buf_clear(&call->lines);
-        buf_clear(&call->body);
-        fine = call->operation->run(call, &err);
+    } else if ((fine = front_owner_hold(call->owner, held, &err))) {
+        fine = work_do(call, &err);
+        front_owner_let_go(call->owner, held);
     }
     rest_call_finish(call, fine, &err);
 }

@@ -22,6 +22,10 @@ enum rest_consistency {
 
 enum { REST_SEAL_BYTES = 32 };
 
+/* Who merges the results of several ranges: the library where it is one that does, always the
+ * client, never. */
+enum rest_merge { REST_MERGE_LIBRARY, REST_MERGE_CLIENT, REST_MERGE_SERVER };
+
 /* What one query may use, and all together. */
 struct rest_query_limits {
     int64_t pause_ms;               /* a page ends then, and the client comes again for more */
@@ -31,6 +35,8 @@ struct rest_query_limits {
     const char *spill_directory;    /* where the rest goes; copied */
     uint64_t spill_bytes_max;       /* of one query; 0: nothing is spilled */
     uint64_t spill_total_bytes_max; /* of all; the same */
+    enum rest_merge merge;
+    bool order_unindexed; /* ORDER BY may sort by paths that have no index */
 };
 
 /* What scripts may use beyond what their pool says. */

@@ -95,6 +95,7 @@ static bool page_run(struct querying *q, struct query_page *ret_page, struct are
                    .breath = front_breath(call->services->workers),
                    .memory = net_owner_memory(call->owner)},
         .snapshot = transaction_snapshot(host->transaction),
+        .order_unindexed = limits->order_unindexed,
         .arena = arena,
         .row = row_append,
         .self = q,

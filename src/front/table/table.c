@@ -152,7 +152,7 @@ static void work_run(struct net_work *work)
     if (net_http_cancelled(call->http))
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
     else
-        fine = front_owner_check(call->owner, &err) &&
+        fine = front_owner_hold(call->owner, 0, &err) &&
                (!account_is_made(call) || front_account_make(call->services, call->account.id,
                                                              &call->account.account, &err)) &&
                call->operation->run(call, &err);

@@ -108,6 +108,7 @@ static void a_stream_goes_on_behind_its_place_with_another_filter(void **state)
     }
     for (int cached = 0; cached < 2; cached++) {
         struct query_request request = {.limits = {.rows_max = 6},
+                                        .order_unindexed = true,
                                         .cache = cached ? f->cache : NULL,
                                         .arena = f->arena,
                                         .row = queries_row,
@@ -337,7 +338,7 @@ static void a_query_around_a_query_sees_its_rows(void **state)
         struct query_page page;
         struct error err;
 
-        assert_fails(query_run(&plan, &request, &page, &err), &err, ERROR_NOT_SUPPORTED);
+        assert_fails(query_run(&plan, &request, &page, &err), &err, ERROR_QUERY_NOT_SUPPORTED);
     }
 }
 

@@ -87,6 +87,31 @@ static void aggregates_see_every_partition(void **state)
     queries_everywhere(f, check_count, &plan);
 }
 
+/* Whatever the access, and the order that it has. */
+static void lists_and_sets_are_in_the_order_of_creation(void **state)
+{
+    struct queries *f = *state;
+    struct query_aggregate_call calls[] = {{QUERY_MAKE_LIST, queries_path(f, "id"), 1},
+                                           {QUERY_MAKE_SET, queries_path(f, "c"), 2}};
+    const struct query_expression *results[] = {query_variable(&f->build, 1),
+                                                query_variable(&f->build, 2)};
+    const struct query_expression *select = query_array(&f->build, results, 2);
+
+    queries_add_numbered(f, 60);
+    for (int i = 0; i < 2 * QUERIES_POLICIES; i++) {
+        struct query_plan plan =
+            queries_plan(select, i % 2 ? queries_compare(f, "a", QUERY_GREATER_EQUAL, "1") : NULL);
+        struct queries_how how = {0};
+
+        plan.query.aggregates = calls;
+        plan.query.aggregate_count = 2;
+        plan.slot_count = 3;
+        queries_open(f, &(struct test_space_options){.policy = queries_policies[i / 2]});
+        queries_put(f);
+        queries_same(queries_run(f, &plan, &how), queries_expect(f, &plan));
+    }
+}
+
 static void a_join_goes_on_within_an_item(void **state)
 {
     struct queries *f = *state;
@@ -334,6 +359,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_page_is_the_last_if_no_partition_has_another_row,
                                         queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(aggregates_see_every_partition, queries_setup,
+                                        queries_teardown),
+        cmocka_unit_test_setup_teardown(lists_and_sets_are_in_the_order_of_creation, queries_setup,
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(a_join_goes_on_within_an_item, queries_setup,
                                         queries_teardown),

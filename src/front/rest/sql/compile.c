@@ -325,7 +325,7 @@ static bool build_fault(const struct compiler *compiler, const struct sql_report
 {
     const struct error *error = &compiler->build.error;
 
-    if (error->code == ERROR_NOT_SUPPORTED || error->code == ERROR_BAD_QUERY) {
+    if (error->code == ERROR_QUERY_NOT_SUPPORTED || error->code == ERROR_BAD_QUERY) {
         *report->err = *error;
         return false;
     }
