@@ -247,8 +247,11 @@ static bool item_prepare(struct rest_call *call, const struct rest_items *items,
         return false;
     operation->key = own;
     if (operation->kind == REST_BATCH_REPLACE && operation->id_given.data &&
-        !slice_equal(operation->id_given, operation->id.text))
-        return error_set(err, ERROR_BAD_REQUEST, "the id of an item cannot be changed");
+        !slice_equal(operation->id_given, operation->id.text)) {
+        operation->new_id = operation->id;
+        operation->id = document_string(operation->id_given);
+        operation->options.new_id = &operation->new_id;
+    }
     return rest_item_size_check(items, operation->document, err);
 }
 

@@ -194,6 +194,7 @@ static bool item_write(struct rest_call *call, struct rest_items *items,
         rest_items_close(items);
         return false;
     }
+    rest_item_target_options(target, &options);
     written = metered_write(call->services->meters, &items->space, &target->key, &target->id, verb,
                             target->document, &options, &metered, call->arena, &result, err);
     rest_items_charged(call, &metered);
@@ -209,7 +210,7 @@ static bool item_write(struct rest_call *call, struct rest_items *items,
 static bool item_post(struct rest_call *call, enum transaction_verb verb, struct error *err)
 {
     CLEANUP(rest_items_close) struct rest_items items = {0};
-    struct rest_item_target target;
+    struct rest_item_target target = {0};
 
     if (rest_triggers_named(call))
         return rest_triggers_write(call, err);
@@ -232,7 +233,7 @@ bool rest_items_upsert(struct rest_call *call, struct error *err)
 bool rest_items_replace(struct rest_call *call, struct error *err)
 {
     CLEANUP(rest_items_close) struct rest_items items = {0};
-    struct rest_item_target target, body;
+    struct rest_item_target target = {0}, body = {0};
 
     if (rest_triggers_named(call))
         return rest_triggers_write(call, err);
@@ -240,10 +241,11 @@ bool rest_items_replace(struct rest_call *call, struct error *err)
         !rest_item_target_of_path(call, &items, &target, err) ||
         !target_of_body(call, &items, &body, err))
         return false;
-    if (!slice_equal(body.id.text, target.id.text))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "the id of an item cannot be changed: the body says \"%.*s\"",
-                         (int)MIN(body.id.text.len, (size_t)64), (const char *)body.id.text.data);
+    if (!slice_equal(body.id.text, target.id.text)) {
+        if (!rest_token_check_rename(call, err))
+            return false;
+        target.new_id = body.id;
+    }
     target.document = body.document;
     if (target.key.open || target.key.former)
         target.key = body.key; /* known better: the item has what it is made of */
