@@ -22,7 +22,8 @@ struct error {
     enum error_code code;
     uint16_t status;    /* of the REST API */
     uint32_t substatus; /* 0: none */
-    char message[240];  /* NUL-terminated, valid UTF-8 if its arguments were; cut when longer */
+    char message[512]; /* NUL-terminated, valid UTF-8 if its arguments were; longer ones are cut and
+                          end in "..." */
 };
 
 /* One row of errors.def. */

@@ -28,7 +28,7 @@ struct promote {
     const char *key, *to, *throughput, *max_throughput;
     int what; /* OPTION_DRY_RUN and the like; 0: begin */
     int whats;
-    char waits_for[240]; /* that was said last */
+    char waits_for[512]; /* that was said last */
 };
 
 void cli_promote_help(void)

@@ -179,7 +179,7 @@ enum migrator_phase {
 };
 const char *migrator_phase_name(enum migrator_phase phase);
 
-enum { MIGRATOR_ERROR_MAX = 240 };
+enum { MIGRATOR_ERROR_MAX = 512 };
 
 struct migrator_progress {
     uint32_t id; /* migration_id */

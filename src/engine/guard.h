@@ -99,7 +99,7 @@ struct engine_guard_status {
     uint64_t downs;   /* how often it went down */
     uint64_t refused; /* calls turned away */
     uint64_t inside;  /* calls, snapshots and iterators now */
-    char reason[240]; /* why it is down, or was last */
+    char reason[512]; /* why it is down, or was last */
 };
 
 /* False: the engine is no guard. */

@@ -190,16 +190,29 @@ static const char *service_text(enum error_code code)
     }
 }
 
-static void error_body(struct rest_call *call, const struct error *err)
+/* The service's words and ours, once where ours begin with the same. */
+static struct slice error_text(struct rest_call *call, const struct error *err)
 {
     const char *service = service_text(err->code);
-    struct slice own = call->message.data ? call->message : slice_of_text(err->message);
+    struct slice own = call->message.data ? call->message : slice_of_text(err->message), bare;
+
+    if (call->message.data || !service)
+        return own;
+    bare = slice_first(slice_of_text(service), strlen(service) - 1); /* without its full stop */
+    if (own.len < bare.len || !slice_equal_nocase(slice_first(own, bare.len), bare))
+        return arena_printf(call->arena, "%s %.*s", service, SLICE_ARG(own));
+    own = slice_skip(own, bare.len);
+    if (own.len <= 1)
+        return slice_of_text(service);
+    return arena_printf(call->arena, "%.*s%.*s", SLICE_ARG(bare), SLICE_ARG(own));
+}
+
+static void error_body(struct rest_call *call, const struct error *err)
+{
+    struct slice text = error_text(call, err);
     struct slice message =
-        call->message.data || !service
-            ? arena_printf(call->arena, "%.*s\r\nActivityId: %s, orrery/" ORRERY_VERSION,
-                           SLICE_ARG(own), call->activity_id)
-            : arena_printf(call->arena, "%s %.*s\r\nActivityId: %s, orrery/" ORRERY_VERSION,
-                           service, SLICE_ARG(own), call->activity_id);
+        arena_printf(call->arena, "%.*s\r\nActivityId: %s, orrery/" ORRERY_VERSION, SLICE_ARG(text),
+                     call->activity_id);
 
     buf_clear(&call->body);
     BUF_APPEND(&call->body, "{\"code\":\"");

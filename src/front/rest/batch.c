@@ -218,9 +218,11 @@ bool rest_batch_read(struct rest_call *call, struct rest_batch *ret_batch, struc
     struct slice body = call->http->body;
     struct rest_batch batch = {.binary = body.len && body.data[0] == HYBRID_ROW_VERSION};
 
-    if (body.len > REST_BATCH_BYTES_MAX)
+    if (body.len > REST_BATCH_BYTES_MAX) {
+        call->message = SLICE("Message: {\"Errors\":[\"Request size is too large\"]}");
         return error_set(err, ERROR_TOO_LARGE, "a batch of %zu bytes is over the limit of %d",
                          body.len, REST_BATCH_BYTES_MAX);
+    }
     if (batch.binary ? !rows_read(call, &batch, err) : !json_read(call, &batch, err))
         return false;
     for (size_t i = 0; i < batch.count; i++) {

@@ -85,6 +85,18 @@ static void traffic_tell(const struct rest_call *call, const struct rest_items *
 
 /* --- Reading --------------------------------------------------------------------------------- */
 
+/* Where the item was read from, as it was asked for. */
+static void location_show(struct rest_call *call)
+{
+    struct buf *lines = &call->lines;
+
+    BUF_APPEND(lines, "Content-Location: ");
+    buf_append_text(lines, call->http->tls ? "https://" : "http://");
+    buf_append_slice(lines, rest_call_header(call, REST_HEADER_HOST));
+    buf_append_slice(lines, call->http->path);
+    BUF_APPEND(lines, "\r\n");
+}
+
 bool rest_items_read(struct rest_call *call, struct error *err)
 {
     CLEANUP(rest_items_close) struct rest_items items = {0};
@@ -113,6 +125,7 @@ bool rest_items_read(struct rest_call *call, struct error *err)
         return false;
     }
     traffic_tell(call, &items, &target, ADVISE_READ, item.document, NULL);
+    location_show(call);
     item_etag(&item.header, etag);
     if (known.data && slice_equal(known, slice_of(etag, sizeof etag))) {
         item_answer(call, &items, &target.key, &item, item.header.lsn, 304);
