@@ -252,7 +252,8 @@ static void spread_run(const char *one_url, uint64_t items, const char *many_url
 {
     struct net_workers_settings settings = net_workers_settings_default();
     CLEANUP(net_workers_free) struct net_workers *workers = net_workers_new(&settings);
-    const struct query_executor executor = front_fan_out(workers, THREADS);
+    const struct front_helpers helpers = {.workers = workers, .width = THREADS};
+    const struct query_executor executor = front_fan_out(&helpers);
     struct bench_space one, many;
     char name[32];
 

@@ -1,8 +1,7 @@
 /* Reads a shard list from standard input and prints, for each partition key given as an argument,
  * the shard it is in:
  *
- *     curl ... http://localhost:8081/_orrery/containers/shop/orders/shards |
- *         ./route '["tenant-7"]' '["tenant-8"]' */
+ *     orrery partition shards shop orders | ./route '["tenant-7"]' '["tenant-8"]' */
 #include <orrery/route.h>
 
 #include <stdio.h>

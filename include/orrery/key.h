@@ -29,7 +29,7 @@ enum orrery_key_status {
     ORRERY_KEY_SMALL = 2,   /* out is too small; *ret_length says what it takes */
 };
 
-enum { ORRERY_KEY_MESSAGE_SIZE = 256 };
+enum { ORRERY_KEY_MESSAGE_SIZE = 720 };
 
 /* Why a call refused; a text that is always ended. */
 struct orrery_key_error {

@@ -20,7 +20,7 @@ extern "C" {
 
 /* What went wrong, in words. Wherever one is taken, NULL will do. */
 struct orrery_problem {
-    char message[512];
+    char message[720];
 };
 
 struct orrery_shards; /* opaque, owned by the program */

@@ -79,10 +79,42 @@ static void value_append(const struct advise_workload *workload, const struct ad
     }
 }
 
+/* In a sample that is small itself, values that hardly repeat say nothing of how many there are. */
+static bool is_few(const struct advise_workload *workload, const struct advise_figures *f)
+{
+    size_t items;
+
+    (void)advise_workload_items(workload, &items);
+    return f->keys < ADVISE_FEW_VALUES && f->keys * 2 < items;
+}
+
+/* What becomes of it when there is more. */
+static void growth_reason(const struct advise_figures *f, const struct advise_options *options,
+                          struct buf *out)
+{
+    if (f->everywhere > 0)
+        buf_printf(out,
+                   "%.*f%% of requests must ask all partitions: %u here, %u at ten times the data, "
+                   "%u at a hundred times, and each waits for the slowest. A request then costs "
+                   "%.1f, %.1f and %.1f RU in the mean. ",
+                   f->everywhere < 0.1, f->everywhere * 100, options->partitions,
+                   options->partitions * advise_scales[1], options->partitions * advise_scales[2],
+                   f->ru_each[0], f->ru_each[1], f->ru_each[2]);
+    else if (f->ru_each[ADVISE_SCALES - 1] > 1.01 * f->ru_each[0])
+        buf_printf(out,
+                   "Large first values lie in more partitions as data grow: at ten and a hundred "
+                   "times the data a request costs %.1f and %.1f RU in the mean instead of %.1f. ",
+                   f->ru_each[1], f->ru_each[2], f->ru_each[0]);
+    else if (f->ru_each[0] > 0)
+        buf_append_text(out, "That stays so at ten and a hundred times the data, for the same RU "
+                             "and in the same time. ");
+}
+
 static void reach_reason(const struct advise_figures *f, struct buf *out)
 {
     if (f->one_logical >= 0.995)
-        buf_append_text(out, "Every request goes to one logical partition. ");
+        buf_printf(out, "%s request goes to one logical partition. ",
+                   f->one_logical < 1 ? "Nearly every" : "Every");
     else if (f->one_physical > f->one_logical + 0.01)
         buf_printf(out, "%.0f%% of requests go to one logical partition, %.0f%% to one physical. ",
                    f->one_logical * 100, f->one_physical * 100);
@@ -95,8 +127,14 @@ static void reach_reason(const struct advise_figures *f, struct buf *out)
 static void spread_reason(const struct advise_workload *workload, const struct advise_key *key,
                           const struct advise_figures *f, struct buf *out)
 {
-    buf_printf(out, "The sample has %llu value%s; the largest, ", (unsigned long long)f->keys,
-               f->keys == 1 ? "" : "s");
+    if (is_few(workload, f))
+        buf_printf(out,
+                   "It has few values, %llu in the sample: load is never on more partitions than "
+                   "that, and even only with some hundred; the largest, ",
+                   (unsigned long long)f->keys);
+    else
+        buf_printf(out, "The sample has %llu value%s; the largest, ", (unsigned long long)f->keys,
+                   f->keys == 1 ? "" : "s");
     value_append(workload, key, f->top_storage, out);
     buf_printf(out, ", holds %.1f%% of the bytes", f->storage_top * 100);
     if (f->ru_top > 0) {
@@ -188,11 +226,13 @@ static void proposal_words(const struct advise_workload *workload,
     advise_key_define(workload, &proposal->key, &out);
     proposal->definition = text_take(arena, &out);
     reach_reason(&proposal->figures, &out);
-    if (proposal->key.kind != ADVISE_ONE_KEY)
+    if (proposal->key.kind != ADVISE_ONE_KEY) {
+        growth_reason(&proposal->figures, options, &out);
         spread_reason(workload, &proposal->key, &proposal->figures, &out);
-    else
+    } else {
         buf_append_text(&out, "Everything is in one logical partition: transactions may touch any "
                               "items, and the container can never grow beyond one partition. ");
+    }
     if (proposal->dominated)
         buf_append_text(&out,
                         "No transaction needs that, and another key is named by every request "
@@ -211,12 +251,34 @@ static struct advise_proposal proposal_make(const struct advise_workload *worklo
     struct advise_proposal proposal = {.key = *key};
     struct advise_options own = *options;
 
-    if (key->kind == ADVISE_ONE_KEY)
+    if (key->kind == ADVISE_ONE_KEY) {
         own.partitions = 1;
+        own.ru_per_second_ideal = 0; /* another */
+    }
     advise_evaluate(workload, key, &own, &proposal.figures);
     proposal.score = score_of(key, &proposal.figures, &own);
     proposal.good = is_good(&proposal, &own);
     return proposal;
+}
+
+/* Where a good key exists whose needs do not outgrow the data, or less, the others' do count. One
+ * key for all is no such key: it cannot grow. */
+static double growth_least(const struct advise_proposal *proposals, size_t count)
+{
+    double least = HUGE_VAL;
+
+    for (size_t i = 0; i < count; i++)
+        if (proposals[i].good && proposals[i].key.kind != ADVISE_ONE_KEY)
+            least = fmin(least, proposals[i].figures.growth);
+    return least;
+}
+
+static void growth_judge(struct advise_proposal *proposal, double least)
+{
+    if (proposal->figures.growth <= least)
+        return;
+    proposal->score *= proposal->figures.growth / least;
+    proposal->good &= proposal->score <= GOOD_SCORE_MAX;
 }
 
 /* Does every request name it, without anything that speaks against it but how it spreads? Then it
@@ -236,8 +298,8 @@ static void one_key_judge(struct advise_proposal *proposals, size_t count)
         if (proposals[i].key.kind != ADVISE_ONE_KEY && is_sound(&proposals[i].figures))
             sound = fmin(sound, proposals[i].score);
     for (size_t i = 0; i < count && sound < HUGE_VAL; i++)
-        if (proposals[i].key.kind == ADVISE_ONE_KEY && proposals[i].score < sound) {
-            proposals[i].score = sound * effort[ADVISE_ONE_KEY];
+        if (proposals[i].key.kind == ADVISE_ONE_KEY) {
+            proposals[i].score = fmax(proposals[i].score, sound * effort[ADVISE_ONE_KEY]);
             proposals[i].good = false;
             proposals[i].dominated = true;
         }
@@ -275,12 +337,40 @@ static size_t best_keep(struct advise_proposal *proposals, size_t count)
     return kept;
 }
 
-static void summary_write(struct advise_report *report, struct arena *arena)
+static bool is_kept(const struct advise_report *report)
+{
+    return report->recommended && report->has_current && report->current.good &&
+           report->current.score <= report->proposals[0].score * 1.1;
+}
+
+static void too_little_write(const struct advise_workload *workload,
+                             const struct advise_report *report, struct buf *out)
+{
+    size_t items, operations;
+
+    (void)advise_workload_items(workload, &items);
+    (void)advise_workload_operations(workload, &operations);
+    buf_printf(
+        out,
+        "There is too little to judge by: %zu document%s and %zu operation%s. Which key is "
+        "right depends on what is asked: use the container for a while, until there are at "
+        "least %d documents and %d operations, better some hundreds of each, and ask again.%s",
+        items, items == 1 ? "" : "s", operations, operations == 1 ? "" : "s", ADVISE_DOCUMENTS_MIN,
+        ADVISE_RECORDED_MIN, report->count ? " What follows is a guess." : "");
+}
+
+static void summary_write(const struct advise_workload *workload, struct advise_report *report,
+                          struct arena *arena)
 {
     CLEANUP(buf_done) struct buf out;
     const struct advise_proposal *best = &report->proposals[0];
 
     buf_init(&out, BUF_DEFAULT_MAX);
+    if (!report->enough) {
+        too_little_write(workload, report, &out);
+        report->summary = text_take(arena, &out);
+        return;
+    }
     if (!report->recommended && !report->matters && report->has_current &&
         is_sound(&report->current.figures)) {
         buf_append_text(&out, "Keep ");
@@ -298,8 +388,7 @@ static void summary_write(struct advise_report *report, struct arena *arena)
         } else {
             buf_append_text(&out, "No property is a scalar that most items have.");
         }
-    } else if (report->has_current && report->current.good &&
-               report->current.score <= best->score * 1.1) {
+    } else if (is_kept(report)) {
         buf_append_text(&out, "Keep ");
         buf_append_slice(&out, report->current.name);
         buf_append_text(&out, ": nothing found is clearly better.");
@@ -307,6 +396,11 @@ static void summary_write(struct advise_report *report, struct arena *arena)
         buf_append_text(&out, "Take ");
         buf_append_slice(&out, best->name);
         buf_append_text(&out, ".");
+        if (is_few(workload, &best->figures) && best->key.kind != ADVISE_ONE_KEY)
+            buf_printf(&out,
+                       " It has few values (%llu): it will do as long as there are many more "
+                       "of them than partitions.",
+                       (unsigned long long)best->figures.keys);
     }
     if (!report->matters)
         buf_printf(&out,
@@ -315,38 +409,50 @@ static void summary_write(struct advise_report *report, struct arena *arena)
     report->summary = text_take(arena, &out);
 }
 
-bool advise_report_make(const struct advise_workload *workload,
-                        const struct advise_options *options, struct arena *arena,
-                        struct advise_report *ret_report, struct error *err)
+struct advise_report advise_report_make(const struct advise_workload *workload,
+                                        const struct advise_options *options, struct arena *arena)
 {
     struct advise_options full = advise_options_complete(options);
     struct advise_report report = {.bytes = (double)advise_workload_bytes_seen(workload)};
     struct advise_key *keys;
-    size_t items, count = advise_candidates(workload, arena, &keys);
+    size_t items, operations, count;
+    double growth;
 
     (void)advise_workload_items(workload, &items);
-    if (items < 2)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "there are %zu documents to judge by: give at least some hundred", items);
+    (void)advise_workload_operations(workload, &operations);
+    if (items < 2) {
+        report.proposals = ARENA_NEW(arena, struct advise_proposal);
+        summary_write(workload, &report, arena);
+        return report;
+    }
+    full.ru_per_second_ideal = advise_ideal(workload, &full);
+    count = advise_candidates(workload, arena, &keys);
     report.proposals = ARENA_ARRAY(arena, struct advise_proposal, count);
     for (size_t i = 0; i < count; i++)
         report.proposals[i] = proposal_make(workload, &keys[i], &full);
+    growth = growth_least(report.proposals, count);
+    for (size_t i = 0; i < count; i++)
+        growth_judge(&report.proposals[i], growth);
     one_key_judge(report.proposals, count);
     qsort(report.proposals, count, sizeof *report.proposals, by_score);
     report.count = best_keep(report.proposals, count);
-    for (size_t i = 0; i < report.count; i++) {
+    for (size_t i = 0; i < report.count; i++)
         proposal_words(workload, &full, arena, &report.proposals[i]);
-        report.ru_per_second =
-            fmax(report.ru_per_second, report.proposals[i].figures.ru_per_second_ideal);
-    }
     if (full.current) {
         report.has_current = true;
         report.current = proposal_make(workload, full.current, &full);
+        growth_judge(&report.current, growth);
         proposal_words(workload, &full, arena, &report.current);
+        report.ru_per_second = report.current.figures.ru_per_second;
     }
-    report.recommended = report.count && report.proposals[0].good;
+    if (report.count)
+        report.ru_per_second =
+            fmax(report.ru_per_second, report.proposals[0].figures.ru_per_second);
+    report.enough = items >= ADVISE_DOCUMENTS_MIN && operations >= ADVISE_RECORDED_MIN;
+    report.recommended = report.enough && report.count && report.proposals[0].good;
     report.matters = report.ru_per_second > MATTERS_RU || report.bytes > MATTERS_BYTES;
-    summary_write(&report, arena);
-    *ret_report = report;
-    return true;
+    summary_write(workload, &report, arena);
+    if (report.recommended && !is_kept(&report))
+        report.rekey = advise_key_command(workload, &report.proposals[0].key, &full.target, arena);
+    return report;
 }

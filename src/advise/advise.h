@@ -17,19 +17,27 @@ enum { ADVISE_PROPOSALS_MAX = 10 };
 struct advise_report {
     struct advise_proposal *proposals; /* the best first */
     size_t count;
-    bool recommended;     /* the first is good */
+    bool recommended;     /* there is enough to judge by, and the first is good */
+    bool enough;          /* there is enough to judge by */
     struct slice summary; /* what to do, in a sentence or two */
+    struct slice rekey; /* the command that does it; empty: there is nothing to do, or none does */
     bool has_current;
     struct advise_proposal current; /* the key it has now, judged the same way */
-    double ru_per_second, bytes;    /* of the workload at its busiest; stored */
-    bool matters;                   /* the container is, at this load, past one partition */
+    double ru_per_second; /* what is needed with the key it has or, if more, the first one */
+    double bytes;         /* stored */
+    bool matters;         /* the container is, at this load, past one partition */
 };
 
-/* Judges all candidates and the current key. Everything is in the arena. ERROR_BAD_REQUEST: there
- * is nothing to judge by. */
-NODISCARD bool advise_report_make(const struct advise_workload *workload,
-                                  const struct advise_options *options, struct arena *arena,
-                                  struct advise_report *ret_report, struct error *err);
+enum {
+    ADVISE_DOCUMENTS_MIN = 20, /* fewer, or */
+    ADVISE_RECORDED_MIN = 50,  /* fewer recorded operations, say nothing of a key */
+    ADVISE_FEW_VALUES = 300,   /* fewer are warned of: what they can be spread over is limited */
+};
+
+/* Judges all candidates and the current key. Everything is in the arena. Of fewer than two
+ * documents there are no proposals. */
+struct advise_report advise_report_make(const struct advise_workload *workload,
+                                        const struct advise_options *options, struct arena *arena);
 
 /* Appends the report as JSON (docs/advise.md), or as text for people. */
 void advise_report_json(const struct advise_workload *workload, const struct advise_report *report,

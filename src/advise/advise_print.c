@@ -30,6 +30,11 @@ static void figures_json(const struct advise_figures *f, struct buf *out)
     member(out, "oneLogicalPartition", f->one_logical, 4);
     member(out, "onePhysicalPartition", f->one_physical, 4);
     member(out, "fanOutShareOfRu", f->fan_out, 4);
+    member(out, "asksEveryPartition", f->everywhere, 4);
+    member(out, "ruPerRequest", f->ru_each[0], 2);
+    member(out, "ruPerRequestAtTenTimes", f->ru_each[1], 2);
+    member(out, "ruPerRequestAtAHundredTimes", f->ru_each[2], 2);
+    member(out, "growth", f->growth, 3);
     member(out, "withoutValue", f->missing, 4);
     member(out, "changes", f->changed, 0);
     member(out, "transactionsSplit", f->transactions_split, 4);
@@ -62,8 +67,11 @@ static void proposal_json(const struct advise_proposal *proposal, struct buf *ou
 void advise_report_json(const struct advise_workload *workload, const struct advise_report *report,
                         struct buf *out)
 {
-    buf_printf(out, "{\"recommended\":%s", report->recommended ? "true" : "false");
+    buf_printf(out, "{\"recommended\":%s,\"enoughToJudge\":%s",
+               report->recommended ? "true" : "false", report->enough ? "true" : "false");
     text_member(out, "summary", report->summary);
+    if (report->rekey.len)
+        text_member(out, "rekey", report->rekey);
     buf_printf(out, ",\"documents\":%llu,\"operations\":%llu",
                (unsigned long long)advise_workload_items_seen(workload),
                (unsigned long long)advise_workload_operations_seen(workload));
@@ -121,20 +129,24 @@ static void row(const struct advise_proposal *proposal, const char *place, struc
     char name[NAME_WIDTH + 1];
 
     (void)snprintf(name, sizeof name, "%.*s", SLICE_ARG(proposal->name));
-    buf_printf(
-        out, "%3s  %-*s %6.2f %7.0f %7llu  %4.0f%% %4.2f  %4.0f%% %4.2f  %4.0f%% %4.0f%% %4.0f%%\n",
-        place, NAME_WIDTH, name, proposal->score, f->ru_per_second, (unsigned long long)f->keys,
-        f->storage_top * 100, f->storage_gini, f->ru_top * 100, f->ru_gini, f->one_logical * 100,
-        f->one_physical * 100, f->fan_out * 100);
+    buf_printf(out,
+               "%3s  %-*s %6.2f %7.0f %7llu  %4.0f%% %4.2f  %4.0f%% %4.2f  %4.0f%% %4.0f%% %4.0f%% "
+               "%6.1fx\n",
+               place, NAME_WIDTH, name, proposal->score, f->ru_per_second,
+               (unsigned long long)f->keys, f->storage_top * 100, f->storage_gini, f->ru_top * 100,
+               f->ru_gini, f->one_logical * 100, f->one_physical * 100, f->fan_out * 100,
+               f->ru_each[0] > 0 ? f->ru_each[ADVISE_SCALES - 1] / f->ru_each[0] : 1);
 }
 
 /* The figures side by side, before they are put in words. */
 static void table(const struct advise_report *report, struct buf *out)
 {
-    buf_printf(out,
-               "\n     %-*s  score    RU/s  values      bytes         RU    answered by    RU of\n"
-               "     %-*s                        most Gini  most Gini  1 log 1 phy fan-out\n",
-               NAME_WIDTH, "key", NAME_WIDTH, "");
+    buf_printf(
+        out,
+        "\n     %-*s  score    RU/s  values      bytes         RU    answered by    RU of  RU "
+        "each\n"
+        "     %-*s                        most Gini  most Gini  1 log 1 phy fan-out at 100x\n",
+        NAME_WIDTH, "key", NAME_WIDTH, "");
     if (report->has_current)
         row(&report->current, "now", out);
     for (size_t i = 0; i < report->count; i++) {
@@ -145,7 +157,9 @@ static void table(const struct advise_report *report, struct buf *out)
     }
     buf_append_text(out,
                     "\nA score is the RU/s needed over the least that could be, times what "
-                    "else speaks against a key: 1 is\nideal, above 2.5 none is recommended.\n");
+                    "else speaks against a key: 1 is\nideal, above 2.5 none is recommended. Where "
+                    "a good key is as cheap at ten and a hundred times the\ndata, one whose "
+                    "requests then ask more partitions counts for as much more.\n");
 }
 
 void advise_report_text(const struct advise_workload *workload, const struct advise_report *report,
@@ -155,7 +169,8 @@ void advise_report_text(const struct advise_workload *workload, const struct adv
                (unsigned long long)advise_workload_items_seen(workload),
                (unsigned long long)advise_workload_operations_seen(workload));
     wrapped(report->summary, "", out);
-    table(report, out);
+    if (report->count)
+        table(report, out);
     if (report->has_current)
         proposal_text(&report->current, "now", out);
     for (size_t i = 0; i < report->count; i++) {
@@ -168,5 +183,11 @@ void advise_report_text(const struct advise_workload *workload, const struct adv
         buf_append_text(out, "\nDefinition of the first:\n    {\"id\":\"...\",");
         buf_append_slice(out, report->proposals[0].definition);
         buf_append_text(out, "}\n");
+    }
+    if (report->rekey.len) {
+        buf_append_text(out, "\nTo give it to a container in use (add --dry-run to see what is in "
+                             "the way first):\n    ");
+        buf_append_slice(out, report->rekey);
+        buf_append_byte(out, '\n');
     }
 }

@@ -1,7 +1,10 @@
-/* Every scalar property is a candidate alone. Combinations grow fast, so that only promising ones
- * are made: a hierarchy below a property that requests name, a concatenation of properties named
- * together, a suffix behind a property that has few values at a time. */
+/* Every scalar property that could name something is a candidate alone, and measurements, times and
+ * texts for people where requests name their values. Combinations grow fast, so that only promising
+ * ones are made: a hierarchy below a property that requests name, a concatenation of properties
+ * named together, a suffix behind a property that has few values at a time. */
 #include "advise/candidate.h"
+
+#include "advise/nature.h"
 
 #include <stdlib.h>
 #include <xxhash.h>
@@ -73,7 +76,7 @@ static void json_paths(const struct advise_workload *workload, const struct advi
 static void synthetic_define(const struct advise_workload *workload, const struct advise_key *key,
                              struct buf *out)
 {
-    buf_append_text(out, ",\"orrery\":{\"synthetic\":{\"target\":\"/partitionKey\",");
+    buf_append_text(out, "{\"target\":\"/partitionKey\",");
     if (key->kind == ADVISE_CONCATENATION) {
         buf_append_text(out, "\"kind\":\"concatenation\",\"sources\":");
         json_paths(workload, key, out);
@@ -88,7 +91,7 @@ static void synthetic_define(const struct advise_workload *workload, const struc
         }
         buf_printf(out, ",\"suffixes\":%u", key->suffixes);
     }
-    buf_append_text(out, "}}");
+    buf_append_byte(out, '}');
 }
 
 void advise_key_define(const struct advise_workload *workload, const struct advise_key *key,
@@ -105,7 +108,78 @@ void advise_key_define(const struct advise_workload *workload, const struct advi
     buf_append_text(out, "[\"/partitionKey\"],\"kind\":\"Hash\",\"version\":2}");
     if (key->kind == ADVISE_ONE_KEY)
         return;
+    buf_append_text(out, ",\"orrery\":{\"synthetic\":");
     synthetic_define(workload, key, out);
+    buf_append_byte(out, '}');
+}
+
+/* Within quotes if a shell would see anything in it. */
+static void word_append(struct slice word, struct buf *out)
+{
+    bool plain = word.len > 0;
+
+    for (size_t i = 0; i < word.len; i++) {
+        uint8_t c = word.data[i];
+
+        plain &= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                 c == '_' || c == '/' || c == '.' || c == ',' || c == '-' || c >= 0x80;
+    }
+    buf_append_byte(out, ' ');
+    if (!plain)
+        buf_append_byte(out, '\'');
+    for (size_t i = 0; i < word.len; i++)
+        if (word.data[i] == '\'')
+            buf_append_text(out, "'\\''");
+        else
+            buf_append_byte(out, word.data[i]);
+    if (!plain)
+        buf_append_byte(out, '\'');
+}
+
+/* False: a path has a comma in it, which the command takes for the end of the path. */
+static bool paths_join(const struct advise_workload *workload, const struct advise_key *key,
+                       struct buf *out)
+{
+    for (size_t i = 0; i < key->path_count; i++) {
+        struct slice path = path_text(workload, key->paths[i]);
+
+        if (memchr(path.data, ',', path.len))
+            return false;
+        if (i)
+            buf_append_byte(out, ',');
+        buf_append_slice(out, path);
+    }
+    return true;
+}
+
+struct slice advise_key_command(const struct advise_workload *workload,
+                                const struct advise_key *key, const struct advise_target *target,
+                                struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf out;
+    CLEANUP(buf_done) struct buf part;
+    bool synthetic = key->kind != ADVISE_PROPERTY && key->kind != ADVISE_HIERARCHICAL;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    buf_init(&part, BUF_DEFAULT_MAX);
+    if (target->fixed || key->kind == ADVISE_ONE_KEY) /* clients must write that property first */
+        return SLICE_NONE;
+    buf_append_text(&out, "orrery rekey");
+    word_append(target->database.data ? target->database : SLICE("DATABASE"), &out);
+    word_append(target->container.data ? target->container : SLICE("CONTAINER"), &out);
+    buf_append_text(&out, " --key");
+    if (synthetic)
+        buf_append_text(&part, "/partitionKey");
+    else if (!paths_join(workload, key, &part))
+        return SLICE_NONE;
+    word_append(buf_slice(&part), &out);
+    if (synthetic) {
+        buf_append_text(&out, " --synthetic");
+        buf_clear(&part);
+        synthetic_define(workload, key, &part);
+        word_append(buf_slice(&part), &out);
+    }
+    return arena_copy(arena, buf_slice(&out));
 }
 
 uint64_t advise_key_of(const struct advise_key *key, const advise_value *values, uint64_t chance)
@@ -176,6 +250,29 @@ static uint64_t distinct_count(const struct advise_workload *workload, size_t pa
     return distinct;
 }
 
+/* Every item has one and every client knows it, even if the record does not show it. */
+static bool is_id(const struct advise_workload *workload, size_t path)
+{
+    return slice_equal(path_text(workload, path), SLICE("/id"));
+}
+
+/* Do most of its values look as if they named something? */
+static bool could_name(const struct advise_workload *workload, size_t path)
+{
+    size_t count, of[ADVISE_NATURES] = {0}, all = 0, names;
+    const struct advise_item *items = advise_workload_items(workload, &count);
+
+    for (size_t i = 0; i < count; i++)
+        if (items[i].values[path]) {
+            of[advise_nature_of(advise_workload_value(workload, items[i].values[path]))]++;
+            all++;
+        }
+    names = of[ADVISE_NATURE_NAME];
+    if (advise_nature_path_numbers(path_text(workload, path)))
+        names += of[ADVISE_NATURE_INTEGER];
+    return names * 2 > all || is_id(workload, path);
+}
+
 static void summaries_make(const struct advise_workload *workload, struct summary *summaries)
 {
     size_t path_count, item_count, operation_count;
@@ -202,6 +299,8 @@ static void summaries_make(const struct advise_workload *workload, struct summar
             summaries[__builtin_ctzll(bits)].queried += operation->kind == ADVISE_QUERY;
         }
     }
+    for (size_t i = 0; i < path_count; i++)
+        summaries[i].eligible &= summaries[i].named || could_name(workload, i);
 }
 
 static int by_named(const void *a, const void *b)
@@ -245,12 +344,6 @@ static void pairs_add(struct list *list, const struct summary *head, const struc
             list_add(list, key);
         }
     }
-}
-
-/* Every item has one and every client knows it, even if the record does not show it. */
-static bool is_id(const struct advise_workload *workload, size_t path)
-{
-    return slice_equal(path_text(workload, path), SLICE("/id"));
 }
 
 size_t advise_candidates(const struct advise_workload *workload, struct arena *arena,

@@ -32,6 +32,17 @@ void advise_key_describe(const struct advise_workload *workload, const struct ad
 void advise_key_define(const struct advise_workload *workload, const struct advise_key *key,
                        struct buf *out);
 
+/* Where a command is to be carried out; data NULL: not known. */
+struct advise_target {
+    struct slice database, container;
+    bool fixed; /* it cannot have another key: there is no command */
+};
+
+/* The command that gives a container this key, as a shell takes it; empty where there is none. */
+struct slice advise_key_command(const struct advise_workload *workload,
+                                const struct advise_key *key, const struct advise_target *target,
+                                struct arena *arena);
+
 /* A number that names the logical partition of an item with these values. chance: of a random
  * suffix. */
 uint64_t advise_key_of(const struct advise_key *key, const advise_value *values, uint64_t chance);

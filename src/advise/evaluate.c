@@ -21,6 +21,8 @@ enum {
     OPERATIONS_PER_WINDOW_MIN = 256,  /* fewer say nothing of a spread */
 };
 
+const uint32_t advise_scales[ADVISE_SCALES] = {1, 10, 100};
+
 struct advise_options advise_options_complete(const struct advise_options *options)
 {
     struct advise_options full = options ? *options : (struct advise_options){0};
@@ -154,12 +156,12 @@ struct advise_visit advise_visit_of(const struct advise_key *key,
     visit.partitions = visit.known == ADVISE_KNOWN_BASE && operation->kind == ADVISE_QUERY
                            ? MIN(key->suffixes, options->partitions)
                            : options->partitions;
-    if (operation->kind == ADVISE_QUERY)
-        visit.cru += asked * (visit.partitions - 1);
-    else if (visit.known == ADVISE_KNOWN_BASE) /* the server seeks the id in each */
-        visit.cru += (int64_t)100 * visit.partitions;
-    else /* the client must query for it first */
-        visit.cru += asked * visit.partitions;
+    if (operation->kind != ADVISE_QUERY && visit.known == ADVISE_KNOWN_BASE)
+        asked = 100; /* the server seeks the id in each */
+    visit.grows_cru = asked * visit.partitions;
+    visit.cru += visit.grows_cru;
+    if (operation->kind == ADVISE_QUERY) /* else the client must query for it first */
+        visit.cru -= asked;
     return visit;
 }
 
@@ -167,7 +169,6 @@ struct advise_visit advise_visit_of(const struct advise_key *key,
 
 struct load {
     double *cru; /* window x deal x partition */
-    double *ideal;
     size_t windows;
     uint32_t partitions;
     int64_t begin_ms, window_ms;
@@ -184,13 +185,11 @@ static void load_init(struct load *load, const struct advise_workload *workload,
     load->windows = MAX(MIN(count / OPERATIONS_PER_WINDOW_MIN, (size_t)WINDOWS), (size_t)1);
     load->window_ms = (length + (int64_t)load->windows - 1) / (int64_t)load->windows;
     load->cru = memory_alloc_zero(load->windows * DEALS * partitions * sizeof *load->cru);
-    load->ideal = memory_alloc_zero(load->windows * DEALS * partitions * sizeof *load->ideal);
 }
 
 static void load_done(struct load *load)
 {
     memory_free(load->cru);
-    memory_free(load->ideal);
 }
 
 static size_t load_window(const struct load *load, int64_t time_ms)
@@ -231,7 +230,7 @@ static void load_deal(struct load *load, int64_t time_ms, uint64_t place, uint64
 /* Puts it anywhere. */
 static void load_scatter(struct load *load, int64_t time_ms, double cru, struct random *random)
 {
-    double *window = load->ideal + load_window(load, time_ms) * DEALS * load->partitions;
+    double *window = load->cru + load_window(load, time_ms) * DEALS * load->partitions;
 
     for (size_t deal = 0; deal < DEALS; deal++, window += load->partitions)
         window[random_below(random, load->partitions)] += cru;
@@ -239,7 +238,7 @@ static void load_scatter(struct load *load, int64_t time_ms, double cru, struct 
 
 /* RU/s needed by the fullest partition at the busiest time, for all of them. A window's imbalance
  * counts by its RU: one quiet window decides nothing. */
-static double load_needed(const struct load *load, const double *cru)
+static double load_needed(const struct load *load)
 {
     double busiest = 0, all = 0, uneven = 0;
 
@@ -247,8 +246,8 @@ static double load_needed(const struct load *load, const double *cru)
         double sum = 0, top = 0;
 
         for (uint32_t p = 0; p < load->partitions; p++) {
-            sum += cru[w * load->partitions + p];
-            top = fmax(top, cru[w * load->partitions + p]);
+            sum += load->cru[w * load->partitions + p];
+            top = fmax(top, load->cru[w * load->partitions + p]);
         }
         busiest = fmax(busiest, sum);
         all += sum;
@@ -257,6 +256,40 @@ static double load_needed(const struct load *load, const double *cru)
     if (all <= 0)
         return 0;
     return busiest / 100 / ((double)load->window_ms / 1000) * (uneven / all);
+}
+
+/* What the load of the kept operations is to be multiplied by. */
+static double load_scale(const struct advise_workload *workload,
+                         const struct advise_options *options)
+{
+    size_t count;
+    const struct advise_operation *operations = advise_workload_operations(workload, &count);
+    double weight = 0;
+
+    for (size_t i = 0; i < count; i++)
+        weight += operations[i].weight;
+    return options->load *
+           (weight > 0 ? (double)advise_workload_operations_seen(workload) / weight : 1);
+}
+
+double advise_ideal(const struct advise_workload *workload, const struct advise_options *options)
+{
+    struct advise_options full = advise_options_complete(options);
+    size_t count;
+    const struct advise_operation *operations = advise_workload_operations(workload, &count);
+    struct random random;
+    struct load load;
+    double needed;
+
+    random_seed(&random, 7);
+    load_init(&load, workload, full.partitions);
+    for (size_t i = 0; i < count; i++)
+        load_scatter(&load, operations[i].time_ms,
+                     (double)operations[i].weight * (double)work_cru(&operations[i], &full),
+                     &random);
+    needed = load_scale(workload, &full) * load_needed(&load);
+    load_done(&load);
+    return needed;
 }
 
 /* Where a hierarchical key is: all of one first value together, over as many partitions as its part
@@ -277,6 +310,8 @@ struct walk {
     struct advise_figures *figures;
     double windows_top, windows_all; /* cru */
     double weight;                   /* of all operations */
+    double cru, fan_out_cru;         /* of all of them; of it, for asking several */
+    double scaled[ADVISE_SCALES];    /* cru at each scale */
     double key_top;                  /* cru of one key in one window */
 };
 
@@ -317,47 +352,82 @@ static void heads_advance(struct walk *walk, int64_t time_ms)
     }
 }
 
-/* Sets *ret_first to the first partition of a first value, and returns how many it has. */
-static uint32_t head_spread(struct walk *walk, const advise_value *values, uint64_t *ret_first)
+static double spread_of(double share, double partitions)
 {
-    uint64_t head = head_of(walk, values);
-    double share =
-        walk->heads.all > 0 ? tally_find(&walk->heads.bytes, head)->amount / walk->heads.all : 0;
-    double spread = floor(share * walk->load.partitions * 1.5) + 1;
+    return fmin(floor(share * partitions * 1.5) + 1, partitions);
+}
 
-    *ret_first = head;
-    return (uint32_t)fmin(spread, walk->load.partitions);
+/* More than the part of one partition, and not by the luck of a small sample of so many. */
+static bool is_large(double share, double count, double partitions)
+{
+    return count > 0 && share - 2 * sqrt(share / count) > 1 / partitions;
+}
+
+/* Where a first value of a hierarchical key lies. */
+struct head {
+    uint64_t first;  /* names its first partition */
+    uint32_t spread; /* how many it has, */
+    double share;    /* by this part of what is stored, */
+    bool large;      /* which it keeps however much there is */
+};
+
+static struct head head_find(struct walk *walk, const advise_value *values)
+{
+    struct head head = {.first = head_of(walk, values)};
+    double partitions = walk->load.partitions;
+
+    if (walk->heads.all > 0)
+        head.share = tally_find(&walk->heads.bytes, head.first)->amount / walk->heads.all;
+    head.spread = (uint32_t)spread_of(head.share, partitions);
+    head.large = is_large(head.share, (double)walk->heads.items, partitions);
+    return head;
+}
+
+/* What an operation costs at each scale. head: what it asks of a hierarchical key; NULL: else. */
+static void scales_add(struct walk *walk, const struct advise_visit *visit, const struct head *head,
+                       double weight)
+{
+    double asked = (double)cost_model.query_partition / 10000, partitions = walk->load.partitions;
+
+    for (size_t i = 0; i < ADVISE_SCALES; i++) {
+        double scale = advise_scales[i],
+               cru = (double)visit->cru + (scale - 1) * (double)visit->grows_cru;
+
+        if (head && head->large)
+            cru += asked * (spread_of(head->share, partitions * scale) - head->spread);
+        walk->scaled[i] += weight * cru;
+    }
 }
 
 static void operation_add(struct walk *walk, const struct advise_operation *operation,
-                          struct random *random, double *fan_out_cru, double *all_cru)
+                          struct random *random)
 {
     struct advise_visit visit =
         advise_visit_of(walk->key, operation, &walk->options, random_next(random));
     struct load *load = &walk->load;
     int64_t work = work_cru(operation, &walk->options);
     double weight = operation->weight;
+    bool prefix = visit.known == ADVISE_KNOWN_PREFIX;
     uint64_t place = visit.key, beside = 0;
+    struct head head;
 
-    if (walk->key->kind == ADVISE_HIERARCHICAL && visit.partitions == 1) {
-        uint64_t first;
-        uint32_t spread = head_spread(walk, operation->values, &first);
-
-        if (visit.known == ADVISE_KNOWN_PREFIX) {
-            visit.partitions = spread;
-            visit.cru += (int64_t)(spread - 1) * (cost_model.query_partition / 10000);
-            place = first;
+    if (walk->key->kind == ADVISE_HIERARCHICAL && visit.known >= ADVISE_KNOWN_PREFIX) {
+        head = head_find(walk, operation->values);
+        place = head.first;
+        if (prefix) {
+            visit.partitions = head.spread;
+            visit.cru += (int64_t)(head.spread - 1) * (cost_model.query_partition / 10000);
         } else {
-            place = first;
-            beside = visit.key % spread;
+            beside = visit.key % head.spread;
         }
     }
-    load_scatter(load, operation->time_ms, weight * (double)work, random);
+    scales_add(walk, &visit, prefix ? &head : NULL, weight);
     load_deal(load, operation->time_ms, place, beside, visit.partitions,
               weight * (double)visit.cru);
-    *all_cru += weight * (double)visit.cru;
-    *fan_out_cru += weight * (double)(visit.cru - work);
+    walk->cru += weight * (double)visit.cru;
+    walk->fan_out_cru += weight * (double)(visit.cru - work);
     walk->weight += weight;
+    walk->figures->everywhere += visit.grows_cru ? weight : 0;
     if (visit.partitions == 1) {
         struct tally_slot *slot = tally_find(&walk->by_key, visit.key);
 
@@ -373,7 +443,6 @@ static void operations_walk(struct walk *walk)
 {
     size_t count, window = 0;
     const struct advise_operation *operations = advise_workload_operations(walk->workload, &count);
-    double fan_out = 0, all = 0;
     struct random random;
 
     random_seed(&random, 7);
@@ -385,14 +454,38 @@ static void operations_walk(struct walk *walk)
         window = at;
         if (walk->key->kind == ADVISE_HIERARCHICAL)
             heads_advance(walk, operations[i].time_ms);
-        operation_add(walk, &operations[i], &random, &fan_out, &all);
+        operation_add(walk, &operations[i], &random);
     }
     window_close(walk);
     if (!count)
         return;
     walk->figures->one_physical /= walk->weight;
     walk->figures->one_logical /= walk->weight;
-    walk->figures->fan_out = all > 0 ? fan_out / all : 0;
+    walk->figures->everywhere /= walk->weight;
+    walk->figures->fan_out = walk->cru > 0 ? walk->fan_out_cru / walk->cru : 0;
+    for (size_t i = 0; i < ADVISE_SCALES; i++)
+        walk->figures->ru_each[i] = walk->scaled[i] / walk->weight / 100;
+}
+
+/* The geometric mean over the scales of what is needed there, over what is needed today for as much
+ * as there is then: what asking more partitions adds, and what a value adds that is too large for
+ * its partition already. */
+static double growth_of_needs(const struct walk *walk)
+{
+    const struct advise_figures *f = walk->figures;
+    double partitions = walk->load.partitions, product = 1, today;
+    size_t count;
+
+    (void)advise_workload_operations(walk->workload, &count);
+    if (!(f->ru_each[0] > 0) || !(f->ru_per_second_ideal > 0))
+        return 1;
+    today = fmax(f->ru_per_second / f->ru_per_second_ideal, 1);
+    for (size_t i = 0; i < ADVISE_SCALES; i++) {
+        product *= f->ru_each[i] / f->ru_each[0];
+        if (is_large(f->ru_top, (double)count, partitions))
+            product *= fmax(today, f->ru_top * partitions * advise_scales[i]) / today;
+    }
+    return pow(product, 1.0 / ADVISE_SCALES);
 }
 
 /* --- Storage --------------------------------------------------------------------------------- */
@@ -564,7 +657,7 @@ void advise_evaluate(const struct advise_workload *workload, const struct advise
     const struct advise_path *paths = advise_workload_paths(workload, &path_count);
     double scale;
 
-    *ret_figures = (struct advise_figures){.days_to_limit = HUGE_VAL};
+    *ret_figures = (struct advise_figures){.days_to_limit = HUGE_VAL, .growth = 1};
     (void)advise_workload_operations(workload, &count);
     load_init(&walk.load, workload, walk.options.partitions);
     tally_init(&walk.by_key, count);
@@ -582,10 +675,14 @@ void advise_evaluate(const struct advise_workload *workload, const struct advise
         ret_figures->moves =
             ret_figures->window_top > 0.1 && ret_figures->window_top > 3 * ret_figures->ru_top;
     }
-    scale = walk.options.load *
-            (walk.weight > 0 ? (double)advise_workload_operations_seen(workload) / walk.weight : 1);
-    ret_figures->ru_per_second = scale * load_needed(&walk.load, walk.load.cru);
-    ret_figures->ru_per_second_ideal = scale * load_needed(&walk.load, walk.load.ideal);
+    scale = load_scale(workload, &walk.options);
+    ret_figures->ru_per_second_ideal = walk.options.ru_per_second_ideal > 0
+                                           ? walk.options.ru_per_second_ideal
+                                           : advise_ideal(workload, &walk.options);
+    /* A key that was luckier than chance needs no less. */
+    ret_figures->ru_per_second =
+        fmax(scale * load_needed(&walk.load), ret_figures->ru_per_second_ideal);
+    ret_figures->growth = growth_of_needs(&walk);
     ret_figures->key_ru_per_second =
         scale * walk.key_top / 100 / ((double)walk.load.window_ms / 1000);
     for (size_t i = 0; i < key->path_count; i++)

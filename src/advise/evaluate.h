@@ -11,7 +11,15 @@ struct advise_options {
     const struct advise_key *current; /* that the operations ran with; NULL: not known */
     uint32_t current_partitions;      /* of it; 0: 1 */
     double load;                      /* times the recorded load; 0: 1 */
+    double ru_per_second_ideal;       /* advise_ideal of these, where it is at hand; 0: it is not */
+    struct advise_target target;      /* for the command to run */
 };
+
+/* Keys are judged at so many times today's data, load and partitions. There are as many more values
+ * then, each with as much less of all, but for those that are more than a partition's part today:
+ * these keep their share. */
+enum { ADVISE_SCALES = 3 };
+extern const uint32_t advise_scales[ADVISE_SCALES];
 
 struct advise_figures {
     uint64_t keys;                    /* values in the sample */
@@ -20,6 +28,9 @@ struct advise_figures {
     double window_top;                /* the same within short times: a hot spot that moves */
     double one_logical, one_physical; /* share of operations that one such partition answers */
     double fan_out;                   /* share of RU spent on asking several */
+    double everywhere;                /* share of operations that must ask every partition */
+    double ru_each[ADVISE_SCALES];    /* of an operation, at each of advise_scales */
+    double growth;                    /* how needs outgrow the data, over the scales; 1: not */
     double missing;                   /* share of items without a value */
     double changed;                   /* operations that changed a path of it */
     double transactions_split;        /* share of transactions that would be over several keys */
@@ -36,6 +47,9 @@ struct advise_figures {
     const advise_value *top_storage, *top_ru; /* of one of its items or operations; NULL: none */
 };
 
+/* RU/s to provision if every operation went anywhere by chance: what all keys are measured by. */
+double advise_ideal(const struct advise_workload *workload, const struct advise_options *options);
+
 void advise_evaluate(const struct advise_workload *workload, const struct advise_key *key,
                      const struct advise_options *options, struct advise_figures *ret_figures);
 
@@ -44,6 +58,8 @@ struct advise_visit {
     enum advise_known known;
     int64_t cru;         /* in all */
     uint32_t partitions; /* that it asks: 1 or more */
+    int64_t grows_cru;   /* more for each time the number of partitions is there again; 0: it asks
+                          * no more of them then */
     uint64_t key;        /* of one logical partition; else of the first */
 };
 struct advise_visit advise_visit_of(const struct advise_key *key,

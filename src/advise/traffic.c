@@ -7,14 +7,16 @@
  * under the lock.
  *
  * Records have sequence numbers, so that a later attempt finds the record of the first and takes
- * its place in the ring. */
+ * its place in the ring, and so that who copies them knows which are new. They grow over all that
+ * one container is ever given: the upper half counts the places given away. */
 #include "advise/traffic.h"
 
+#include "advise/nature.h"
+#include "advise/records.h"
 #include "advise/refusals.h"
 #include "base/random.h"
 #include "base/thread.h"
 #include "document/bson.h"
-#include "document/json.h"
 #include "document/order.h"
 
 #include <stdatomic.h>
@@ -30,6 +32,7 @@ enum {
     DEPTH_MAX = 3,
     LOOKS = 8,       /* places a container may have */
     IDLE_MS = 10000, /* after which another may have it */
+    GIVING_BITS = 32,
 };
 
 struct place {
@@ -44,7 +47,7 @@ struct place {
     struct mutex lock; /* of what follows */
     uint8_t **records;
     size_t first, kept, bytes;
-    uint64_t first_sequence;   /* of the record at first; they begin at 1 */
+    uint64_t first_sequence;   /* of the record at first */
     struct refusals *refusals; /* NULL: nobody was refused yet */
 };
 
@@ -52,14 +55,9 @@ struct traffic {
     struct traffic_options options;
     uint64_t seed;
     struct place *places;
-    struct mutex lock; /* of giving places away */
+    struct mutex lock; /* of giving places away, and of: */
+    uint64_t givings;
 };
-
-static uint32_t record_size(const uint8_t *record)
-{
-    return (uint32_t)record[0] | (uint32_t)record[1] << 8 | (uint32_t)record[2] << 16 |
-           (uint32_t)record[3] << 24;
-}
 
 static void record_drop(struct place *place)
 {
@@ -91,7 +89,9 @@ struct traffic *traffic_new(const struct traffic_options *options)
         traffic->options.containers_max = CONTAINERS_PRESET;
     if (!traffic->options.per_second_max)
         traffic->options.per_second_max = PER_SECOND_PRESET;
-    random_secret(&traffic->seed, sizeof traffic->seed);
+    traffic->seed = traffic->options.seed;
+    if (!traffic->seed)
+        random_secret(&traffic->seed, sizeof traffic->seed);
     mutex_init(&traffic->lock);
     traffic->places = memory_alloc_zero(
         memory_array_size(traffic->options.containers_max, sizeof *traffic->places));
@@ -154,13 +154,15 @@ static struct place *place_choose(struct traffic *traffic, uint64_t container, i
     return oldest;
 }
 
-static void place_give(struct place *place, uint64_t container, int64_t now_ms)
+/* Under the lock of all. */
+static void place_give(struct traffic *traffic, struct place *place, uint64_t container,
+                       int64_t now_ms)
 {
     mutex_lock(&place->lock);
     place_clear(place);
+    place->first_sequence = ++traffic->givings << GIVING_BITS;
     if (!place->records)
         place->records = memory_alloc(RECORDS_MAX * sizeof *place->records);
-    place->first_sequence = 1;
     atomic_store(&place->shift, 0);
     atomic_store(&place->count, 0);
     atomic_store(&place->turn, 0);
@@ -180,7 +182,7 @@ static struct place *place_take(struct traffic *traffic, uint64_t container, int
     if (!place) {
         place = place_choose(traffic, container, now_ms);
         if (place)
-            place_give(place, container, now_ms);
+            place_give(traffic, place, container, now_ms);
     }
     mutex_unlock(&traffic->lock);
     return place;
@@ -325,17 +327,16 @@ void traffic_forget(struct traffic *traffic, uint64_t container)
 static void scalar_append(const struct traffic *traffic, struct slice key,
                           const struct document_value *value, struct buf *out)
 {
-    char hex[17];
-
     if (traffic->options.hashed) {
         CLEANUP(buf_done) struct buf bytes;
+        CLEANUP(buf_done) struct buf mark;
 
         buf_init(&bytes, BUF_DEFAULT_MAX);
+        buf_init(&mark, BUF_DEFAULT_MAX);
         document_key_append(DOCUMENT_ORDER_SQL, value, &bytes);
-        (void)snprintf(
-            hex, sizeof hex, "%016llx",
-            (unsigned long long)XXH3_64bits_withSeed(bytes.data, bytes.len, traffic->seed));
-        document_append_string(out, key, slice_of_text(hex));
+        advise_nature_mark(advise_nature_of(value),
+                           XXH3_64bits_withSeed(bytes.data, bytes.len, traffic->seed), &mark);
+        document_append_string(out, key, buf_slice(&mark));
     } else if (value->type == DOCUMENT_STRING && value->text.len > TEXT_MAX) {
         size_t len = TEXT_MAX;
 
@@ -488,45 +489,56 @@ void traffic_note(struct traffic *traffic, uint64_t container, const struct traf
 
 /* --- Reading --------------------------------------------------------------------------------- */
 
-/* Copies the last records, at most max, one after the other. */
-static void records_copy(struct traffic *traffic, uint64_t container, size_t max, struct buf *out)
+uint64_t traffic_copy(struct traffic *traffic, uint64_t container, uint64_t after, struct buf *out)
 {
     struct place *place = place_find(traffic, container);
-    size_t skipped;
+    uint64_t last = after;
 
     if (!place)
-        return;
+        return last;
     mutex_lock(&place->lock);
-    skipped = place->kept > max ? place->kept - max : 0;
-    for (size_t i = skipped; i < place->kept && atomic_load(&place->container) == container; i++) {
-        const uint8_t *record = place->records[(place->first + i) % RECORDS_MAX];
+    if (atomic_load(&place->container) == container) {
+        size_t skipped = 0;
 
-        buf_append(out, record, record_size(record));
+        if (after >= place->first_sequence)
+            skipped = MIN((size_t)(after - place->first_sequence) + 1, place->kept);
+        for (size_t i = skipped; i < place->kept; i++) {
+            const uint8_t *record = place->records[(place->first + i) % RECORDS_MAX];
+
+            buf_append(out, record, record_size(record));
+        }
+        if (place->kept > skipped)
+            last = place->first_sequence + place->kept - 1;
     }
     mutex_unlock(&place->lock);
-}
-
-static struct slice record_next(struct slice *rest)
-{
-    struct slice record = slice_first(*rest, record_size(rest->data));
-
-    *rest = slice_skip(*rest, record.len);
-    return record;
+    return last;
 }
 
 size_t traffic_read(struct traffic *traffic, uint64_t container, struct advise_workload *workload)
 {
     CLEANUP(buf_done) struct buf copy;
-    struct slice rest;
-    struct error err;
-    size_t count = 0;
 
     buf_init(&copy, SIZE_MAX / 2);
-    records_copy(traffic, container, SIZE_MAX, &copy);
-    rest = buf_slice(&copy);
-    while (rest.len)
-        count += advise_workload_operation_read(workload, record_next(&rest), &err);
+    (void)traffic_copy(traffic, container, 0, &copy);
+    return records_read(buf_slice(&copy), workload);
+}
+
+size_t traffic_containers(struct traffic *traffic, uint64_t *ret_containers, size_t max)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < traffic->options.containers_max && count < max; i++) {
+        uint64_t container = atomic_load(&traffic->places[i].container);
+
+        if (container)
+            ret_containers[count++] = container;
+    }
     return count;
+}
+
+size_t traffic_containers_max(const struct traffic *traffic)
+{
+    return traffic->options.containers_max;
 }
 
 void traffic_item(struct traffic *traffic, struct advise_workload *workload, struct slice document,
@@ -546,13 +558,8 @@ void traffic_item(struct traffic *traffic, struct advise_workload *workload, str
 void traffic_lines(struct traffic *traffic, uint64_t container, size_t max, struct buf *out)
 {
     CLEANUP(buf_done) struct buf copy;
-    struct slice rest;
 
     buf_init(&copy, SIZE_MAX / 2);
-    records_copy(traffic, container, max, &copy);
-    rest = buf_slice(&copy);
-    while (rest.len) {
-        document_json_write(record_next(&rest), out);
-        buf_append_byte(out, '\n');
-    }
+    (void)traffic_copy(traffic, container, 0, &copy);
+    records_lines(buf_slice(&copy), max, out);
 }

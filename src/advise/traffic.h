@@ -1,9 +1,9 @@
 /* Traffic: a bounded, sampled, always-on record of what is asked of each container, for advice.
  *
- * In memory alone, and gone with the process: the last operations of each container, as many as
- * fit. Of a container that is asked more often than it can keep, every second, fourth, ...
- * operation is recorded and counts as many. Values of properties are kept as they are, cut, or as
- * keyed hashes.
+ * In memory: the last operations of each container, as many as fit; a keeper (keeper.h) writes a
+ * part of them down. Of a container that is asked more often than it can keep, every second,
+ * fourth, ... operation is recorded and counts as many. Values of properties are kept as they are,
+ * cut, or as keyed hashes.
  *
  * What was refused for lack of throughput is recorded too: it is what clients wanted. All attempts
  * of one operation are one record, of the time of the first, which says how often it was refused.
@@ -17,7 +17,8 @@ struct traffic_options {
     size_t bytes_max;        /* of one container; 0: 8 MB */
     size_t containers_max;   /* followed at a time; 0: 64 */
     uint32_t per_second_max; /* operations recorded, of one container; 0: 100 */
-    bool hashed;             /* values as hashes */
+    bool hashed;             /* values as hashes, */
+    uint64_t seed;           /* by this number; 0: a secret one of this process */
 };
 
 struct traffic; /* opaque, owned */
@@ -67,6 +68,14 @@ void traffic_forget(struct traffic *traffic, uint64_t container);
 
 /* Adds what is recorded to a workload; returns how many operations. */
 size_t traffic_read(struct traffic *traffic, uint64_t container, struct advise_workload *workload);
+
+/* Copies the records (records.h) that came after the one of this number; 0: all. Returns the number
+ * of the last. */
+uint64_t traffic_copy(struct traffic *traffic, uint64_t container, uint64_t after, struct buf *out);
+
+/* The containers that have records, or had; at most max of them, and how many there can be. */
+size_t traffic_containers(struct traffic *traffic, uint64_t *ret_containers, size_t max);
+size_t traffic_containers_max(const struct traffic *traffic);
 
 /* Adds a stored item in the same form as the record has its values. */
 void traffic_item(struct traffic *traffic, struct advise_workload *workload, struct slice document,

@@ -316,12 +316,14 @@ static void attempt_run(struct simulation *simulation, struct attempt attempt)
     struct what_if_cell *cell = cell_of(simulation, attempt.time_ms, partition);
     struct budget_grant grant;
     struct error err;
+    int64_t now_ms = attempt.time_ms - simulation->result.begin_ms;
+    bool limited = simulation->plan->ru_per_second > 0;
 
     simulation->result.attempts++;
-    if (budget_admit(simulation->budgets[partition], &request,
-                     attempt.time_ms - simulation->result.begin_ms, &grant, &wait_ms, &err)) {
-        budget_settle(simulation->budgets[partition], &grant, cru,
-                      attempt.time_ms - simulation->result.begin_ms);
+    if (!limited ||
+        budget_admit(simulation->budgets[partition], &request, now_ms, &grant, &wait_ms, &err)) {
+        if (limited)
+            budget_settle(simulation->budgets[partition], &grant, cru, now_ms);
         cell->cru += (double)cru;
         cell->requests++;
         simulation->result.ru += (double)cru / 100;
@@ -606,7 +608,8 @@ static bool plan_check(const struct advise_workload *workload, const struct what
         return error_set(err, ERROR_BAD_REQUEST, "there are no operations to run again");
     if (!plan->partitions || plan->partitions > PARTITIONS_MAX)
         return error_set(err, ERROR_BAD_REQUEST, "partitions must be from 1 to %d", PARTITIONS_MAX);
-    if (plan->ru_per_second < plan->partitions || plan->ru_per_second > 1000000000)
+    if (plan->ru_per_second &&
+        (plan->ru_per_second < plan->partitions || plan->ru_per_second > 1000000000))
         return error_set(err, ERROR_BAD_REQUEST,
                          "the throughput must be at least 1 RU/s for each partition");
     if (plan->range && plan->key->kind != ADVISE_PROPERTY)

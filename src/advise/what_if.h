@@ -9,7 +9,7 @@
 struct what_if_plan {
     const struct advise_key *key;
     uint32_t partitions;
-    uint64_t ru_per_second;    /* of the container, in even shares */
+    uint64_t ru_per_second;    /* of the container, in even shares; 0: nobody is held back */
     uint64_t partition_ru_max; /* one partition gives no more, whatever the share; 0: any */
     uint32_t burst_seconds;    /* of credit that can be saved, from the beginning on; 0: none */
     uint32_t retries_max; /* of a refused request, after the wait it was told; 0: it is given up */
@@ -48,7 +48,7 @@ struct what_if_result {
     double latency_ms_mean, latency_ms_p99; /* and with what the record says it took besides */
     double busiest;                         /* share of all RU on one partition */
     uint32_t partitions;
-    uint64_t ru_per_second;
+    uint64_t ru_per_second; /* 0: not limited */
     size_t windows;
     int64_t begin_ms, window_ms;
     struct what_if_cell *cells; /* window x partition, in the arena */

@@ -83,11 +83,11 @@ static void figures_plot(const struct what_if_result *result, double x, struct b
 {
     int y = TOP + HEIGHT + 44;
 
-    line(out, x, &y, "429s: %.1f %% of %llu attempts; %llu requests given up",
+    line(out, x, &y, "429s: %.1f %% of %llu attempt%s; %llu request%s given up",
          what_if_throttled_share(result) * 100, (unsigned long long)result->attempts,
-         (unsigned long long)result->given_up);
-    line(out, x, &y, "RU: %.0f in all; %.0f %% of them on one of %u partitions", result->ru,
-         result->busiest * 100, result->partitions);
+         PLURAL(result->attempts), (unsigned long long)result->given_up, PLURAL(result->given_up));
+    line(out, x, &y, "RU: %.0f in all; %.0f %% of them on one of %u partition%s", result->ru,
+         result->busiest * 100, result->partitions, PLURAL(result->partitions));
     line(out, x, &y, "latency: %.1f ms on average, %.1f ms at the 99th percentile",
          result->latency_ms_mean, result->latency_ms_p99);
     line(out, x, &y, "of that, waiting for throughput: %.1f ms and %.0f ms", result->wait_ms_mean,
@@ -105,9 +105,12 @@ static void panel_plot(const struct what_if_panel *panel, double x, double max, 
     buf_printf(out, "<text x=\"%.0f\" y=\"%d\" font-weight=\"bold\">%s: ", x, TOP - 32,
                panel->today ? "today" : "what if");
     text_escaped(panel->title, out);
-    buf_printf(out,
-               "</text>\n<text x=\"%.0f\" y=\"%d\">%llu RU/s over %u physical partition%s</text>\n",
-               x, TOP - 14, (unsigned long long)result->ru_per_second, result->partitions,
+    buf_printf(out, "</text>\n<text x=\"%.0f\" y=\"%d\">", x, TOP - 14);
+    if (result->ru_per_second)
+        buf_printf(out, "%llu RU/s", (unsigned long long)result->ru_per_second);
+    else
+        buf_append_text(out, "no limit");
+    buf_printf(out, " over %u physical partition%s</text>\n", result->partitions,
                result->partitions == 1 ? "" : "s");
     for (size_t t = 0; t < result->windows; t++)
         for (uint32_t p = 0; p < result->partitions; p++) {

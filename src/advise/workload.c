@@ -533,6 +533,22 @@ void advise_workload_finish(struct advise_workload *workload)
     charges_guess(workload);
 }
 
+void advise_workload_close_gaps(struct advise_workload *workload, int64_t gap_ms_max)
+{
+    int64_t moved_ms = 0, next_ms = 0;
+
+    for (size_t i = workload->operation_count; i-- > 0;) {
+        struct advise_operation *operation = &workload->operations[i];
+
+        if (i + 1 < workload->operation_count)
+            moved_ms += MAX(next_ms - operation->time_ms - gap_ms_max, (int64_t)0);
+        next_ms = operation->time_ms;
+        operation->time_ms += moved_ms;
+        if (operation->due_ms)
+            operation->due_ms += moved_ms;
+    }
+}
+
 /* --- Looking --------------------------------------------------------------------------------- */
 
 const struct advise_path *advise_workload_paths(const struct advise_workload *workload,

@@ -117,6 +117,11 @@ NODISCARD bool advise_workload_operation_read(struct advise_workload *workload,
  * it: to be called once, before anything below. */
 void advise_workload_finish(struct advise_workload *workload);
 
+/* Times in which nothing came are taken for this long at most: operations before them are moved
+ * nearer, so that a night or a restart between does not make the load look small. Of a finished
+ * one. */
+void advise_workload_close_gaps(struct advise_workload *workload, int64_t gap_ms_max);
+
 /* --- Looking --------------------------------------------------------------------------------- */
 
 const struct advise_path *advise_workload_paths(const struct advise_workload *workload,

@@ -21,6 +21,8 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/* What a noun ends in behind its number: "%zu partition%s", count, PLURAL(count). */
+#define PLURAL(number) ((number) == 1 ? "" : "s")
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 #define MIN(a, b)                                                                                  \
     ({                                                                                             \

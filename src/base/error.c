@@ -20,8 +20,7 @@ const struct error_face *error_face(enum error_code code)
 /* A cut in the middle of a UTF-8 character would make the whole message unprintable as JSON. */
 static void message_end_whole(char *message, size_t length, size_t capacity)
 {
-    static const char mark[] = "...";
-    size_t at = capacity - sizeof mark;
+    size_t at = capacity - 1;
 
     if (length < capacity)
         return;
@@ -29,7 +28,7 @@ static void message_end_whole(char *message, size_t length, size_t capacity)
         at--;
     if (at > 0 && (uint8_t)message[at - 1] >= 0xC0)
         at--;
-    memcpy(message + at, mark, sizeof mark);
+    message[at] = '\0';
 }
 
 static void message_print(struct error *err, const char *format, va_list args)

@@ -18,12 +18,15 @@ enum error_code {
     ERROR_CODE_COUNT
 };
 
+/* Room for two names of 255 bytes and what is said of them. */
+enum { ERROR_MESSAGE_SIZE = 720 };
+
 struct error {
     enum error_code code;
     uint16_t status;    /* of the REST API */
     uint32_t substatus; /* 0: none */
-    char message[512]; /* NUL-terminated, valid UTF-8 if its arguments were; longer ones are cut and
-                          end in "..." */
+    /* NUL-terminated, valid UTF-8 if its arguments were; cut when longer */
+    char message[ERROR_MESSAGE_SIZE];
 };
 
 /* One row of errors.def. */

@@ -5,7 +5,7 @@
 #include "cli/table.h"
 #include "document/json.h"
 
-enum { OPTION_YES = 'y' };
+enum { OPTION_YES = 'y', JSON_BYTES_MAX = 64 * 1024 * 1024 };
 
 void cli_account_help(void)
 {
@@ -34,10 +34,9 @@ static bool option_take(void *context, int option, const char *value)
 {
     struct account_command *command = context;
 
-    if (option == OPTION_YES)
-        command->yes = true;
-    else
-        (void)cli_client_take(&command->asking.options, option, value);
+    if (option != OPTION_YES)
+        return cli_client_take(&command->asking.options, option, value);
+    command->yes = true;
     return true;
 }
 
@@ -68,7 +67,8 @@ static void name_complete(struct cli_asking *command)
 
 /* --- The verbs ------------------------------------------------------------------------------- */
 
-static void rows_add(struct cli_table *table, struct slice accounts)
+/* Of one page of the list, and the same as JSON. */
+static void rows_add(struct cli_table *table, struct buf *json, struct slice accounts)
 {
     struct document_iter iter;
 
@@ -76,6 +76,9 @@ static void rows_add(struct cli_table *table, struct slice accounts)
     while (document_iter_next(&iter)) {
         if (iter.value.type != DOCUMENT_OBJECT)
             continue;
+        if (json->len)
+            BUF_APPEND(json, ",");
+        document_json_write_value(&iter.value, json);
         cli_table_text(table, cli_answer_text(iter.value.document, "id"));
         cli_table_text(table, cli_answer_text(iter.value.document, "keys"));
         cli_table_number(table, cli_answer_number(iter.value.document, "databases"), 0);
@@ -87,25 +90,30 @@ static int account_list(struct cli_asking *command)
 {
     static const char *const headings[] = {"ACCOUNT", "KEYS", ">DATABASES", ">CONTAINERS", NULL};
     struct cli_table *table = cli_table_new(command->arena, headings);
+    CLEANUP(buf_done) struct buf json;
     struct slice query = SLICE_NONE, next;
     struct document_value accounts;
     struct cli_answer answer;
     struct error err;
 
+    buf_init(&json, JSON_BYTES_MAX);
     do {
         if (!cli_client_ask(command->client, "GET", SLICE("accounts"), query, SLICE_NONE,
                             command->arena, &answer, &err))
             return cli_asking_failed(&err);
-        if (command->options.json)
-            (void)cli_asking_json(&answer);
         if (answer.document.data && document_find(answer.document, SLICE("accounts"), &accounts) &&
             accounts.type == DOCUMENT_ARRAY)
-            rows_add(table, accounts.document);
+            rows_add(table, &json, accounts.document);
         next = answer.document.data ? cli_answer_text(answer.document, "next") : SLICE("");
         query = arena_printf(command->arena, "after=%.*s", SLICE_ARG(next));
     } while (next.len);
+    if (buf_overflowed(&json))
+        return cli_fail(CLI_FAILED, "the list is larger than %zu bytes", json.max);
     if (!command->options.json)
         cli_table_print(table);
+    else
+        printf("{\"accounts\":[%.*s],\"total\":%.0f}\n", SLICE_ARG(buf_slice(&json)),
+               cli_answer_number(answer.document, "total"));
     return CLI_OK;
 }
 
@@ -197,17 +205,18 @@ static int account_drop(struct cli_asking *command)
     if (!CONTAINER_OF(command, struct account_command, asking)->yes) {
         if (!ask(command, "GET", NULL, SLICE_NONE, &answer, &err))
             return cli_asking_failed(&err);
-        return cli_fail(CLI_USAGE,
-                        "account \"%s\" has %lld databases with %lld containers, which would all "
-                        "be deleted: say --yes to do it",
-                        command->words[1],
-                        (long long)cli_answer_number(answer.document, "databases"),
-                        (long long)cli_answer_number(answer.document, "containers"));
+        return cli_fail(
+            CLI_USAGE,
+            "account \"%s\" has %.*s with %.*s, which would all be deleted: say --yes to do it",
+            command->words[1],
+            SLICE_ARG(cli_table_count(cli_answer_number(answer.document, "databases"), "database",
+                                      command->arena)),
+            SLICE_ARG(cli_table_count(cli_answer_number(answer.document, "containers"), "container",
+                                      command->arena)));
     }
     if (!ask(command, "DELETE", NULL, SLICE_NONE, &answer, &err))
         return cli_asking_failed(&err);
-    printf("account \"%s\" is gone\n", command->words[1]);
-    return CLI_OK;
+    return cli_asking_done(command, &answer, "account \"%s\" is gone", command->words[1]);
 }
 
 /* --- Which verb ------------------------------------------------------------------------------ */

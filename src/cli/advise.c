@@ -160,8 +160,7 @@ static bool run_files(struct advise_command *command, struct error *err)
         command->options.current = &current;
         command->options.current_partitions = command->options.partitions;
     }
-    if (!advise_report_make(workload, &command->options, arena, &report, err))
-        return false;
+    report = advise_report_make(workload, &command->options, arena);
     if (command->client.json) {
         advise_report_json(workload, &report, &out);
         buf_append_byte(&out, '\n');

@@ -5,6 +5,8 @@
 #include "cli/cli.h"
 #include "document/json.h"
 
+#include <stdarg.h>
+
 bool cli_asking_ask(struct cli_asking *asking, const char *method, struct slice path,
                     struct slice body, struct cli_answer *ret_answer, struct error *err)
 {
@@ -33,7 +35,23 @@ void cli_asking_key(struct buf *json, const char *word)
 
 int cli_asking_json(const struct cli_answer *answer)
 {
-    printf("%.*s\n", SLICE_ARG(answer->text));
+    struct slice text = answer->text.len ? answer->text : SLICE("{}");
+
+    printf("%.*s\n", SLICE_ARG(text));
+    return CLI_OK;
+}
+
+int cli_asking_done(const struct cli_asking *asking, const struct cli_answer *answer,
+                    const char *format, ...)
+{
+    va_list args;
+
+    if (asking->options.json)
+        return cli_asking_json(answer);
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    printf("\n");
     return CLI_OK;
 }
 

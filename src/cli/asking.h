@@ -28,8 +28,12 @@ struct slice cli_asking_path(const struct cli_asking *asking, struct slice rest)
  */
 void cli_asking_key(struct buf *json, const char *word);
 
-/* The answer as it came, for --json. */
+/* The answer as it came, for --format json; {} where the server had nothing to say. */
 int cli_asking_json(const struct cli_answer *answer);
+
+/* What was done: a sentence, or with --format json the answer. */
+int cli_asking_done(const struct cli_asking *asking, const struct cli_answer *answer,
+                    const char *format, ...) PRINTF_LIKE(3, 4);
 
 /* What came of it when there is no answer: the message, and the exit code. */
 int cli_asking_failed(const struct error *err);

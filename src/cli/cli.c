@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include "base/nearest.h"
+#include "cli/local.h"
 #include "server/nodes.h"
 
 #include <stdarg.h>
@@ -81,10 +82,17 @@ int cli_words_read(int argc, char **argv, const struct option *options,
 bool cli_directory_find(const char *given, struct settings *settings, const char **ret_directory,
                         struct error *err)
 {
+    struct cli_local local;
+
     if (given) {
         *ret_directory = given;
         return true;
     }
-    return settings_read_environment(settings, environ, err) &&
-           nodes_find_directory(settings, settings->arena, ret_directory, err);
+    if (!cli_local_find(NULL, NULL, settings, &local, err))
+        return false;
+    /* none is known: so that the reason is told */
+    if (!local.directory[0])
+        return nodes_find_directory(settings, settings->arena, ret_directory, err);
+    *ret_directory = local.directory;
+    return true;
 }

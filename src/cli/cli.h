@@ -79,7 +79,7 @@ struct cli_words {
 int cli_words_read(int argc, char **argv, const struct option *options,
                    const struct cli_words *words, bool *ret_help);
 
-/* The directory a server keeps its keys and certificates in: the given one, or if that is NULL what
- * the environment says as for `orrery serve`. Settings hold the text. */
+/* The directory a server keeps its keys and certificates in: the given one, or if that is NULL as
+ * cli/local.h finds it. Settings hold the text. */
 NODISCARD bool cli_directory_find(const char *given, struct settings *settings,
                                   const char **ret_directory, struct error *err);

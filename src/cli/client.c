@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/client_socket.h"
+#include "cli/local.h"
 #include "container/account_keys.h"
 #include "document/json.h"
 #include "document/json_number.h"
@@ -18,8 +19,6 @@
 #include <unistd.h>
 
 enum { KEY_FILE_MAX = 16 * 1024, ANSWER_MAX = 64 * 1024 * 1024, HOST_MAX = 255 };
-
-static const char endpoint_default[] = "http://127.0.0.1:8081";
 
 struct cli_client {
     bool tls;
@@ -37,17 +36,29 @@ struct cli_client {
 void cli_client_help(void)
 {
     printf(
-        "  --endpoint URL       where the server is (http://127.0.0.1:8081, or ORRERY_ENDPOINT)\n"
+        "  --endpoint URL       where the server is. Without it: ORRERY_ENDPOINT, the server of\n"
+        "                       this user that runs here, http://127.0.0.1:8081\n"
         "  --account NAME       ask as this account instead of the default one\n"
         "  --key-file FILE      a file with a read-write key of the account. Without it:\n"
-        "                       ORRERY_KEY, else the file `keys` beside the server's data\n"
+        "                       ORRERY_KEY; the public key, if that server runs with --dev; the\n"
+        "                       file `keys` beside its data\n"
         "  --directory DIR      where those data are: of the first rocksdb: node. Without it,\n"
-        "                       what the environment says as for `orrery serve`, or\n"
-        "                       $XDG_DATA_HOME/orrery, or ~/.local/share/orrery\n"
+        "                       what the environment says as for `orrery serve`, where the\n"
+        "                       server that runs here has them, $XDG_DATA_HOME/orrery, or\n"
+        "                       ~/.local/share/orrery\n"
         "  --dev                the public emulator key, for a server started with --dev\n"
         "  --ca FILE            certificates (PEM) to trust besides the system's\n"
-        "  --json               print the server's answer as it is\n"
+        "  --format FORMAT      table, or json: the server's answer as it is; short: --json\n"
         "  -h, --help           this text\n");
+}
+
+bool cli_format_take(const char *value, bool *ret_json)
+{
+    *ret_json = strcmp(value, "json") == 0;
+    if (*ret_json || strcmp(value, "table") == 0)
+        return true;
+    cli_fail(CLI_USAGE, "--format takes table or json, not \"%s\"", value);
+    return false;
 }
 
 bool cli_client_take(struct cli_client_options *options, int option, const char *value)
@@ -56,7 +67,9 @@ bool cli_client_take(struct cli_client_options *options, int option, const char 
                             &options->directory, &options->ca};
     int place = option - CLI_CLIENT_OPTION;
 
-    if (place < 0 || place >= CLI_CLIENT_OPTION_COUNT)
+    if (option == CLI_CLIENT_OPTION_FORMAT)
+        return cli_format_take(value, &options->json);
+    if (place < 0 || option > CLI_CLIENT_OPTION_FORMAT)
         return false;
     if (place < (int)ARRAY_LEN(texts))
         *texts[place] = value;
@@ -170,13 +183,14 @@ static bool key_beside_data(struct cli_client *client, const char *directory, st
     snprintf(path, sizeof path, "%s/keys", directory);
     return key_read(client, path, &cause) ||
            error_set(err, ERROR_CONFIGURATION,
-                     "no key is known: %s; give --key-file FILE, set ORRERY_KEY, name the server's "
-                     "data with --directory, or use --dev for a server started so",
+                     "no key is known: no server of this user runs here, and %s; give --key-file "
+                     "FILE, set ORRERY_KEY, name the server's data with --directory, or use --dev "
+                     "for a server started so",
                      cause.message);
 }
 
 static bool key_find(struct cli_client *client, const struct cli_client_options *options,
-                     const char *directory, struct error *err)
+                     const struct cli_local *local, struct error *err)
 {
     const char *variable = getenv("ORRERY_KEY");
 
@@ -187,7 +201,9 @@ static bool key_find(struct cli_client *client, const struct cli_client_options 
     if (variable && variable[0])
         return key_take(client, slice_of_text(variable)) ||
                error_set(err, ERROR_CONFIGURATION, "the variable ORRERY_KEY holds no account key");
-    return key_beside_data(client, directory, err);
+    if (local->dev)
+        return key_take(client, slice_of_text(account_key_emulator));
+    return key_beside_data(client, local->directory, err);
 }
 
 /* Whom to trust: what was given, else the authority a server keeps beside its data. */
@@ -219,22 +235,20 @@ bool cli_client_new(const struct cli_client_options *options, struct cli_client 
 {
     CLEANUP(cli_client_free) struct cli_client *client = MEMORY_NEW(struct cli_client);
     CLEANUP(settings_free) struct settings *settings = settings_new();
-    const char *variable = getenv("ORRERY_ENDPOINT"), *directory = "";
+    const char *variable = getenv("ORRERY_ENDPOINT");
     const char *endpoint = options->endpoint         ? options->endpoint
                            : variable && variable[0] ? variable
-                                                     : endpoint_default;
-    struct error ignored;
+                                                     : NULL;
+    struct cli_local local;
 
     client->cancel = -1;
-    /* Where there is no directory there may still be a key. */
-    if (!cli_directory_find(options->directory, settings, &directory, &ignored))
-        directory = "";
-    if (!endpoint_parse(client, slice_of_text(endpoint), err) ||
-        !key_find(client, options, directory, err) ||
+    if (!cli_local_find(endpoint, options->directory, settings, &local, err) ||
+        !endpoint_parse(client, slice_of_text(local.endpoint), err) ||
+        !key_find(client, options, &local, err) ||
         (options->account && !account_take(client, options->account, err)))
         return false;
     if (client->tls)
-        ca_find(client, options, directory);
+        ca_find(client, options, local.directory);
     *ret_client = TAKE(client);
     return true;
 }
@@ -444,8 +458,9 @@ bool cli_answer_refused(const struct cli_answer *answer, struct error *err)
     if (slice_split(text, '\r', &first, &rest))
         text = first;
     return error_set(err, answer->status == 404 ? ERROR_NOT_FOUND : ERROR_FORBIDDEN,
-                     "the server says: %.*s (%u)", (int)MIN(text.len, (size_t)190),
-                     (const char *)text.data, answer->status);
+                     "the server says: %.*s (%u)",
+                     (int)MIN(text.len, (size_t)ERROR_MESSAGE_SIZE - 40), (const char *)text.data,
+                     answer->status);
 }
 
 static bool link_ready(struct cli_client *client, struct error *err)

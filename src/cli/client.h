@@ -19,10 +19,13 @@ struct cli_client_options {
     const char *directory; /* --directory */
     const char *ca;        /* --ca */
     bool dev;              /* --dev */
-    bool json;             /* --json: the answer as it came, instead of a table */
+    bool json;             /* --format json, --json: the answer as it came, instead of a table */
 };
 
-enum { CLI_CLIENT_OPTION = 2000, CLI_CLIENT_OPTION_COUNT = 7 };
+enum {
+    CLI_CLIENT_OPTION = 2000,
+    CLI_CLIENT_OPTION_FORMAT = CLI_CLIENT_OPTION + 7, /* the shell knows more of them */
+};
 
 /* Rows for getopt_long, to stand first in a command's own table; and what --help says of them. */
 #define CLI_CLIENT_OPTION_ROWS                                                                     \
@@ -32,12 +35,16 @@ enum { CLI_CLIENT_OPTION = 2000, CLI_CLIENT_OPTION_COUNT = 7 };
         {"directory", required_argument, NULL, CLI_CLIENT_OPTION + 3},                             \
         {"ca", required_argument, NULL, CLI_CLIENT_OPTION + 4},                                    \
         {"dev", no_argument, NULL, CLI_CLIENT_OPTION + 5},                                         \
+        {"json", no_argument, NULL, CLI_CLIENT_OPTION + 6},                                        \
     {                                                                                              \
-        "json", no_argument, NULL, CLI_CLIENT_OPTION + 6                                           \
+        "format", required_argument, NULL, CLI_CLIENT_OPTION_FORMAT                                \
     }
 void cli_client_help(void);
 
-/* Takes one of those options. False: it is another. */
+/* The value of --format: table or json. False after a message: it is another. */
+bool cli_format_take(const char *value, bool *ret_json);
+
+/* Takes one of those options. False: it is none of them, or after a message its value is wrong. */
 bool cli_client_take(struct cli_client_options *options, int option, const char *value);
 
 struct cli_client; /* opaque, owned */

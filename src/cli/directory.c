@@ -31,10 +31,9 @@ static bool option_take(void *context, int option, const char *value)
 {
     struct cli_asking *command = context;
 
-    if (option == OPTION_NO_WAIT)
-        command->no_wait = true;
-    else
-        (void)cli_client_take(&command->options, option, value);
+    if (option != OPTION_NO_WAIT)
+        return cli_client_take(&command->options, option, value);
+    command->no_wait = true;
     return true;
 }
 
@@ -111,14 +110,13 @@ static int edit(struct cli_asking *command, struct slice body)
                         &answer, &err))
         return cli_asking_failed(&err);
     id = cli_answer_text(answer.document, "id");
-    if (command->no_wait && command->options.json)
-        printf("%.*s\n", SLICE_ARG(answer.text));
-    else if (command->no_wait && id.len)
-        printf("begun: `orrery partition watch %s %s` shows how it goes\n", command->words[1],
-               command->words[2]);
-    else if (!id.len)
-        printf("done: no key had to move\n");
-    return command->no_wait || !id.len ? CLI_OK : cli_partition_watch(command, id);
+    if (!id.len)
+        return cli_asking_done(command, &answer, "done: no key had to move");
+    if (!command->no_wait)
+        return cli_partition_watch(command, id);
+    return cli_asking_done(command, &answer,
+                           "begun: `orrery partition watch %s %s` shows how it goes",
+                           command->words[1], command->words[2]);
 }
 
 static int directory_set(struct cli_asking *command)

@@ -117,8 +117,7 @@ static bool option_take(void *context, int option, const char *value)
         command->out = value;
         return true;
     default:
-        (void)cli_client_take(&command->options, option, value);
-        return true;
+        return cli_client_take(&command->options, option, value);
     }
 }
 

@@ -11,7 +11,7 @@
 
 #include <time.h>
 
-enum { LABEL_MAX = 28 };
+enum { LABEL_MAX = 28, HEX_SHOWN = 12 };
 
 const char *const heat_shown_names[HEAT_SHOWN] = {
     [HEAT_SHOW_RU] = "ru",
@@ -113,12 +113,14 @@ static struct slice cell_text(const struct making *making, struct slice name, st
     struct slice latency = cli_answer_inside(entry, "latencyMs");
 
     return arena_printf(making->arena,
-                        "%.*s %.*s: %.2f RU, %.0f requests, %.0f refused, %.2f ms mean, %.2f ms "
+                        "%.*s %.*s: %.2f RU, %.0f request%s, %.0f refused, %.2f ms mean, %.2f ms "
                         "longest, %.0f bytes in, %.0f bytes out",
                         SLICE_ARG(name), SLICE_ARG(at), cli_answer_number(entry, "ru"),
-                        cli_answer_number(entry, "requests"), cli_answer_number(entry, "throttled"),
-                        cli_answer_number(latency, "mean"), cli_answer_number(latency, "max"),
-                        cli_answer_number(entry, "bytesIn"), cli_answer_number(entry, "bytesOut"));
+                        cli_answer_number(entry, "requests"),
+                        PLURAL(cli_answer_number(entry, "requests")),
+                        cli_answer_number(entry, "throttled"), cli_answer_number(latency, "mean"),
+                        cli_answer_number(latency, "max"), cli_answer_number(entry, "bytesIn"),
+                        cli_answer_number(entry, "bytesOut"));
 }
 
 /* --- Spans ----------------------------------------------------------------------------------- */
@@ -337,10 +339,13 @@ static struct slice ids_text(const struct making *making, struct slice ids)
     return arena_copy(making->arena, buf_slice(&text));
 }
 
+/* Two kinds that begin alike take another letter. */
 static char letter_of(struct slice kind)
 {
     if (slice_equal(kind, SLICE("move")))
         return 'V';
+    if (slice_equal(kind, SLICE("rekey")))
+        return 'K';
     return kind.len ? (char)(kind.data[0] - 'a' + 'A') : '?';
 }
 
@@ -358,9 +363,10 @@ static void mark_read(struct making *making, struct slice event, double rows)
         rows_widen(making, from, &mark);
         rows_widen(making, to, &mark);
     }
-    mark.text = arena_printf(making->arena, "%.*s of partition %.*s into %.*s at %.*s",
-                             SLICE_ARG(kind), SLICE_ARG(ids_text(making, from)),
-                             SLICE_ARG(ids_text(making, to)), SLICE_ARG(at));
+    mark.text =
+        arena_printf(making->arena, "%.*s of partition%s %.*s into %.*s at %.*s", SLICE_ARG(kind),
+                     PLURAL(document_count(from)), SLICE_ARG(ids_text(making, from)),
+                     SLICE_ARG(ids_text(making, to)), SLICE_ARG(at));
     if (mark.at_ms >= 0 && mark.bottom > mark.top)
         making->marks[making->mark_count++] = mark;
 }
@@ -379,9 +385,53 @@ static void marks_read(struct making *making, double rows)
 
 /* --- The whole ------------------------------------------------------------------------------- */
 
+/* What people call the lower bound of a partition: the key that has it for itself, the value that a
+ * range begins with, else the beginning of its bytes. */
+static struct slice bound_text(const struct making *making, struct slice partition)
+{
+    static const char *const members[] = {"key", "minKey"};
+    struct slice hex = cli_answer_text(partition, "minInclusive");
+    CLEANUP(buf_done) struct buf text;
+    struct document_value value;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(members) && !text.len; i++)
+        if (document_find(partition, slice_of_text(members[i]), &value))
+            document_json_write_value(&value, &text);
+    if (text.len)
+        return arena_copy(making->arena, buf_slice(&text));
+    if (!hex.len)
+        return SLICE("first key");
+    return hex.len <= HEX_SHOWN
+               ? hex
+               : arena_printf(making->arena, "%.*s...", HEX_SHOWN, (const char *)hex.data);
+}
+
+/* "3: 1FFF...": the partition that begins with the row, if it is still there, and where. */
+static struct slice bound_label(const struct making *making, struct slice bound)
+{
+    struct slice label = SLICE("");
+    struct document_iter iter;
+
+    document_iter_init(&iter, cli_answer_inside(making->document, "partitions"));
+    while (document_iter_next(&iter)) {
+        struct slice partition = iter.value.document;
+        struct document_value until;
+
+        if (iter.value.type != DOCUMENT_OBJECT ||
+            !slice_equal(cli_answer_text(partition, "minInclusive"), bound))
+            continue;
+        if (!document_find(partition, SLICE("until"), &until))
+            return arena_printf(making->arena, "%.*s: %.*s",
+                                SLICE_ARG(cli_answer_text(partition, "id")),
+                                SLICE_ARG(bound_text(making, partition)));
+        label = bound_text(making, partition);
+    }
+    return label;
+}
+
 static void rows_label(const struct making *making, struct heat_picture *picture)
 {
-    const struct slice *names = making->keys ? making->key_names : making->bounds;
     size_t count = making->keys ? making->key_count
                                 : MAX(making->bound_count, (size_t)1) - 1; /* between bounds */
 
@@ -389,7 +439,9 @@ static void rows_label(const struct making *making, struct heat_picture *picture
     picture->between = !making->keys;
     picture->rows = ARENA_ARRAY(making->arena, struct slice, count + 1);
     for (size_t i = 0; i < count; i++)
-        picture->rows[i] = names[i].len ? cut(names[i], making->arena) : SLICE("first key");
+        picture->rows[i] =
+            cut(making->keys ? making->key_names[i] : bound_label(making, making->bounds[i]),
+                making->arena);
 }
 
 bool heat_picture_read(struct slice document, enum heat_shown shown, struct arena *arena,

@@ -223,8 +223,7 @@ static void legend_append(const struct layout *layout, struct buf *out)
     }
     label(out, LEFT, layout->bottom + 60, "",
           SLICE("Marks: S split, M merge, V move to another node, I isolation of a key, R edit of "
-                "a directory. Grey: "
-                "nobody asked."));
+                "a directory, K re-key. Rows: partition and where it begins. Grey: nobody asked."));
 }
 
 void heat_svg(const struct heat_picture *picture, struct buf *out)

@@ -17,7 +17,7 @@ struct heat_cell {
 struct heat_mark {
     int64_t at_ms;
     double top, bottom;
-    char letter; /* S, M, V, I or R: split, merge, move, isolate, reroute */
+    char letter; /* S, M, V, I, R or K: split, merge, move, isolate, reroute, re-key */
     struct slice text;
 };
 

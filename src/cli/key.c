@@ -71,8 +71,7 @@ static bool option_take(void *context, int option, const char *value)
     case OPTION_SUFFIX:
         return number_take("suffix", value, &command->suffix);
     default:
-        (void)cli_client_take(&command->options, option, value);
-        return true;
+        return cli_client_take(&command->options, option, value);
     }
 }
 
@@ -179,7 +178,8 @@ static void partition_print(struct slice partition)
            SLICE_ARG(cli_answer_text(partition, "maxExclusive")),
            SLICE_ARG(cli_answer_text(partition, "node")));
     if (cli_answer_number(partition, "suffixes") > 0)
-        printf(": %.0f suffixes", cli_answer_number(partition, "suffixes"));
+        printf(": %.0f suffix%s", cli_answer_number(partition, "suffixes"),
+               cli_answer_number(partition, "suffixes") == 1 ? "" : "es");
     printf("\n");
 }
 

@@ -81,8 +81,7 @@ static bool option_take(void *context, int option, const char *value)
         command->asking.no_wait = true;
         return true;
     default:
-        (void)cli_client_take(&command->asking.options, option, value);
-        return true;
+        return cli_client_take(&command->asking.options, option, value);
     }
 }
 
@@ -174,9 +173,10 @@ static int node_print(struct cli_asking *command, const struct cli_answer *answe
            SLICE_ARG(tags_text(command, node)));
     printf("capacity    %.0f bytes, %.0f%% of them in reserve\n",
            cli_answer_number(node, "capacity"), cli_answer_number(node, "reserve"));
-    printf("partitions  %.0f\nbytes       %.0f\nRU/s        %.2f\nwent down   %.0f times\n",
+    printf("partitions  %.0f\nbytes       %.0f\nRU/s        %.2f\nwent down   %.0f time%s\n",
            cli_answer_number(node, "partitions"), cli_answer_number(node, "bytes"),
-           cli_answer_number(node, "ruPerSecond"), cli_answer_number(node, "downs"));
+           cli_answer_number(node, "ruPerSecond"), cli_answer_number(node, "downs"),
+           PLURAL(cli_answer_number(node, "downs")));
     return CLI_OK;
 }
 
@@ -257,8 +257,7 @@ static int node_remove(struct cli_asking *command)
 
     if (!ask(command, "DELETE", node_path(command, ""), SLICE_NONE, &answer, &err))
         return cli_asking_failed(&err);
-    printf("node \"%s\" is no longer a node\n", command->words[1]);
-    return CLI_OK;
+    return cli_asking_done(command, &answer, "node \"%s\" is no longer a node", command->words[1]);
 }
 
 static int verb_post(struct cli_asking *command, const char *verb)
@@ -383,8 +382,8 @@ static size_t plan_print(struct cli_asking *command, const struct cli_answer *an
     }
     if (count)
         cli_table_print(table);
-    printf("%zu moves; spread %.4f, afterwards %.4f (0: everything in proportion)\n", count,
-           cli_answer_number(answer->document, "spreadBefore"),
+    printf("%zu move%s; spread %.4f, afterwards %.4f (0: everything in proportion)\n", count,
+           PLURAL(count), cli_answer_number(answer->document, "spreadBefore"),
            cli_answer_number(answer->document, "spreadAfter"));
     document_iter_init(&iter, cli_answer_inside(answer->document, "problems"));
     while (document_iter_next(&iter))
@@ -422,7 +421,9 @@ static int rebalance_watch(struct cli_asking *command, struct cli_answer *answer
     if (command->options.json)
         printf("%.*s\n", SLICE_ARG(answer->text));
     else
-        printf("done: %.0f moves\n", cli_answer_number(answer->document, "movesDone"));
+        printf("done: %.*s\n",
+               SLICE_ARG(cli_table_count(cli_answer_number(answer->document, "movesDone"), "move",
+                                         command->arena)));
     return CLI_OK;
 }
 
@@ -446,7 +447,9 @@ static int node_rebalance(struct cli_asking *command)
         (void)plan_print(command, &answer);
     if (!ask(command, "POST", "rebalance", SLICE("{}"), &answer, &err))
         return cli_asking_failed(&err);
-    return command->no_wait ? CLI_OK : rebalance_watch(command, &answer);
+    if (!command->no_wait)
+        return rebalance_watch(command, &answer);
+    return command->options.json ? cli_asking_json(&answer) : CLI_OK;
 }
 
 /* --- Which verb ------------------------------------------------------------------------------ */

@@ -12,6 +12,7 @@ enum { OPTION_NO_WAIT = 'n', OPTION_PIECES = 'p', PIECES_MAX = 64 };
 void cli_partition_help(void)
 {
     printf("Usage: orrery partition list DATABASE CONTAINER\n"
+           "       orrery partition shards DATABASE CONTAINER\n"
            "       orrery partition split DATABASE CONTAINER ID [--pieces N]\n"
            "       orrery partition merge DATABASE CONTAINER ID ID...\n"
            "       orrery partition move DATABASE CONTAINER ID NODE\n"
@@ -29,6 +30,7 @@ void cli_partition_help(void)
            "a JSON array, '[\"tenant-7\"]', or for a text the text itself. Clients go on working.\n"
            "The command waits until it is done; Ctrl-C leaves it to the server. Without names,\n"
            "watch lists what is under way in all containers. Pause holds all of it until resume.\n"
+           "shards prints the list that programs route by, as JSON.\n"
            "\n"
            "Options:\n"
            "  --pieces N           split into N partitions, 2 to 64 (2)\n"
@@ -56,7 +58,7 @@ static bool option_take(void *context, int option, const char *value)
             return false;
         }
     } else {
-        (void)cli_client_take(&command->asking.options, option, value);
+        return cli_client_take(&command->asking.options, option, value);
     }
     return true;
 }
@@ -100,6 +102,18 @@ static int partition_list(struct cli_asking *command)
     return CLI_OK;
 }
 
+/* For programs that route by themselves: JSON in any case (docs/routing.md). */
+static int partition_shards(struct cli_asking *command)
+{
+    struct cli_answer answer;
+    struct error err;
+
+    if (!cli_asking_ask(command, "GET", cli_asking_path(command, SLICE("/shards")), SLICE_NONE,
+                        &answer, &err))
+        return cli_asking_failed(&err);
+    return cli_asking_json(&answer);
+}
+
 static int migrations_list(struct cli_asking *command)
 {
     static const char *const headings[] = {"ACCOUNT", "DATABASE", "CONTAINER", "WHAT",
@@ -109,6 +123,7 @@ static int migrations_list(struct cli_asking *command)
     struct document_value paused;
     struct cli_answer answer;
     struct error err;
+    size_t count = 0;
 
     if (!cli_asking_ask(command, "GET", SLICE("migrations"), SLICE_NONE, &answer, &err))
         return cli_asking_failed(&err);
@@ -127,8 +142,12 @@ static int migrations_list(struct cli_asking *command)
         cli_table_text(table, cli_answer_text(migration, "phase"));
         cli_table_bytes(table, cli_answer_number(migration, "bytes"));
         cli_table_bytes(table, cli_answer_number(migration, "bytesTotal"));
+        count++;
     }
-    cli_table_print(table);
+    if (count)
+        cli_table_print(table);
+    else
+        printf("nothing is under way\n");
     if (answer.document.data && document_find(answer.document, SLICE("paused"), &paused) &&
         paused.type == DOCUMENT_BOOL && paused.boolean)
         printf("all of it is paused: `orrery partition resume` goes on\n");
@@ -138,14 +157,22 @@ static int migrations_list(struct cli_asking *command)
 static int partition_watch(struct cli_asking *command)
 {
     struct cli_answer answer;
+    struct slice migration;
     struct error err;
 
     if (command->word_count == 1)
         return migrations_list(command);
-    if (!cli_asking_ask(command, "GET", cli_asking_path(command, SLICE("/migration")), SLICE_NONE,
+    /* the list of partitions has the migration too, and tells a container that is not there from
+     * one that nothing happens to */
+    if (!cli_asking_ask(command, "GET", cli_asking_path(command, SLICE("/partitions")), SLICE_NONE,
                         &answer, &err))
         return cli_asking_failed(&err);
-    return cli_partition_watch(command, cli_answer_text(answer.document, "id"));
+    migration = cli_answer_inside(answer.document, "migration");
+    if (document_count(migration) == 0) {
+        printf(command->options.json ? "{}\n" : "nothing is under way\n");
+        return CLI_OK;
+    }
+    return cli_partition_watch(command, cli_answer_text(migration, "id"));
 }
 
 /* --- Beginning ------------------------------------------------------------------------------- */
@@ -159,15 +186,11 @@ static int begin(struct cli_asking *command, struct slice path, struct slice bod
     if (!cli_asking_ask(command, "POST", path, body, &answer, &err))
         return cli_asking_failed(&err);
     id = cli_answer_text(answer.document, "id");
-    if (command->no_wait && command->options.json)
-        printf("%.*s\n", SLICE_ARG(answer.text));
-    else if (command->no_wait)
-        printf("%.*s begun: `orrery partition watch %s %s` shows how it goes\n",
-               SLICE_ARG(cli_answer_text(answer.document, "kind")), command->words[1],
-               command->words[2]);
-    if (command->no_wait || !id.len)
-        return CLI_OK;
-    return cli_partition_watch(command, id);
+    if (!command->no_wait && id.len)
+        return cli_partition_watch(command, id);
+    return cli_asking_done(
+        command, &answer, "%.*s begun: `orrery partition watch %s %s` shows how it goes",
+        SLICE_ARG(cli_answer_text(answer.document, "kind")), command->words[1], command->words[2]);
 }
 
 static struct slice of_partition(struct cli_asking *command, const char *verb)
@@ -243,8 +266,7 @@ static int partition_cancel(struct cli_asking *command)
     if (!cli_asking_ask(command, "DELETE", cli_asking_path(command, SLICE("/migration")),
                         SLICE_NONE, &answer, &err))
         return cli_asking_failed(&err);
-    printf("cancelled: the partitions are as they were\n");
-    return CLI_OK;
+    return cli_asking_done(command, &answer, "cancelled: the partitions are as they were");
 }
 
 static int partition_pause(struct cli_asking *command)
@@ -254,8 +276,8 @@ static int partition_pause(struct cli_asking *command)
 
     if (!cli_asking_ask(command, "POST", SLICE("migrations/pause"), SLICE("{}"), &answer, &err))
         return cli_asking_failed(&err);
-    printf("paused: `orrery partition resume`, or a restart of the server, goes on\n");
-    return CLI_OK;
+    return cli_asking_done(
+        command, &answer, "paused: `orrery partition resume`, or a restart of the server, goes on");
 }
 
 static int partition_resume(struct cli_asking *command)
@@ -265,14 +287,14 @@ static int partition_resume(struct cli_asking *command)
 
     if (!cli_asking_ask(command, "POST", SLICE("migrations/resume"), SLICE("{}"), &answer, &err))
         return cli_asking_failed(&err);
-    printf("goes on\n");
-    return CLI_OK;
+    return cli_asking_done(command, &answer, "goes on");
 }
 
 /* --- Which verb ------------------------------------------------------------------------------ */
 
 static const struct cli_verb verbs[] = {
     {"list", 2, 2, "list DATABASE CONTAINER", partition_list},
+    {"shards", 2, 2, "shards DATABASE CONTAINER", partition_shards},
     {"split", 3, 3, "split DATABASE CONTAINER ID [--pieces N]", partition_split},
     {"merge", 4, CLI_ASKING_WORDS_MAX, "merge DATABASE CONTAINER ID ID...", partition_merge},
     {"move", 4, 4, "move DATABASE CONTAINER ID NODE", partition_move},

@@ -4,6 +4,7 @@
 #include "cli/partition.h"
 #include "cli/table.h"
 #include "document/bson.h"
+#include "document/json.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -49,7 +50,9 @@ static void bar_show(struct watch *watch, struct slice migration, struct slice p
             cli_answer_number(migration, "elapsedMs") / 1000,
             document_find(migration, SLICE("paused"), &paused) ? ", paused" : "");
     if (cli_answer_number(migration, "conflicts") > 0)
-        fprintf(stderr, ", waits for %.0f conflicts", cli_answer_number(migration, "conflicts"));
+        fprintf(stderr, ", waits for %.*s",
+                SLICE_ARG(cli_table_count(cli_answer_number(migration, "conflicts"), "conflict",
+                                          watch->arena)));
     fflush(stderr);
 }
 
@@ -66,7 +69,7 @@ static void line_show(struct watch *watch, struct slice migration, struct slice 
 
 static void bar_clear(const struct watch *watch)
 {
-    if (watch->terminal)
+    if (watch->terminal && !watch->command->options.json)
         fprintf(stderr, "\r\033[K");
 }
 
@@ -76,6 +79,14 @@ static int outcome_print(struct watch *watch, struct slice outcome)
 {
     bool cancelled = slice_equal(cli_answer_text(outcome, "outcome"), SLICE("cancelled"));
 
+    if (watch->command->options.json) {
+        CLEANUP(buf_done) struct buf text;
+
+        buf_init(&text, BUF_DEFAULT_MAX);
+        document_json_write(outcome, &text);
+        printf("%.*s\n", SLICE_ARG(buf_slice(&text)));
+        return cancelled ? CLI_FAILED : CLI_OK;
+    }
     printf("%.*s %s after %.1f s: %.*s copied, writers waited %.0f ms\n",
            SLICE_ARG(cli_answer_text(outcome, "kind")), cancelled ? "cancelled" : "done",
            cli_answer_number(outcome, "elapsedMs") / 1000,
@@ -123,6 +134,8 @@ static void show(struct watch *watch, struct slice migration)
 {
     struct slice phase = cli_answer_text(migration, "phase");
 
+    if (watch->command->options.json)
+        return; /* what it came to is printed, and nothing else */
     if (watch->terminal)
         bar_show(watch, migration, phase);
     else

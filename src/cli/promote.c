@@ -28,7 +28,7 @@ struct promote {
     const char *key, *to, *throughput, *max_throughput;
     int what; /* OPTION_DRY_RUN and the like; 0: begin */
     int whats;
-    char waits_for[512]; /* that was said last */
+    char waits_for[ERROR_MESSAGE_SIZE]; /* that was said last */
 };
 
 void cli_promote_help(void)
@@ -88,7 +88,7 @@ static bool option_take(void *context, int option, const char *value)
         promote->whats++;
         break;
     default:
-        (void)cli_client_take(&promote->command.options, option, value);
+        return cli_client_take(&promote->command.options, option, value);
     }
     return true;
 }
@@ -168,6 +168,14 @@ static void promotion_print(struct promote *promote, struct slice promotion)
     struct slice state = cli_answer_text(promotion, "state");
     struct slice key = key_text(promote, promotion);
 
+    if (promote->command.options.json) {
+        CLEANUP(buf_done) struct buf text;
+
+        buf_init(&text, BUF_DEFAULT_MAX);
+        document_json_write(promotion, &text);
+        printf("%.*s\n", SLICE_ARG(buf_slice(&text)));
+        return;
+    }
     printf("%.*s of %.*s: %.*s%s%.*s", SLICE_ARG(key),
            SLICE_ARG(cli_answer_text(promotion, "container")), SLICE_ARG(state),
            slice_equal(state, SLICE("demoted")) ? " from " : " to ",
@@ -215,9 +223,11 @@ static int estimate_print(struct promote *promote, struct slice answer)
     bool alone = document_find(answer, SLICE("isolated"), &isolated) && isolated.boolean;
 
     printf("container %s %s\n", promote->to, there ? "is there and fits" : "would be made");
-    printf("the key %s partition %.*s of %.0f items: %.*s would be copied\n",
+    printf("the key %s partition %.*s of %.*s: %.*s would be copied\n",
            alone ? "has for itself" : "would be isolated from",
-           SLICE_ARG(cli_answer_text(answer, "partition")), cli_answer_number(answer, "items"),
+           SLICE_ARG(cli_answer_text(answer, "partition")),
+           SLICE_ARG(
+               cli_table_count(cli_answer_number(answer, "items"), "item", promote->command.arena)),
            SLICE_ARG(cli_table_bytes_text(cli_answer_number(answer, "bytesToCopy"),
                                           promote->command.arena)));
     return CLI_OK;
@@ -293,9 +303,7 @@ static int post(struct promote *promote, struct slice rest, struct cli_answer *r
 
 static int shown(const struct promote *promote, const struct cli_answer *answer)
 {
-    if (promote->command.options.json && answer->text.len)
-        printf("%.*s\n", SLICE_ARG(answer->text));
-    return CLI_OK;
+    return promote->command.options.json ? cli_asking_json(answer) : CLI_OK;
 }
 
 static int begin(struct promote *promote)

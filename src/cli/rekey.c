@@ -79,7 +79,7 @@ static bool option_take(void *context, int option, const char *value)
         rekey->whats++;
         break;
     default:
-        (void)cli_client_take(&rekey->command.options, option, value);
+        return cli_client_take(&rekey->command.options, option, value);
     }
     return true;
 }
@@ -168,24 +168,12 @@ static void conflicts_print(struct rekey *rekey, struct slice document)
         cli_table_print(table);
 }
 
-static int estimate_print(struct rekey *rekey, struct slice answer)
+/* The number of conflicts, each kind told. */
+static double conflicts_count(struct slice conflicts, bool tell)
 {
-    struct arena *arena = rekey->command.arena;
-    struct slice conflicts = cli_answer_inside(answer, "conflicts");
-    struct document_value complete;
-    double total = 0, partitions;
     struct document_iter iter;
+    double total = 0;
 
-    printf("%.0f of %.0f items were looked at%s\n", cli_answer_number(answer, "items"),
-           cli_answer_number(answer, "itemsTotal"),
-           document_find(answer, SLICE("complete"), &complete) && complete.boolean
-               ? ""
-               : "; the rest is reckoned");
-    partitions = cli_answer_number(answer, "partitions");
-    printf("%.0f physical partition%s, %.*s besides what there is, about %.0f s\n", partitions,
-           partitions == 1 ? "" : "s",
-           SLICE_ARG(cli_table_bytes_text(cli_answer_number(answer, "bytesNeeded"), arena)),
-           cli_answer_number(answer, "durationMs") / 1000);
     document_iter_init(&iter, conflicts);
     while (document_iter_next(&iter)) {
         double number = 0;
@@ -194,8 +182,35 @@ static int estimate_print(struct rekey *rekey, struct slice answer)
             !document_to_double(&iter.value, &number) || number == 0)
             continue;
         total += number;
-        printf("%.0f x %.*s\n", number, SLICE_ARG(iter.key));
+        if (tell)
+            printf("%.0f x %.*s\n", number, SLICE_ARG(iter.key));
     }
+    return total;
+}
+
+/* Exit code 1 where something is in the way, in either form. */
+static int estimate_print(struct rekey *rekey, const struct cli_answer *told)
+{
+    struct arena *arena = rekey->command.arena;
+    struct slice answer = told->document, conflicts = cli_answer_inside(answer, "conflicts");
+    struct document_value complete;
+    double total;
+
+    if (rekey->command.options.json) {
+        (void)cli_asking_json(told);
+        return conflicts_count(conflicts, false) == 0 ? CLI_OK : CLI_FAILED;
+    }
+    printf("%.0f of %.*s looked at%s\n", cli_answer_number(answer, "items"),
+           SLICE_ARG(cli_table_count(cli_answer_number(answer, "itemsTotal"), "item", arena)),
+           document_find(answer, SLICE("complete"), &complete) && complete.boolean
+               ? ""
+               : "; the rest is reckoned");
+    printf("%.*s, %.*s besides what there is, about %.0f s\n",
+           SLICE_ARG(cli_table_count(cli_answer_number(answer, "partitions"), "physical partition",
+                                     arena)),
+           SLICE_ARG(cli_table_bytes_text(cli_answer_number(answer, "bytesNeeded"), arena)),
+           cli_answer_number(answer, "durationMs") / 1000);
+    total = conflicts_count(conflicts, true);
     conflicts_print(rekey, answer);
     if (total == 0)
         printf("no conflicts\n");
@@ -220,20 +235,20 @@ static void paths_print(struct slice answer, const char *member, const char *sai
 static int status_print(struct rekey *rekey, struct slice answer)
 {
     struct slice migration = cli_answer_inside(answer, "migration");
+    struct arena *arena = rekey->command.arena;
 
     paths_print(answer, "partitionKey", "partition key");
     paths_print(answer, "formerly", "still understood");
     paths_print(answer, "next", "becomes");
     if (document_count(migration) == 0)
         return CLI_OK;
-    printf("%.*s: %.0f items, %.*s copied, %.0f conflict%s, %.0f logical partition%s too large\n",
-           SLICE_ARG(cli_answer_text(migration, "phase")), cli_answer_number(migration, "items"),
-           SLICE_ARG(
-               cli_table_bytes_text(cli_answer_number(migration, "bytes"), rekey->command.arena)),
-           cli_answer_number(answer, "conflicts"),
-           cli_answer_number(answer, "conflicts") == 1 ? "" : "s",
-           cli_answer_number(answer, "logicalPartitionsFull"),
-           cli_answer_number(answer, "logicalPartitionsFull") == 1 ? "" : "s");
+    printf("%.*s: %.*s, %.*s copied, %.*s, %.*s too large\n",
+           SLICE_ARG(cli_answer_text(migration, "phase")),
+           SLICE_ARG(cli_table_count(cli_answer_number(migration, "items"), "item", arena)),
+           SLICE_ARG(cli_table_bytes_text(cli_answer_number(migration, "bytes"), arena)),
+           SLICE_ARG(cli_table_count(cli_answer_number(answer, "conflicts"), "conflict", arena)),
+           SLICE_ARG(cli_table_count(cli_answer_number(answer, "logicalPartitionsFull"),
+                                     "logical partition", arena)));
     conflicts_print(rekey, answer);
     return CLI_OK;
 }
@@ -248,8 +263,6 @@ static int ask(struct rekey *rekey, const char *method, struct slice rest, struc
 
     if (!cli_asking_ask(command, method, cli_asking_path(command, rest), body, ret_answer, &err))
         return cli_asking_failed(&err);
-    if (command->options.json && ret_answer->text.len)
-        printf("%.*s\n", SLICE_ARG(ret_answer->text));
     return CLI_OK;
 }
 
@@ -268,13 +281,12 @@ static int begin(struct rekey *rekey)
     if (code != CLI_OK)
         return code;
     if (rekey->what == OPTION_DRY_RUN)
-        return command->options.json ? CLI_OK : estimate_print(rekey, answer.document);
+        return estimate_print(rekey, &answer);
     if (!command->no_wait)
         return cli_partition_watch(command, cli_answer_text(answer.document, "id"));
-    if (!command->options.json)
-        printf("begun: `orrery rekey %s %s --status` shows how it goes\n", command->words[1],
-               command->words[2]);
-    return CLI_OK;
+    return cli_asking_done(command, &answer,
+                           "begun: `orrery rekey %s %s --status` shows how it goes",
+                           command->words[1], command->words[2]);
 }
 
 static int run(struct rekey *rekey)
@@ -285,18 +297,18 @@ static int run(struct rekey *rekey)
     switch (rekey->what) {
     case OPTION_STATUS:
         code = ask(rekey, "GET", SLICE("/rekey"), SLICE_NONE, &answer);
-        return code != CLI_OK || rekey->command.options.json ? code
-                                                             : status_print(rekey, answer.document);
+        if (code != CLI_OK)
+            return code;
+        return rekey->command.options.json ? cli_asking_json(&answer)
+                                           : status_print(rekey, answer.document);
     case OPTION_ABORT:
         code = ask(rekey, "DELETE", SLICE("/rekey"), SLICE_NONE, &answer);
-        if (code == CLI_OK)
-            printf("taken back\n");
-        return code;
+        return code != CLI_OK ? code : cli_asking_done(&rekey->command, &answer, "taken back");
     case OPTION_END_GRACE:
         code = ask(rekey, "POST", SLICE("/rekey/end-grace"), SLICE_NONE, &answer);
-        if (code == CLI_OK)
-            printf("the old key is understood no longer\n");
-        return code;
+        return code != CLI_OK ? code
+                              : cli_asking_done(&rekey->command, &answer,
+                                                "the old key is understood no longer");
     default:
         return begin(rekey);
     }

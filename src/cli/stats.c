@@ -28,6 +28,7 @@ struct stats_command {
     const char *minutes;
     const char *words[WORDS_MAX];
     int word_count;
+    size_t listed; /* containers, as JSON */
     struct cli_client *client;
     struct arena *arena;
 };
@@ -48,7 +49,7 @@ static bool option_take(void *context, int option, const char *value)
             return false;
         }
     } else {
-        (void)cli_client_take(&command->options, option, value);
+        return cli_client_take(&command->options, option, value);
     }
     return true;
 }
@@ -65,7 +66,19 @@ static bool ask(struct stats_command *command, struct slice path, struct slice q
 
 /* --- The account ----------------------------------------------------------------------------- */
 
-static void containers_add(struct cli_table *table, struct slice database, struct slice containers)
+/* What nobody bought is shown where clients look for it, but holds nobody back. */
+static struct slice offer_kind(struct slice offer, struct arena *arena)
+{
+    struct document_value enforced;
+    struct slice kind = cli_answer_text(offer, "kind");
+    bool is_free = document_find(offer, SLICE("enforced"), &enforced) &&
+                   enforced.type == DOCUMENT_BOOL && !enforced.boolean;
+
+    return is_free ? arena_printf(arena, "%.*s, not enforced", SLICE_ARG(kind)) : kind;
+}
+
+static void containers_add(struct cli_table *table, struct slice database, struct slice containers,
+                           struct arena *arena)
 {
     struct document_iter iter;
     bool any = false;
@@ -82,7 +95,7 @@ static void containers_add(struct cli_table *table, struct slice database, struc
         cli_table_text(table, cli_answer_text(iter.value.document, "id"));
         cli_table_number(table, cli_answer_number(iter.value.document, "partitions"), 0);
         cli_table_number(table, cli_answer_number(offer, "ruPerSecond"), 0);
-        cli_table_text(table, cli_answer_text(offer, "kind"));
+        cli_table_text(table, offer_kind(offer, arena));
     }
     if (any)
         return;
@@ -102,7 +115,7 @@ struct cli_table *cli_stats_account(struct slice document, struct arena *arena)
     while (document_iter_next(&iter))
         if (iter.value.type == DOCUMENT_OBJECT)
             containers_add(table, cli_answer_text(iter.value.document, "id"),
-                           cli_answer_inside(iter.value.document, "containers"));
+                           cli_answer_inside(iter.value.document, "containers"), arena);
     return table;
 }
 
@@ -118,8 +131,10 @@ static bool container_row(struct stats_command *command, struct cli_table *table
 
     if (!ask(command, path, SLICE_NONE, &answer, err))
         return false;
-    if (command->options.json)
-        printf("%.*s\n", SLICE_ARG(answer.text));
+    if (command->options.json) {
+        printf("%s%.*s", command->listed++ ? "," : "[", SLICE_ARG(answer.text));
+        return true;
+    }
     hour = cli_answer_inside(cli_answer_inside(answer.document, "statistics"), "hour");
     cli_table_text(table, container);
     cli_table_number(table,
@@ -162,7 +177,9 @@ static int database_print(struct stats_command *command, struct slice document)
     if (!found)
         return cli_fail(CLI_FAILED, "there is no database \"%s\": `orrery stats` lists them",
                         command->words[0]);
-    if (!command->options.json)
+    if (command->options.json)
+        printf(command->listed ? "]\n" : "[]\n");
+    else
         cli_table_print(table);
     return CLI_OK;
 }

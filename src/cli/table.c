@@ -109,6 +109,11 @@ struct slice cli_table_bytes_text(double bytes, struct arena *arena)
     return arena_printf(arena, "%.*f %s", unit && bytes < 100, bytes, units[unit]);
 }
 
+struct slice cli_table_count(double number, const char *noun, struct arena *arena)
+{
+    return arena_printf(arena, "%.0f %s%s", number, noun, PLURAL(number));
+}
+
 void cli_table_bytes(struct cli_table *table, double bytes)
 {
     cli_table_text(table, cli_table_bytes_text(bytes, table->arena));

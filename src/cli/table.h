@@ -21,6 +21,9 @@ void cli_table_number(struct cli_table *table, double number, int decimals);
 void cli_table_bytes(struct cli_table *table, double bytes); /* 1.5 MB */
 struct slice cli_table_bytes_text(double bytes, struct arena *arena);
 
+/* "1 item", "2 items" */
+struct slice cli_table_count(double number, const char *noun, struct arena *arena);
+
 /* Cuts columns so that rows are not wider than this, the widest first; columns at the end for
  * which there is no room at all are left out. Says how many. */
 size_t cli_table_fit(struct cli_table *table, size_t width);

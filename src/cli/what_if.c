@@ -168,12 +168,17 @@ struct shown {
 
 static void shown_print(const struct shown *shown)
 {
-    printf("%s  %.*s, %.0f RU/s over %.0f partition%s\n"
-           "    429s     %.2f %% of %.0f attempts, %.0f requests given up\n"
+    printf("%s  %.*s, ", shown->what, SLICE_ARG(shown->name));
+    if (shown->throughput > 0)
+        printf("%.0f RU/s", shown->throughput);
+    else
+        printf("no limit");
+    printf(" over %.0f partition%s\n"
+           "    429s     %.2f %% of %.0f attempt%s, %.0f request%s given up\n"
            "    RU       %.0f, of which the busiest partition has %.1f %%\n",
-           shown->what, SLICE_ARG(shown->name), shown->throughput, shown->partitions,
-           shown->partitions > 1 ? "s" : "", shown->share * 100, shown->attempts, shown->given_up,
-           shown->ru, shown->busiest * 100);
+           shown->partitions, PLURAL(shown->partitions), shown->share * 100, shown->attempts,
+           PLURAL(shown->attempts), shown->given_up, PLURAL(shown->given_up), shown->ru,
+           shown->busiest * 100);
     if (shown->latency > shown->wait) /* what operations took is known */
         printf("    latency  %.1f ms on average, %.1f ms at the 99th percentile; of that\n",
                shown->latency, shown->latency_p99);

@@ -204,6 +204,7 @@ uint64_t container_bytes_max(const struct container *container); /* UINT64_MAX: 
 
 /* Its own offer, else the one its database shares; never NULL. */
 const struct offer *container_offer(const struct container *container);
+bool container_is_enforced(const struct container *container); /* offer_is_enforced */
 
 const struct catalogue_limits *container_limits(const struct container *container);
 

@@ -58,7 +58,7 @@ static bool partitions_decide(const struct catalogue_limits *limits,
 {
     const struct partition_definition *key = &definition_fields(container->definition)->key;
     uint32_t count =
-        container_is_fixed(container) ? 1 : offer_partitions(limits, container->offer.ru);
+        container_is_fixed(container) ? 1 : offer_partitions_initial(limits, &container->offer);
 
     if (key->bound_count + 1 > limits->container_partitions_max)
         return error_set(err, ERROR_BAD_REQUEST,

@@ -252,6 +252,15 @@ static bool request_check(const struct container *container,
     return promotions_let_migrate(container, request, err) && bounds_check(container, request, err);
 }
 
+/* Shares were made for every span of a map. */
+static bool shares_fit(const struct container *now, const struct migration_request *request,
+                       struct error *err)
+{
+    return !request->shares || request->map_version == partition_map_version(now->map) ||
+           error_set(err, ERROR_BUSY, "container \"%.*s\" has changed meanwhile: try again",
+                     SLICE_ARG(now->state.info.id));
+}
+
 /* Another definition was made from the one of the state it comes with: what was published since
  * must not be lost. */
 static bool is_seen(const struct container *seen, const struct container *now, struct error *err)
@@ -314,7 +323,7 @@ bool catalogue_migration_begin(struct catalogue *catalogue, const struct contain
     size_t count;
 
     if (!migration_change_begin(catalogue, container, &c, err) ||
-        !request_check(c.before, request, err) ||
+        !request_check(c.before, request, err) || !shares_fit(c.before, request, err) ||
         (request->definition && !is_seen(container, c.before, err)) ||
         !map_present(&c, &map, err) || !era_next(catalogue, map, request, &planned.era, err) ||
         !partition_ids_take(&catalogue->head,

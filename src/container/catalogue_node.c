@@ -252,7 +252,8 @@ static bool empty_check(struct engine *engine, struct error *err)
         return false;
     return count == 0 ||
            error_set(err, ERROR_BAD_REQUEST,
-                     "the store holds %zu partitions of which this catalogue knows nothing", count);
+                     "the store holds %zu partition%s of which this catalogue knows nothing", count,
+                     PLURAL(count));
 }
 
 static bool name_check(struct node_table *table, const struct node_info *info,
@@ -486,8 +487,8 @@ static bool unused_check(struct change *change, const struct node_info *row,
     }
     return !uses ||
            error_set(err, ERROR_BUSY,
-                     "node \"%s\" holds %zu partitions: drain it first (orrery node drain %s)",
-                     row->name, uses, row->name);
+                     "node \"%s\" holds %zu partition%s: drain it first (orrery node drain %s)",
+                     row->name, uses, PLURAL(uses), row->name);
 }
 
 bool catalogue_node_remove(struct catalogue *catalogue, struct slice name,

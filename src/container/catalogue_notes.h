@@ -9,7 +9,7 @@
 #include "container/catalogue.h"
 
 /* Whose notes: the first byte of their keys. */
-enum { CATALOGUE_NOTES_HEAT = 'h' };
+enum { CATALOGUE_NOTES_HEAT = 'h', CATALOGUE_NOTES_TRAFFIC = 't' };
 
 enum { CATALOGUE_NOTE_KEY_MAX = 64 };
 

@@ -1,6 +1,7 @@
 #include "container/catalogue_shares.h"
 
 #include "container/catalogue_private.h"
+#include "container/shares.h"
 
 #include <stdatomic.h>
 
@@ -59,6 +60,48 @@ double container_share(const struct container *container, const struct partition
     return container->shares->of[i];
 }
 
+bool container_span_is_elsewhere(const struct container *container,
+                                 const struct partition_span *span)
+{
+    return promotion_list_is_window(&container->promotions, span->id) ||
+           promotion_list_keeps_place(&container->promotions, span);
+}
+
+void container_rates(const struct container *container, const struct partition_map *map,
+                     double *ret_ru)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    double most = (double)container->catalogue->limits.partition_ru_max;
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(map, &count);
+    struct share_claim *claims = ARENA_ARRAY(arena, struct share_claim, count);
+
+    for (size_t i = 0; i < count; i++) {
+        claims[i] = (struct share_claim){
+            .wish = map == container->map ? container_share(container, &spans[i]) : spans[i].share,
+            .most = most};
+        if (container_span_is_elsewhere(container, &spans[i]))
+            claims[i] = (struct share_claim){0};
+    }
+    shares_level(claims, count, (double)container->offer.ru, ret_ru);
+}
+
+double container_rate(const struct container *container, const struct partition_span *span)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(container->map, &count);
+    double *rates = ARENA_ARRAY(arena, double, count);
+
+    container_rates(container, container->map, rates);
+    return rates[span - spans];
+}
+
+double container_rate_share(const struct container *container, const struct partition_span *span)
+{
+    return container_rate(container, span) / (double)MAX(container->offer.ru, (uint64_t)1);
+}
+
 /* Of the same version: it routes as the other does. */
 struct partition_map *container_map_now(const struct container *container)
 {
@@ -82,13 +125,6 @@ struct partition_map *container_map_now(const struct container *container)
     return map;
 }
 
-/* The key of the span is promoted: another container pays for it. */
-static bool is_elsewhere(const struct container *container, const struct partition_span *span)
-{
-    return promotion_list_is_window(&container->promotions, span->id) ||
-           promotion_list_keeps_place(&container->promotions, span);
-}
-
 static bool shares_check(const struct container *now, const struct container *container,
                          const double *shares, size_t count, struct error *err)
 {
@@ -101,7 +137,7 @@ static bool shares_check(const struct container *now, const struct container *co
         return error_set(err, ERROR_BUSY, "the partitions of container \"%.*s\" are changing",
                          SLICE_ARG(now->state.info.id));
     for (size_t i = 0; i < count; i++) {
-        bool none = shares[i] == 0 && is_elsewhere(now, &spans[i]);
+        bool none = shares[i] == 0 && container_span_is_elsewhere(now, &spans[i]);
 
         if (!none && !(shares[i] > 0 && shares[i] <= 1e12)) /* so written, it refuses NaN too */
             return error_set(err, ERROR_BAD_REQUEST, "a share is not above zero, or too large");

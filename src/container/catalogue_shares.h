@@ -5,8 +5,23 @@
 
 #include "container/catalogue.h"
 
-/* The part of the container's throughput that a span of its map has now. */
+/* The part of the container's throughput that a span of its map was given. */
 double container_share(const struct container *container, const struct partition_span *span);
+
+/* What each span of a map of the container gives, in RU/s and in key order: the offer divided by
+ * shares, levelled (shares.h) so that no partition is to give more than one may, and none less than
+ * was reserved in it. The sum is the offer, or what all partitions may give, if that is less. map:
+ * its own, or the one its migration is to publish. */
+void container_rates(const struct container *container, const struct partition_map *map,
+                     double *ret_ru);
+
+/* Of one span of its own map, and that as a part of the offer. */
+double container_rate(const struct container *container, const struct partition_span *span);
+double container_rate_share(const struct container *container, const struct partition_span *span);
+
+/* Is the key of the span promoted, so that another container pays for it? */
+bool container_span_is_elsewhere(const struct container *container,
+                                 const struct partition_span *span);
 
 /* Gives the spans of the map, in key order, other shares; the sum is made 1. Any state of the
  * container will do that has the present map. *ret_container: the state with them, a reference.

@@ -15,29 +15,39 @@ static struct budget_options options_of(const struct container *container, uint3
     };
 }
 
+static int64_t cru_of(double ru)
+{
+    return (int64_t)(ru * 100 + 0.5);
+}
+
 bool container_meters_apply(struct meters *meters, const struct container *container,
                             uint32_t burst_seconds, struct error *err)
 {
+    CLEANUP(arena_free) struct arena *arena = arena_new();
     struct budget_options options = options_of(container, burst_seconds);
     const struct offer *offer = container_offer(container);
     CLEANUP(shared_throughput_unref) struct shared_throughput *shared = NULL;
     size_t count;
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);
-    int64_t whole_cru = options.rate_cru;
+    double *rates = ARENA_ARRAY(arena, double, count);
 
+    for (size_t i = 0; i < count && !container_is_enforced(container); i++)
+        meters_set_free(meters, spans[i].id);
+    if (!container_is_enforced(container))
+        return true;
     if (offer->shared && !meters_shared(meters, offer->number, &options, &shared, err))
         return false;
+    container_rates(container, container_map(container), rates);
     for (size_t i = 0; i < count; i++) {
-        if (promotion_list_is_window(container_promotions(container), spans[i].id))
-            continue; /* paid for by the container that the key is in */
-        if (promotion_list_keeps_place(container_promotions(container), &spans[i]))
-            continue; /* empty, and without a share: who looks at all partitions is not held back */
+        /* Paid for by the container that the key is in; or empty, and without a share: who looks
+         * at all partitions is not held back. */
+        if (container_span_is_elsewhere(container, &spans[i]))
+            continue;
         if (shared) {
             meters_set_shared(meters, spans[i].id, shared, (uint32_t)i);
             continue;
         }
-        options.rate_cru =
-            (int64_t)((double)whole_cru * container_share(container, &spans[i]) + 0.5);
+        options.rate_cru = cru_of(rates[i]);
         meters_set_own(meters, spans[i].id, &options);
     }
     return true;
@@ -71,6 +81,7 @@ static void past_take_over(struct meters *meters, const struct migration *migrat
 bool container_meters_prepare(struct meters *meters, const struct container *container,
                               uint32_t burst_seconds, struct error *err)
 {
+    CLEANUP(arena_free) struct arena *arena = arena_new();
     struct migration *migration = container_migration(container);
     struct budget_options options = options_of(container, burst_seconds);
     const struct offer *offer = container_offer(container);
@@ -78,20 +89,26 @@ bool container_meters_prepare(struct meters *meters, const struct container *con
     size_t count, span_count;
     const struct partition_span *targets = migration_targets(migration, &count);
     const struct partition_span *spans = partition_map_spans(migration_map(migration), &span_count);
-    int64_t whole_cru = options.rate_cru;
+    double *rates = ARENA_ARRAY(arena, double, span_count);
 
+    for (size_t i = 0; i < count && !container_is_enforced(container); i++)
+        meters_set_free(meters, targets[i].id);
+    if (!container_is_enforced(container))
+        return true;
     if (offer->shared && !meters_shared(meters, offer->number, &options, &shared, err))
         return false;
+    container_rates(container, migration_map(migration), rates);
     for (size_t i = 0; i < count; i++) {
+        size_t place =
+            (size_t)(partition_map_find_id(migration_map(migration), targets[i].id) - spans);
+
         if (meters_find(meters, targets[i].id))
             continue;
         if (shared) {
-            meters_set_shared(
-                meters, targets[i].id, shared,
-                (uint32_t)(partition_map_find_id(migration_map(migration), targets[i].id) - spans));
+            meters_set_shared(meters, targets[i].id, shared, (uint32_t)place);
             continue;
         }
-        options.rate_cru = (int64_t)((double)whole_cru * targets[i].share + 0.5);
+        options.rate_cru = cru_of(rates[place]);
         meters_set_own(meters, targets[i].id, &options);
         past_take_over(meters, migration, &targets[i]);
     }
@@ -101,8 +118,7 @@ bool container_meters_prepare(struct meters *meters, const struct container *con
 /* --- Now ------------------------------------------------------------------------------------- */
 
 /* Summed over the partitions; a partition nobody has used yet counts with its floor. */
-static int64_t own_now_cru(struct meters *meters, const struct offer *offer,
-                           const struct container *container)
+static int64_t own_now_cru(struct meters *meters, const struct container *container)
 {
     size_t count;
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);
@@ -114,8 +130,7 @@ static int64_t own_now_cru(struct meters *meters, const struct offer *offer,
         if (meters_state(meters, spans[i].id, &state))
             sum += state.current_cru;
         else
-            sum += (int64_t)((double)offer->ru * container_share(container, &spans[i]) *
-                             BUDGET_AUTOSCALE_FLOOR);
+            sum += (int64_t)(container_rate(container, &spans[i]) * BUDGET_AUTOSCALE_FLOOR);
     }
     return sum;
 }
@@ -129,7 +144,7 @@ uint64_t container_meters_now(struct meters *meters, const struct offer *offer,
     if (offer->kind == OFFER_MANUAL)
         return offer->ru;
     if (container)
-        now_ru = (uint64_t)(own_now_cru(meters, offer, container) / 100);
+        now_ru = (uint64_t)(own_now_cru(meters, container) / 100);
     else if (meters_shared_state(meters, offer->number, &state))
         now_ru = (uint64_t)(state.current_cru / 100);
     return MIN(MAX(now_ru, floor_ru), offer->ru);

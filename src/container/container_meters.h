@@ -5,7 +5,8 @@
 #include "container/catalogue.h"
 #include "container/meters.h"
 
-/* Called when a container is opened and whenever its offer has changed; cheap when nothing did. */
+/* Called when a container is opened and whenever its offer has changed; cheap when nothing did. An
+ * offer that is not enforced gives no budgets: requests are counted and never refused. */
 NODISCARD bool container_meters_apply(struct meters *meters, const struct container *container,
                                       uint32_t burst_seconds, struct error *err);
 

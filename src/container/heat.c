@@ -3,6 +3,7 @@
 #include "container/heat_private.h"
 
 #include "container/catalogue_migration.h"
+#include "container/container_names.h"
 #include "container/container_usage.h"
 #include "container/heat_profile.h"
 
@@ -199,18 +200,26 @@ static void refusal_log(const struct heat *heat, const struct container *contain
                         const char *event, const struct error *err)
 {
     if (err->code != ERROR_BUSY && err->code != ERROR_PROMOTION_BOUND &&
-        err->code != ERROR_BAD_REQUEST) /* another time, or never */
-        log_error(heat->options.log, event, err);
-    else
+        err->code != ERROR_BAD_REQUEST) { /* not just another time, or never */
+        struct error told = *err;
+
+        container_names_prefix(heat->options.catalogue, container, &told);
+        log_error(heat->options.log, event, &told);
+    } else {
         log_event(heat->options.log, LOG_DEBUG, event,
                   LOG_SLICE("container", container_info(container)->id),
                   LOG_TEXT("why", err->message));
+    }
 }
 
 static void decision_log(const struct heat *heat, const struct container *container,
                          const char *event, uint32_t partition)
 {
-    log_event(heat->options.log, LOG_INFO, event,
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct container_names names = container_names(heat->options.catalogue, container, arena);
+
+    log_event(heat->options.log, LOG_INFO, event, LOG_SLICE("account", names.account),
+              LOG_SLICE("database", names.database),
               LOG_SLICE("container", container_info(container)->id),
               LOG_INT("partition", partition));
 }
@@ -261,12 +270,12 @@ static bool container_decide(struct heat *heat, struct migrator *migrator,
     struct heat_bounds bounds = {
         .bytes_max = limits->partition_bytes_max,
         .ru_max = (double)limits->partition_ru_max,
-        .count_needed = offer_partitions(limits, container_offer(container)->ru),
+        .count_needed = offer_partitions_needed(limits, container_offer(container)),
         .count_max = limits->container_partitions_max,
     };
 
     if (container_is_fixed(container) || container_migration(container) ||
-        container_offer(container)->shared)
+        container_offer(container)->shared || !container_is_enforced(container))
         return true;
     if (!figures_read(heat, container, arena, now_ms, figures, err))
         return false;

@@ -35,18 +35,18 @@ bool heat_follow(struct heat *heat, const struct container *container,
     size_t count, starved = 0;
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);
     struct heat_follower *followers = ARENA_ARRAY(arena, struct heat_follower, count);
-    const struct promotion_list *promotions = container_promotions(container);
+    double ru = (double)container_offer(container)->ru, *rates = ARENA_ARRAY(arena, double, count);
     struct heat_followed *before;
 
     if (!wanted || count < 2)
         return false;
+    container_rates(container, container_map(container), rates);
     for (size_t i = 0; i < count; i++) {
-        if (promotion_list_is_window(promotions, spans[i].id) ||
-            promotion_list_keeps_place(promotions, &spans[i])) {
+        if (container_span_is_elsewhere(container, &spans[i])) {
             followers[i] = (struct heat_follower){0}; /* another container pays for it, or nobody */
             continue;
         }
-        followers[i] = (struct heat_follower){.share = container_share(container, &spans[i]),
+        followers[i] = (struct heat_follower){.share = rates[i] / ru,
                                               .use = figures[i].use,
                                               .starved = figures[i].refused_minutes >= wanted};
         starved += followers[i].starved;
@@ -55,7 +55,7 @@ bool heat_follow(struct heat *heat, const struct container *container,
         return false;
     before = followed_of(heat, container_info(container)->number, minute);
     if ((before->minute >= 0 && minute < before->minute + 1 + wanted) ||
-        !heat_shares_follow(followers, count, (double)container_offer(container)->ru,
+        !heat_shares_follow(followers, count, ru,
                             (double)container_limits(container)->partition_ru_max, ret_shares))
         return false;
     before->minute = minute;

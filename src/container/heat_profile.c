@@ -1,6 +1,5 @@
 #include "container/heat_profile.h"
 
-#include "container/catalogue_shares.h"
 #include "container/split_points.h"
 #include "partition/strategy.h"
 
@@ -193,45 +192,16 @@ bool heat_profile_cut(const struct heat_profile *profile, struct slice *ret_boun
 
 /* --- Dividing -------------------------------------------------------------------------------- */
 
-static struct heat_use span_use(struct meters *meters, uint32_t partition, int64_t now_ms)
+void heat_profile_pieces(const struct heat_profile *profile, struct heat_use whole,
+                         const struct slice *bounds, size_t count, struct heat_use *ret_pieces)
 {
-    struct meter *meter = meters_find(meters, partition);
-
-    return meter ? heat_use_of(meter_statistics(meter), now_ms) : (struct heat_use){0};
-}
-
-double heat_profile_divide(const struct heat_profile *profile, struct meters *meters,
-                           const struct container *container, const struct partition_span *span,
-                           const struct slice *bounds, size_t count, int64_t now_ms,
-                           double *ret_shares)
-{
-    CLEANUP(arena_free) struct arena *arena = arena_new();
-    size_t spans;
-    const struct partition_span *all = partition_map_spans(container_map(container), &spans);
-    struct heat_use *pieces = ARENA_ARRAY(arena, struct heat_use, count + 1);
-    struct heat_other *others = ARENA_ARRAY(arena, struct heat_other, spans);
-    struct heat_use whole = span_use(meters, span->id, now_ms);
-    struct heat_division division = {
-        .ru = (double)container_offer(container)->ru,
-        .ru_max = (double)container_limits(container)->partition_ru_max,
-        .share = container_share(container, span),
-        .pieces = pieces,
-        .piece_count = count + 1,
-        .others = others,
-    };
     double heat = heat_profile_all(profile), below = 0;
 
     for (size_t i = 0; i <= count; i++) {
         double up_to = i < count ? heat_profile_below(profile, bounds[i]) : heat;
         double part = heat > 0 ? (up_to - below) / heat : 0;
 
-        pieces[i] = (struct heat_use){.used = whole.used * part, .wanted = whole.wanted * part};
+        ret_pieces[i] = (struct heat_use){.used = whole.used * part, .wanted = whole.wanted * part};
         below = up_to;
     }
-    for (size_t i = 0; i < spans; i++)
-        if (all[i].id != span->id)
-            others[division.other_count++] =
-                (struct heat_other){.share = container_share(container, &all[i]),
-                                    .use = span_use(meters, all[i].id, now_ms)};
-    return heat_shares_divide(&division, ret_shares);
 }

@@ -53,9 +53,6 @@ double heat_profile_top(const struct heat_profile *profile);
  * span, or one side would have next to nothing. */
 NODISCARD bool heat_profile_cut(const struct heat_profile *profile, struct slice *ret_bound);
 
-/* How a span is to be cut at bounds: what each of the count + 1 pieces is to get of the container's
- * throughput, and its sum (heat_shares.h). meters: of all spans of the container. */
-double heat_profile_divide(const struct heat_profile *profile, struct meters *meters,
-                           const struct container *container, const struct partition_span *span,
-                           const struct slice *bounds, size_t count, int64_t now_ms,
-                           double *ret_shares);
+/* What each of the count + 1 pieces between bounds spends of what the whole span does. */
+void heat_profile_pieces(const struct heat_profile *profile, struct heat_use whole,
+                         const struct slice *bounds, size_t count, struct heat_use *ret_pieces);

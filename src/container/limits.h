@@ -4,9 +4,18 @@
 
 #include "base/attrs.h"
 
+/* Which offers hold requests back: throughput.enforce. */
+enum throughput_enforce {
+    THROUGHPUT_STATED, /* those that somebody asked for */
+    THROUGHPUT_ALWAYS, /* the default of a container that nobody bought anything for, too */
+    THROUGHPUT_NEVER,
+};
+
 struct catalogue_limits {
-    uint64_t partition_bytes_max;         /* partition.bytes_max: of a physical partition */
-    uint64_t partition_ru_max;            /* partition.ru_max: RU/s of a physical partition */
+    uint64_t partition_bytes_max;  /* partition.bytes_max: of a physical partition */
+    uint64_t partition_ru_max;     /* partition.ru_max: RU/s of a physical partition */
+    uint64_t partition_ru_initial; /* partition.ru_initial: RU/s of those a container is made with;
+                                    * 0: partition_ru_max */
     uint64_t logical_partition_bytes_max; /* logical_partition.bytes_max */
 
     uint64_t item_bytes_max;    /* item.bytes_max */
@@ -31,6 +40,7 @@ struct catalogue_limits {
 
     uint64_t ru_min, ru_step, ru_max; /* throughput.ru_min, _step, _max: manual, of an offer */
     uint64_t ru_default;              /* throughput.ru_default: when nobody says */
+    enum throughput_enforce enforce;  /* throughput.enforce */
     uint64_t autoscale_min, autoscale_step; /* throughput.autoscale_min, _step */
     uint64_t unlimited_ru_min; /* container.unlimited_ru_min: of containers with a partition key */
     uint64_t fixed_ru_max;     /* container.fixed_ru_max: of containers without one */

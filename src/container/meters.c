@@ -118,6 +118,13 @@ struct meter *meters_find(struct meters *meters, uint32_t partition)
     return meter;
 }
 
+void meters_set_free(struct meters *meters, uint32_t partition)
+{
+    pthread_rwlock_wrlock(&meters->lock);
+    (void)meter_make(meters, partition);
+    pthread_rwlock_unlock(&meters->lock);
+}
+
 void meters_set_own(struct meters *meters, uint32_t partition, const struct budget_options *options)
 {
     struct meter *meter;

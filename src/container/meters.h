@@ -14,6 +14,10 @@ struct meters *meters_new(const struct clock *clock);
 void meters_free(struct meters *meters); /* NULL is fine */
 CLEANUP_FN(struct meters *, meters_free)
 
+/* A partition without a budget: requests are counted and never refused. One that has a budget keeps
+ * it. */
+void meters_set_free(struct meters *meters, uint32_t partition);
+
 /* The throughput of a partition: of its own, or the place-th budget of a database's. Called again
  * it changes the throughput; statistics go on. */
 void meters_set_own(struct meters *meters, uint32_t partition,

@@ -132,9 +132,6 @@ static bool weights_check(const struct migration_request *request, double *ret_s
 {
     double sum = 0;
 
-    if (!(request->share >= 0 && request->share < 1))
-        return refused(err, "the share is not a part of the whole");
-
     for (size_t i = 0; i < request->target_count; i++) {
         double weight = request->weights ? request->weights[i] : 1;
 
@@ -236,8 +233,7 @@ static bool map_make(const struct planning *p, uint32_t first_id, double weights
     const struct partition_span *spans = partition_map_spans(p->map, &before);
     struct partition_span *after =
         ARENA_ARRAY(p->arena, struct partition_span, before + request->target_count);
-    double had = share_of_sources(p), others = before > request->source_count ? 1 - had : 0;
-    double share = request->share > 0 && others > 0 ? request->share : had;
+    double had = share_of_sources(p);
 
     for (size_t i = 0; i < before; i++) {
         if (is_source(p, &spans[i]) && !keeps_sources(request))
@@ -245,17 +241,17 @@ static bool map_make(const struct planning *p, uint32_t first_id, double weights
         after[count] = spans[i];
         if (is_source(p, &spans[i]))
             after[count].epoch++; /* behind the fence */
-        else if (others > 0 && share != had)
-            after[count].share *= (1 - share) / others;
+        else if (request->shares)
+            after[count].share = request->shares[i];
         count++;
     }
     for (size_t i = 0; i < request->target_count; i++) {
         double weight = request->weights ? request->weights[i] : 1;
+        double share = request->shares ? request->shares[before + i] : had * weight / weights;
         uint32_t id = first_id + (uint32_t)i;
 
-        after[count++] = request->kind == MIGRATION_REROUTE
-                             ? target_of_source(p, i, id)
-                             : target_of(p, i, id, share * weight / weights);
+        after[count++] = request->kind == MIGRATION_REROUTE ? target_of_source(p, i, id)
+                                                            : target_of(p, i, id, share);
     }
     ends_mark(request, after, count);
     return partition_map_new(after, count, partition_map_version(p->map) + 1, ret_map, err);

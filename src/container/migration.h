@@ -50,8 +50,10 @@ struct migration_request {
     const double *weights;        /* of each target, to divide the share by; NULL: even */
     enum partition_cut cut;       /* of bounds that are new, */
     struct partition_range ended; /* and of those, old or new, at either end of this */
-    double share; /* of the targets together, below 1; 0: what the sources had. The others get what
-                     is left, in the proportions they had */
+    const double *shares; /* of the whole: of the spans of the map as it is, in key order and 0 for
+                           * sources, then of the targets; NULL: targets divide what the sources had
+                           * by their weights, and the others keep theirs */
+    uint64_t map_version; /* of the map that shares were made for */
 
     /* Of a reroute: bounds, nodes and shares of its targets, as many as sources or none, are those
      * of the sources, which need not be neighbours. */

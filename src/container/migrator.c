@@ -3,6 +3,7 @@
  * container was dropped: the next step finds out. After a failure the mover is made anew and reads
  * how far the stores are. */
 #include "container/catalogue_migration.h"
+#include "container/container_names.h"
 #include "container/container_space.h"
 #include "container/container_usage.h"
 #include "container/migrator_private.h"
@@ -416,11 +417,15 @@ static void targets_forget(struct migrator *migrator, const struct migration *mi
 static void done_note(struct migrator *migrator, const struct migrator_run *run,
                       const struct container *container)
 {
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct container_names names = container_names(migrator->catalogue, container, arena);
+
     WITH_LOCK (&migrator->lock)
         migrator->statistics.done[run->progress.kind]++;
     migrator_outcome_note(migrator, run, container, false);
     log_event(migrator->options.log, LOG_INFO, "migration done",
               LOG_TEXT("kind", migration_kind_name(run->progress.kind)),
+              LOG_SLICE("account", names.account), LOG_SLICE("database", names.database),
               LOG_SLICE("container", container_info(container)->id),
               LOG_INT("bytes", (int64_t)run->progress.bytes),
               LOG_INT("items", (int64_t)run->progress.items),
@@ -473,9 +478,10 @@ static void step_failed(struct migrator *migrator, struct migrator_run *run,
                         const struct container *container, const struct error *err)
 {
     bool fenced = run->progress.phase == MIGRATOR_FENCED;
-    struct error ignored;
+    struct error ignored, told = *err;
 
-    log_error(migrator->options.log, "a step of a migration failed and is tried again", err);
+    container_names_prefix(migrator->catalogue, container, &told);
+    log_error(migrator->options.log, "a step of a migration failed and is tried again", &told);
     mover_drop(run);
     run->not_before_ms = clock_read_monotonic_ms(migrator->clock) +
                          (fenced ? FENCED_RETRY_MS : migrator->options.pause_ms);
@@ -489,7 +495,7 @@ static void step_failed(struct migrator *migrator, struct migrator_run *run,
     }
     if (run->failures_fenced >= FAILURES_FENCED_MAX &&
         catalogue_migration_cancel(migrator->catalogue, container, &ignored))
-        log_error(migrator->options.log, "a migration was cancelled behind its fence", err);
+        log_error(migrator->options.log, "a migration was cancelled behind its fence", &told);
 }
 
 /* What is at the fence is tried nevertheless: writers wait, and are let go on after some failures.

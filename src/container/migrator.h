@@ -81,7 +81,7 @@ NODISCARD bool migrator_move(struct migrator *migrator, const struct container *
 
 /* Gives a partition key value, or all that begin with a partial one, a partition of their own.
  * heat: its part of what the partition spends now, above 0 and below 1; 0: as measured, with more
- * from partitions that have it to spare; a half where that is not known.
+ * from partitions that have it to spare; by its size where that is not known.
  * ERROR_BAD_REQUEST: it is alone already, or in several partitions. */
 NODISCARD bool migrator_isolate(struct migrator *migrator, const struct container *container,
                                 const struct partition_key *key, double heat, struct error *err);
@@ -179,7 +179,7 @@ enum migrator_phase {
 };
 const char *migrator_phase_name(enum migrator_phase phase);
 
-enum { MIGRATOR_ERROR_MAX = 512 };
+enum { MIGRATOR_ERROR_MAX = ERROR_MESSAGE_SIZE };
 
 struct migrator_progress {
     uint32_t id; /* migration_id */

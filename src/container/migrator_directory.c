@@ -85,7 +85,7 @@ static bool reroute_begin(struct migrator *migrator, const struct container *con
                                                       .source_count = d.source_count,
                                                       .target_count = carries ? d.source_count : 0,
                                                       .definition = definition},
-                          err);
+                          false, err);
 }
 
 static bool limits_check(const struct container *container, const struct definition *definition,

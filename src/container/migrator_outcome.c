@@ -1,26 +1,6 @@
 /* A ring: the oldest is forgotten when there is no room. */
+#include "container/container_names.h"
 #include "container/migrator_private.h"
-
-static struct slice database_of(struct migrator *migrator, const struct container *container,
-                                struct arena *arena)
-{
-    size_t count;
-    struct account **accounts = catalogue_accounts(migrator->catalogue, arena, &count);
-    struct slice id = SLICE("");
-
-    for (size_t i = 0; i < count; i++) {
-        bool its = account_info(accounts[i])->number == container_account_number(container);
-
-        for (size_t d = 0; its && d < account_database_count(accounts[i]); d++) {
-            const struct catalogue_info *info = database_info(account_database(accounts[i], d));
-
-            if (info->number == container_database_number(container))
-                id = arena_copy(arena, info->id);
-        }
-        account_unref(accounts[i]);
-    }
-    return id;
-}
 
 void migrator_outcome_note(struct migrator *migrator, const struct migrator_run *run,
                            const struct container *container, bool cancelled)
@@ -30,7 +10,7 @@ void migrator_outcome_note(struct migrator *migrator, const struct migrator_run 
 
     ended.outcome = (struct migrator_outcome){
         .account = container_account_number(container),
-        .database = database_of(migrator, container, ended.arena),
+        .database = container_names(migrator->catalogue, container, ended.arena).database,
         .container = arena_copy(ended.arena, container_info(container)->id),
         .cancelled = cancelled,
         .ended_ms = clock_read_wall_ms(migrator->clock),

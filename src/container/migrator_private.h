@@ -1,10 +1,12 @@
 /* The migrator from within: migrator.c has the steps and the thread, migrator_request.c what is
  * begun, by hand or by limits, migrator_directory.c edits of directories, migrator_rekey.c other
- * partition keys, migrator_promotion.c keys with containers of their own, migrator_heat.c what heat
- * has to say, migrator_decide.c the decisions. */
+ * partition keys, migrator_promotion.c keys with containers of their own, migrator_shares.c what
+ * becomes of the throughput, migrator_heat.c what heat asks for, migrator_decide.c the decisions.
+ */
 #pragma once
 
 #include "base/thread.h"
+#include "container/heat_profile.h"
 #include "container/migrator.h"
 #include "container/mover.h"
 
@@ -118,16 +120,22 @@ NODISCARD bool migrator_look(struct migrator *migrator, bool *ret_begun, struct 
 NODISCARD bool migrator_supersede(struct migrator *migrator, const struct container *container,
                                   struct error *err);
 
-/* Begins what a request says, and wakes the thread. */
+/* Begins what a request says, and wakes the thread. The throughput is divided by migrator_divide;
+ * alike: evenly over all partitions there will be, but for what each spends. */
 NODISCARD bool migrator_begin(struct migrator *migrator, const struct container *container,
-                              const struct migration_request *request, struct error *err);
+                              const struct migration_request *request, bool alike,
+                              struct error *err);
 
-/* What the pieces between bounds get of the throughput, by the heat of the span they are cut from:
- * weights of the request, which has room for them in ret_weights, and its share. Nothing is changed
- * where heat is not known. */
-NODISCARD bool migrator_weigh(const struct migrator *migrator, const struct container *container,
-                              const struct partition_span *span, struct migration_request *request,
-                              double *ret_weights, struct error *err);
+/* Gives the request the shares of all spans there will be; in the arena (migrator_shares.c). */
+NODISCARD bool migrator_divide(const struct migrator *migrator, const struct container *container,
+                               struct migration_request *request, bool alike, struct arena *arena,
+                               struct error *err);
+
+/* The heat of a span, as far as it is known. */
+NODISCARD bool migrator_profile(const struct migrator *migrator, const struct container *container,
+                                const struct partition_span *span, struct arena *arena,
+                                struct heat_profile *ret_profile, bool *ret_known,
+                                struct error *err);
 
 /* There is something to do. */
 void migrator_wake(struct migrator *migrator);

@@ -4,6 +4,7 @@
  * so a round needs to know nothing of the one before. */
 #include "container/catalogue_migration.h"
 #include "container/catalogue_promotion.h"
+#include "container/container_names.h"
 #include "container/migrator_private.h"
 
 /* --- What others are told -------------------------------------------------------------------- */
@@ -30,10 +31,15 @@ static void both_handed(struct migrator *migrator, const struct container *tied,
     migrator_wake(migrator); /* to sweep what is left */
 }
 
+/* tied: either of its containers, which are of one database. */
 static void change_log(const struct migrator *migrator, const char *event,
-                       const struct promotion *promotion)
+                       const struct container *tied, const struct promotion *promotion)
 {
-    log_event(migrator->options.log, LOG_INFO, event, LOG_SLICE("container", promotion->origin_id),
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct container_names names = container_names(migrator->catalogue, tied, arena);
+
+    log_event(migrator->options.log, LOG_INFO, event, LOG_SLICE("account", names.account),
+              LOG_SLICE("database", names.database), LOG_SLICE("container", promotion->origin_id),
               LOG_SLICE("own", promotion->own_id), LOG_SLICE("key", promotion->key));
 }
 
@@ -70,7 +76,7 @@ bool migrator_promote(struct migrator *migrator, const struct container *origin,
     if (!catalogue_promotion_begin(migrator->catalogue, origin, own, key, &promotion, err))
         return false;
     obstacle_note(migrator, promotion, "");
-    change_log(migrator, "promotion begun", promotion);
+    change_log(migrator, "promotion begun", origin, promotion);
     both_handed(migrator, origin, promotion);
     return true;
 }
@@ -80,7 +86,7 @@ bool migrator_demote(struct migrator *migrator, const struct container *tied,
 {
     if (!catalogue_promotion_back(migrator->catalogue, tied, promotion, err))
         return false;
-    change_log(migrator, "promotion taken back", promotion);
+    change_log(migrator, "promotion taken back", tied, promotion);
     both_handed(migrator, tied, promotion);
     return true;
 }
@@ -90,7 +96,7 @@ bool migrator_promotion_end(struct migrator *migrator, const struct container *t
 {
     if (!catalogue_promotion_end(migrator->catalogue, tied, promotion, err))
         return false;
-    change_log(migrator, "grace period of a promotion ended", promotion);
+    change_log(migrator, "grace period of a promotion ended", tied, promotion);
     both_handed(migrator, tied, promotion);
     return true;
 }
@@ -133,7 +139,7 @@ bool migrator_promotion_forget(struct migrator *migrator, const struct container
 
     if (!catalogue_promotion_forget(migrator->catalogue, tied, promotion, err))
         return false;
-    change_log(migrator, "promotion forgotten", promotion);
+    change_log(migrator, "promotion forgotten", tied, promotion);
     isolation_cancel(migrator, tied, promotion);
     if (promotion_other(migrator->catalogue, tied, promotion, &other, &ignored))
         isolation_cancel(migrator, other, promotion);
@@ -173,7 +179,7 @@ static void promotion_step(struct migrator *migrator, const struct container *or
         return;
     }
     obstacle_note(migrator, promotion, "");
-    change_log(migrator, "key promoted", promotion);
+    change_log(migrator, "key promoted", origin, promotion);
     both_handed(migrator, origin, promotion);
 }
 

@@ -25,7 +25,7 @@ static bool sources_list(const struct container *container, struct rekey_plan *p
 static size_t targets_wanted(const struct container *container, uint64_t bytes)
 {
     const struct catalogue_limits *limits = container_limits(container);
-    size_t by_throughput = offer_partitions(limits, container_offer(container)->ru);
+    size_t by_throughput = offer_partitions_needed(limits, container_offer(container));
     size_t by_bytes = limits->partition_bytes_max
                           ? (size_t)(bytes / MAX(limits->partition_bytes_max / 2, UINT64_C(1))) + 1
                           : 1;
@@ -90,7 +90,7 @@ bool migrator_rekey(struct migrator *migrator, const struct container *container
                                                       .weights = plan.weighed ? plan.weights : NULL,
                                                       .definition = plan.definition,
                                                       .allows_missing = allows_missing},
-                          err);
+                          false, err);
 }
 
 bool migrator_grace_end(struct migrator *migrator, const struct container *container,

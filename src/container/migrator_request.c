@@ -1,5 +1,6 @@
 #include "container/catalogue_migration.h"
 #include "container/catalogue_shares.h"
+#include "container/container_names.h"
 #include "container/container_usage.h"
 #include "container/migrator_private.h"
 #include "container/split_points.h"
@@ -10,14 +11,22 @@ enum { WHOLE_MS = 60000 };
 /* --- By hand --------------------------------------------------------------------------------- */
 
 bool migrator_begin(struct migrator *migrator, const struct container *container,
-                    const struct migration_request *request, struct error *err)
+                    const struct migration_request *request, bool alike, struct error *err)
 {
+    CLEANUP(container_unref) struct container *before = NULL;
     CLEANUP(container_unref) struct container *now = NULL;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct container_names names;
+    struct migration_request divided = *request;
 
-    if (!catalogue_migration_begin(migrator->catalogue, container, request, &now, err))
+    if (!catalogue_container_reopen(migrator->catalogue, container, &before, err) ||
+        !migrator_divide(migrator, before, &divided, alike, arena, err) ||
+        !catalogue_migration_begin(migrator->catalogue, container, &divided, &now, err))
         return false;
+    names = container_names(migrator->catalogue, now, arena);
     log_event(migrator->options.log, LOG_INFO, "migration begun",
               LOG_TEXT("kind", migration_kind_name(request->kind)),
+              LOG_SLICE("account", names.account), LOG_SLICE("database", names.database),
               LOG_SLICE("container", container_info(now)->id),
               LOG_INT("sources", (int64_t)request->source_count),
               LOG_INT("targets", (int64_t)request->target_count));
@@ -47,7 +56,6 @@ bool migrator_split(struct migrator *migrator, const struct container *container
                                         .bounds = points,
                                         .weights = weights,
                                         .cut = PARTITION_CUT_BY_HAND};
-    double measured[MIGRATION_TARGETS_MAX];
     const struct partition_span *span;
     size_t count;
 
@@ -63,8 +71,7 @@ bool migrator_split(struct migrator *migrator, const struct container *container
     if (count + 1 < pieces)
         return error_set(err, ERROR_BAD_REQUEST, "partition %u cannot be split into %zu", partition,
                          pieces);
-    return (weights || migrator_weigh(migrator, now, span, &request, measured, err)) &&
-           migrator_begin(migrator, now, &request, err);
+    return migrator_begin(migrator, now, &request, false, err);
 }
 
 bool migrator_merge(struct migrator *migrator, const struct container *container,
@@ -79,17 +86,17 @@ bool migrator_merge(struct migrator *migrator, const struct container *container
     if (!catalogue_container_reopen(migrator->catalogue, container, &now, err))
         return false;
     (void)partition_map_spans(container_map(now), &spans);
-    needed = offer_partitions(container_limits(now), container_offer(now)->ru);
+    needed = offer_partitions_needed(container_limits(now), container_offer(now));
     if (spans - MIN(count - 1, spans) < needed)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "throughput of %llu RU/s needs %u physical partitions",
-                         (unsigned long long)container_offer(now)->ru, needed);
+                         "throughput of %llu RU/s needs %u physical partition%s",
+                         (unsigned long long)container_offer(now)->ru, needed, PLURAL(needed));
     return migrator_begin(migrator, now,
                           &(struct migration_request){.kind = MIGRATION_MERGE,
                                                       .sources = partitions,
                                                       .source_count = count,
                                                       .target_count = 1},
-                          err);
+                          false, err);
 }
 
 bool migrator_move(struct migrator *migrator, const struct container *container, uint32_t partition,
@@ -101,7 +108,7 @@ bool migrator_move(struct migrator *migrator, const struct container *container,
                                                       .source_count = 1,
                                                       .target_count = 1,
                                                       .nodes = &node},
-                          err);
+                          false, err);
 }
 
 bool migrator_isolate(struct migrator *migrator, const struct container *container,
@@ -112,11 +119,10 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
     const struct partition_span *span;
     struct partition_range range;
     struct slice bounds[2];
-    double weights[3], measured[3];
+    double weights[3];
     struct migration_request request = {.kind = MIGRATION_ISOLATE,
                                         .source_count = 1,
                                         .bounds = bounds,
-                                        .weights = weights,
                                         .cut = PARTITION_CUT_ISOLATED};
     size_t spans, count = 0;
     bool given = heat > 0 && heat < 1;
@@ -127,7 +133,6 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
     span = partition_map_overlap(container_map(now), range, &spans);
     if (spans != 1)
         return error_set(err, ERROR_BAD_REQUEST, "the key is in %zu partitions", spans);
-    heat = given ? heat : 0.5;
     if (slice_compare(range.min, span->min) > 0) {
         weights[count] = 1 - heat;
         bounds[count++] = range.min;
@@ -144,8 +149,8 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
     request.sources = &span->id;
     request.target_count = count + 1;
     request.ended = range;
-    return (given || migrator_weigh(migrator, now, span, &request, measured, err)) &&
-           migrator_begin(migrator, now, &request, err);
+    request.weights = given ? weights : NULL;
+    return migrator_begin(migrator, now, &request, false, err);
 }
 
 bool migrator_carve(struct migrator *migrator, const struct container *container,
@@ -173,7 +178,7 @@ bool migrator_carve(struct migrator *migrator, const struct container *container
                                                       .bounds = bounds,
                                                       .cut = PARTITION_CUT_PLACED,
                                                       .ended = *range},
-                          err);
+                          false, err);
 }
 
 /* --- By limits ------------------------------------------------------------------------------- */
@@ -189,11 +194,17 @@ static bool is_whole(const struct migrator *migrator, uint32_t partition, int64_
 static void whole_note(struct migrator *migrator, const struct container *container,
                        uint32_t partition, bool by_bytes)
 {
+    CLEANUP(arena_free) struct arena *arena = NULL;
+    struct container_names names;
+
     migrator->wholes[migrator->whole_next++ % MIGRATOR_WHOLES] =
         (struct migrator_whole){partition, clock_read_monotonic_ms(migrator->clock) + WHOLE_MS};
     if (!by_bytes)
         return; /* for throughput alone: it has too few keys yet */
+    arena = arena_new();
+    names = container_names(migrator->catalogue, container, arena);
     log_event(migrator->options.log, LOG_WARNING, "partition too large cannot be split",
+              LOG_SLICE("account", names.account), LOG_SLICE("database", names.database),
               LOG_SLICE("container", container_info(container)->id),
               LOG_INT("partition", partition));
 }
@@ -217,7 +228,6 @@ static bool container_split(struct migrator *migrator, const struct container *c
     struct slice points[MIGRATION_TARGETS_MAX];
     struct migration_request request = {
         .kind = MIGRATION_SPLIT, .source_count = 1, .bounds = points};
-    double measured[MIGRATION_TARGETS_MAX];
     size_t spans, count;
     const struct partition_span *span =
         &partition_map_spans(container_map(container), &spans)[choice->span];
@@ -230,10 +240,8 @@ static bool container_split(struct migrator *migrator, const struct container *c
     }
     request.sources = &span->id;
     request.target_count = count + 1;
-    if (choice->by_bytes && !migrator_weigh(migrator, container, span, &request, measured, err))
-        return false;
     *begun = true;
-    return migrator_begin(migrator, container, &request, err);
+    return migrator_begin(migrator, container, &request, !choice->by_bytes, err);
 }
 
 /* The counter is read only if something was committed to the partition since the last time. The LSN
@@ -293,7 +301,7 @@ static bool container_look(struct migrator *migrator, const struct container *co
             return is_away(container, &spans[i], err); /* it is looked at when it is here again */
     }
     choice = migrator_decide(figures, count, limits->partition_bytes_max,
-                             offer_partitions(limits, container_offer(container)->ru),
+                             offer_partitions_needed(limits, container_offer(container)),
                              limits->container_partitions_max);
     return !choice.wanted || container_split(migrator, container, &choice, begun, err);
 }

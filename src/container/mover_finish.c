@@ -144,8 +144,8 @@ bool mover_finish(struct mover *mover, struct error *err)
     if (!mover->target_count)
         return mover_reroute_check(mover, err);
     if (mover->rekeys && mover->conflict_count)
-        return error_set(err, ERROR_REKEY_CONFLICTS, "%zu items cannot be given their new keys",
-                         mover->conflict_count);
+        return error_set(err, ERROR_REKEY_CONFLICTS, "%zu item%s cannot be given a new key",
+                         mover->conflict_count, PLURAL(mover->conflict_count));
     assert(mover->summed || mover->rekeys);
     for (size_t i = 0; i < mover->target_count; i++)
         if (!target_end(mover, i, err))

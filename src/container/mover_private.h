@@ -133,7 +133,7 @@ struct mover_rekeyed {
     struct partition_key key;
     struct slice item_key, document;
     enum mover_obstacle obstacle;
-    char why[512]; /* of a key that is invalid */
+    char why[ERROR_MESSAGE_SIZE]; /* of a key that is invalid */
 };
 
 /* Makes the new key of an item, and whatever of it the server makes. In the arena. */

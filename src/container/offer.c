@@ -20,6 +20,35 @@ uint32_t offer_partitions(const struct catalogue_limits *limits, uint64_t ru)
                          (uint64_t)1);
 }
 
+bool offer_is_enforced(const struct catalogue_limits *limits, const struct offer *offer)
+{
+    switch (limits->enforce) {
+    case THROUGHPUT_ALWAYS:
+        return true;
+    case THROUGHPUT_NEVER:
+        return false;
+    default:
+        return !offer->unstated;
+    }
+}
+
+uint32_t offer_partitions_needed(const struct catalogue_limits *limits, const struct offer *offer)
+{
+    if (offer->unstated && limits->enforce != THROUGHPUT_ALWAYS)
+        return 1;
+    return offer_partitions(limits, offer->ru);
+}
+
+uint32_t offer_partitions_initial(const struct catalogue_limits *limits, const struct offer *offer)
+{
+    uint32_t needed = offer_partitions_needed(limits, offer);
+    uint64_t initial = limits->partition_ru_initial;
+
+    if (needed == 1 || offer->kind == OFFER_AUTOSCALE || initial == 0)
+        return needed;
+    return MAX((uint32_t)((offer->ru + initial - 1) / initial), needed);
+}
+
 /* What a new offer must be at least. */
 static uint64_t floor_of(const struct catalogue_limits *limits, const struct offer_subject *subject,
                          enum offer_kind kind)
@@ -113,6 +142,7 @@ bool offer_new(const struct catalogue_limits *limits, const struct offer_subject
         offer_grow(&offer, (uint64_t)amount);
     } else {
         offer_grow(&offer, MAX(limits->ru_default, floor_of(limits, subject, OFFER_MANUAL)));
+        offer.unstated = !request->ru_per_minute;
     }
     *ret_any = request->given || request->autoscale_given || !subject->shared;
     *ret_offer = offer;
@@ -156,6 +186,7 @@ bool offer_replace(const struct catalogue_limits *limits, const struct offer_sub
         return false;
     if (!physical_check(limits, subject, (uint64_t)amount, err))
         return false;
+    offer->unstated = false;
     offer->tier = request->tier;
     offer->ru_per_minute = request->ru_per_minute;
     offer->increment_given = request->increment_given;
@@ -179,6 +210,7 @@ bool offer_migrate(const struct catalogue_limits *limits, const struct offer_sub
     if (!physical_check(limits, subject, ru, err))
         return false;
     offer->kind = kind;
+    offer->unstated = false;
     offer->tier = 0;
     offer->ru_per_minute = false;
     offer_grow(offer, ru);

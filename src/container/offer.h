@@ -15,11 +15,12 @@ enum { OFFER_ETAG_SIZE = 39 };
 
 struct offer {
     enum offer_kind kind;
-    uint64_t ru;          /* RU/s; autoscale: the maximum */
-    bool ru_per_minute;   /* ten times the RU/s more in every minute */
-    bool shared;          /* by the containers of a database */
-    uint8_t tier;         /* legacy S1, S2, S3: 1, 2, 3; else 0 */
-    bool increment_given; /* autoscale: autoUpgradePolicy, kept as given: */
+    uint64_t ru;                /* RU/s; autoscale: the maximum */
+    bool unstated;              /* nobody asked for any: ru is the default, for show */
+    bool ru_per_minute;         /* ten times the RU/s more in every minute */
+    bool shared;                /* by the containers of a database */
+    uint8_t tier;               /* legacy S1, S2, S3: 1, 2, 3; else 0 */
+    bool increment_given;       /* autoscale: autoUpgradePolicy, kept as given: */
     uint32_t increment_percent;
     uint64_t ru_max_ever;
     uint64_t bytes_max_ever;
@@ -62,9 +63,9 @@ NODISCARD bool offer_new(const struct catalogue_limits *limits, const struct off
                          const struct offer_request *request, struct offer *ret_offer,
                          bool *ret_any, struct error *err);
 
-/* Decides what becomes of an offer when it is replaced: numbers, not kind. ERROR_BAD_REQUEST below
- * the minimum, off step or of the other kind; ERROR_NOT_SUPPORTED above what the partitions there
- * are can give. */
+/* Decides what becomes of an offer when it is replaced: numbers, not kind. It is stated then.
+ * ERROR_BAD_REQUEST below the minimum, off step or of the other kind; ERROR_NOT_SUPPORTED above
+ * what the partitions there are can give. */
 NODISCARD bool offer_replace(const struct catalogue_limits *limits,
                              const struct offer_subject *subject,
                              const struct offer_request *request, struct offer *offer,
@@ -76,5 +77,15 @@ NODISCARD bool offer_migrate(const struct catalogue_limits *limits,
                              const struct offer_subject *subject, enum offer_kind kind,
                              struct offer *offer, struct error *err);
 
-/* N = ceil(T / t): physical partitions a container of this throughput begins with. */
+/* Does it hold requests back? */
+bool offer_is_enforced(const struct catalogue_limits *limits, const struct offer *offer);
+
+/* N = ceil(T / t): physical partitions that this throughput takes. */
 uint32_t offer_partitions(const struct catalogue_limits *limits, uint64_t ru);
+
+/* Those that a container with this offer takes: one where nobody bought anything. */
+uint32_t offer_partitions_needed(const struct catalogue_limits *limits, const struct offer *offer);
+
+/* Those that it is made with: of manual throughput above what one may give, partition.ru_initial
+ * each. */
+uint32_t offer_partitions_initial(const struct catalogue_limits *limits, const struct offer *offer);

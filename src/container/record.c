@@ -42,7 +42,8 @@
  *                 lsn, ts: if they are not the header's: the map has changed since, or a migration}
  *     child      {body: {...} without system properties}
  *     offer      {number, kind: 0 manual, 1 autoscale, ru, ruPerMinute, tier, increment,
- *                 ruMaxEver, bytesMaxEver}
+ *                 ruMaxEver, bytesMaxEver, unstated: true if nobody asked for it; without it, as
+ *                 before there was any such, somebody did}
  *
  * Readers take no property for granted, and ignore those they do not know. */
 #include "base/bytes.h"
@@ -444,13 +445,15 @@ struct slice record_offer_write(const struct offer *offer, struct arena *arena)
                           offer->increment_given ? INCREMENT_GIVEN + offer->increment_percent : 0);
     document_append_int64(&buf, SLICE("ruMaxEver"), (int64_t)offer->ru_max_ever);
     document_append_int64(&buf, SLICE("bytesMaxEver"), (int64_t)offer->bytes_max_ever);
+    if (offer->unstated)
+        document_append_bool(&buf, SLICE("unstated"), true);
     return document_finish(&buf, begin, arena);
 }
 
 bool record_offer_read(const struct record *record, struct offer *ret_offer, struct error *err)
 {
     struct slice document = record->document;
-    struct document_value per_minute;
+    struct document_value per_minute, unstated;
     uint64_t kind, tier, number;
     struct offer offer = {0};
 
@@ -471,6 +474,8 @@ bool record_offer_read(const struct record *record, struct offer *ret_offer, str
     offer.kind = (enum offer_kind)kind;
     offer.tier = (uint8_t)tier;
     offer.ru_per_minute = per_minute.boolean;
+    offer.unstated = document_find(document, SLICE("unstated"), &unstated) &&
+                     unstated.type == DOCUMENT_BOOL && unstated.boolean;
     offer.shared = !record->address.container;
     offer.database = record->address.database;
     offer.container = record->address.container;

@@ -21,15 +21,51 @@ struct walk {
     size_t count;
 };
 
-static bool routing_of(const struct walk *walk, struct slice key, struct slice *ret_routing,
-                       struct error *err)
+static bool routing_of(const struct partition_definition *definition, struct slice key,
+                       struct slice *ret_routing, struct error *err)
 {
     struct slice logical = slice_skip(key, 2), rest = logical;
 
-    if (!partition_route_skip(walk->definition, &rest, err))
+    if (!partition_route_skip(definition, &rest, err))
         return false;
     *ret_routing = slice_first(logical, logical.len - rest.len);
     return true;
+}
+
+/* The counters of a span's logical partitions. */
+static bool logicals_iterate(const struct container *container, const struct partition_span *span,
+                             struct engine_iterator **ret_iterator, struct error *err)
+{
+    static const uint8_t from[] = {PARTITION_FAMILY_COUNTER, 'l'};
+    static const uint8_t to[] = {PARTITION_FAMILY_COUNTER, 'l' + 1};
+
+    return engine_iterator_new(
+        container_engine(container, span->node), NULL, span->id,
+        (struct engine_range){slice_of(from, sizeof from), slice_of(to, sizeof to)}, false,
+        ENGINE_READ_ANY, ret_iterator, err);
+}
+
+/* The next one that is not empty. *ret_found false: there is none. */
+static bool logical_next(struct engine_iterator *iterator,
+                         const struct partition_definition *definition, struct slice *ret_routing,
+                         uint64_t *ret_bytes, bool *ret_found, struct error *err)
+{
+    for (;;) {
+        int64_t numbers[COUNTER_NUMBERS];
+        struct engine_entry entry;
+
+        if (!engine_iterator_next(iterator, &entry, err))
+            return false;
+        *ret_found = entry.found == ENGINE_FOUND;
+        if (!*ret_found)
+            return true;
+        if (!counter_decode(entry.value, numbers, err) ||
+            !routing_of(definition, entry.key, ret_routing, err))
+            return false;
+        *ret_bytes = (uint64_t)MAX(numbers[0], (int64_t)0);
+        if (numbers[1] > 0)
+            return true; /* else it was emptied */
+    }
 }
 
 /* A cut in front of a logical partition, where the next piece should begin by now. */
@@ -48,23 +84,18 @@ static void place_offer(struct walk *walk, struct slice routing)
 static bool logicals_walk(struct walk *walk, struct engine_iterator *iterator, struct error *err)
 {
     for (;;) {
-        int64_t numbers[COUNTER_NUMBERS];
-        struct engine_entry entry;
         struct slice routing;
+        uint64_t bytes;
+        bool found;
 
-        if (!engine_iterator_next(iterator, &entry, err))
+        if (!logical_next(iterator, walk->definition, &routing, &bytes, &found, err))
             return false;
-        if (entry.found != ENGINE_FOUND)
+        if (!found)
             return true;
-        if (!counter_decode(entry.value, numbers, err) ||
-            !routing_of(walk, entry.key, &routing, err))
-            return false;
-        if (numbers[1] <= 0)
-            continue; /* it was emptied */
         routing = arena_copy(walk->arena, routing);
         place_offer(walk, routing);
         walk->before = routing;
-        walk->passed += (uint64_t)MAX(numbers[0], (int64_t)0);
+        walk->passed += bytes;
     }
 }
 
@@ -72,8 +103,6 @@ bool split_points_by_bytes(const struct container *container, const struct parti
                            size_t pieces, struct arena *arena, struct slice *ret_points,
                            size_t *ret_count, struct error *err)
 {
-    static const uint8_t from[] = {PARTITION_FAMILY_COUNTER, 'l'};
-    static const uint8_t to[] = {PARTITION_FAMILY_COUNTER, 'l' + 1};
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
     struct walk walk = {
         .definition = &definition_fields(container_definition(container))->key,
@@ -86,10 +115,7 @@ bool split_points_by_bytes(const struct container *container, const struct parti
 
     assert(pieces >= 2);
     if (!container_usage_partition(container, span, arena, &usage, err) ||
-        !engine_iterator_new(
-            container_engine(container, span->node), NULL, span->id,
-            (struct engine_range){slice_of(from, sizeof from), slice_of(to, sizeof to)}, false,
-            ENGINE_READ_ANY, &iterator, err))
+        !logicals_iterate(container, span, &iterator, err))
         return false;
     walk.total = usage.bytes;
     if (!logicals_walk(&walk, iterator, err))
@@ -99,6 +125,33 @@ bool split_points_by_bytes(const struct container *container, const struct parti
         ret_points[walk.count++] = walk.last;
     *ret_count = walk.count;
     return true;
+}
+
+bool split_points_bytes(const struct container *container, const struct partition_span *span,
+                        const struct slice *bounds, size_t count, uint64_t *ret_bytes,
+                        struct error *err)
+{
+    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    const struct partition_definition *definition =
+        &definition_fields(container_definition(container))->key;
+    size_t piece = 0;
+
+    memset(ret_bytes, 0, (count + 1) * sizeof *ret_bytes);
+    if (!logicals_iterate(container, span, &iterator, err))
+        return false;
+    for (;;) {
+        struct slice routing;
+        uint64_t bytes;
+        bool found;
+
+        if (!logical_next(iterator, definition, &routing, &bytes, &found, err))
+            return false;
+        if (!found)
+            return true;
+        while (piece < count && slice_compare(routing, bounds[piece]) >= 0)
+            piece++;
+        ret_bytes[piece] += bytes;
+    }
 }
 
 void split_points_even(const struct container *container, const struct partition_span *span,

@@ -18,3 +18,9 @@ NODISCARD bool split_points_by_bytes(const struct container *container,
 void split_points_even(const struct container *container, const struct partition_span *span,
                        size_t pieces, struct arena *arena, struct slice *ret_points,
                        size_t *ret_count);
+
+/* The bytes of items between bounds, ascending, that cut a span into count + 1 pieces. Reads the
+ * sizes of all its logical partitions. */
+NODISCARD bool split_points_bytes(const struct container *container,
+                                  const struct partition_span *span, const struct slice *bounds,
+                                  size_t count, uint64_t *ret_bytes, struct error *err);

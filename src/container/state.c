@@ -479,6 +479,11 @@ const struct offer *container_offer(const struct container *container)
     return &container->offer;
 }
 
+bool container_is_enforced(const struct container *container)
+{
+    return offer_is_enforced(&container->catalogue->limits, &container->offer);
+}
+
 const struct catalogue_limits *container_limits(const struct container *container)
 {
     return &container->catalogue->limits;

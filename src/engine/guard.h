@@ -95,11 +95,11 @@ enum engine_guard_state { ENGINE_GUARD_SERVING, ENGINE_GUARD_SUSPECT, ENGINE_GUA
 struct engine_guard_status {
     enum engine_guard_state state;
     bool paused;
-    int64_t since_ms; /* wall clock: when it began to be so */
-    uint64_t downs;   /* how often it went down */
-    uint64_t refused; /* calls turned away */
-    uint64_t inside;  /* calls, snapshots and iterators now */
-    char reason[512]; /* why it is down, or was last */
+    int64_t since_ms;                /* wall clock: when it began to be so */
+    uint64_t downs;                  /* how often it went down */
+    uint64_t refused;                /* calls turned away */
+    uint64_t inside;                 /* calls, snapshots and iterators now */
+    char reason[ERROR_MESSAGE_SIZE]; /* why it is down, or was last */
 };
 
 /* False: the engine is no guard. */

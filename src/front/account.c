@@ -55,12 +55,8 @@ bool front_account_find(const struct front_services *services, struct slice name
     if (!catalogue_account_open(services->catalogue, name, &found.account, err)) {
         if (err->code != ERROR_NOT_FOUND)
             return false;
-        if (!by_use)
-            return error_set(err, ERROR_ACCOUNT_MISSING,
-                             "account \"%.*s\" does not exist: create it with orrery account "
-                             "create, or let accounts be made by use with account.by_use",
-                             (int)MIN(name.len, (size_t)64), (const char *)name.data);
-        if (!front_account_name_check(name, err))
+        found.missing = !by_use;
+        if (by_use && !front_account_name_check(name, err))
             return false;
     }
     found.keys = found.account ? account_keys(found.account) : NULL;
@@ -74,6 +70,14 @@ bool front_account_find(const struct front_services *services, struct slice name
     }
     *ret_account = found;
     return true;
+}
+
+bool front_account_check(bool missing, struct slice id, struct error *err)
+{
+    return !missing || error_set(err, ERROR_ACCOUNT_MISSING,
+                                 "account \"%.*s\" does not exist: create it with orrery account "
+                                 "create, or let accounts be made by use with account.by_use",
+                                 (int)MIN(id.len, (size_t)64), (const char *)id.data);
 }
 
 bool front_account_make(const struct front_services *services, struct slice id,

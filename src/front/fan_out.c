@@ -70,9 +70,9 @@ static struct fan *fan_new(size_t count, void (*task)(void *context, size_t numb
     return fan;
 }
 
-static void run(void *workers, size_t count, void (*task)(void *context, size_t number),
-                void *context)
+static void run(void *self, size_t count, void (*task)(void *context, size_t number), void *context)
 {
+    const struct front_helpers *helpers = self;
     struct fan *fan = fan_new(count, task, context);
     struct error refused;
 
@@ -80,22 +80,35 @@ static void run(void *workers, size_t count, void (*task)(void *context, size_t 
     for (size_t i = 0; i + 1 < count; i++) {
         struct hand *hand = &fan->hands[i];
 
-        *hand = (struct hand){.work = {.run = hand_run}, .fan = fan};
+        *hand = (struct hand){
+            .work = {.run = hand_run, .owner = helpers->owner, .part = helpers->part}, .fan = fan};
         atomic_fetch_add(&fan->refs, 1);
-        if (!net_workers_submit(workers, &hand->work, &refused)) {
+        if (!net_workers_submit(helpers->workers, &hand->work, &refused)) {
             atomic_fetch_sub(&fan->refs, 1);
             break;
         }
     }
     tasks_run(fan);
+    net_workers_rest(helpers->workers); /* the hands it waits for have the same owner */
     WITH_LOCK (&fan->lock) {
         while (fan->finished < fan->count)
             condition_wait(&fan->all_finished, &fan->lock);
     }
+    net_workers_rested(helpers->workers);
     fan_unref(fan);
 }
 
-struct query_executor front_fan_out(struct net_workers *workers, size_t width)
+struct query_executor front_fan_out(const struct front_helpers *helpers)
 {
-    return (struct query_executor){.run = run, .self = workers, .width = width};
+    return (struct query_executor){.run = run, .self = (void *)helpers, .width = helpers->width};
+}
+
+static void breath_take(void *workers)
+{
+    net_workers_breathe(workers);
+}
+
+struct query_breath front_breath(struct net_workers *workers)
+{
+    return (struct query_breath){.take = breath_take, .self = workers};
 }

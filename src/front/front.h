@@ -1,6 +1,7 @@
 /* What the server hands to every front: the rooms below, already open. */
 #pragma once
 
+#include "advise/keeper.h"
 #include "advise/traffic.h"
 #include "base/log.h"
 #include "container/balancer.h"
@@ -10,11 +11,16 @@
 #include "container/items.h"
 #include "container/metering.h"
 #include "container/migrator.h"
+#include "front/browser.h"
 #include "net/workers.h"
 #include "script/script.h"
 
+struct front_faults;
+
 /* All borrowed; they outlive the front. */
 struct front_services {
+    struct front_faults *faults;     /* what of faults was logged; NULL: all is */
+    const struct front_hosts *hosts; /* served where no secret is asked for; NULL: any is */
     struct catalogue *catalogue;
     struct meters *meters;
     struct item_gates *gates;
@@ -24,9 +30,11 @@ struct front_services {
     struct balancer *balancer; /* NULL: likewise */
     const struct clock *clock;
     struct net_workers *workers;
+    struct net_owners *owners; /* the accounts, as those whose work and memory is shared out */
     struct log *log;
     struct script_pool *scripts; /* NULL: scripts are not run */
     struct traffic *traffic;     /* NULL: nothing is recorded for advice */
+    struct keeper *keeper;       /* of that record; NULL: none is written down */
     uint32_t burst_seconds;      /* for container_meters_apply */
     size_t query_threads;        /* that may share the work of one query */
 };

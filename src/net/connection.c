@@ -67,6 +67,8 @@ struct net_connection {
     bool tls_pending; /* OpenSSL held more when reading stopped */
     struct input input;
     struct net_output output;
+    struct memory_meter *meter; /* borrowed; may be NULL */
+    size_t metered;             /* of the output, there */
     struct event read_event, write_event;
     struct net_timer *timer;
     uint64_t now_ns;
@@ -502,6 +504,12 @@ static void connection_end(struct net_connection *connection)
     connection->layer_deadline_ms = connection->now_ms + connection->shard->settings->linger_ms;
 }
 
+static void connection_measure(struct net_connection *connection)
+{
+    memory_meter_set(connection->meter, connection->metered, connection->output.len);
+    connection->metered = connection->output.len;
+}
+
 static void connection_settle(struct net_connection *connection)
 {
     if (connection->depth)
@@ -521,6 +529,7 @@ static void connection_settle(struct net_connection *connection)
         connection->state = STATE_FINISHING;
     if (connection->state == STATE_FINISHING && connection->output.len == 0)
         connection_end(connection);
+    connection_measure(connection);
     if (connection->aborted || !events_arm(connection))
         connection_destroy(connection);
     else
@@ -583,6 +592,7 @@ static void connection_destroy(struct net_connection *connection)
         connection->protocol->closed(connection, connection->protocol_state);
     }
     net_output_done(&connection->output);
+    connection_measure(connection);
     input_done(&connection->input);
     net_tls_free(connection->tls);
     close(connection->fd);
@@ -650,6 +660,15 @@ bool net_connection_is_full(struct net_connection *connection)
 void net_connection_resume(struct net_connection *connection)
 {
     connection->give_again = true;
+}
+
+void net_connection_meter(struct net_connection *connection, struct memory_meter *meter)
+{
+    if (connection->meter == meter)
+        return;
+    memory_meter_set(connection->meter, connection->metered, 0);
+    memory_meter_set(meter, 0, connection->metered);
+    connection->meter = meter;
 }
 
 void net_connection_deadline(struct net_connection *connection, int64_t at_ms)

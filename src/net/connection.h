@@ -12,6 +12,7 @@
  * interest in what was asked. */
 #pragma once
 
+#include "base/memory_meter.h"
 #include "net/address.h"
 #include "net/loop.h"
 #include "net/output.h"
@@ -55,6 +56,9 @@ bool net_connection_is_full(struct net_connection *connection);
 
 /* The protocol can take bytes again that it left. */
 void net_connection_resume(struct net_connection *connection);
+
+/* What waits to be written is held there, from now on. NULL: nowhere. */
+void net_connection_meter(struct net_connection *connection, struct memory_meter *meter);
 
 /* Calls `deadline` at that time of clock_monotonic_ms unless set anew; NET_TIMER_NEVER: never. */
 void net_connection_deadline(struct net_connection *connection, int64_t at_ms);

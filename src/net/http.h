@@ -68,6 +68,10 @@ void net_http_respond(struct net_http_request *request, const struct net_http_re
  * in the handler, before the request is handed to another thread. */
 void net_http_defer(struct net_http_request *request);
 
+/* What the request and its answer hold is held there from now on, and so is what waits to be
+ * written to its connection. In the handler; until then it is net_http_settings.memory. */
+void net_http_bill(struct net_http_request *request, struct memory_meter *meter);
+
 /* Whether the client has gone, so that nobody waits for the answer, which must still be given. For
  * deferred requests, from any thread. */
 bool net_http_cancelled(const struct net_http_request *request);
@@ -88,8 +92,15 @@ struct net_http_settings {
     size_t body_max;         /* over it 413 */
     size_t bodies_max;       /* bytes of bodies not yet complete, of all connections: over it 503 */
     uint32_t in_flight_max;  /* requests of one connection not answered yet; then it is not read */
-    int64_t head_ms, body_ms; /* from their first byte to their last; over it 408 */
-    int64_t idle_ms;          /* between requests; over it closed */
+    /* Answers of one connection that wait for their turn or to be written: then it is not read. */
+    size_t answers_max;
+    struct memory_meter *memory; /* of requests that nobody else is billed for; may be NULL */
+    int64_t head_ms, body_ms;    /* from their first byte to their last; over it 408 */
+    int64_t idle_ms;             /* between requests; over it closed */
+
+    /* How an API says no to what never reaches its handler; bytes are in the arena. NULL:
+     * {"code":"ContentTooLarge","message":reason}. */
+    struct net_http_response (*refusal)(struct arena *arena, uint16_t status, const char *reason);
 };
 
 struct net_http_settings net_http_settings_default(void);

@@ -13,6 +13,10 @@ enum {
     POOL_MAX = 64,
     /* A body up to this long is copied behind its head, into one piece and one TLS record. */
     BODY_COPY_MAX = 4 * 1024,
+    /* A request that waits holds at least this: its exchange, head and first block of memory. */
+    REQUEST_BYTES = 8 * 1024,
+    /* While its account holds much, a connection is looked at again so soon. */
+    STOPPED_MS = 20,
 };
 
 #define REFUSAL                                                                                    \
@@ -37,9 +41,12 @@ struct net_http_connection {
     struct net_http_exchange *first, *last; /* handed to the handler, not written yet */
     struct net_http_exchange *handling;     /* in the handler now, neither answered nor deferred */
     uint32_t in_flight;
-    bool closing;       /* takes no more requests */
-    bool finished;      /* writes no more answers: the last one said so */
-    bool continue_owed; /* 100 Continue, once the answers before it are written */
+    size_t answers_len;         /* bodies of answers that wait for their turn */
+    struct memory_meter *meter; /* of the last request; borrowed */
+    bool stopped;               /* takes nothing because the account holds much */
+    bool closing;               /* takes no more requests */
+    bool finished;              /* writes no more answers: the last one said so */
+    bool continue_owed;         /* 100 Continue, once the answers before it are written */
     const struct net_protocol *upgrade;
     void *upgrade_context;
 };
@@ -63,6 +70,7 @@ struct net_http_settings net_http_settings_default(void)
         .body_max = 4 * 1024 * 1024,
         .bodies_max = 256 * 1024 * 1024,
         .in_flight_max = 16,
+        .answers_max = 1024 * 1024,
         .head_ms = 15 * 1000,
         .body_ms = 120 * 1000,
         .idle_ms = 120 * 1000,
@@ -148,6 +156,9 @@ static struct net_http_exchange *exchange_take(struct net_http_connection *http)
     atomic_store_explicit(&exchange->cancelled, false, memory_order_relaxed);
     exchange->deferred = exchange->answered = exchange->close = exchange->linger = false;
     exchange->body_owned = false;
+    exchange->body = SLICE_NONE;
+    exchange->meter = settings->memory;
+    exchange->held = 0;
     exchange->head_until_ms = net_connection_now_ms(http->connection) + settings->head_ms;
     exchange->body_until_ms = 0;
     net_http_reader_begin(&exchange->reader, settings, &exchange->request, exchange->headers);
@@ -168,11 +179,19 @@ static bool exchange_count_body(struct net_http_exchange *exchange, size_t len)
     return len <= before || total <= http->settings.bodies_max;
 }
 
+static void exchange_hold(struct net_http_exchange *exchange, size_t bytes)
+{
+    memory_meter_set(exchange->meter, exchange->held, bytes);
+    exchange->held = bytes;
+}
+
 /* Back to the pool. */
 static void exchange_release(void *context)
 {
     struct net_http_exchange *exchange = context;
     struct net_http_shard *shard = exchange->shard;
+
+    exchange_hold(exchange, 0);
 
     exchange_count_body(exchange, 0);
     net_http_reader_done(&exchange->reader);
@@ -195,29 +214,48 @@ static void *http_open(struct net_connection *connection, void *context)
     http->connection = connection;
     http->http = context;
     http->shard = &http->http->shards[net_loop_index(net_connection_loop(connection))];
+    http->meter = http->http->settings.memory;
+    net_connection_meter(connection, http->meter);
     return http;
 }
 
 /* Answers for the handler, which never sees the request; nothing more is taken. */
 static void refuse(struct net_http_connection *http, uint16_t status, const char *reason)
 {
+    struct net_http_response (*render)(struct arena *, uint16_t, const char *) =
+        http->http->settings.refusal;
     struct net_http_exchange *exchange = TAKE(http->reading);
+    struct net_http_response response;
 
     exchange->close = exchange->linger = true;
     exchange_dispatch(http, exchange);
-    net_http_respond(&exchange->request,
-                     &(struct net_http_response){
-                         .status = status,
-                         .lines = SLICE("Content-Type: application/json\r\n"),
-                         .body = net_http_error_body(exchange->request.arena, status, reason),
-                         .body_kind = NET_HTTP_BODY_IN_ARENA,
-                     });
+    response = render ? render(exchange->request.arena, status, reason)
+                      : (struct net_http_response){
+                            .lines = SLICE("Content-Type: application/json\r\n"),
+                            .body = net_http_error_body(exchange->request.arena, status, reason)};
+    response.status = status;
+    response.body_kind = NET_HTTP_BODY_IN_ARENA;
+    net_http_respond(&exchange->request, &response);
+}
+
+/* While its account holds more than half of what it may, a connection gets no further request
+ * before it has taken the answers to those it sent. */
+static bool is_stopped(struct net_http_connection *http)
+{
+    const struct memory_meter *meter = http->meter;
+
+    http->stopped = (http->in_flight || net_connection_output(http->connection)->len) && meter &&
+                    memory_meter_used(meter) >= meter->max / 2;
+    return http->stopped;
 }
 
 static bool can_take(struct net_http_connection *http)
 {
-    return !http->closing && http->in_flight < http->http->settings.in_flight_max &&
-           !net_connection_is_full(http->connection);
+    const struct net_http_settings *settings = &http->http->settings;
+
+    return !http->closing && http->in_flight < settings->in_flight_max &&
+           http->answers_len < settings->answers_max && !net_connection_is_full(http->connection) &&
+           !is_stopped(http);
 }
 
 /* The head is here and the body is not: it has its own deadline, and a client may wait for a sign
@@ -295,7 +333,9 @@ static void deadline_choose(struct net_http_connection *http)
     const struct net_http_exchange *reading = http->reading;
     int64_t until_ms = NET_TIMER_NEVER;
 
-    if (reading)
+    if (http->stopped)
+        until_ms = net_connection_now_ms(http->connection) + STOPPED_MS;
+    else if (reading)
         until_ms = reading->body_until_ms ? reading->body_until_ms : reading->head_until_ms;
     else if (!http->first)
         until_ms = net_connection_now_ms(http->connection) + http->http->settings.idle_ms;
@@ -316,7 +356,13 @@ static void http_deadline(struct net_connection *connection, void *state)
 {
     struct net_http_connection *http = state;
 
-    if (http->reading && !can_take(http)) {
+    if (http->stopped) {
+        http->stopped = false;
+        if (http->reading)
+            exchange_deadlines_renew(http, http->reading);
+        net_connection_resume(connection);
+        deadline_choose(http);
+    } else if (http->reading && !can_take(http)) {
         /* It is we who do not read; the client gets its time anew. */
         exchange_deadlines_renew(http, http->reading);
         deadline_choose(http);
@@ -407,8 +453,23 @@ void net_http_defer(struct net_http_request *request)
 
     assert(exchange->connection->handling == exchange);
     net_http_reader_keep(&exchange->reader);
+    exchange_hold(exchange, REQUEST_BYTES + request->body.len);
     exchange->deferred = true;
     exchange->connection->handling = NULL;
+}
+
+void net_http_bill(struct net_http_request *request, struct memory_meter *meter)
+{
+    struct net_http_exchange *exchange = CONTAINER_OF(request, struct net_http_exchange, request);
+    size_t held = exchange->held;
+
+    if (exchange->meter == meter)
+        return;
+    exchange_hold(exchange, 0);
+    exchange->meter = meter;
+    exchange_hold(exchange, held);
+    exchange->connection->meter = meter;
+    net_connection_meter(exchange->connection->connection, meter);
 }
 
 const atomic_bool *net_http_cancel_flag(const struct net_http_request *request)
@@ -434,6 +495,13 @@ struct slice net_http_header(const struct net_http_request *request, struct slic
 
 /* Answers */
 
+/* The answer waits for its turn. */
+static void exchange_keep(struct net_http_connection *http, struct net_http_exchange *exchange)
+{
+    exchange->answered = true;
+    http->answers_len += exchange->body.len;
+}
+
 void net_http_respond(struct net_http_request *request, const struct net_http_response *response)
 {
     struct net_http_exchange *exchange = CONTAINER_OF(request, struct net_http_exchange, request);
@@ -456,7 +524,7 @@ void net_http_respond(struct net_http_request *request, const struct net_http_re
         exchange_write(http, exchange, response);
     } else {
         exchange_store(exchange, response);
-        exchange->answered = true;
+        exchange_keep(http, exchange);
     }
 }
 
@@ -471,7 +539,7 @@ static void answer_came(struct net_task *task, struct net_loop *loop UNUSED)
         exchange_release(exchange);
         return;
     }
-    exchange->answered = true;
+    exchange_keep(http, exchange);
     if (http->first == exchange) {
         queue_advance(http);
         net_connection_flush(http->connection);
@@ -492,6 +560,7 @@ static void exchange_store(struct net_http_exchange *exchange,
                                                                  : response->body;
     exchange->body_owned = response->body_kind == NET_HTTP_BODY_OWNED;
     exchange->release = response->release;
+    exchange_hold(exchange, exchange->held + exchange->body.len);
 }
 
 static void body_release(struct slice body, struct net_release release)
@@ -526,7 +595,8 @@ static void queue_pop(struct net_http_connection *http, struct net_http_exchange
     http->first = exchange->next;
     if (!http->first)
         http->last = NULL;
-    if (http->in_flight-- == http->http->settings.in_flight_max)
+    if (http->in_flight-- == http->http->settings.in_flight_max || http->stopped ||
+        exchange->body.len)
         net_connection_resume(http->connection);
     if (exchange->close || (http->closing && !http->first)) {
         http->closing = http->finished = true;
@@ -582,6 +652,7 @@ static void exchange_put(struct net_http_connection *http, struct net_http_excha
 
     exchange_count(exchange, response->status);
     queue_pop(http, exchange);
+    exchange_hold(exchange, 0); /* what is left of it counts as output */
     if (has_body && !short_body)
         released =
             body_write(output, exchange, response->body, response->body_kind, response->release);
@@ -614,6 +685,7 @@ static void queue_advance(struct net_http_connection *http)
         };
 
         exchange->body_owned = false;
+        http->answers_len -= exchange->body.len;
         exchange_put(http, exchange, &response, exchange->tail);
     }
     if (!http->first) {

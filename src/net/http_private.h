@@ -17,7 +17,9 @@ struct net_http_exchange {
     struct net_http_connection *connection; /* NULL once that has gone */
     struct net_task task;                   /* brings the answer to the loop */
     int64_t head_until_ms, body_until_ms;
-    size_t body_counted; /* in net_http.bodies_len */
+    size_t body_counted;        /* in net_http.bodies_len */
+    struct memory_meter *meter; /* what it holds is held there; borrowed; may be NULL */
+    size_t held;                /* by the request and its answer */
     atomic_bool cancelled;
     bool deferred;
     bool answered; /* the answer is kept below until its turn comes */

@@ -1,5 +1,16 @@
-/* One queue under one lock. Work that needs a worker takes longer than the lock by orders of
+/* Queues under one lock. Work that needs a worker takes longer than the lock by orders of
  * magnitude, so nothing cleverer pays.
+ *
+ * There are far more threads than processors, for most work waits for a store. So handing out
+ * threads fairly is not enough: an owner whose work computes could keep every processor busy with a
+ * few of them, and the kernel would give each of its threads as much as another owner's only one.
+ * Therefore the processor time of each owner is followed, and while it is high only busy_max of its
+ * threads may be active: others stop where they breathe, and its further work does not begin. What
+ * waits for stores uses little processor time and is never held back so.
+ *
+ * Within an owner work that has begun and work that has not take turns. What may begin or go on
+ * changes with time alone as well, when load is forgotten; so every wait is for a few milliseconds
+ * and then looks again, and a wake-up that went to the wrong thread does no harm.
  *
  * A thread occupies a slot. When it ends for want of work it leaves the slot marked as ended, and
  * whoever starts the next thread there joins it first, which does not wait. */
@@ -8,6 +19,16 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "net/owner_private.h"
+
+#include <time.h>
+
+enum {
+    LOOK_MS = 10,          /* between two looks at whether something may go on */
+    HALVING_MS = 50,       /* an owner's load falls to half in this time */
+    BREATH_NS = 1000000,   /* processor time between two looks of work that runs long */
+    TURN_NS = 10 * 1000000 /* after so much others of its owner come first */
+};
 
 enum slot_state { SLOT_EMPTY, SLOT_RUNNING, SLOT_ENDED };
 
@@ -15,29 +36,40 @@ struct slot {
     struct net_workers *workers;
     enum slot_state state; /* under the lock of workers */
     struct thread thread;
+    /* The thread's own, while it has work. */
+    struct net_owner *owner;
+    struct net_lane *lane;
+    uint64_t cpu_ns;  /* of the thread, as far as its owner was told */
+    uint64_t turn_ns; /* the same when its turn began */
 };
 
 struct net_workers {
     struct net_workers_settings settings;
     struct mutex lock; /* for everything below */
     struct condition work_came;
-    struct net_work *first, *last;
+    struct condition turn_came;
+    struct net_owner house;
+    struct net_owner *first, *last; /* owners with work that waits, in turn */
     bool stopping;
     size_t idle; /* threads waiting for work_came */
     struct net_workers_metrics metrics;
     struct slot slots[]; /* settings.threads_max */
 };
 
+static _Thread_local struct slot *current; /* of a worker's thread */
+
 static void worker_run(void *context);
 static void worker_start(struct net_workers *workers);
-static struct net_work *work_take(struct net_workers *workers);
+static bool work_take(struct slot *slot, struct net_work **ret_work);
 static void work_finish(struct net_work *work);
+static void slot_leave(struct slot *slot);
 
 struct net_workers_settings net_workers_settings_default(void)
 {
     return (struct net_workers_settings){
         .threads_max = 32,
         .queue_max = 4096,
+        .busy_max = MAX(net_cores_usable(), (size_t)2) - 1,
         .idle_ms = 10 * 1000,
     };
 }
@@ -49,8 +81,11 @@ struct net_workers *net_workers_new(const struct net_workers_settings *settings)
 
     assert(settings->threads_max > 0);
     workers->settings = *settings;
+    workers->settings.busy_max = MAX(settings->busy_max, (size_t)1);
+    workers->house.house = true;
     mutex_init(&workers->lock);
     condition_init(&workers->work_came);
+    condition_init(&workers->turn_came);
     for (size_t i = 0; i < settings->threads_max; i++)
         workers->slots[i].workers = workers;
     return workers;
@@ -74,42 +109,125 @@ void net_workers_free(struct net_workers *workers)
     WITH_LOCK (&workers->lock) {
         workers->stopping = true;
         condition_broadcast(&workers->work_came);
+        condition_broadcast(&workers->turn_came);
     }
     for (size_t i = 0; i < workers->settings.threads_max; i++)
         if (slot_is_used(&workers->slots[i]))
             thread_join(&workers->slots[i].thread);
-    assert(!workers->first);
+    assert(!workers->metrics.queued && !workers->first);
     condition_done(&workers->work_came);
+    condition_done(&workers->turn_came);
     mutex_done(&workers->lock);
     memory_free(workers);
 }
 
+/* --- What an owner may ----------------------------------------------------------------------- */
+
+/* Three quarters, but never none. */
+static size_t most_of(size_t count)
+{
+    return count > 1 ? count - MAX(count / 4, (size_t)1) : count;
+}
+
+static void load_add(struct net_owner *owner, uint64_t cpu_ns, int64_t now_ms)
+{
+    int64_t halvings = (now_ms - owner->load_at_ms) / HALVING_MS;
+
+    if (halvings > 0) {
+        owner->load_ns = halvings < 32 ? owner->load_ns >> halvings : 0;
+        owner->load_at_ms += halvings * HALVING_MS;
+    }
+    owner->load_ns += cpu_ns;
+}
+
+/* Does it keep half of the processors busy that it may? One that is always busy adds up to two
+ * halvings' worth. */
+static bool is_busy(const struct net_workers *workers, struct net_owner *owner, int64_t now_ms)
+{
+    if (owner->house || workers->stopping)
+        return false;
+    load_add(owner, 0, now_ms);
+    return owner->load_ns >= (uint64_t)workers->settings.busy_max * HALVING_MS * (uint64_t)1000000;
+}
+
+/* The lane whose turn it is, of those that may have another thread. NULL: none. */
+static struct net_lane *lane_find(const struct net_workers *workers, struct net_owner *owner)
+{
+    size_t owner_max = most_of(workers->settings.threads_max), lane_max = most_of(owner_max);
+    bool free = owner->house || workers->stopping;
+
+    if (!free && owner->running >= owner_max)
+        return NULL;
+    for (unsigned i = 0; i < NET_LANES; i++) {
+        struct net_lane *lane = &owner->lanes[(owner->lane_next + i) % NET_LANES];
+
+        if (lane->first && (free || lane->running < lane_max))
+            return lane;
+    }
+    return NULL;
+}
+
+/* May work of it begin? */
+static struct net_lane *startable(const struct net_workers *workers, struct net_owner *owner,
+                                  int64_t now_ms)
+{
+    if (is_busy(workers, owner, now_ms) && (owner->active >= workers->settings.busy_max ||
+                                            (owner->waiter_first && !owner->favours_new)))
+        return NULL;
+    return lane_find(workers, owner);
+}
+
+/* --- Taking work ----------------------------------------------------------------------------- */
+
+static void owner_append(struct net_workers *workers, struct net_owner *owner)
+{
+    owner->next = NULL;
+    if (workers->last)
+        workers->last->next = owner;
+    else
+        workers->first = owner;
+    workers->last = owner;
+}
+
+static void work_append(struct net_workers *workers, struct net_owner *owner, struct net_work *work)
+{
+    struct net_lane *lane = &owner->lanes[work->part % NET_LANES];
+
+    work->next = NULL;
+    if (lane->first)
+        lane->last->next = work;
+    else
+        lane->first = work;
+    lane->last = work;
+    if (owner->queued++ == 0)
+        owner_append(workers, owner);
+    workers->metrics.queued++;
+    workers->metrics.submitted++;
+}
+
 bool net_workers_submit(struct net_workers *workers, struct net_work *work, struct error *err)
 {
+    struct net_owner *owner = work->owner ? work->owner : &workers->house;
+    size_t queue_max = workers->settings.queue_max;
+
     assert(!work->done || work->loop);
     WITH_LOCK (&workers->lock) {
         if (workers->stopping) {
             workers->metrics.refused++;
             return error_set(err, ERROR_SHUTTING_DOWN, "the server is stopping");
         }
-        if (workers->metrics.queued >= workers->settings.queue_max) {
+        if (workers->metrics.queued >= queue_max ||
+            (work->owner && owner->queued >= most_of(queue_max))) {
             workers->metrics.refused++;
-            return error_set(err, ERROR_BUSY, "%zu requests already wait for a worker",
-                             workers->settings.queue_max);
+            return error_set(err, ERROR_BUSY, "%llu requests already wait for a worker",
+                             (unsigned long long)workers->metrics.queued);
         }
-        work->next = NULL;
-        if (workers->last)
-            workers->last->next = work;
-        else
-            workers->first = work;
-        workers->last = work;
-        workers->metrics.queued++;
-        workers->metrics.submitted++;
-        if (workers->idle < workers->metrics.queued &&
-            workers->metrics.threads < workers->settings.threads_max)
-            worker_start(workers);
-        else
+        work_append(workers, owner, work);
+        if (workers->idle >= workers->metrics.queued ||
+            workers->metrics.threads >= workers->settings.threads_max)
             condition_signal(&workers->work_came);
+        else if (startable(workers, owner, clock_monotonic_ms()))
+            worker_start(workers);
     }
     return true;
 }
@@ -135,47 +253,86 @@ static void worker_run(void *context)
 {
     struct slot *slot = context;
     struct net_workers *workers = slot->workers;
+    struct net_work *work;
 
+    current = slot;
     mutex_lock(&workers->lock);
-    for (;;) {
-        struct net_work *work = work_take(workers);
-
-        if (!work)
-            break;
+    while (work_take(slot, &work)) {
         workers->metrics.running++;
         mutex_unlock(&workers->lock);
         work_finish(work);
         mutex_lock(&workers->lock);
         workers->metrics.running--;
+        slot_leave(slot);
     }
     slot->state = SLOT_ENDED;
     workers->metrics.threads--;
     mutex_unlock(&workers->lock);
 }
 
-/* The next piece of work; NULL after idle_ms without any, or at the end. Under the lock. */
-static struct net_work *work_take(struct net_workers *workers)
+static uint64_t thread_cpu_ns(void)
 {
-    int64_t until_ms = clock_monotonic_ms() + workers->settings.idle_ms;
+    struct timespec spent;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    return (uint64_t)spent.tv_sec * 1000000000 + (uint64_t)spent.tv_nsec;
+}
+
+/* The owner whose turn it is has work that may begin: the slot takes it, and the owner goes to the
+ * end of the row. NULL: nothing may begin now. */
+static struct net_work *work_begin(struct slot *slot)
+{
+    struct net_workers *workers = slot->workers;
+    int64_t now_ms = clock_monotonic_ms();
+    struct net_owner **link = &workers->first, *owner, *before = NULL;
+    struct net_lane *lane = NULL;
     struct net_work *work;
 
-    while (!workers->first) {
+    for (; (owner = *link); before = owner, link = &owner->next)
+        if ((lane = startable(workers, owner, now_ms)))
+            break;
+    if (!owner)
+        return NULL;
+    *link = owner->next;
+    if (workers->last == owner)
+        workers->last = before;
+    work = lane->first;
+    lane->first = work->next;
+    workers->metrics.queued--;
+    if (--owner->queued)
+        owner_append(workers, owner);
+    owner->lane_next = (unsigned)(lane - owner->lanes + 1) % NET_LANES;
+    owner->favours_new = false;
+    owner->running++;
+    owner->active++;
+    lane->running++;
+    slot->owner = owner;
+    slot->lane = lane;
+    slot->cpu_ns = slot->turn_ns = thread_cpu_ns();
+    return work;
+}
+
+/* The next piece of work; false after idle_ms without any, or at the end. Under the lock. */
+static bool work_take(struct slot *slot, struct net_work **ret_work)
+{
+    struct net_workers *workers = slot->workers;
+    int64_t until_ms = clock_monotonic_ms() + workers->settings.idle_ms;
+
+    while (!(*ret_work = work_begin(slot))) {
+        int64_t look_ms = until_ms;
         bool in_time;
 
-        if (workers->stopping)
-            return NULL;
+        if (workers->metrics.queued)
+            look_ms = MIN(until_ms, clock_monotonic_ms() + LOOK_MS);
+        else if (workers->stopping)
+            return false;
         workers->idle++;
-        in_time = condition_wait_until(&workers->work_came, &workers->lock, until_ms);
+        in_time = condition_wait_until(&workers->work_came, &workers->lock, look_ms);
         workers->idle--;
-        if (!in_time && !workers->first)
-            return NULL;
+        if (!in_time && !workers->metrics.queued && clock_monotonic_ms() >= until_ms)
+            return false;
     }
-    work = workers->first;
-    workers->first = work->next;
-    if (!workers->first)
-        workers->last = NULL;
-    workers->metrics.queued--;
-    return work;
+    return true;
 }
 
 static void done_on_loop(struct net_task *task, struct net_loop *loop)
@@ -194,6 +351,137 @@ static void work_finish(struct net_work *work)
     if (has_done) {
         work->task.run = done_on_loop;
         net_loop_post(work->loop, &work->task);
+    }
+}
+
+/* --- Turns ----------------------------------------------------------------------------------- */
+
+/* A thread computes no more: another may. Under the lock. */
+static void owner_wake(struct net_workers *workers, struct net_owner *owner)
+{
+    if (owner->waiter_first)
+        condition_broadcast(&workers->turn_came);
+    if (!workers->metrics.queued)
+        return;
+    if (workers->idle)
+        condition_signal(&workers->work_came);
+    else if (!workers->stopping && workers->metrics.threads < workers->settings.threads_max)
+        worker_start(workers);
+}
+
+static void slot_account(struct slot *slot, int64_t now_ms)
+{
+    uint64_t cpu_ns = thread_cpu_ns();
+
+    load_add(slot->owner, cpu_ns - slot->cpu_ns, now_ms);
+    slot->cpu_ns = cpu_ns;
+}
+
+static void slot_leave(struct slot *slot)
+{
+    struct net_owner *owner = slot->owner;
+
+    slot_account(slot, clock_monotonic_ms());
+    assert(owner->running && owner->active && slot->lane->running);
+    owner->running--;
+    owner->active--;
+    slot->lane->running--;
+    slot->owner = NULL;
+    owner_wake(slot->workers, owner);
+}
+
+/* Is there work of the owner that a thread would begin, if this one stood back? */
+static bool has_rivals(const struct net_workers *workers, struct net_owner *owner)
+{
+    return owner->waiter_first ||
+           (owner->queued && lane_find(workers, owner) &&
+            (workers->idle || workers->metrics.threads < workers->settings.threads_max));
+}
+
+static bool may_go_on(const struct net_workers *workers, struct net_owner *owner,
+                      const struct net_waiter *waiter)
+{
+    bool new_first =
+        owner->favours_new && owner->queued && workers->idle && lane_find(workers, owner) != NULL;
+
+    if (owner->waiter_first != waiter)
+        return false;
+    return !is_busy(workers, owner, clock_monotonic_ms()) ||
+           (owner->active < workers->settings.busy_max && !new_first);
+}
+
+static void turn_await(struct slot *slot)
+{
+    struct net_workers *workers = slot->workers;
+    struct net_owner *owner = slot->owner;
+    struct net_waiter waiter = {0};
+
+    owner->active--;
+    workers->metrics.waiting++;
+    if (owner->waiter_first)
+        owner->waiter_last->next = &waiter;
+    else
+        owner->waiter_first = &waiter;
+    owner->waiter_last = &waiter;
+    owner_wake(workers, owner);
+    while (!may_go_on(workers, owner, &waiter))
+        (void)condition_wait_until(&workers->turn_came, &workers->lock,
+                                   clock_monotonic_ms() + LOOK_MS);
+    owner->waiter_first = waiter.next;
+    workers->metrics.waiting--;
+    owner->active++;
+    owner->favours_new = true;
+    slot->turn_ns = slot->cpu_ns;
+    if (owner->waiter_first)
+        condition_broadcast(&workers->turn_came); /* the next one may be free to go, too */
+}
+
+static struct slot *slot_of(struct net_workers *workers)
+{
+    struct slot *slot = current;
+
+    return slot && slot->workers == workers && slot->owner && !slot->owner->house ? slot : NULL;
+}
+
+void net_workers_breathe(struct net_workers *workers)
+{
+    struct slot *slot = slot_of(workers);
+
+    if (!slot || thread_cpu_ns() - slot->cpu_ns < BREATH_NS)
+        return;
+    WITH_LOCK (&workers->lock) {
+        struct net_owner *owner = slot->owner;
+        int64_t now_ms = clock_monotonic_ms();
+
+        slot_account(slot, now_ms);
+        if (is_busy(workers, owner, now_ms) &&
+            (owner->active > workers->settings.busy_max ||
+             (slot->cpu_ns - slot->turn_ns >= TURN_NS && has_rivals(workers, owner))))
+            turn_await(slot);
+    }
+}
+
+void net_workers_rest(struct net_workers *workers)
+{
+    struct slot *slot = slot_of(workers);
+
+    if (!slot)
+        return;
+    WITH_LOCK (&workers->lock) {
+        slot_account(slot, clock_monotonic_ms());
+        slot->owner->active--;
+        owner_wake(workers, slot->owner);
+    }
+}
+
+void net_workers_rested(struct net_workers *workers)
+{
+    struct slot *slot = slot_of(workers);
+
+    if (!slot)
+        return;
+    WITH_LOCK (&workers->lock) {
+        slot->owner->active++;
     }
 }
 

@@ -1,10 +1,16 @@
 /* Workers: threads for what blocks or runs long, so that no loop ever waits.
  *
  * Threads start when work waits for one and end after a while without any; the queue has a limit,
- * over which work is refused at once rather than late. */
+ * over which work is refused at once rather than late.
+ *
+ * Work has an owner. Owners take turns, an owner's containers do among themselves, and no owner has
+ * all threads or fills the queue: three quarters of either. One that keeps processors busy may have
+ * only so many threads computing at a time; work that runs long stops now and then
+ * (net_workers_breathe) until it is its turn again. */
 #pragma once
 
 #include "net/loop.h"
+#include "net/owner.h"
 
 struct net_workers; /* opaque, owned; any thread */
 
@@ -15,13 +21,16 @@ struct net_work {
     void (*run)(struct net_work *work);
     void (*done)(struct net_work *work, struct net_loop *loop); /* may be NULL */
     struct net_loop *loop;                                      /* for done */
-    struct net_task task;                                       /* of net/ */
-    struct net_work *next;                                      /* of net/ */
+    struct net_owner *owner; /* NULL: the server itself, which nothing holds back */
+    uint64_t part;           /* which container of the owner's it is about; 0: none */
+    struct net_task task;    /* of net/ */
+    struct net_work *next;   /* of net/ */
 };
 
 struct net_workers_settings {
     size_t threads_max;
     size_t queue_max; /* work waiting, besides what runs */
+    size_t busy_max;  /* threads of one owner that compute, once it keeps so many half busy */
     int64_t idle_ms;  /* a thread without work for so long ends */
 };
 
@@ -29,6 +38,7 @@ struct net_workers_settings net_workers_settings_default(void);
 
 struct net_workers_metrics {
     uint64_t threads, running, queued; /* now */
+    uint64_t waiting;                  /* of those that run: for their turn to go on */
     uint64_t submitted, refused;       /* since the start */
 };
 
@@ -43,5 +53,14 @@ CLEANUP_FN(struct net_workers *, net_workers_free)
  * net_workers_free has begun. */
 NODISCARD bool net_workers_submit(struct net_workers *workers, struct net_work *work,
                                   struct error *err);
+
+/* For work that runs long, from its own thread, some thousand times a second: returns when the
+ * thread may go on. On any other thread, at once. */
+void net_workers_breathe(struct net_workers *workers);
+
+/* Around a wait for other work of the same owner: meanwhile the thread does not count as one that
+ * computes. On any other thread than a worker's, nothing. */
+void net_workers_rest(struct net_workers *workers);
+void net_workers_rested(struct net_workers *workers);
 
 void net_workers_metrics(struct net_workers *workers, struct net_workers_metrics *ret_metrics);

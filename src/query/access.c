@@ -144,10 +144,8 @@ static bool order_find(struct choosing *c, const struct query_access_wish *wish,
     bool nested = false;
 
     *ret_found = false;
-    if (wish->order_sorted ||
-        !query_index_for_order(c->plan, c->space, &c->conditions, c->arena, use, ret_backwards,
-                               &path) ||
-        (wish->ties_fixed && wish->ties_backwards != *ret_backwards))
+    if (wish->order_sorted || !query_index_for_order(c->plan, c->space, &c->conditions, c->arena,
+                                                     use, ret_backwards, &path))
         return true;
     below = path;
     below.end = DOCUMENT_PATH_END_ALL;
@@ -509,7 +507,7 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
     c.conditions = query_conditions_find(plan, arena);
     c.targets = query_targets_find(spans->request, &c.conditions, arena);
     if (spans->request->scope.kind == QUERY_SCOPE_KEYS && !c.targets.count)
-        return error_set(err, ERROR_NOT_SUPPORTED,
+        return error_set(err, ERROR_QUERY_NOT_SUPPORTED,
                          "two suffixes of this base share their hash: name the base in the filter "
                          "instead of the partition key header");
     if (!c.conditions.never && !query_targets_serve(spans, &c.targets, arena, err))

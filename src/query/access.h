@@ -89,9 +89,7 @@ struct query_access_wish {
     bool number_order; /* unordered: creation order is wanted where it costs little */
     bool resumed;      /* an unordered query goes on: with the access of this mark */
     uint32_t mark;
-    bool counted;    /* entries are counted in advance even where there is nothing to choose */
-    bool ties_fixed; /* an ordered query goes on: equal values come in this direction */
-    bool ties_backwards;
+    bool counted; /* entries are counted in advance even where there is nothing to choose */
 };
 
 /* In the arena. ERROR_BAD_REQUEST: the access that the continuation goes by is no longer there. */
@@ -105,7 +103,8 @@ struct query_order_rules {
     bool keeps_nested;    /* and those with an array or object there */
 };
 
-/* ERROR_BAD_REQUEST: several properties, and no composite index for them. */
-NODISCARD bool query_order_check(const struct query_plan *plan, const struct item_space *space,
+/* ERROR_BAD_REQUEST: several properties, and no composite index for them; or one without an index,
+ * where the request does not allow that. */
+NODISCARD bool query_order_check(const struct query_plan *plan, const struct query_request *request,
                                  struct arena *arena, struct query_order_rules *ret_rules,
                                  struct error *err);

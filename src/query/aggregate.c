@@ -6,6 +6,8 @@
 #include "query/set.h"
 #include "query/value.h"
 
+#include <stdlib.h>
+
 struct query_aggregate_set {
     struct arena *arena;
     struct query_set values;
@@ -43,6 +45,7 @@ void query_aggregate_init(struct query_aggregate *state, enum query_aggregate_ki
 {
     *state = (struct query_aggregate){.kind = kind, .bytes_max = bytes_max};
     buf_init(&state->bytes, bytes_max);
+    buf_init(&state->places, SIZE_MAX); /* values are bounded, and each takes some bytes */
     switch (kind) {
     case QUERY_MIN:
     case QUERY_MAX:
@@ -61,6 +64,7 @@ void query_aggregate_init(struct query_aggregate *state, enum query_aggregate_ki
 void query_aggregate_done(struct query_aggregate *state)
 {
     buf_done(&state->bytes);
+    buf_done(&state->places);
     if (state->kind == QUERY_MAKE_SET && state->set) {
         arena_free(state->set->arena);
         memory_free(state->set);
@@ -110,11 +114,17 @@ static bool extreme_add(struct query_aggregate *state, const struct document_val
     return true;
 }
 
+static uint64_t *places(const struct query_aggregate *state)
+{
+    return (uint64_t *)(void *)state->places.data;
+}
+
 static bool list_add(struct query_aggregate *state, const struct document_value *value,
                      struct error *err)
 {
     char text[DOCUMENT_INDEX_SIZE];
 
+    buf_append(&state->places, &state->at, sizeof state->at);
     if (state->bytes.len == 0)
         document_begin(&state->bytes);
     document_append(&state->bytes, document_index_key((uint32_t)state->count - 1, text), value);
@@ -128,10 +138,14 @@ static bool set_add(struct query_aggregate *state, const struct document_value *
 {
     struct query_aggregate_set *set = state->set;
     struct document_value copy;
+    size_t found = query_set_find(&set->values, value);
     bool is_new;
 
-    if (query_set_find(&set->values, value) != SIZE_MAX)
+    if (found != SIZE_MAX) {
+        places(state)[found] = MIN(places(state)[found], state->at);
         return true;
+    }
+    buf_append(&state->places, &state->at, sizeof state->at);
     copy = query_value_copy(value, set->arena);
     query_set_add(&set->values, &copy, &is_new);
     return arena_used(set->arena) <= state->bytes_max || too_large(state, err);
@@ -185,13 +199,15 @@ bool query_aggregate_add_times(struct query_aggregate *state, const struct docum
     return true;
 }
 
-/* Adds all elements of an array, as another state has collected them. */
-static bool elements_add(struct query_aggregate *state, struct slice array, struct error *err)
+/* Adds all elements of an array, as another state has collected them at these places. */
+static bool elements_add(struct query_aggregate *state, struct slice array, const uint64_t *at,
+                         struct error *err)
 {
     struct document_iter iter;
 
     document_iter_init(&iter, array);
     while (document_iter_next(&iter)) {
+        state->at = *at++;
         if (!query_aggregate_add(state, &iter.value, err))
             return false;
     }
@@ -224,9 +240,10 @@ bool query_aggregate_merge(struct query_aggregate *state, const struct query_agg
     case QUERY_MAX:
         return query_aggregate_add(state, &other->value, err);
     case QUERY_MAKE_LIST:
-        return elements_add(state, list_array(other), err);
+        return elements_add(state, list_array(other), places(other), err);
     case QUERY_MAKE_SET:
         for (size_t i = 0; i < other->set->values.count; i++) {
+            state->at = places(other)[i];
             if (!query_aggregate_add(state, &other->set->values.values[i], err))
                 return false;
         }
@@ -238,6 +255,59 @@ bool query_aggregate_merge(struct query_aggregate *state, const struct query_agg
 }
 
 /* --- Results --------------------------------------------------------------------------------- */
+
+struct collected {
+    uint64_t at;
+    size_t number; /* among equals, as they came */
+    struct document_value value;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct collected *x = a, *y = b;
+
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static bool is_in_place(const struct query_aggregate *state, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (places(state)[i] < places(state)[i - 1])
+            return false;
+    return true;
+}
+
+/* The values in the order of their places, of a state that has them otherwise: it takes them over,
+ * so that the result is the state's own. */
+static void collected_sort(struct query_aggregate *state, struct slice array)
+{
+    size_t count = document_count(array), begin;
+    struct collected *list = memory_alloc(memory_array_size(count, sizeof *list));
+    struct document_iter iter;
+    struct buf sorted;
+
+    document_iter_init(&iter, array);
+    for (size_t i = 0; i < count && document_iter_next(&iter); i++)
+        list[i] = (struct collected){places(state)[i], i, iter.value};
+    qsort(list, count, sizeof *list, by_place);
+    buf_init(&sorted, SIZE_MAX);
+    begin = document_begin(&sorted);
+    for (size_t i = 0; i < count; i++) {
+        char text[DOCUMENT_INDEX_SIZE];
+
+        document_append(&sorted, document_index_key((uint32_t)i, text), &list[i].value);
+        if (state->kind == QUERY_MAKE_LIST)
+            places(state)[i] = list[i].at;
+    }
+    document_end(&sorted, begin);
+    memory_free(list);
+    buf_done(&state->bytes);
+    state->bytes = sorted;
+    if (state->kind == QUERY_MAKE_LIST) /* open again for more */
+        state->bytes.len--;
+}
 
 static void set_append(const struct query_set *set, size_t begin, struct buf *buf)
 {
@@ -277,6 +347,8 @@ struct document_value query_aggregate_finish(struct query_aggregate *state)
     case QUERY_MAX:
         return state->value;
     case QUERY_MAKE_LIST:
+        if (!is_in_place(state, state->places.len / sizeof state->at))
+            collected_sort(state, list_array(state));
         return document_array(list_array(state));
     case QUERY_MAKE_SET:
         break;
@@ -285,12 +357,14 @@ struct document_value query_aggregate_finish(struct query_aggregate *state)
     state->bytes.max =
         SIZE_MAX; /* the values are within the limit; as an array they take about that */
     set_append(&state->set->values, document_begin(&state->bytes), &state->bytes);
+    if (!is_in_place(state, state->set->values.count))
+        collected_sort(state, buf_slice(&state->bytes));
     return document_array(buf_slice(&state->bytes));
 }
 
 size_t query_aggregate_bytes(const struct query_aggregate *state)
 {
-    size_t bytes = state->bytes.capacity;
+    size_t bytes = state->bytes.capacity + state->places.capacity;
 
     if (state->kind == QUERY_MAKE_SET)
         bytes += arena_used(state->set->arena);
@@ -304,7 +378,40 @@ size_t query_aggregate_bytes(const struct query_aggregate *state)
  *     a   name of the aggregate
  *     n   count, int64
  *     x   true: spoiled; then there is no v
- *     v   sum: see sum.c; min, max: the value, absent if none; makelist, makeset: an array */
+ *     v   sum: see sum.c; min, max: the value, absent if none; makelist, makeset: an array
+ *     o   makelist, makeset: the place of each, an array of int64 */
+
+static void places_append(const struct query_aggregate *state, struct buf *buf)
+{
+    size_t begin = document_append_array_begin(buf, SLICE("o"));
+
+    for (size_t i = 0; i < state->places.len / sizeof state->at; i++) {
+        char text[DOCUMENT_INDEX_SIZE];
+
+        document_append_int64(buf, document_index_key((uint32_t)i, text),
+                              (int64_t)places(state)[i]);
+    }
+    document_end(buf, begin);
+}
+
+/* As they were saved with an array of so many values. False: they were not. */
+static bool places_load(struct slice document, size_t count, struct buf *at)
+{
+    struct document_value list;
+    struct document_iter iter;
+
+    if (!document_find(document, SLICE("o"), &list) || list.type != DOCUMENT_ARRAY)
+        return false;
+    document_iter_init(&iter, list.document);
+    while (document_iter_next(&iter)) {
+        uint64_t place = (uint64_t)iter.value.int64;
+
+        if (iter.value.type != DOCUMENT_INT64)
+            return false;
+        buf_append(at, &place, sizeof place);
+    }
+    return at->len == count * sizeof(uint64_t);
+}
 
 void query_aggregate_save(const struct query_aggregate *state, struct slice key, struct buf *buf)
 {
@@ -328,9 +435,11 @@ void query_aggregate_save(const struct query_aggregate *state, struct slice key,
         case QUERY_MAKE_LIST:
             list = document_array(list_array(state));
             document_append(buf, SLICE("v"), &list);
+            places_append(state, buf);
             break;
         case QUERY_MAKE_SET:
             set_append(&state->set->values, document_append_array_begin(buf, SLICE("v")), buf);
+            places_append(state, buf);
             break;
         default:
             break;
@@ -347,9 +456,11 @@ static bool not_ours(enum query_aggregate_kind kind, struct error *err)
 
 static bool load_value(struct query_aggregate *state, struct slice document, struct error *err)
 {
+    CLEANUP(buf_done) struct buf at;
     struct document_value value;
     bool found = document_find(document, SLICE("v"), &value);
 
+    buf_init(&at, SIZE_MAX);
     switch (state->kind) {
     case QUERY_SUM:
     case QUERY_AVG:
@@ -360,9 +471,10 @@ static bool load_value(struct query_aggregate *state, struct slice document, str
     case QUERY_MAKE_LIST:
     case QUERY_MAKE_SET:
         state->count = 0; /* counted again as they are added */
-        if (!found || value.type != DOCUMENT_ARRAY)
+        if (!found || value.type != DOCUMENT_ARRAY ||
+            !places_load(document, document_count(value.document), &at))
             return not_ours(state->kind, err);
-        return elements_add(state, value.document, err);
+        return elements_add(state, value.document, (const uint64_t *)(void *)at.data, err);
     default:
         return true;
     }

@@ -1,9 +1,9 @@
 /* Aggregate: many values become one, in parts that can be merged.
  *
  * A state takes values one by one, or the state of another part of the data, and gives the result.
- * The order in which parts come makes no difference to the result but in MAKELIST and MAKESET:
- * sums are exact until the end and rounded once. A state can be written as BSON and read back, so
- * that half an aggregate can stand in a continuation. */
+ * The order in which parts come makes no difference to the result: sums are exact until the end and
+ * rounded once, and MAKELIST and MAKESET put their values in the order of `at`. A state can be
+ * written as BSON and read back, so that half an aggregate can stand in a continuation. */
 #pragma once
 
 #include "base/buf.h"
@@ -20,7 +20,7 @@ enum query_aggregate_kind {
     QUERY_AVG,       /* the same */
     QUERY_MIN,       /* null < false < true < numbers < strings; an array or object: undefined */
     QUERY_MAX,       /* the same */
-    QUERY_MAKE_LIST, /* an array of the defined values as they came */
+    QUERY_MAKE_LIST, /* an array of the defined values in the order of at, then as they came */
     QUERY_MAKE_SET,  /* the same, each once */
 };
 
@@ -33,12 +33,14 @@ struct query_aggregate {
     bool spoiled; /* a value of the wrong type came: the result is undefined */
     uint64_t count;
     size_t bytes_max;
+    uint64_t at; /* where the values that come now stand: the number of their item; 0: nowhere */
     union {
         struct query_sum sum;            /* sum, avg */
         struct document_value value;     /* min, max; text and the like are in bytes */
         struct query_aggregate_set *set; /* makeset; owned */
     };
-    struct buf bytes; /* of min, max and makelist */
+    struct buf bytes;  /* of min, max and makelist */
+    struct buf places; /* at of each value of makelist and makeset, a uint64_t each */
 };
 
 /* bytes_max bounds what one state may keep. */

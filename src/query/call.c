@@ -103,7 +103,7 @@ static bool udf_evaluate(const struct query_expression *expression, struct query
     }
     if (!context->udf.call)
         return error_set(
-            err, ERROR_NOT_SUPPORTED,
+            err, ERROR_QUERY_NOT_SUPPORTED,
             "user-defined function \"%.*s\" cannot be called: scripts are not run here",
             (int)MIN(node->name.len, (size_t)100), (const char *)node->name.data);
     if (!arguments_evaluate(expression, context, &arguments, &undefined, err))

@@ -4,9 +4,11 @@
 #include "query/value.h"
 
 enum {
-    BYTES_MAX_DEFAULT = 64 * 1024 * 1024,
+    BYTES_MAX_DEFAULT = 16 * 1024 * 1024,
     WORK_BETWEEN_CHECKS = 16384, /* tens of microseconds: the clock is read that often */
     TICKS_PER_MS = 10000,
+    HOLD_STEP = 256 * 1024, /* memory is held on the meter in such steps */
+    COPIED_BYTES_SHIFT = 6, /* bytes copied for a unit of work */
 };
 
 void query_context_init(struct query_context *context, struct arena *arena,
@@ -31,9 +33,32 @@ void query_context_init(struct query_context *context, struct arena *arena,
 
 void query_context_done(struct query_context *context)
 {
+    memory_meter_set(context->memory, context->memory_held, 0);
+    context->memory_held = 0;
     buf_done(&context->scratch);
     query_regex_cache_free(context->regexes);
     context->regexes = NULL;
+}
+
+bool query_memory_hold(struct query_context *context, struct error *err)
+{
+    size_t used, held;
+
+    if (!context->memory)
+        return true;
+    used = arena_used(context->arena) + context->scratch.capacity + context->kept_bytes +
+           (context->rendered ? context->rendered->capacity : 0);
+    held = used / HOLD_STEP * HOLD_STEP;
+    /* what an arena gives back after each row is soon used again */
+    if (held == context->memory_held ||
+        (held < context->memory_held && held + 4 * (size_t)HOLD_STEP > context->memory_held))
+        return true;
+    if (!memory_meter_change(context->memory, context->memory_held, held))
+        return error_set(err, ERROR_MEMORY_FULL,
+                         "requests hold all the memory they may: server.memory_bytes_max, or "
+                         "account.memory_bytes_max for those of one account");
+    context->memory_held = held;
+    return true;
 }
 
 bool query_work_check(struct query_context *context, struct error *err)
@@ -49,7 +74,8 @@ bool query_work_check(struct query_context *context, struct error *err)
     if (limits->deadline_ms && clock_read_monotonic_ms(context->clock) >= limits->deadline_ms)
         return error_set(err, ERROR_TIMED_OUT, "the query took longer than its deadline");
     context->work_check = MIN(limits->work_max, context->work + WORK_BETWEEN_CHECKS);
-    return true;
+    query_context_breathe(context);
+    return query_memory_hold(context, err);
 }
 
 static bool memory_limit(const struct query_context *context, struct error *err)
@@ -76,6 +102,8 @@ void *query_alloc(struct query_context *context, size_t size, struct error *err)
         memory_limit(context, err);
         return NULL;
     }
+    if (size >= HOLD_STEP && !query_memory_hold(context, err))
+        return NULL;
     return arena_alloc(context->arena, size);
 }
 
@@ -94,6 +122,8 @@ bool query_build_end(struct query_context *context, size_t mark, struct slice *r
     assert(mark <= scratch->len);
     len = scratch->len - mark;
     scratch->len = mark;
+    if (!query_work(context, len >> COPIED_BYTES_SHIFT, err))
+        return false;
     bytes = query_alloc(context, len ? len : 1, err);
     if (!bytes)
         return false;
@@ -111,7 +141,10 @@ bool query_build_append(struct query_context *context, struct slice key,
                          QUERY_VALUE_DEPTH_MAX);
     document_append(&context->scratch, key, value);
     /* seen at once, or the maker of very many elements would go on for nothing */
-    return !buf_overflowed(&context->scratch) || memory_limit(context, err);
+    if (buf_overflowed(&context->scratch))
+        return memory_limit(context, err);
+    return context->scratch.capacity <= context->memory_held + HOLD_STEP ||
+           query_memory_hold(context, err);
 }
 
 bool query_build_close(struct query_context *context, size_t mark, size_t begin,

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory_meter.h"
 #include "base/random.h"
 #include "document/bson.h"
 
@@ -56,8 +57,14 @@ struct query_udf_host {
                       struct document_value *ret_values, bool *ret_made, struct error *err);
 };
 
+/* Whoever shares the processors between queries. NULL: nobody does. */
+struct query_breath {
+    void (*take)(void *self); /* returns when the thread may go on */
+    void *self;
+};
+
 struct query_limits {
-    size_t bytes_max;  /* of temporaries at one time; 0: 64 MiB */
+    size_t bytes_max;  /* of temporaries at one time; 0: 16 MiB */
     uint64_t work_max; /* units, about one per node evaluated and per 16 bytes walked; 0: no end */
     int64_t deadline_ms; /* by the clock's monotonic hand; 0: none */
 };
@@ -73,6 +80,11 @@ struct query_context {
     uint64_t work_check; /* when to look at limits and clock again */
     const struct clock *clock;
     const atomic_bool *cancelled; /* NULL: nobody can; true: ERROR_TIMED_OUT at the next look */
+    struct query_breath breath;   /* taken at every look */
+    struct memory_meter *memory;  /* what temporaries are held on; NULL: nobody counts them */
+    size_t memory_held;           /* there, for this context */
+    size_t kept_bytes;            /* held besides arena and scratch: spools, states */
+    const struct buf *rendered;   /* and the answer in the making; NULL: elsewhere */
 
     int64_t now_ticks;               /* 100 ns since 1970, the same for the whole query */
     struct random random;            /* of RAND() */
@@ -100,6 +112,17 @@ NODISCARD static inline bool query_work(struct query_context *context, uint64_t 
         return true;
     return query_work_check(context, err);
 }
+
+/* Lets others have the processor, if it is their turn. */
+static inline void query_context_breathe(struct query_context *context)
+{
+    if (context->breath.take)
+        context->breath.take(context->breath.self);
+}
+
+/* Holds on the meter what the context uses by now. ERROR_MEMORY_FULL. To be called now and then:
+ * small amounts, and what goes and comes back soon, are not followed. */
+NODISCARD bool query_memory_hold(struct query_context *context, struct error *err);
 
 /* Is the arena, with other bytes elsewhere, within the limit? For what allocates without asking,
  * such as sets. */

@@ -171,8 +171,9 @@ static void put_advice_text(struct advising *a, const char *what, uint64_t spare
     buf_init(&text, BUF_DEFAULT_MAX);
     buf_printf(&text, "%s %.*s would have ", what, SLICE_ARG(buf_slice(&a->names)));
     if (spared)
-        buf_printf(&text, "spared up to %llu of the %llu items loaded, ",
-                   (unsigned long long)spared, (unsigned long long)a->cost->items_loaded);
+        buf_printf(&text, "spared up to %llu of the %llu item%s loaded, ",
+                   (unsigned long long)spared, (unsigned long long)a->cost->items_loaded,
+                   PLURAL(a->cost->items_loaded));
     if (saved > 0)
         buf_printf(&text, "and so up to %.2f of %.2f RU; it costs %.2f RU with each item written",
                    saved, total, (double)cost_model.index_entry / 1e6);

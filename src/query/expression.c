@@ -12,7 +12,9 @@
 #include <stdio.h>
 
 enum {
-    FOLD_WORK_MAX = 1000000, /* a subtree that costs more is left to be run, where it is charged */
+    /* Of all subtrees of a plan together: what costs more is left to be run, where it is charged
+     * and can be stopped. */
+    FOLD_WORK_MAX = 1000000,
     BYTES_PER_WORK_SHIFT = 6,
 };
 
@@ -76,19 +78,24 @@ const struct query_expression *query_fold(struct query_build *build,
 {
     CLEANUP(arena_free) struct arena *arena = NULL;
     CLEANUP(query_context_done) struct query_context context = {0};
-    const struct query_limits limits = {.bytes_max = QUERY_FOLD_BYTES_MAX,
-                                        .work_max = FOLD_WORK_MAX};
+    struct query_limits limits = {.bytes_max = QUERY_FOLD_BYTES_MAX};
     struct document_value value;
     struct error err;
+    bool folded;
 
     if (build->failed || query_is_constant(expression) || expression->slots_used ||
-        expression->stability != QUERY_STABLE)
+        expression->stability != QUERY_STABLE || build->fold_work >= FOLD_WORK_MAX ||
+        build->fold_bytes >= QUERY_FOLD_BYTES_MAX)
         return expression;
     arena = arena_new();
+    limits.work_max = FOLD_WORK_MAX - build->fold_work;
     query_context_init(&context, arena, &limits, NULL);
     context.keep_nonfinite = build->keep_nonfinite;
-    if (!query_evaluate(expression, &context, &value, &err))
+    folded = query_evaluate(expression, &context, &value, &err);
+    build->fold_work += context.work;
+    if (!folded)
         return expression; /* it fails the same way when it is run, if it ever is */
+    build->fold_bytes += query_value_bytes(&value);
     return query_constant(build, value);
 }
 
@@ -118,9 +125,15 @@ const struct query_kind query_kind_constant = {"constant", constant_evaluate, QU
 const struct query_expression *query_constant(struct query_build *build,
                                               struct document_value value)
 {
+    return query_constant_borrowed(build, query_value_copy(&value, build->arena));
+}
+
+const struct query_expression *query_constant_borrowed(struct query_build *build,
+                                                       struct document_value value)
+{
     struct query_constant *node = query_node(build, &query_kind_constant, sizeof *node, NULL, 0);
 
-    node->value = query_value_copy(&value, build->arena);
+    node->value = value;
     return &node->head;
 }
 

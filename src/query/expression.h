@@ -61,13 +61,15 @@ enum {
     QUERY_DEPTH_MAX = 400,          /* of a tree, subqueries included: evaluation recurses */
     QUERY_SLOTS_MAX = 256,          /* of a row */
     QUERY_NODES_MAX = 200000,       /* of a plan */
-    QUERY_FOLD_BYTES_MAX = 1 << 20, /* temporaries of one constant subtree */
+    QUERY_FOLD_BYTES_MAX = 1 << 20, /* temporaries of one constant subtree, and results of all */
 };
 
 struct query_build {
     struct arena *arena; /* holds the plan */
     bool keep_nonfinite; /* as the contexts that will run it have it (context.h) */
     size_t nodes;
+    uint64_t fold_work; /* of computing constant subtrees, so far */
+    size_t fold_bytes;  /* of what they came to */
     bool failed;
     struct error error; /* the first */
 };
@@ -100,6 +102,9 @@ struct query_variable {
 /* The value is copied into the arena. */
 const struct query_expression *query_constant(struct query_build *build,
                                               struct document_value value);
+/* The value's bytes live as long as the plan: a parameter may be named very often. */
+const struct query_expression *query_constant_borrowed(struct query_build *build,
+                                                       struct document_value value);
 const struct query_expression *query_variable(struct query_build *build, uint32_t slot);
 
 /* --- Reaching into values -------------------------------------------------------------------- */

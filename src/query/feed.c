@@ -70,7 +70,7 @@ struct query_feed *query_feed_new(struct query_spans *spans, const struct query_
     feed->direct = feed->how.by_key || access->kind == QUERY_ACCESS_POINT ||
                    (!options->load && options->order != QUERY_FEED_MERGED);
     feed->lazy = options->order == QUERY_FEED_MERGED && order_is_routing(spans, access);
-    feed->how.ties_backwards = access->backwards;
+    feed->how.ties = options->ties;
     feed->reached = PARTITION_ROUTING_MIN;
     feed->arena = arena_new();
     feed->batch = memory_alloc(BATCH_MAX * sizeof *feed->batch);
@@ -202,9 +202,7 @@ static void stream_wait(struct query_feed *feed, size_t span, const struct query
     buf_init(&stream->bytes, BUF_DEFAULT_MAX);
     range_end(feed, range, false, &stream->bytes);
     /* Before all that have the same value. */
-    stream->place =
-        (struct query_place){.key = buf_slice(&stream->bytes),
-                             .routing = feed->how.ties_backwards ? SLICE("\xFF\xFF") : SLICE_NONE};
+    stream->place = (struct query_place){.key = buf_slice(&stream->bytes)};
 }
 
 /* Was the span read from by a page before? */
@@ -454,6 +452,12 @@ static void batch_check(struct query_feed *feed)
         streams_clear(feed);
         return;
     }
+}
+
+void query_feed_expect(struct query_feed *feed, size_t hits)
+{
+    assert(hits > 0);
+    feed->batch_size = MIN(hits, (size_t)BATCH_MAX);
 }
 
 bool query_feed_is_unsure(const struct query_feed *feed)

@@ -24,6 +24,7 @@ enum query_feed_runs {
 
 struct query_feed_options {
     enum query_feed_order order;
+    bool ties;    /* merged: equal values come by number, whatever their routing keys */
     bool resumed; /* pages before have read from the same partitions */
     bool load;    /* items are wanted, not only that they are there */
     enum query_feed_runs runs;
@@ -53,6 +54,9 @@ CLEANUP_FN(struct query_feed *, query_feed_free)
  * the next partition is used up, and some were read from before. */
 NODISCARD bool query_feed_next(struct query_feed *feed, struct query_hit *ret_hit, bool *ret_more,
                                bool *ret_held, struct error *err);
+
+/* About how many hits will still be wanted. */
+void query_feed_expect(struct query_feed *feed, size_t hits);
 
 /* Did the end come because two long values stand together that the index has cut, so that their
  * order is not known? Of merged feeds; the hits up to there were given. */

@@ -6,6 +6,9 @@
 #include "query/compare.h"
 #include "query/expression.h"
 #include "query/set.h"
+#include "query/value.h"
+
+enum { VALUE_BYTES_SHIFT = 6 }; /* bytes walked for a unit of work */
 
 struct in_node {
     struct query_expression head;
@@ -23,7 +26,8 @@ static bool others_evaluate(const struct in_node *node, const struct document_va
         struct document_value candidate;
         enum query_truth equal;
 
-        if (!query_evaluate(node->head.children[node->others[i]], context, &candidate, err))
+        if (!query_evaluate(node->head.children[node->others[i]], context, &candidate, err) ||
+            !query_work(context, query_value_bytes(value) >> VALUE_BYTES_SHIFT, err))
             return false;
         equal = query_values_equal(value, &candidate);
         if (equal == QUERY_TRUE) {
@@ -48,6 +52,8 @@ static bool in_evaluate(const struct query_expression *expression, struct query_
     *ret_value = document_undefined();
     if (value.type == DOCUMENT_UNDEFINED)
         return true;
+    if (!query_work(context, query_value_bytes(&value) >> VALUE_BYTES_SHIFT, err))
+        return false;
     if (node->constants.count && query_set_find(&node->constants, &value) != SIZE_MAX) {
         *ret_value = document_bool(true);
         return true;

@@ -275,9 +275,10 @@ bool query_index_for_order(const struct query_plan *plan, const struct item_spac
     return true;
 }
 
-bool query_order_check(const struct query_plan *plan, const struct item_space *space,
+bool query_order_check(const struct query_plan *plan, const struct query_request *request,
                        struct arena *arena, struct query_order_rules *ret_rules, struct error *err)
 {
+    const struct item_space *space = request->space;
     struct query_order_rules rules = {true, true};
     struct document_path path;
     bool elements, backwards;
@@ -294,6 +295,10 @@ bool query_order_check(const struct query_plan *plan, const struct item_space *s
         query_path_find(plan, plan->query.order[0].expression, arena, &path, &elements)) {
         struct document_path below = path;
 
+        if (!request->order_unindexed && !elements && !query_index_covers(space, &path))
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "The index path corresponding to the specified order-by item is "
+                             "excluded.");
         below.end = DOCUMENT_PATH_END_ALL;
         rules.keeps_undefined = !elements && query_index_covers_undefined(space, &path);
         rules.keeps_nested =

@@ -7,8 +7,11 @@
 #include "query/compare.h"
 #include "query/expression.h"
 #include "query/text.h"
+#include "query/value.h"
 
 #include <math.h>
+
+enum { COMPARE_BYTES_SHIFT = 6 }; /* bytes walked for a unit of work */
 
 /* --- Comparison ------------------------------------------------------------------------------ */
 
@@ -54,6 +57,9 @@ static bool comparison_evaluate(const struct query_expression *expression,
 
     if (!query_evaluate(expression->children[0], context, &left, err) ||
         !query_evaluate(expression->children[1], context, &right, err))
+        return false;
+    if (left.type == right.type &&
+        !query_work(context, query_value_bytes(&left) >> COMPARE_BYTES_SHIFT, err))
         return false;
     *ret_value = query_truth_value(compare_values(node->comparison, &left, &right));
     return true;

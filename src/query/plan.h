@@ -21,10 +21,20 @@ struct query_plan {
 
     /* A query around this one, as in SELECT COUNT(1) FROM (SELECT DISTINCT c.a FROM c): its filter,
      * aggregates and select see each row of this plan in outer_slot. The rest of it is not for
-     * now: ERROR_NOT_SUPPORTED. NULL: none. */
+     * now: ERROR_QUERY_NOT_SUPPORTED. NULL: none. */
     const struct query_subquery *outer;
     uint32_t outer_slot;
 
-    /* Of the text and its parameters: a continuation of another plan is refused. */
+    /* Of the text and its parameters: a continuation of another plan is refused, and results that
+     * are kept between pages are found by it. */
     uint64_t fingerprint;
+
+    /* Of a stream in an order, what its continuations are bound to instead: such a stream goes on
+     * behind a place with any filter. 0: the fingerprint. */
+    uint64_t binding;
 };
+
+static inline uint64_t query_plan_binding(const struct query_plan *plan)
+{
+    return plan->binding ? plan->binding : plan->fingerprint;
+}

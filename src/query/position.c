@@ -1,9 +1,9 @@
-/* A continuation, format 1. Numbers are in groups of seven bits, low ones first, the top bit says
+/* A continuation, format 2. Numbers are in groups of seven bits, low ones first, the top bit says
  * that more follow; bytes are their length and themselves:
  *
- *     1        format, 1
- *     8        fingerprint of the plan, little-endian
- *     1        flags: 1 begun, 2 ties backwards, 4 to be sorted
+ *     1        format, 2
+ *     8        what the plan binds it to, little-endian
+ *     1        flags: 1 begun, 2 to be sorted
  *     number   offset left, limit left, time, access, number in the cache
  *     bytes    aggregate states
  *     if begun: bytes window min, window max, key, routing key; number number, rows */
@@ -11,7 +11,7 @@
 
 #include "container/index_policy.h"
 
-enum { FORMAT = 1, FLAG_BEGUN = 1, FLAG_TIES = 2, FLAG_SORTED = 4, HEAD = 10 };
+enum { FORMAT = 2, FLAG_BEGUN = 1, FLAG_SORTED = 2, HEAD = 10 };
 
 struct query_position query_position_first(const struct query_plan *plan, int64_t now_ticks)
 {
@@ -32,7 +32,7 @@ static void put_bytes(struct buf *buf, struct slice bytes)
     buf_append_slice(buf, bytes);
 }
 
-struct slice query_position_save(const struct query_position *position, uint64_t fingerprint,
+struct slice query_position_save(const struct query_position *position, uint64_t binding,
                                  struct arena *arena)
 {
     CLEANUP(buf_done) struct buf buf;
@@ -40,10 +40,9 @@ struct slice query_position_save(const struct query_position *position, uint64_t
 
     buf_init(&buf, QUERY_CONTINUATION_MAX);
     buf_append_byte(&buf, FORMAT);
-    buf_append_le64(&buf, fingerprint);
-    buf_append_byte(&buf, (uint8_t)((position->begun ? FLAG_BEGUN : 0) |
-                                    (position->ties_backwards ? FLAG_TIES : 0) |
-                                    (position->sorted ? FLAG_SORTED : 0)));
+    buf_append_le64(&buf, binding);
+    buf_append_byte(
+        &buf, (uint8_t)((position->begun ? FLAG_BEGUN : 0) | (position->sorted ? FLAG_SORTED : 0)));
     put_number(&buf, position->offset);
     put_number(&buf, position->limit);
     put_number(&buf, (uint64_t)position->now_ticks);
@@ -110,7 +109,7 @@ static bool get_place(struct slice *rest, struct query_position *p)
            get_number(rest, &p->place.number) && get_small(rest, &p->place.rows);
 }
 
-static bool read_all(struct slice bytes, uint64_t fingerprint, struct query_position *p)
+static bool read_all(struct slice bytes, uint64_t binding, struct query_position *p)
 {
     struct slice rest;
     uint64_t known = 0, now;
@@ -122,14 +121,13 @@ static bool read_all(struct slice bytes, uint64_t fingerprint, struct query_posi
         known |= (uint64_t)bytes.data[1 + i] << 8 * i;
     flags = bytes.data[9];
     rest = slice_skip(bytes, HEAD);
-    if (known != fingerprint || (flags & ~(FLAG_BEGUN | FLAG_TIES | FLAG_SORTED)) ||
+    if (known != binding || (flags & ~(FLAG_BEGUN | FLAG_SORTED)) ||
         !get_number(&rest, &p->offset) || !get_number(&rest, &p->limit) ||
         !get_number(&rest, &now) || !get_small(&rest, &p->access) ||
         !get_number(&rest, &p->cached) || !get_bytes(&rest, &p->states))
         return false;
     p->now_ticks = (int64_t)now;
     p->begun = flags & FLAG_BEGUN;
-    p->ties_backwards = flags & FLAG_TIES;
     p->sorted = flags & FLAG_SORTED;
     if (p->begun && !get_place(&rest, p))
         return false;
@@ -137,12 +135,12 @@ static bool read_all(struct slice bytes, uint64_t fingerprint, struct query_posi
     return rest.len == 0;
 }
 
-bool query_position_load(struct slice bytes, uint64_t fingerprint,
-                         struct query_position *ret_position, struct error *err)
+bool query_position_load(struct slice bytes, uint64_t binding, struct query_position *ret_position,
+                         struct error *err)
 {
     struct query_position position = {0};
 
-    if (bytes.len > QUERY_CONTINUATION_MAX || !read_all(bytes, fingerprint, &position))
+    if (bytes.len > QUERY_CONTINUATION_MAX || !read_all(bytes, binding, &position))
         return error_set(err, ERROR_BAD_REQUEST, "Invalid Continuation Token");
     *ret_position = position;
     return true;
@@ -150,8 +148,7 @@ bool query_position_load(struct slice bytes, uint64_t fingerprint,
 
 /* --- Order ----------------------------------------------------------------------------------- */
 
-int query_place_compare(const struct query_place *a, const struct query_place *b,
-                        bool ties_backwards)
+int query_place_compare(const struct query_place *a, const struct query_place *b)
 {
     size_t len = a->cut ? a->key.len : b->cut ? b->key.len : SIZE_MAX;
     int order = slice_compare(slice_first(a->key, MIN(a->key.len, len)),
@@ -160,7 +157,5 @@ int query_place_compare(const struct query_place *a, const struct query_place *b
     if (order)
         return order;
     order = slice_compare(a->routing, b->routing);
-    if (!order)
-        order = (a->number > b->number) - (a->number < b->number);
-    return ties_backwards ? -order : order;
+    return order ? order : (a->number > b->number) - (a->number < b->number);
 }

@@ -16,31 +16,54 @@ static bool was_given(const struct query_run_state *run)
            run->hit->place.number == run->from.place.number;
 }
 
+/* Documents at hand are feeds of metadata, whose pages end as those of lists do. */
+static bool looks_ahead(const struct query_run_state *run)
+{
+    return run->feed || run->plan->constant;
+}
+
 static bool stream_take(struct query_run_state *run, bool *ret_stop, struct error *err)
 {
+    bool joins = run->plan->query.source_count > 0;
     struct document_value value;
     struct query_place place;
 
     if (was_given(run))
         return true;
-    if (!query_evaluate(run->plan->query.select, &run->context, &value, err) ||
-        !query_row_give(run, &value, err))
+    if (!query_evaluate(run->plan->query.select, &run->context, &value, err))
         return false;
-    *ret_stop = run->full || run->finished;
-    if (*ret_stop) {
-        place = run->hit->place;
-        place.rows = run->plan->query.source_count ? run->row : 0;
-        query_place_keep(run, &place, run->hit->window);
+    if (run->full) {
+        *ret_stop = query_row_shows(run, &value) || (joins && query_run_should_pause(run));
+        return true;
     }
+    if (!query_row_give(run, &value, err))
+        return false;
+    *ret_stop = run->finished || (run->full && !looks_ahead(run)) ||
+                (joins && run->rows && query_run_should_pause(run));
+    if (!*ret_stop && !run->full)
+        return true;
+    place = run->hit->place;
+    place.rows = joins ? run->row : 0;
+    query_place_keep(run, &place, run->hit->window);
+    if (!*ret_stop && run->feed)
+        query_feed_expect(run->feed, 1);
     return true;
 }
 
+/* A page that is full goes on until it has seen one more row, the end, or its time is up: only then
+ * is it known whether there is anything to go on for. What lies between was looked at and need not
+ * be again: the place is the last hit that is done. A fault behind the last row is told to the page
+ * that needs the row. */
 static bool stream_run(struct query_run_state *run, bool *ret_more, struct error *err)
 {
     bool ended;
 
-    if (!query_rows_take(run, stream_take, true, &ended, err))
-        return false;
+    if (!query_rows_take(run, stream_take, true, &ended, err)) {
+        if (!run->full)
+            return false;
+        *err = (struct error){0};
+        ended = false;
+    }
     *ret_more = !ended && !run->finished;
     if (run->feed && query_feed_is_unsure(run->feed))
         run->at.sorted = true;
@@ -93,8 +116,9 @@ static bool aggregate_take(struct query_run_state *run, bool *ret_stop UNUSED, s
             a->states[i].count += run->hit->times;
             continue;
         }
+        a->states[i].at = query_hit_number(run);
         if (!query_evaluate(run->plan->query.aggregates[i].argument, &run->context, &value, err) ||
-            !query_aggregate_add_times(&a->states[i], &value, run->hit->times, err))
+            !query_run_aggregate_add(run, &a->states[i], &value, err))
             return false;
     }
     return true;
@@ -169,7 +193,7 @@ static bool aggregate_rows(struct query_run_state *run, struct aggregating *a, b
         if (*ret_ended)
             return true;
         run->at.states = states_save(run, a);
-        if (query_position_save(&run->at, run->plan->fingerprint, run->arena).data)
+        if (query_position_save(&run->at, query_plan_binding(run->plan), run->arena).data)
             return true;
         run->hits++;
     } while (!run->held);
@@ -343,6 +367,9 @@ void query_run_context_init(struct query_run_state *run)
     for (size_t i = 0; i < run->context.slot_count; i++)
         run->context.slots[i].value = document_undefined();
     run->context.cancelled = limits->cancelled;
+    run->context.breath = limits->breath;
+    run->context.memory = limits->memory;
+    run->context.rendered = limits->rendered;
     run->context.udf = run->request->udf;
 }
 
@@ -367,7 +394,8 @@ static void position_reroute(struct query_run_state *run)
         from->window = range;
     if (from->place.routing.len) {
         from->place.routing = range.min;
-    } else if (rest.len && partition_route_skip(key, &rest, &ignored)) { /* the key of an item */
+    } else if (run->mode == QUERY_MODE_AGGREGATE && rest.len &&
+               partition_route_skip(key, &rest, &ignored)) { /* the key of an item */
         buf_append_slice(&bytes, range.min);
         buf_append_slice(&bytes, rest);
         from->place.key = arena_copy(run->arena, buf_slice(&bytes));
@@ -385,15 +413,13 @@ static bool run_init(struct query_run_state *run, const struct query_plan *plan,
     query_run_context_init(run);
     run->from = query_position_first(plan, run->context.now_ticks);
     if (request->continuation.len &&
-        !query_position_load(request->continuation, plan->fingerprint, &run->from, err))
+        !query_position_load(request->continuation, query_plan_binding(plan), &run->from, err))
         return false;
     position_reroute(run);
     run->context.now_ticks = run->from.now_ticks;
     run->at = run->from;
-    if (!run->from.begun)
-        run->at.ties_backwards = plan->query.order_count && plan->query.order[0].descending;
     if (plan->query.key_count && plan->query.order_count)
-        return error_set(err, ERROR_NOT_SUPPORTED, "ORDER BY together with GROUP BY");
+        return error_set(err, ERROR_QUERY_NOT_SUPPORTED, "ORDER BY together with GROUP BY");
     return true;
 }
 
@@ -415,9 +441,10 @@ static bool page_end(struct query_run_state *run, bool more, struct query_page *
     page->metrics.rows = run->rows;
     page->metrics.row_bytes = run->row_bytes;
     page->metrics.output_ns = run->output_ns;
+    page->metrics.work = run->context.work;
     if (!more)
         return true;
-    page->continuation = query_position_save(&run->at, run->plan->fingerprint, run->arena);
+    page->continuation = query_position_save(&run->at, query_plan_binding(run->plan), run->arena);
     return page->continuation.data ||
            error_set(err, ERROR_QUERY_LIMIT,
                      "the place where the page ends takes more than the %d bytes of a continuation",
@@ -435,7 +462,7 @@ bool query_run_documents(const struct query_plan *plan, const struct slice *docu
     bool more = false;
 
     if (plan->outer)
-        return error_set(err, ERROR_NOT_SUPPORTED, "a query around a query of metadata");
+        return error_set(err, ERROR_QUERY_NOT_SUPPORTED, "a query around a query of metadata");
     if (!run_init(&run, plan, request, NULL, err))
         return false;
     run.documents = documents;
@@ -532,23 +559,28 @@ static bool key_complete(struct query_run_state *run, struct error *err)
     return true;
 }
 
+/* Did the page before end at a value that an index would have cut? It does not know that place. */
+static bool is_beyond_index(const struct query_run_state *run)
+{
+    return run->from.begun && run->plan->query.order_count == 1 &&
+           run->from.place.key.len > INDEX_VALUE_MAX;
+}
+
 static bool access_choose(struct query_run_state *run, struct error *err)
 {
     bool streams = run->mode == QUERY_MODE_STREAM, known = true;
     struct query_access_wish wish = {
         .order = run->mode == QUERY_MODE_SORT,
-        .order_sorted = run->from.sorted,
+        .order_sorted = run->from.sorted || is_beyond_index(run),
         .cover = run->cover.alone ? &run->cover.path : NULL,
         .number_order = streams,
         .resumed = run->from.begun && (streams || run->mode == QUERY_MODE_AGGREGATE) &&
                    run->from.access != SORTED_SCAN_MARK,
         .mark = run->from.access,
         .counted = run->request->explain,
-        .ties_fixed = run->from.begun,
-        .ties_backwards = run->from.ties_backwards,
     };
 
-    if (!query_order_check(run->plan, run->request->space, run->arena, &run->rules, err) ||
+    if (!query_order_check(run->plan, run->request, run->arena, &run->rules, err) ||
         !query_access_choose(run->plan, &run->spans, &wish, run->arena, &run->access, err))
         return false;
     run->covered = query_cover_holds(&run->cover, run->plan, &run->access, run->request->space);
@@ -566,7 +598,6 @@ static bool access_choose(struct query_run_state *run, struct error *err)
         return false;
     if (run->access.ordered) {
         run->mode = QUERY_MODE_STREAM;
-        run->at.ties_backwards = run->access.backwards;
     } else if (run->by_number) {
         run->mode = QUERY_MODE_SORT;
     }
@@ -613,6 +644,7 @@ static void feed_open(struct query_run_state *run)
 
     if (streams)
         options.order = run->access.ordered ? QUERY_FEED_MERGED : QUERY_FEED_WINDOWS;
+    options.ties = streams && run->access.ordered;
     if (streams || run->mode == QUERY_MODE_AGGREGATE)
         options.resumed = false;
     if (run->covered)
@@ -623,7 +655,7 @@ static void feed_open(struct query_run_state *run)
     run->feed_loads = options.load;
     run->feed_runs = options.runs;
     if (streams && (!run->plan->query.filter || run->access.exact)) {
-        options.first_batch = limits->rows_max ? limits->rows_max : 100;
+        options.first_batch = (limits->rows_max ? limits->rows_max : 100) + 1; /* one to look at */
         options.first_batch = MIN(options.first_batch, run->at.limit);
     }
     run->feed =
@@ -656,6 +688,32 @@ static bool output_charge(struct query_run_state *run, struct error *err)
     return true;
 }
 
+/* A query that reads nothing is paid for as well: by the partition its scope begins in. */
+static bool run_constant(struct query_run_state *run, bool *ret_more, struct error *err)
+{
+    const struct query_scope *scope = &run->request->scope;
+    struct partition_range range = scope->range;
+    size_t first = 0;
+
+    if (scope->kind == QUERY_SCOPE_KEY)
+        range =
+            partition_route_range(&run->request->space->definition->key, &scope->key, run->arena);
+    if (scope->kind == QUERY_SCOPE_KEY || scope->kind == QUERY_SCOPE_RANGE)
+        (void)query_spans_overlap(&run->spans, range, &first);
+    return query_spans_bill(&run->spans, first, run->from.begun, err) &&
+           (!run->at.limit || run_mode(run, ret_more, err)) && output_charge(run, err);
+}
+
+/* Is the order of values part of the result? */
+static bool collects(const struct query_plan *plan)
+{
+    for (size_t i = 0; i < plan->query.aggregate_count; i++)
+        if (plan->query.aggregates[i].kind == QUERY_MAKE_LIST ||
+            plan->query.aggregates[i].kind == QUERY_MAKE_SET)
+            return true;
+    return false;
+}
+
 static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t *ret_plan_ns,
                           struct error *err)
 {
@@ -663,8 +721,8 @@ static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t 
 
     run->ahead = query_ahead_new(run->plan, &run->request->udf, run->request->container);
     run->context.ahead = run->ahead;
-    /* Calls that are made ahead want whole items. */
-    if (!run->ahead)
+    /* Calls that are made ahead want whole items; lists want to know which item a value is of. */
+    if (!run->ahead && !collects(run->plan))
         run->cover = query_cover_find(run->plan, run->arena);
     if (!access_choose(run, err))
         return false;
@@ -718,6 +776,7 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     uint64_t begin = request->timed ? clock_monotonic_ns() : 0;
     struct query_page page = {0};
     struct cost_query cost;
+    struct error ignored;
     bool more = false, done;
 
     if (plan->outer)
@@ -727,9 +786,11 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     query_spans_init(&run.spans, request, call);
     run.spans_owner = &run.spans;
     if (plan->constant)
-        done = run.at.limit == 0 || run_mode(&run, &more, err);
+        done = run_constant(&run, &more, err);
     else
         done = run_container(&run, &more, &page.metrics.plan_ns, err);
+    /* also of a query that came to nothing */
+    done = query_spans_work(&run.spans, run.context.work, done ? err : &ignored) && done;
     query_feed_free(TAKE(run.feed));
     missing_keep(&run, &page);
     page.charge_cru = query_spans_done(&run.spans, run.from.begun && mode_is_spooled(&run), &cost);

@@ -38,12 +38,16 @@ struct query_scope {
 struct query_page_limits {
     uint64_t rows_max;            /* 0: 100 */
     uint64_t bytes_max;           /* of rows as BSON; 0: 4 MB; one row is always given */
+    uint64_t row_bytes_max;       /* of a single one: above it ERROR_QUERY_LIMIT; 0: no limit */
+    const struct buf *rendered;   /* where rows become text: counts as well; NULL: nowhere */
     int64_t cru_max;              /* the page ends when it has cost so much; 0: no limit */
     int64_t pause_ms;             /* monotonic: the page ends early then; 0: never */
     int64_t deadline_ms;          /* monotonic: ERROR_TIMED_OUT; 0: none */
     uint64_t work_max;            /* units of evaluation (query/context.h); 0: no limit */
     size_t memory_max;            /* of what is sorted, grouped or made distinct; 0: 64 MB */
     const atomic_bool *cancelled; /* NULL: nobody can */
+    struct query_breath breath;   /* take NULL: nobody else wants the processor */
+    struct memory_meter *memory;  /* what the page uses is held there; NULL: nowhere */
 };
 
 /* Runs task(context, 0) to task(context, count - 1), at the same time or not, and returns when all
@@ -72,6 +76,7 @@ struct query_request {
         *spill; /* NULL: what does not fit the memory is computed in several passes */
     const struct query_executor *executor; /* NULL: all is done by the calling thread */
     bool partial;                          /* partitions that do not serve are passed over */
+    bool order_unindexed;                  /* an order may be one that no index has */
     bool timed;                            /* times of steps are measured */
     bool explain;                          /* page.explain is filled */
     struct arena *arena;                   /* of the continuation and the explanation */
@@ -86,6 +91,7 @@ struct query_metrics {
     uint64_t rows, row_bytes;            /* "output" */
     uint64_t index_entries, index_lookups;
     uint32_t partitions;    /* read from for this page */
+    uint64_t work;          /* units of evaluation */
     uint64_t spilled_bytes; /* written to disk for this page */
     /* Measured only where asked for. */
     uint64_t total_ns, plan_ns, index_ns, load_ns, run_ns, output_ns;
@@ -101,7 +107,7 @@ struct query_page {
 };
 
 /* The next page. ERROR_BAD_REQUEST: the continuation is not one of this query; ORDER BY several
- * properties lacks its composite index. ERROR_QUERY_LIMIT, ERROR_TIMED_OUT;
+ * properties lacks its composite index, or one its index. ERROR_QUERY_LIMIT, ERROR_TIMED_OUT;
  * ERROR_TOO_MANY_REQUESTS and its kin before anything was read; ERROR_NODE_DOWN,
  * ERROR_NODE_PAUSED: partitions it has to read do not serve, which the message names; errors of
  * stores. */

@@ -25,6 +25,8 @@ static void outer_init(struct outer *outer, const struct query_plan *plan,
     *outer = (struct outer){.plan = plan, .request = request, .arena = arena_new()};
     query_context_init(&outer->context, outer->arena, &limits, request->space->clock);
     outer->context.cancelled = request->limits.cancelled;
+    outer->context.breath = request->limits.breath;
+    outer->context.memory = request->limits.memory;
     outer->context.udf = request->udf;
     outer->context.slot_count = MAX(plan->slot_count, plan->outer_slot + 1);
     outer->context.slots = memory_alloc_zero(
@@ -105,6 +107,7 @@ static void metrics_add(struct query_metrics *to, const struct query_metrics *fr
     to->index_entries += from->index_entries;
     to->index_lookups += from->index_lookups;
     to->spilled_bytes += from->spilled_bytes;
+    to->work += from->work;
     to->partitions = MAX(to->partitions, from->partitions);
     to->total_ns += from->total_ns;
     to->plan_ns += from->plan_ns;
@@ -140,20 +143,38 @@ static bool inner_run(struct outer *outer, struct query_page *page, struct error
     return true;
 }
 
+/* What was evaluated out here; the pages of the inner query are settled. */
+static int64_t outer_charge(const struct outer *outer)
+{
+    const struct query_request *request = outer->request;
+    int64_t cru = cost_work(outer->context.work);
+    const struct partition_span *spans;
+    size_t count;
+
+    spans = partition_map_spans(request->space->map, &count);
+    if (cru && count && request->meters)
+        metering_charge(request->meters, spans[0].id, cru);
+    return cru;
+}
+
 bool query_outer_run(const struct query_plan *plan, const struct query_request *request,
                      struct query_page *ret_page, struct error *err)
 {
     CLEANUP(outer_done) struct outer outer;
     const struct query_subquery *query = plan->outer;
     struct query_page page = {0};
+    bool done;
 
     outer_init(&outer, plan, request);
     if (query->source_count || query->key_count || query->order_count || query->distinct ||
         query->offset || query->limit != UINT64_MAX)
-        return error_set(err, ERROR_NOT_SUPPORTED,
+        return error_set(err, ERROR_QUERY_NOT_SUPPORTED,
                          "a query around a query with more than a filter, aggregates and a select");
-    if (!inner_run(&outer, &page, err) || (outer.count && !outer_finish(&outer, err)))
+    done = inner_run(&outer, &page, err) && (!outer.count || outer_finish(&outer, err));
+    page.charge_cru = cost_add(page.charge_cru, outer_charge(&outer));
+    if (!done)
         return false;
+    page.metrics.work += outer.context.work;
     page.metrics.rows = outer.rows;
     page.metrics.row_bytes = outer.row_bytes;
     if (request->call)

@@ -92,6 +92,7 @@ static void part_open(struct part *part, const struct query_run_state *run,
     part->run.hits = part->run.looked_at = part->run.matched = 0;
     query_run_context_init(&part->run);
     part->run.context.now_ticks = run->context.now_ticks;
+    part->run.context.rendered = NULL; /* the page's own context counts it */
     buf_init(&part->run.place_bytes, BUF_DEFAULT_MAX);
     access_narrow(&part->run.access, range, part->arena);
     part->run.feed = query_feed_new(run->spans_owner, &part->run.access, &options, &nowhere);

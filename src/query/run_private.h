@@ -57,10 +57,11 @@ struct query_run_state {
     bool by_number; /* sorting: in order of creation, whatever the routing keys */
 
     uint64_t rows, row_bytes; /* given */
-    bool full;                /* the page is */
+    bool full;                /* the page is: from here on the next row is only looked for */
     bool finished;            /* there will be no more rows: the limit is reached */
     bool held;                /* a budget ended the page */
     uint64_t hits, looked_at; /* hits at the last look at clock and charge */
+    uint64_t looked_at_work;  /* and the work done by then */
     uint64_t matched;         /* hits that the filter accepted */
     uint64_t output_ns;
     uint64_t spilled_bytes;
@@ -76,6 +77,9 @@ void query_row_bind_missing(struct query_run_state *run);
  * done), or until pausing is asked for and may be done. *ret_ended: all hits were seen. */
 NODISCARD bool query_rows_take(struct query_run_state *run, query_row_taker taker, bool may_pause,
                                bool *ret_ended, struct error *err);
+
+/* Has the page taken or cost enough by now? Looks only now and then. */
+bool query_run_should_pause(struct query_run_state *run);
 
 /* A taker whose rows may be taken in parts: each part has its own `taking`, which is merged into
  * that of the run. */
@@ -103,9 +107,21 @@ void query_run_context_init(struct query_run_state *run);
 void query_run_done(struct query_run_state *run);
 CLEANUP_VALUE_FN(struct query_run_state, query_run_done)
 
+/* The number of the present hit's item. Of hits that are covered, or several, it is no more than
+ * that of one of them. */
+uint64_t query_hit_number(const struct query_run_state *run);
+
+/* Is it a row? Undefined is none, nor what JSON cannot show. */
+bool query_row_shows(const struct query_run_state *run, const struct document_value *value);
+
 /* Hands a row out: offset, limit, page size. Sets full and finished. */
 NODISCARD bool query_row_give(struct query_run_state *run, const struct document_value *value,
                               struct error *err);
+
+/* Adds a value of the present hit to a state. What lists and sets keep counts as memory of the
+ * query, of all of them together. */
+NODISCARD bool query_run_aggregate_add(struct query_run_state *run, struct query_aggregate *state,
+                                       const struct document_value *value, struct error *err);
 
 /* The page has come as far as this place. */
 void query_place_keep(struct query_run_state *run, const struct query_place *place,

@@ -7,7 +7,8 @@
 #include "query/value.h"
 
 enum {
-    HITS_BETWEEN_LOOKS = 64, /* at clock and charge */
+    HITS_BETWEEN_LOOKS = 64,    /* at clock and charge, */
+    WORK_BETWEEN_LOOKS = 65536, /* or so many units of work, if that is less */
     ROWS_DEFAULT = 100,
     BYTES_DEFAULT = 4 * 1024 * 1024,
 };
@@ -81,6 +82,12 @@ static void item_bind(struct query_run_state *run, const struct query_hit *hit)
         *slot = (struct query_slot){.value = document_object(hit->item.document)};
 }
 
+uint64_t query_hit_number(const struct query_run_state *run)
+{
+    return run->feed && run->hit->item.document.data ? run->hit->item.header.number
+                                                     : run->hit->place.number;
+}
+
 /* --- Rows ------------------------------------------------------------------------------------ */
 
 static bool joined_rows_take(struct query_run_state *run, query_row_taker taker, bool *ret_stop,
@@ -128,13 +135,16 @@ static bool hit_take(struct query_run_state *run, query_row_taker taker, bool *r
 }
 
 /* Has the page taken long enough, or cost enough? */
-static bool is_time_to_pause(struct query_run_state *run)
+bool query_run_should_pause(struct query_run_state *run)
 {
     const struct query_page_limits *limits = &run->request->limits;
 
-    if (run->hits - run->looked_at < HITS_BETWEEN_LOOKS)
+    if (run->hits - run->looked_at < HITS_BETWEEN_LOOKS &&
+        run->context.work - run->looked_at_work < WORK_BETWEEN_LOOKS)
         return false;
     run->looked_at = run->hits;
+    run->looked_at_work = run->context.work;
+    query_context_breathe(&run->context);
     return (limits->pause_ms && clock_read_monotonic_ms(run->context.clock) >= limits->pause_ms) ||
            (limits->cru_max && run->spans.list &&
             query_spans_charge(&run->spans) >= limits->cru_max);
@@ -187,12 +197,41 @@ bool query_rows_take(struct query_run_state *run, query_row_taker taker, bool ma
         query_place_keep(run, &hit.place, hit.window);
         run->hits += hit.times;
         /* A cut key is no place to go on from in a scan by key. */
-        if (may_pause && is_time_to_pause(run) && hit.place.key.len < QUERY_PLACE_KEY_MAX)
+        if (may_pause && query_run_should_pause(run) && hit.place.key.len < QUERY_PLACE_KEY_MAX)
             return true;
     }
 }
 
 /* --- Giving ---------------------------------------------------------------------------------- */
+
+bool query_row_shows(const struct query_run_state *run, const struct document_value *value)
+{
+    return query_value_shows(value) ||
+           (run->context.keep_nonfinite && value->type != DOCUMENT_UNDEFINED);
+}
+
+/* How many bytes of rows the page still takes, as they are kept and as they are rendered. */
+static uint64_t bytes_left(const struct query_run_state *run)
+{
+    const struct query_page_limits *limits = &run->request->limits;
+    uint64_t max = limits->bytes_max ? limits->bytes_max : BYTES_DEFAULT;
+    uint64_t used = run->row_bytes;
+
+    if (limits->rendered)
+        used = MAX(used, (uint64_t)limits->rendered->len);
+    return used < max ? max - used : 0;
+}
+
+/* An item always fits: this is of what was put together from items, or from parameters. */
+static bool row_fits(const struct query_run_state *run, uint64_t bytes, struct error *err)
+{
+    uint64_t row_max = run->request->limits.row_bytes_max;
+
+    return !row_max || bytes <= row_max ||
+           error_set(err, ERROR_QUERY_LIMIT,
+                     "a row of the query has %llu bytes, more than the %llu of a page",
+                     (unsigned long long)bytes, (unsigned long long)row_max);
+}
 
 bool query_row_give(struct query_run_state *run, const struct document_value *value,
                     struct error *err)
@@ -200,25 +239,46 @@ bool query_row_give(struct query_run_state *run, const struct document_value *va
     const struct query_page_limits *limits = &run->request->limits;
     uint64_t begin;
 
-    if (!query_value_shows(value) &&
-        !(run->context.keep_nonfinite && value->type != DOCUMENT_UNDEFINED))
+    assert(!run->full);
+    if (!query_row_shows(run, value))
         return true;
     if (run->at.offset) {
         run->at.offset--;
         return true;
     }
+    if (!row_fits(run, query_value_bytes(value) + 1, err))
+        return false;
     begin = run->request->timed ? clock_monotonic_ns() : 0;
     if (!run->request->row(run->request->self, value, err))
         return false;
     if (run->request->timed)
         run->output_ns += clock_monotonic_ns() - begin;
+    if (!query_memory_hold(&run->context, err))
+        return false;
     run->rows++;
     run->row_bytes += query_value_bytes(value) + 1;
     if (run->at.limit != UINT64_MAX && --run->at.limit == 0)
         run->finished = true;
-    run->full = run->rows >= (limits->rows_max ? limits->rows_max : ROWS_DEFAULT) ||
-                run->row_bytes >= (limits->bytes_max ? limits->bytes_max : BYTES_DEFAULT);
+    run->full =
+        run->rows >= (limits->rows_max ? limits->rows_max : ROWS_DEFAULT) || bytes_left(run) == 0;
     return true;
+}
+
+/* --- Aggregates ------------------------------------------------------------------------------ */
+
+bool query_run_aggregate_add(struct query_run_state *run, struct query_aggregate *state,
+                             const struct document_value *value, struct error *err)
+{
+    struct query_context *context = &run->context;
+    size_t before;
+
+    if (state->kind != QUERY_MAKE_LIST && state->kind != QUERY_MAKE_SET)
+        return query_aggregate_add_times(state, value, run->hit->times, err);
+    before = query_aggregate_bytes(state);
+    if (!query_aggregate_add_times(state, value, run->hit->times, err))
+        return false;
+    context->kept_bytes += query_aggregate_bytes(state) - before;
+    return query_memory_check(context, context->kept_bytes, err);
 }
 
 /* --- Orders ---------------------------------------------------------------------------------- */

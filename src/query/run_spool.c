@@ -57,7 +57,7 @@ static bool is_given(const struct query_run_state *run, const struct query_place
 
     if (!run->from.begun)
         return false;
-    order = query_place_compare(place, &run->from.place, run->at.ties_backwards);
+    order = query_place_compare(place, &run->from.place);
     return order < 0 ||
            (order == 0 && (!run->from.place.rows || place->rows <= run->from.place.rows));
 }
@@ -109,6 +109,7 @@ static bool group_add(struct query_run_state *run, struct error *err)
     for (size_t i = 0; row && i < run->plan->query.aggregate_count; i++) {
         struct document_value value;
 
+        row->states[i].at = query_hit_number(run);
         if (!query_evaluate(run->plan->query.aggregates[i].argument, &run->context, &value, err) ||
             !query_spool_feed(s->spool, row, i, &value, run->hit->times, err))
             return false;
@@ -170,8 +171,7 @@ static bool distinct_add(struct query_run_state *run, struct spooling *s,
     given = is_given(run, &place);
     row = query_spool_find(s->spool, buf_slice(&s->identity));
     if (row) {
-        if (s->order_of_value ||
-            query_place_compare(&place, &row->place, run->at.ties_backwards) >= 0)
+        if (s->order_of_value || query_place_compare(&place, &row->place) >= 0)
             return true;
         return query_spool_move(s->spool, row, &place, value, given, err);
     }
@@ -233,35 +233,16 @@ static bool is_order_of_value(const struct query_plan *plan)
 
 /* --- Sorting --------------------------------------------------------------------------------- */
 
-static bool item_place(const struct query_run_state *run, struct query_place *place,
-                       struct error *err)
-{
-    const struct query_hit *hit = run->hit;
-    struct slice rest = hit->item.key;
-
-    if (!run->feed) {
-        place->number = hit->place.number;
-        return true;
-    }
-    place->number = hit->item.header.number;
-    if (run->by_number)
-        return true;
-    if (!partition_route_skip(&run->request->space->definition->key, &rest, err))
-        return false;
-    place->routing = slice_first(hit->item.key, hit->item.key.len - rest.len);
-    return true;
-}
-
 static bool sort_take(struct query_run_state *run, bool *ret_stop UNUSED, struct error *err)
 {
     struct spooling *s = run->taking;
-    struct query_place place = {.rows = run->row};
+    struct query_place place = {.number = query_hit_number(run), .rows = run->row};
     struct query_spool_row *row;
     struct document_value value;
     bool kept;
 
     buf_clear(&s->key);
-    if (!query_order_key(run, &s->key, &kept, err) || !item_place(run, &place, err))
+    if (!query_order_key(run, &s->key, &kept, err))
         return false;
     place.key = buf_slice(&s->key);
     if (!kept || is_given(run, &place) || !query_spool_wants(s->spool, &place))
@@ -281,7 +262,6 @@ static struct query_spool_options options_of(const struct query_run_state *run,
     const struct query_subquery *query = &run->plan->query;
     struct query_spool_options options = {.bytes_max = run->request->limits.memory_max,
                                           .rows_max = UINT64_MAX,
-                                          .ties_backwards = run->at.ties_backwards,
                                           .identities = run->mode != QUERY_MODE_SORT,
                                           .spill = run->spill};
 
@@ -403,6 +383,31 @@ static bool spool_fill(struct query_run_state *run, struct spooling *s, struct e
            groups_to_rows(run, s, err);
 }
 
+/* Passes over rows that were given before, and groups that give none, up to the next row. */
+static bool rows_look(struct query_run_state *run, struct spooling *s, struct error *err)
+{
+    struct partition_range window = {PARTITION_ROUTING_MIN, PARTITION_ROUTING_MAX};
+    bool groups = run->mode == QUERY_MODE_GROUP && !run->plan->query.distinct;
+    struct query_spool_row *row;
+
+    for (;;) {
+        struct document_value value;
+
+        if (!query_work(&run->context, 4, err) || !query_spool_next(s->spool, &row, err))
+            return false;
+        if (!row)
+            return true;
+        value = row->value;
+        if (groups && !group_select(run, row, &value, err))
+            return false;
+        if (query_row_shows(run, &value)) {
+            query_spool_return(s->spool, row);
+            return true;
+        }
+        query_place_keep(run, &row->place, window);
+    }
+}
+
 static bool rows_give(struct query_run_state *run, struct spooling *s, struct error *err)
 {
     struct partition_range window = {PARTITION_ROUTING_MIN, PARTITION_ROUTING_MAX};
@@ -441,6 +446,12 @@ bool query_spool_run(struct query_run_state *run, bool *ret_more, struct error *
         return false;
     if (!rows_give(run, &s, err))
         return false;
+    run->spilled_bytes = query_spill_budget_written(spill);
+    if (run->full && !run->finished && !rows_look(run, &s, err)) {
+        *err = (struct error){0}; /* told to the page that needs the row */
+        *ret_more = true;
+        return true;
+    }
     if (!query_spool_has_more(s.spool, &left, err))
         return false;
     *ret_more = !run->finished && (query_spool_overflowed(s.spool) || left);

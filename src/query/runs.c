@@ -31,7 +31,7 @@ int query_runs_order(const struct query_runs_rules *rules, const struct query_pl
 
     if (rules->by_identity)
         return slice_compare(a_identity, b_identity);
-    order = query_place_compare(a, b, rules->ties_backwards);
+    order = query_place_compare(a, b);
     return order ? order : (a->rows > b->rows) - (a->rows < b->rows);
 }
 
@@ -323,8 +323,7 @@ static bool equals_take(struct query_merge *merge, struct error *err)
         if (!states_add(merge, other, err))
             return false;
         (void)heap_pop(merge);
-        if (rules->by_identity &&
-            query_place_compare(&other->place, &held->place, rules->ties_backwards) < 0) {
+        if (rules->by_identity && query_place_compare(&other->place, &held->place) < 0) {
             merge->held = other;
             other = held;
         }

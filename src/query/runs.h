@@ -11,7 +11,6 @@
 
 /* What rows of a spool are to each other. */
 struct query_runs_rules {
-    bool ties_backwards;
     bool by_identity; /* sorted by identity, else by place */
     bool unite;       /* rows that sort alike are one: states are merged, the least place stays */
     const enum query_aggregate_kind *kinds; /* of the states; borrowed */

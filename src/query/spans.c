@@ -24,6 +24,7 @@ static void cost_sum(struct cost_query *total, const struct cost_query *cost)
     total->loaded_bytes += cost->loaded_bytes;
     total->output_bytes += cost->output_bytes;
     total->function_bytes += cost->function_bytes;
+    total->work += cost->work;
     total->strong = cost->strong;
 }
 
@@ -71,6 +72,7 @@ static void cost_repeated(struct query_spans *spans)
             continue;
         span->cost = (struct cost_query){.partitions_resumed = first,
                                          .output_bytes = span->cost.output_bytes,
+                                         .work = span->cost.work,
                                          .strong = span->cost.strong};
         first = false;
     }
@@ -169,10 +171,9 @@ static bool span_pay(struct query_spans *spans, struct query_span *span, struct 
     return false;
 }
 
-bool query_spans_admit(struct query_spans *spans, size_t span, bool resumed, struct error *err)
+bool query_spans_bill(struct query_spans *spans, size_t span, bool resumed, struct error *err)
 {
     struct query_span *self = &spans->list[span];
-    struct view *view;
 
     if (self->admitted)
         return true;
@@ -182,7 +183,30 @@ bool query_spans_admit(struct query_spans *spans, size_t span, bool resumed, str
         return false;
     self->admitted = true;
     spans->admitted++;
-    return query_spans_view(spans, span, &view, err);
+    return true;
+}
+
+bool query_spans_admit(struct query_spans *spans, size_t span, bool resumed, struct error *err)
+{
+    struct view *view;
+
+    return query_spans_bill(spans, span, resumed, err) && query_spans_view(spans, span, &view, err);
+}
+
+bool query_spans_work(struct query_spans *spans, uint64_t units, struct error *err)
+{
+    struct cost_query total = spans_total(spans);
+    uint64_t surplus = cost_work_surplus(&total, units);
+    size_t payer = 0;
+
+    if (!surplus || !spans->count)
+        return true;
+    while (payer + 1 < spans->count && !spans->list[payer].admitted)
+        payer++;
+    if (!spans->list[payer].admitted && !query_spans_bill(spans, payer, false, err))
+        return false;
+    spans->list[payer].cost.work += surplus;
+    return true;
 }
 
 size_t query_spans_overlap(const struct query_spans *spans, struct partition_range range,

@@ -61,6 +61,14 @@ NODISCARD bool query_spans_hand_over(struct query_spans *spans, size_t span, uin
 NODISCARD bool query_spans_admit(struct query_spans *spans, size_t span, bool resumed,
                                  struct error *err);
 
+/* The same without opening it, for a query that reads nothing. */
+NODISCARD bool query_spans_bill(struct query_spans *spans, size_t span, bool resumed,
+                                struct error *err);
+
+/* Puts what evaluation took, above what is included, on the bill: of the first span that was
+ * admitted. */
+NODISCARD bool query_spans_work(struct query_spans *spans, uint64_t units, struct error *err);
+
 /* The spans that overlap a range of routing keys: from *ret_first, in a row. */
 size_t query_spans_overlap(const struct query_spans *spans, struct partition_range range,
                            size_t *ret_first);

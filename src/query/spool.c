@@ -28,7 +28,8 @@ struct query_spool {
     bool overflowed; /* and some of those may have been wanted */
     struct query_place bound;
     struct buf bound_bytes;
-    size_t at; /* next to be given */
+    size_t at;                        /* next to be given */
+    struct query_spool_row *returned; /* to be given before that; of rows or merge */
 
     enum query_aggregate_kind *kinds; /* of the aggregates, which may be gone; owned */
     struct query_runs_rules rules;
@@ -50,7 +51,6 @@ struct query_spool *query_spool_new(const struct query_spool_options *options)
         spool->kinds[i] = options->aggregates[i].kind;
     spool->options.aggregates = NULL;
     spool->rules = (struct query_runs_rules){
-        .ties_backwards = options->ties_backwards,
         .by_identity = options->whole && options->identities && !options->aggregate_count,
         .unite = options->identities,
         .kinds = spool->kinds,
@@ -92,10 +92,9 @@ void query_spool_free(struct query_spool *spool)
 
 /* --- Order ----------------------------------------------------------------------------------- */
 
-static int places_order(const struct query_place *a, const struct query_place *b,
-                        bool ties_backwards)
+static int places_order(const struct query_place *a, const struct query_place *b)
 {
-    int order = query_place_compare(a, b, ties_backwards);
+    int order = query_place_compare(a, b);
 
     return order ? order : (a->rows > b->rows) - (a->rows < b->rows);
 }
@@ -119,7 +118,7 @@ static void rows_sort(struct query_spool *spool)
 
 bool query_spool_wants(const struct query_spool *spool, const struct query_place *place)
 {
-    return !spool->cut || places_order(place, &spool->bound, spool->options.ties_backwards) <= 0;
+    return !spool->cut || places_order(place, &spool->bound) <= 0;
 }
 
 /* --- Identities ------------------------------------------------------------------------------ */
@@ -248,9 +247,22 @@ static bool room_make(struct query_spool *spool, struct error *err)
     return spool->bytes <= spool->options.bytes_max || no_room(spool, err);
 }
 
+/* What the spool keeps counts as the memory of its query, while that runs. */
+static bool memory_count(struct query_spool *spool, struct error *err)
+{
+    struct query_context *context = spool->options.context;
+
+    if (!context || !context->memory)
+        return true;
+    context->kept_bytes = spool->bytes;
+    return query_memory_hold(context, err);
+}
+
 bool query_spool_settle(struct query_spool *spool, bool *ret_moved, struct error *err)
 {
     *ret_moved = false;
+    if (!memory_count(spool, err))
+        return false;
     if (spool->bytes <= spool->options.bytes_max)
         return true;
     if (!rows_spill(spool, ret_moved, err))
@@ -328,7 +340,7 @@ static bool rows_take_in(struct query_spool *spool, struct query_spool_row *row,
     bool prepared = room_prepare(spool, row->bytes, err);
 
     rows_put(spool, row);
-    return prepared && room_make(spool, err);
+    return prepared && room_make(spool, err) && memory_count(spool, err);
 }
 
 bool query_spool_add(struct query_spool *spool, const struct query_place *place,
@@ -412,7 +424,7 @@ static bool row_merge(struct query_spool *spool, struct query_spool *other,
     if (known && spool->options.aggregate_count) {
         merged = states_merge(spool, known, row, err);
     } else if (known) {
-        bool before = places_order(&row->place, &known->place, spool->options.ties_backwards) < 0;
+        bool before = places_order(&row->place, &known->place) < 0;
 
         known->done |= row->done;
         if (before)
@@ -565,23 +577,43 @@ static bool merged_next(struct query_spool *spool, struct query_spool_row **ret_
     return true;
 }
 
+static void done_pass(struct query_spool *spool)
+{
+    while (spool->at < spool->count && spool->rows[spool->at]->done)
+        spool->at++;
+}
+
 bool query_spool_next(struct query_spool *spool, struct query_spool_row **ret_row,
                       struct error *err)
 {
-    *ret_row = NULL;
+    *ret_row = TAKE(spool->returned);
+    if (*ret_row)
+        return true;
     if (spool->merge)
         return merged_next(spool, ret_row, err);
-    while (spool->at < spool->count && spool->rows[spool->at]->done)
-        spool->at++;
+    done_pass(spool);
     if (spool->at < spool->count)
         *ret_row = spool->rows[spool->at++];
     return true;
 }
 
+void query_spool_return(struct query_spool *spool, struct query_spool_row *row)
+{
+    assert(!spool->returned);
+    if (spool->merge)
+        spool->returned = row;
+    else
+        spool->at--;
+}
+
 bool query_spool_has_more(struct query_spool *spool, bool *ret_more, struct error *err)
 {
+    *ret_more = spool->returned;
+    if (*ret_more)
+        return true;
     if (spool->merge)
         return merged_has_more(spool, ret_more, err);
+    done_pass(spool);
     *ret_more = spool->at < spool->count;
     return true;
 }

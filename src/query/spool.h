@@ -29,7 +29,6 @@ struct query_spool_row {
 struct query_spool_options {
     size_t bytes_max;
     uint64_t rows_max; /* more will never be asked for; UINT64_MAX: not known */
-    bool ties_backwards;
     bool identities;
     const struct query_aggregate_call *aggregates; /* each row has a state of each */
     size_t aggregate_count;
@@ -82,7 +81,10 @@ NODISCARD bool query_spool_finish(struct query_spool *spool, struct error *err);
 NODISCARD bool query_spool_next(struct query_spool *spool, struct query_spool_row **ret_row,
                                 struct error *err);
 
-/* Rows are left; the last that was given is no more. ERROR_SPILL. */
+/* The row that was given last will be given once more: somebody only looked at it. */
+void query_spool_return(struct query_spool *spool, struct query_spool_row *row);
+
+/* Rows are left; the last that was given is no more, but for one that was returned. ERROR_SPILL. */
 NODISCARD bool query_spool_has_more(struct query_spool *spool, bool *ret_more, struct error *err);
 
 /* Spills what is left of a finished spool. False: it could not, and may be of no more use. */

@@ -10,7 +10,13 @@ struct query_streaming {
     struct query_position from; /* hits begin behind it */
     bool by_number;             /* places are numbers alone */
     bool by_key;                /* places are item keys; hits come with their item */
-    bool ties_backwards;
+    bool ties;                  /* places are values and numbers: equal values come by number */
+};
+
+/* One of several hits with the same value. */
+struct query_tie {
+    uint64_t number;
+    struct slice key; /* item key; owned */
 };
 
 struct query_stream {
@@ -28,6 +34,16 @@ struct query_stream {
     struct buf bytes;    /* of the place and the item key */
     struct slice key;    /* item key */
     struct arena *arena; /* of a point */
+
+    /* Where the index does not have equal values by number: those that come next, sorted. */
+    bool tied;
+    struct query_tie *ties; /* owned */
+    size_t tie_count, tie_at;
+    bool ties_left;          /* there are more of this value, with higher numbers */
+    struct buf tie_value;    /* as the index has it */
+    struct cursor_hit ahead; /* the entry behind those of the value, of the cursor's memory */
+    bool has_ahead;
+    uint64_t passed; /* entries that were read and are not in the cost yet */
 };
 
 /* Which of two places comes first. */

@@ -3,20 +3,21 @@
 
 struct script_functions {
     struct script_pool *pool;
-    struct slice domain;     /* borrowed */
+    struct script_party who; /* borrowed */
     struct process *process; /* NULL: none taken */
     size_t count;
     struct script_function functions[];
 };
 
-struct script_functions *script_functions_new(struct script_pool *pool, struct slice domain,
+struct script_functions *script_functions_new(struct script_pool *pool,
+                                              const struct script_party *who,
                                               const struct script_function *functions, size_t count)
 {
     struct script_functions *made =
         memory_alloc_zero(sizeof *made + memory_array_size(count, sizeof made->functions[0]));
 
     made->pool = pool;
-    made->domain = domain;
+    made->who = *who;
     made->count = count;
     if (count)
         memcpy(made->functions, functions, count * sizeof functions[0]);
@@ -124,7 +125,7 @@ bool script_functions_call(struct script_functions *functions, size_t number,
     if (!rows)
         return true;
     if (!functions->process &&
-        !pool_take(functions->pool, functions->domain, &functions->process, err))
+        !pool_take(functions->pool, &functions->who, &functions->process, err))
         return false;
     fine = call(functions, &functions->functions[number], values, width, rows, deadline_ms, arena,
                 ret_values, &reusable, err);

@@ -4,11 +4,17 @@
  *
  * Nothing is started before the first run; from then on a spare is kept ready, because starting
  * one takes tens of milliseconds. A worker never changes its domain. When all places are taken by
- * other domains, the idle one that has waited longest makes room. */
+ * other domains, the idle one that has waited longest makes room.
+ *
+ * Who may have one is a matter of shares (share.h): those who wait are ranked by how many their
+ * account has, and go on as soon as more workers are not busy than wait before them. A limit alone,
+ * first come first served, was weighed: then those who send most get most of what the limit of
+ * others leaves. */
 #include "script/pool.h"
 
 #include "base/memory.h"
 #include "base/thread.h"
+#include "script/share.h"
 #include "script/worker/sandbox.h"
 
 #include <stdatomic.h>
@@ -21,6 +27,19 @@ enum {
     REPLY_GRACE_MS = 250,  /* a script is told to end itself this long before it is killed */
 };
 
+/* Somebody in take_waiting, on the stack of its thread. */
+struct waiter {
+    struct waiter *next;
+    struct share_party *party;
+    uint64_t number; /* who came first */
+    bool nested;
+};
+
+/* A party that holds a place. */
+struct script_place {
+    struct share_party *party;
+};
+
 struct script_pool {
     struct script_options options;
     char *program; /* owned */
@@ -28,8 +47,13 @@ struct script_pool {
     struct mutex lock;
     struct condition changed; /* for those who wait for a worker */
     struct condition wanted;  /* for the starter */
-    struct process *idle;     /* of some domain, the one used last comes first */
-    struct process *spares;   /* of nobody yet */
+    struct share share;
+    struct waiter *waiters;
+    uint64_t waiter_count; /* ever */
+    uint32_t places;       /* taken */
+    struct process *idle;  /* of some domain, the one used last comes first */
+    uint32_t idle_count;
+    struct process *spares; /* of nobody yet */
     uint32_t spare_count;
     uint32_t total; /* idle, spare, busy and being started */
     uint32_t busy, waiting;
@@ -106,7 +130,7 @@ void script_pool_free(struct script_pool *pool)
     if (!pool)
         return;
     WITH_LOCK (&pool->lock) {
-        assert(pool->busy == 0 && pool->waiting == 0);
+        assert(pool->busy == 0 && pool->waiting == 0 && pool->places == 0);
         pool->stopping = true;
         condition_broadcast(&pool->wanted);
     }
@@ -179,7 +203,7 @@ static void starter_run(void *context)
     }
 }
 
-/* --- Taking and giving ----------------------------------------------------------------------- */
+/* --- Lists ----------------------------------------------------------------------------------- */
 
 static struct process *idle_take(struct script_pool *pool, struct slice domain)
 {
@@ -188,6 +212,7 @@ static struct process *idle_take(struct script_pool *pool, struct slice domain)
 
         if (slice_equal(process->domain, domain)) {
             *at = process->next;
+            pool->idle_count--;
             return process;
         }
     }
@@ -221,78 +246,165 @@ static struct process *idle_evict(struct script_pool *pool)
         last = &(*last)->next;
     process = *last;
     *last = NULL;
+    pool->idle_count--;
     pool->total--;
     return process;
 }
 
-/* Waits under the lock until there is a worker for the domain. Those found dead, and one that made
- * room, are handed to the caller, who ends them without the lock. */
-static bool take_waiting(struct script_pool *pool, struct slice domain, int64_t deadline_ms,
-                         struct process **ret_process, struct process **ret_gone, struct error *err)
-{
-    uint64_t failures = pool->start_failures;
-    struct process *evicted = NULL;
+/* --- Whose turn it is ------------------------------------------------------------------------ */
 
+static bool waiter_may(const struct script_pool *pool, const struct waiter *waiter)
+{
+    return share_allows_process(&pool->share, waiter->party, waiter->nested,
+                                pool->options.workers_max);
+}
+
+/* Are there as many workers that are not busy, or could be started, as wait before this one? */
+static bool is_turn(const struct script_pool *pool, const struct waiter *waiter)
+{
+    uint32_t before = 0;
+
+    if (!waiter_may(pool, waiter))
+        return false;
+    for (const struct waiter *other = pool->waiters; other; other = other->next) {
+        int order = other == waiter ? 1 : share_compare(other->party, waiter->party);
+
+        if ((order < 0 || (order == 0 && other->number < waiter->number)) &&
+            waiter_may(pool, other))
+            before++;
+    }
+    return before < pool->options.workers_max - pool->busy;
+}
+
+static void waiter_enter(struct script_pool *pool, struct waiter *waiter)
+{
+    waiter->number = pool->waiter_count++;
+    waiter->next = pool->waiters;
+    pool->waiters = waiter;
+    pool->waiting++;
+}
+
+static void waiter_leave(struct script_pool *pool, struct waiter *waiter)
+{
+    struct waiter **at = &pool->waiters;
+
+    while (*at != waiter)
+        at = &(*at)->next;
+    *at = waiter->next;
+    pool->waiting--;
+    if (pool->waiting)
+        condition_broadcast(&pool->changed); /* the ranks of others have changed */
+}
+
+/* --- Taking and giving ----------------------------------------------------------------------- */
+
+static void process_discard(struct process *process, struct process **gone)
+{
+    process->next = *gone;
+    *gone = process;
+}
+
+/* One that is there now, for whose turn it is; NULL: none, but one may be on its way. */
+static struct process *take_now(struct script_pool *pool, struct slice domain,
+                                struct process **ret_gone)
+{
     for (;;) {
         struct process *process = idle_take(pool, domain);
 
         if (!process)
             process = spare_take(pool, domain);
-        if (process && !process_alive(process)) {
-            pool->total--;
-            process->next = *ret_gone;
-            *ret_gone = process;
-            continue;
-        }
-        if (process) {
-            *ret_process = process;
+        if (!process || process_alive(process))
+            return process;
+        pool->total--;
+        process_discard(process, ret_gone);
+    }
+}
+
+/* An idle worker of another domain makes room, unless one is being started already. */
+static void room_make(struct script_pool *pool, struct process **ret_gone)
+{
+    if (pool->total >= pool->options.workers_max && pool->idle &&
+        pool->total == pool->busy + pool->idle_count + pool->spare_count)
+        process_discard(idle_evict(pool), ret_gone);
+    condition_signal(&pool->wanted);
+}
+
+/* Waits under the lock until there is a worker for the domain. Those found dead, and those that
+ * made room, are handed to the caller, who ends them without the lock. */
+static bool take_waiting(struct script_pool *pool, const struct waiter *waiter, struct slice domain,
+                         int64_t deadline_ms, struct process **ret_process,
+                         struct process **ret_gone, struct error *err)
+{
+    uint64_t failures = pool->start_failures;
+
+    for (;;) {
+        bool turn = is_turn(pool, waiter);
+
+        if (turn && (*ret_process = take_now(pool, domain, ret_gone)))
             return true;
-        }
         if (pool->start_failures >= failures + START_TRIES) {
             *err = pool->start_failure;
             return false;
         }
-        if (pool->total >= pool->options.workers_max && pool->idle && !evicted) {
-            evicted = idle_evict(pool);
-            evicted->next = *ret_gone;
-            *ret_gone = evicted;
-        }
-        condition_signal(&pool->wanted);
+        if (turn)
+            room_make(pool, ret_gone);
         if (!condition_wait_until(&pool->changed, &pool->lock, deadline_ms) &&
             clock_monotonic_ms() >= deadline_ms)
             return pool->start_streak && pool->total == 0
                        ? (*err = pool->start_failure, false)
                        : error_set(err, ERROR_BUSY,
-                                   "all %u processes for scripts are busy; try again shortly",
-                                   pool->options.workers_max);
+                                   "no process for scripts became free: of %u one account may use "
+                                   "%u now; try again shortly",
+                                   pool->options.workers_max,
+                                   share_of(pool->options.workers_max, pool->share.accounts));
     }
 }
 
-bool pool_take(struct script_pool *pool, struct slice domain, struct process **ret_process,
-               struct error *err)
+bool pool_take(struct script_pool *pool, const struct script_party *who,
+               struct process **ret_process, struct error *err)
 {
-    struct process *gone = NULL;
+    struct process *gone = NULL, *process = NULL;
     int64_t deadline_ms = clock_monotonic_ms() + pool->options.wait_ms;
+    struct waiter waiter = {.nested = who->nested};
     bool taken = false;
 
     WITH_LOCK (&pool->lock) {
         pool->used = true;
-        pool->waiting++;
-        taken = take_waiting(pool, domain, deadline_ms, ret_process, &gone, err);
-        pool->waiting--;
-        pool->busy += taken;
+        waiter.party = share_open(&pool->share, who);
+        waiter_enter(pool, &waiter);
+        taken = take_waiting(pool, &waiter, who->database, deadline_ms, &process, &gone, err);
+        if (taken) {
+            pool->busy++;
+            process->party = waiter.party;
+            process->nested = who->nested;
+            share_add_process(waiter.party, who->nested, 1);
+        } else {
+            share_close(&pool->share, waiter.party);
+        }
+        waiter_leave(pool, &waiter);
         if (start_due(pool))
             condition_signal(&pool->wanted);
     }
     processes_free(gone);
-    if (taken)
-        (*ret_process)->calls++;
-    return taken;
+    if (!taken)
+        return false;
+    process->calls++;
+    *ret_process = process;
+    return true;
+}
+
+/* The lock is held. */
+static void party_release(struct script_pool *pool, struct share_party *party, bool nested)
+{
+    share_add_process(party, nested, -1);
+    share_close(&pool->share, party);
 }
 
 void pool_give(struct script_pool *pool, struct process *process, bool spent)
 {
     bool over = spent || process->calls >= pool->options.calls_per_worker;
+    struct share_party *party = TAKE(process->party);
+    bool nested = process->nested;
 
     if (over)
         process_free(process);
@@ -300,16 +412,55 @@ void pool_give(struct script_pool *pool, struct process *process, bool spent)
         atomic_fetch_add(&pool->killed, 1);
     WITH_LOCK (&pool->lock) {
         pool->busy--;
+        party_release(pool, party, nested);
         if (over) {
             pool->total--;
             condition_signal(&pool->wanted);
         } else {
             process->next = pool->idle;
             pool->idle = process;
+            pool->idle_count++;
         }
         if (pool->waiting)
             condition_broadcast(&pool->changed);
     }
+}
+
+/* --- Places ---------------------------------------------------------------------------------- */
+
+bool script_place_take(struct script_pool *pool, const struct script_party *who,
+                       struct script_place **ret_place, struct error *err)
+{
+    struct script_place *place = MEMORY_NEW(struct script_place);
+    uint32_t max = pool->options.places_max;
+    bool fits = false;
+
+    WITH_LOCK (&pool->lock) {
+        place->party = share_open(&pool->share, who);
+        fits = !max || (pool->places < max && share_allows_place(&pool->share, place->party, max));
+        if (fits) {
+            pool->places++;
+            share_add_place(place->party, 1);
+        } else {
+            share_close(&pool->share, place->party);
+        }
+    }
+    if (fits) {
+        *ret_place = place;
+        return true;
+    }
+    memory_free(place);
+    return error_set(err, ERROR_BUSY, "as many scripts of this account or database run as may");
+}
+
+void script_place_give(struct script_pool *pool, struct script_place *place)
+{
+    WITH_LOCK (&pool->lock) {
+        pool->places--;
+        share_add_place(place->party, -1);
+        share_close(&pool->share, place->party);
+    }
+    memory_free(place);
 }
 
 /* --- Limits and counts ----------------------------------------------------------------------- */

@@ -8,9 +8,10 @@
 /* Options with every default filled in. */
 const struct script_options *pool_options(const struct script_pool *pool);
 
-/* A worker of the domain for the calling thread: one that has served it before, or one that has
- * served nobody. Waits for it as long as the options say. ERROR_BUSY, ERROR_SCRIPT_UNAVAILABLE. */
-NODISCARD bool pool_take(struct script_pool *pool, struct slice domain,
+/* A worker of the party's database for the calling thread: one that has served it before, or one
+ * that has served nobody. Waits for it as long as the options say, and for its turn: those whose
+ * account has fewest come first. ERROR_BUSY, ERROR_SCRIPT_UNAVAILABLE. */
+NODISCARD bool pool_take(struct script_pool *pool, const struct script_party *who,
                          struct process **ret_process, struct error *err);
 
 /* Gives it back. spent: it is ended, for it may be in any state. */

@@ -9,14 +9,18 @@
 
 #include <sys/types.h>
 
+struct share_party;
+
 struct process {
     pid_t pid;
     int socket;
-    uint32_t hidden;     /* bits of worker/sandbox.h: how well it could be closed */
-    uint64_t calls;      /* served so far */
-    struct slice domain; /* owned; data NULL: nobody's yet */
-    struct buf frame;    /* the last one received */
-    struct buf output;   /* the one that is being written */
+    uint32_t hidden;           /* bits of worker/sandbox.h: how well it could be closed */
+    uint64_t calls;            /* served so far */
+    struct slice domain;       /* owned: the database; data NULL: nobody's yet */
+    struct share_party *party; /* while it is busy: whose it is */
+    bool nested;               /* while it is busy: beyond its party's share */
+    struct buf frame;          /* the last one received */
+    struct buf output;         /* the one that is being written */
     struct process *next;
 };
 

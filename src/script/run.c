@@ -217,7 +217,7 @@ bool script_run(struct script_pool *pool, const struct script_request *request,
     *ret_result = (struct script_result){0};
     ret_result->counts.input_bytes = request->source.len + request->arguments.len +
                                      request->request_body.len + request->response_body.len;
-    if (!pool_take(pool, request->domain, &run.process, err))
+    if (!pool_take(pool, &request->who, &run.process, err))
         return false;
     fine = run_in(&run, &reusable, err);
     pool_give(pool, run.process, !reusable);

@@ -4,7 +4,7 @@
  * the script asks of the collection, and gives back what the script said. All calls block and may
  * come from any number of threads at once; none of them may be an event loop.
  *
- * A worker serves one isolation domain (a database) for its whole life, so what one tenant's script
+ * A worker serves one database of one account for its whole life, so what one tenant's script
  * leaves behind in its process never meets another's data. A worker that has looped, eaten its
  * memory or crashed is gone, and the next run finds another.
  *
@@ -22,6 +22,7 @@
 struct script_options {
     const char *program;       /* path of orrery-js; NULL: beside the running executable */
     uint32_t workers_max;      /* processes at one time; 0: 8 */
+    uint32_t places_max;       /* runs and queries under way, waiting ones too; 0: no end */
     uint32_t spares;           /* started ahead, not yet anybody's; 0: 1 */
     uint32_t calls_per_worker; /* then it is replaced; 0: 100,000 */
     int64_t time_ms;           /* of one run, by the clock on the wall; 0: 5,000 */
@@ -50,6 +51,24 @@ struct script_statistics {
     bool namespaces, empty_root, other_user;
 };
 void script_pool_statistics(struct script_pool *pool, struct script_statistics *ret_statistics);
+
+/* --- Who may have how much ------------------------------------------------------------------- */
+
+/* Whose a run is: processes and places are shared out between accounts, and within an account
+ * between its databases, so that none has all of them. Borrowed. */
+struct script_party {
+    struct slice account;
+    struct slice database; /* isolation: its rid, as no database of another account has it */
+    bool nested;           /* a function of a query that a script asks */
+};
+
+struct script_place; /* opaque */
+
+/* A place for a run, or for a query with its functions: taken before it begins, so that those who
+ * wait for a process hold no more threads of the server than their share. ERROR_BUSY at once. */
+NODISCARD bool script_place_take(struct script_pool *pool, const struct script_party *who,
+                                 struct script_place **ret_place, struct error *err);
+void script_place_give(struct script_pool *pool, struct script_place *place);
 
 /* --- What a script asks for ------------------------------------------------------------------ */
 
@@ -124,8 +143,9 @@ struct script_value {
 
 struct script_request {
     enum script_kind kind;
-    struct slice domain; /* isolation: the rid of the database, or account and database */
-    struct slice key;    /* names this text: rid and etag. Same key, same source, always */
+    struct script_party who;
+    struct slice key;    /* names this text and for whom it runs: rid, etag, principal. Same key,
+                            same source, always; what a run leaves behind meets the same key alone */
     struct slice name;   /* the script's id, for stack traces */
     struct slice source; /* a function expression or statements with one function */
 
@@ -188,7 +208,7 @@ NODISCARD bool script_run(struct script_pool *pool, const struct script_request 
 /* --- User-defined functions ------------------------------------------------------------------ */
 
 struct script_function {
-    struct slice key;    /* rid and etag, as above */
+    struct slice key;    /* rid, etag and principal, as above */
     struct slice name;   /* as queries call it */
     struct slice source; /* borrowed while the functions live */
 };
@@ -197,7 +217,8 @@ struct script_functions; /* opaque, for one thread at a time */
 
 /* The functions a query may call. No worker is taken before the first call; then it is kept until
  * script_functions_free, or script_functions_rest. Copies the array, borrows what it points to. */
-struct script_functions *script_functions_new(struct script_pool *pool, struct slice domain,
+struct script_functions *script_functions_new(struct script_pool *pool,
+                                              const struct script_party *who,
                                               const struct script_function *functions,
                                               size_t count);
 void script_functions_free(struct script_functions *functions); /* NULL is fine */

@@ -1,6 +1,9 @@
 /* What the administration of the REST front asks of the server: settings, nodes, and that a rotated
  * key reaches the file. */
+#include "server/node_paths.h"
 #include "server/server_private.h"
+
+#include "container/catalogue_node.h"
 
 static void settings_append(void *context, struct buf *out)
 {
@@ -9,11 +12,33 @@ static void settings_append(void *context, struct buf *out)
     settings_print_json(server->settings, out);
 }
 
+/* Before its store is opened, which may be one that is open already. */
+static bool name_check(struct catalogue *catalogue, const char *name, struct error *err)
+{
+    CLEANUP(node_table_free) struct node_table *table = catalogue_nodes(catalogue);
+
+    return !node_table_find(table, slice_of_text(name)) ||
+           error_set(err, ERROR_NAME_TAKEN, "there is a node \"%s\" already", name);
+}
+
 static bool node_add(void *context, const struct node_info *info, struct error *err)
 {
     const struct server *server = context;
 
-    return store_node_add(server->store, info, err);
+    if (!name_check(store_catalogue(server->store), info->name, err) ||
+        !node_paths_check(slice_of_text(info->url),
+                          slice_of_text(server->settings->nodes_add_paths), err))
+        return false;
+    if (store_node_add(server->store, info, err))
+        return true;
+    /* What is wrong with the store the caller named is theirs to know, and no fault of ours. */
+    if (err->code == ERROR_STORE_URL || err->code == ERROR_STORE_FOREIGN ||
+        err->code == ERROR_STORE_VERSION || err->code == ERROR_STORE_IN_USE) {
+        struct error cause = *err;
+
+        return error_set(err, ERROR_BAD_REQUEST, "%s", cause.message);
+    }
+    return false;
 }
 
 static bool node_remove(void *context, struct slice name, struct error *err)

@@ -56,10 +56,6 @@ static bool source_check(const struct certificate_source *source, struct error *
         return error_set(err, ERROR_CONFIGURATION,
                          "tls.certificate and tls.key go together: %s is not set",
                          has_key ? "tls.certificate" : "tls.key");
-    if (has_certificate && source->names[0])
-        return error_set(err, ERROR_CONFIGURATION,
-                         "tls.names is for the certificate the server makes itself: leave it out "
-                         "beside tls.certificate");
     return true;
 }
 
@@ -88,6 +84,11 @@ bool certificate_new(const struct certificate_source *source, struct certificate
         return false;
     *ret_certificate = TAKE(certificate);
     return true;
+}
+
+const struct certificate_names *certificate_hosts(const struct certificate *certificate)
+{
+    return &certificate->names;
 }
 
 void certificate_free(struct certificate *certificate)

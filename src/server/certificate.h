@@ -27,11 +27,14 @@ struct certificate_source {
 struct certificate; /* opaque, owned */
 
 /* Looks at nothing but the source, which must outlive it. ERROR_CONFIGURATION: only one of the
- * paths is given, a name is none, or names are given beside the operator's certificate. */
+ * paths is given, or a name is none. */
 NODISCARD bool certificate_new(const struct certificate_source *source,
                                struct certificate **ret_certificate, struct error *err);
 void certificate_free(struct certificate *certificate); /* NULL is fine */
 CLEANUP_FN(struct certificate *, certificate_free)
+
+/* The hosts that are this server, whoever made the certificate. Borrowed. */
+const struct certificate_names *certificate_hosts(const struct certificate *certificate);
 
 /* Reads the certificate, or makes what is missing or no longer right; at the start, and again
  * whenever files may have changed. directory may be NULL. Not by two threads at once. On an error

@@ -1,7 +1,10 @@
-/* The text a person sees at start. Only what is true: fronts that listen, and a key file rather
- * than a key, since standard output may end in a log that others read. */
+/* What the server says of itself: the note for commands, and the text a person sees at start. Only
+ * what is true: fronts that listen, and a key file rather than a key, since standard output may end
+ * in a log that others read. */
 #include "server/server_private.h"
 
+#include <limits.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* The host part of a URL clients can use: an address that means "all" is none. */
@@ -96,6 +99,37 @@ static void table_print(const struct server *server, struct buf *out)
                "TableEndpoint=%s://%s:%u/%s;\n",
                scheme, account, key_shown(server), scheme, host, net_address_port(address),
                account);
+}
+
+/* As this machine reaches a front: where it listens everywhere, on loopback. */
+static void local_print(const struct net_address *address, char *ret_host, size_t size)
+{
+    if (address->any.sa_family == AF_INET && address->v4.sin_addr.s_addr == INADDR_ANY)
+        snprintf(ret_host, size, "127.0.0.1");
+    else if (address->any.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&address->v6.sin6_addr))
+        snprintf(ret_host, size, "[::1]");
+    else
+        host_print(address, ret_host, size);
+}
+
+void server_announce(struct server *server)
+{
+    const char *directory = nodes_directory(server->nodes);
+    char host[NET_ADDRESS_TEXT_SIZE + 8], endpoint[NET_ADDRESS_TEXT_SIZE + 32], whole[PATH_MAX];
+    struct error err;
+
+    if (!server->rest)
+        return; /* nothing commands could ask */
+    local_print(net_listener_address(server->rest), host, sizeof host);
+    snprintf(endpoint, sizeof endpoint, "%s://%s:%u",
+             server->settings->tls_required ? "https" : "http", host,
+             net_address_port(net_listener_address(server->rest)));
+    if (!directory || !realpath(directory, whole) || strchr(whole, '\n'))
+        whole[0] = '\0';
+    if (!presence_leave(&(struct presence_note){endpoint, whole, server->settings->server_dev},
+                        &server->presence, &err))
+        log_event(server->log, LOG_INFO, "commands have to be told where the server is",
+                  LOG_TEXT("because", err.message));
 }
 
 void server_describe(const struct server *server, struct buf *out)

@@ -170,6 +170,16 @@ static void fronts_print(const struct metrics_front *fronts, struct buf *out)
         latency_print(&samples[i], out);
 }
 
+static void memory_print(const struct memory_meter *memory, struct buf *out)
+{
+    single(out, "orrery_memory_held_bytes", "gauge",
+           "What requests, answers on their way and queries hold.", memory_meter_used(memory));
+    single(out, "orrery_memory_held_bytes_peak", "gauge", "The most of it at one time.",
+           atomic_load_explicit(&memory->peak, memory_order_relaxed));
+    single(out, "orrery_memory_held_bytes_max", "gauge",
+           "How much they may hold: server.memory_bytes_max.", memory->max);
+}
+
 static void workers_print(struct net_workers *workers, struct buf *out)
 {
     struct net_workers_metrics m;
@@ -177,6 +187,8 @@ static void workers_print(struct net_workers *workers, struct buf *out)
     net_workers_metrics(workers, &m);
     single(out, "orrery_workers", "gauge", "Worker threads.", m.threads);
     single(out, "orrery_workers_running", "gauge", "Worker threads at work.", m.running);
+    single(out, "orrery_workers_waiting", "gauge",
+           "Of those, threads that wait for the turn of their account.", m.waiting);
     single(out, "orrery_work_queued", "gauge", "Work waiting for a worker.", m.queued);
     single(out, "orrery_work_submitted_total", "counter", "Work handed to workers.", m.submitted);
     single(out, "orrery_work_refused_total", "counter", "Work refused, the queue being full.",
@@ -313,6 +325,7 @@ void metrics_print(const struct metrics_sources *sources, struct buf *out)
     process_print(sources, out);
     fronts_print(sources->fronts, out);
     workers_print(sources->workers, out);
+    memory_print(sources->memory, out);
     queries_print(sources->front, out);
     if (sources->scripts)
         scripts_print(sources->scripts, out);

@@ -31,7 +31,8 @@ struct metrics_sources {
     struct script_pool *scripts;
     struct heat *heat; /* NULL: none is kept */
     const struct log *log;
-    int64_t started_ms; /* wall clock */
+    const struct memory_meter *memory; /* of requests and answers */
+    int64_t started_ms;                /* wall clock */
 };
 
 enum { METRICS_BYTES_MAX = 1024 * 1024 };

@@ -1,23 +1,10 @@
 /* Figures of nodes may take a while (a PostgreSQL server that is slow to answer), so both probes
- * are worked out by a worker; everything else is answered on the spot. */
+ * are worked out by threads of their own; everything else is answered on the spot. */
 #include "server/probes.h"
 
 #include "base/random.h"
 #include "front/text.h"
 #include "server/ready.h"
-
-enum probe_kind { PROBE_READY, PROBE_METRICS };
-
-/* One probe on its way through a worker and back. */
-struct probe {
-    struct net_work work;
-    struct net_http_request *request;
-    const struct metrics_sources *sources;
-    enum probe_kind kind;
-    uint16_t status;
-    const char *type;
-    struct buf body;
-};
 
 enum { BODY_MAX = 4096, QUOTED_MAX = 512 };
 
@@ -84,51 +71,40 @@ static void respond_error(struct net_http_request *request, const struct error *
     respond(request, err->status, type_json, allow, &body);
 }
 
-static void probe_run(struct net_work *work)
+static uint16_t ready_answer(void *context, struct buf *body)
 {
-    struct probe *probe = CONTAINER_OF(work, struct probe, work);
+    const struct probes *probes = context;
 
-    probe->status = 200;
-    switch (probe->kind) {
-    case PROBE_METRICS:
-        probe->type = type_metrics;
-        metrics_print(probe->sources, &probe->body);
-        return;
-    case PROBE_READY:
-        probe->type = type_json;
-        /* a balancer looks for 503 */
-        if (!ready_print(probe->sources->catalogue, &probe->body))
-            probe->status = 503;
-        return;
-    }
+    /* a balancer looks for 503 */
+    return ready_print(probes->sources.catalogue, body) ? 200 : 503;
 }
 
-static void probe_done(struct net_work *work, struct net_loop *loop UNUSED)
+static uint16_t metrics_answer(void *context, struct buf *body)
 {
-    struct probe *probe = CONTAINER_OF(work, struct probe, work);
+    const struct probes *probes = context;
 
-    respond(probe->request, probe->status, probe->type, NULL, &probe->body);
-    buf_done(&probe->body);
-    memory_free(probe);
+    metrics_print(&probes->sources, body);
+    return 200;
 }
 
-static void probe_start(struct net_http_request *request, const struct metrics_sources *sources,
-                        enum probe_kind kind)
+void probes_start(struct probes *probes)
 {
-    struct probe *probe = MEMORY_NEW(struct probe);
-    struct error err;
+    probes->ready = prober_new(&(struct prober_options){.name = "ready",
+                                                        .type = type_json,
+                                                        .body_max = METRICS_BYTES_MAX,
+                                                        .print = ready_answer,
+                                                        .context = probes});
+    probes->metrics = prober_new(&(struct prober_options){.name = "metrics",
+                                                          .type = type_metrics,
+                                                          .body_max = METRICS_BYTES_MAX,
+                                                          .print = metrics_answer,
+                                                          .context = probes});
+}
 
-    probe->work = (struct net_work){.run = probe_run, .done = probe_done, .loop = request->loop};
-    probe->request = request;
-    probe->sources = sources;
-    probe->kind = kind;
-    buf_init(&probe->body, METRICS_BYTES_MAX);
-    net_http_defer(request);
-    if (!net_workers_submit(sources->workers, &probe->work, &err)) {
-        respond_error(request, &err, NULL);
-        buf_done(&probe->body);
-        memory_free(probe);
-    }
+void probes_stop(struct probes *probes)
+{
+    prober_free(TAKE(probes->ready));
+    prober_free(TAKE(probes->metrics));
 }
 
 static void respond_authority(struct net_http_request *request, struct certificate *certificate)
@@ -155,15 +131,16 @@ void probes_handle(struct net_http_request *request, void *context)
     bool ready = slice_equal(path, SLICE("/ready"));
     bool metrics = slice_equal(path, SLICE("/metrics"));
     bool authority = slice_equal(path, SLICE("/_orrery/ca.pem"));
+    struct error err;
 
-    if ((ready || metrics || authority) && !reads) {
-        struct error err;
-
+    if ((ready || metrics || authority) && !front_host_check(probes->hosts, request, &err)) {
+        respond_error(request, &err, NULL);
+    } else if ((ready || metrics || authority) && !reads) {
         error_set(&err, ERROR_METHOD_NOT_ALLOWED, "%.*s can only be read",
                   SLICE_ARG(request->path));
         respond_error(request, &err, "GET, HEAD");
     } else if (ready || metrics) {
-        probe_start(request, &probes->sources, ready ? PROBE_READY : PROBE_METRICS);
+        prober_ask(ready ? probes->ready : probes->metrics, request);
     } else if (authority) {
         respond_authority(request, probes->certificate);
     } else {

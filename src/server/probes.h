@@ -4,18 +4,26 @@
  *     GET /metrics   figures for Prometheus
  *     GET /_orrery/ca.pem   the authority to trust, for whoever asks: it is public
  *
+ * Nobody signs these, so they are served under the hosts of tls.names alone (front/browser.h).
  * Everything else goes on to the REST front. */
 #pragma once
 
 #include "front/rest/rest.h"
 #include "server/certificate.h"
 #include "server/metrics.h"
+#include "server/prober.h"
 
 struct probes {
     struct metrics_sources sources;  /* complete, but for rest, before the first request */
     struct certificate *certificate; /* borrowed; loaded before the first request */
+    const struct front_hosts *hosts; /* that are served; borrowed. NULL: any is */
     struct rest *rest;               /* borrowed */
+    struct prober *ready, *metrics;  /* owned */
 };
+
+/* Before the first request; after the listeners, before the loops. */
+void probes_start(struct probes *probes);
+void probes_stop(struct probes *probes);
 
 /* The handler for net_http_new; context is a struct probes. */
 void probes_handle(struct net_http_request *request, void *context);

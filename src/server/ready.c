@@ -3,6 +3,7 @@
 #include "container/catalogue_node.h"
 #include "document/json.h"
 #include "engine/guard.h"
+#include "front/fault.h"
 
 enum { PARTITIONS_SHOWN = 100 };
 
@@ -13,6 +14,7 @@ struct looking {
     size_t count;
     const char *first_away; /* name of a node */
     struct buf *out;
+    struct arena *arena;
 };
 
 static void node_print(struct looking *looking, const struct cluster_node *node, bool first)
@@ -32,7 +34,9 @@ static void node_print(struct looking *looking, const struct cluster_node *node,
     if (!serves && engine_guard_status(node->engine, &status) &&
         status.state == ENGINE_GUARD_DOWN) {
         BUF_APPEND(looking->out, ",\"because\":");
-        document_json_write_string(slice_of_text(status.reason), looking->out);
+        /* whoever asks need not have signed */
+        document_json_write_string(front_paths_hide(slice_of_text(status.reason), looking->arena),
+                                   looking->out);
     }
     BUF_APPEND(looking->out, "}");
 }
@@ -99,8 +103,10 @@ static void partitions_print(struct looking *looking, struct catalogue *catalogu
 
 bool ready_print(struct catalogue *catalogue, struct buf *out)
 {
+    CLEANUP(arena_free) struct arena *arena = arena_new();
     CLEANUP(buf_done) struct buf body;
-    struct looking looking = {.cluster = catalogue_cluster(catalogue), .out = &body};
+    struct looking looking = {
+        .cluster = catalogue_cluster(catalogue), .out = &body, .arena = arena};
 
     buf_init(&body, BUF_DEFAULT_MAX);
     nodes_print(&looking);
@@ -108,8 +114,8 @@ bool ready_print(struct catalogue *catalogue, struct buf *out)
     if (looking.count)
         buf_printf(out,
                    "{\"code\":\"ServiceUnavailable\",\"message\":\"node \\\"%s\\\" does not "
-                   "serve, and %zu partitions with it or others\",",
-                   looking.first_away, looking.count);
+                   "serve, and %zu partition%s with it or others\",",
+                   looking.first_away, looking.count, PLURAL(looking.count));
     else
         BUF_APPEND(out, "{\"status\":\"ready\",");
     buf_append_slice(out, buf_slice(&body));

@@ -7,9 +7,11 @@
 #include "server/server_private.h"
 
 #include "server/file.h"
+#include "server/machine.h"
 #include "server/notify.h"
 
 #include <arpa/inet.h>
+#include <malloc.h>
 #include <openssl/crypto.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -116,6 +118,37 @@ static bool certificate_prepare(struct server *server, struct error *err)
     return certificate_new(&server->certificate_source, &server->certificate, err);
 }
 
+/* The hosts that are served where no secret is asked for: those the certificate is for. Where the
+ * emulators' keys are accepted on loopback only, there is no other address either. */
+static void hosts_prepare(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    const struct certificate_names *names = certificate_hosts(server->certificate);
+
+    for (size_t i = 0; i < names->count; i++)
+        server->host_names[i] = names->list[i].text;
+    server->hosts = (struct front_hosts){
+        .names = server->host_names,
+        .count = names->count,
+        .any_address = !settings->server_dev || settings->server_dev_anywhere,
+    };
+    server->probes.hosts = &server->hosts;
+}
+
+/* A key everybody knows and a page of everybody's would be no check at all. */
+static bool origins_check(const struct settings *settings, struct error *err)
+{
+    struct slice origins = slice_of_text(settings->rest_cors_origins);
+
+    if (!front_origins_check(origins, err))
+        return error_prefix(err, "rest.cors_origins");
+    if (settings->server_dev && front_origin_listed(origins, SLICE("*")))
+        return error_set(err, ERROR_CONFIGURATION,
+                         "rest.cors_origins: with --dev every page could use the key everybody "
+                         "knows: name origins instead of *");
+    return true;
+}
+
 static bool secrets_load(struct server *server, struct net_tls_context **ret_tls, struct error *err)
 {
     const char *directory = nodes_directory(server->nodes);
@@ -133,6 +166,7 @@ static struct net_http_settings http_settings(const struct settings *settings)
     http.header_count_max = (size_t)settings->net_headers_max;
     http.body_max = (size_t)settings->net_body_bytes_max;
     http.in_flight_max = (uint32_t)settings->net_in_flight_max;
+    http.answers_max = (size_t)settings->net_output_bytes_high;
     http.head_ms = settings->net_head_ms_max;
     http.body_ms = settings->net_body_ms_max;
     http.idle_ms = settings->net_idle_ms_max;
@@ -190,6 +224,8 @@ static struct rest_query_limits query_limits(const struct settings *settings, co
         .spill_directory = directory,
         .spill_bytes_max = (uint64_t)settings->query_spill_bytes_max,
         .spill_total_bytes_max = (uint64_t)settings->query_spill_total_bytes_max,
+        .merge = (enum rest_merge)settings->query_merge,
+        .order_unindexed = settings->query_order_unindexed,
     };
 }
 
@@ -198,6 +234,8 @@ static struct script_pool *scripts_make(const struct settings *settings)
     return script_pool_new(&(struct script_options){
         .program = settings->script_program[0] ? settings->script_program : NULL,
         .workers_max = (uint32_t)settings->script_workers_max,
+        /* the other half of the server's threads is for everything else */
+        .places_max = (uint32_t)(settings->net_workers_max + 1) / 2,
         .time_ms = settings->script_time_ms,
         .wait_ms = settings->script_wait_ms,
         .memory_bytes = (size_t)settings->script_memory_bytes_max,
@@ -206,26 +244,35 @@ static struct script_pool *scripts_make(const struct settings *settings)
     });
 }
 
+static struct front_services services(const struct server *server)
+{
+    struct front_services services = store_services(server->store, server->workers, server->log);
+
+    services.owners = server->owners;
+    return services;
+}
+
 static struct rest *rest_make(struct server *server)
 {
     const struct settings *settings = server->settings;
     char directory[4096];
     struct rest_options options = {
-        .services = store_services(server->store, server->workers, server->log),
+        .services = services(server),
         .dev = settings->server_dev,
         .consistency = (enum rest_consistency)settings->account_consistency,
         .accounts_by_use = settings->account_by_use,
         .host_suffix = settings->account_host_suffix,
         .metadata_ru = (uint32_t)settings->account_metadata_ru,
+        .cors_origins = settings->rest_cors_origins,
         .admin = server_admin_hooks(server),
     };
 
     spill_directory_find(server, directory, sizeof directory);
     options.queries = query_limits(settings, directory);
-    options.scripts =
-        (struct rest_script_limits){.time_ms = settings->script_time_ms,
-                                    .threads_max = (uint32_t)(settings->net_workers_max + 1) / 2,
-                                    .ru_seconds = (uint32_t)settings->script_ru_seconds};
+    options.scripts = (struct rest_script_limits){
+        .time_ms = settings->script_time_ms, .ru_seconds = (uint32_t)settings->script_ru_seconds};
+    options.services.faults = &server->faults;
+    options.services.hosts = &server->hosts;
     options.services.scripts = server->scripts;
     options.services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
@@ -238,7 +285,7 @@ static struct table *table_make(struct server *server)
 {
     const struct settings *settings = server->settings;
     struct table_options options = {
-        .services = store_services(server->store, server->workers, server->log),
+        .services = services(server),
         .dev = settings->server_dev,
         .strong = settings->account_consistency <= REST_BOUNDED_STALENESS,
         .accounts_by_use = settings->account_by_use,
@@ -250,30 +297,57 @@ static struct table *table_make(struct server *server)
 
     options.services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
+    options.services.faults = &server->faults;
+    options.services.hosts = &server->hosts;
     static_assert((int)TABLE_SEAL_BYTES == (int)KEYS_SEAL_BYTES, "one seal");
     memcpy(options.seal, server->keys.seal, sizeof options.seal);
     return table_new(&options);
 }
 
-/* A batch a little over its limit is answered by the front, in its own words. */
 static struct net_http_settings table_http_settings(const struct settings *settings)
 {
     struct net_http_settings http = http_settings(settings);
 
-    http.body_max = MAX(http.body_max, (size_t)8 * 1024 * 1024);
+    http.body_max = MAX(http.body_max, (size_t)TABLE_BODY_BYTES_MAX);
+    http.refusal = table_refusal;
     return http;
+}
+
+enum { MEMORY_LEAST = 64 * 1024 * 1024, LARGE_BYTES = 512 * 1024 };
+
+/* What requests and answers may hold: by default a quarter of the machine's memory, of which an
+ * account may have a quarter. */
+static void memory_prepare(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    size_t bytes = (size_t)settings->server_memory_bytes_max;
+    size_t account = (size_t)settings->account_memory_bytes_max;
+
+    if (!bytes)
+        bytes = MAX(machine_memory() / 4, (size_t)MEMORY_LEAST);
+    memory_meter_init(&server->memory, NULL, bytes);
+    /* What is large goes back to the system at once: otherwise every worker's heap would keep as
+     * much as its largest request ever needed, and nobody would count it. */
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+    server->owners =
+        net_owners_new(&server->memory, account ? MIN(account, bytes) : MAX(bytes / 4, (size_t)1));
 }
 
 static bool threads_start(struct server *server, struct error *err)
 {
     const struct settings *settings = server->settings;
-    const struct net_http_settings http = http_settings(settings);
-    const struct net_http_settings table_http = table_http_settings(settings);
+    struct net_http_settings http = http_settings(settings);
+    struct net_http_settings table_http = table_http_settings(settings);
     struct net_workers_settings workers = net_workers_settings_default();
     struct metrics_sources *sources = &server->probes.sources;
 
     workers.threads_max = (size_t)settings->net_workers_max;
     workers.queue_max = (size_t)settings->net_work_queue_max;
+    if (settings->net_busy_max)
+        workers.busy_max = (size_t)settings->net_busy_max;
+    memory_prepare(server);
+    http.memory = table_http.memory = &server->memory;
+    http.bodies_max = table_http.bodies_max = MIN(http.bodies_max, server->memory.max / 4);
     if (!net_loops_new((size_t)settings->net_loops, &server->loops, err))
         return false;
     server->workers = net_workers_new(&workers);
@@ -296,6 +370,8 @@ static bool threads_start(struct server *server, struct error *err)
     sources->heat = store_heat(server->store);
     sources->log = server->log;
     sources->started_ms = clock_wall_ms();
+    sources->memory = &server->memory;
+    probes_start(&server->probes);
     return true;
 }
 
@@ -357,13 +433,16 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
     server->settings = settings;
     server->log = log;
     mutex_init(&server->keys_lock);
-    if (!fronts_check(settings, &addresses, err) || !certificate_prepare(server, err))
+    if (!fronts_check(settings, &addresses, err) || !origins_check(settings, err) ||
+        !certificate_prepare(server, err))
         return false;
+    hosts_prepare(server);
     if (!nodes_open(settings, log, &server->nodes, err) ||
         !store_open(settings, server->nodes, log, &server->store, err) ||
         !secrets_load(server, &tls, err) || !threads_start(server, err) ||
         !fronts_listen(server, &addresses, tls, err))
         return false;
+    server_announce(server);
     *ret_server = TAKE(server);
     return true;
 }
@@ -372,9 +451,11 @@ void server_free(struct server *server)
 {
     if (!server)
         return;
+    presence_take_back(server->presence);
     net_listener_free(server->rest);
     net_listener_free(server->table);
     net_workers_free(server->workers);
+    probes_stop(&server->probes);
     if (server->rest_front)
         rest_wait(server->rest_front);
     if (server->table_front)
@@ -382,6 +463,7 @@ void server_free(struct server *server)
     net_loops_free(server->loops);
     net_http_free(server->http);
     net_http_free(server->table_http);
+    net_owners_free(server->owners);
     rest_free(server->rest_front);
     table_free(server->table_front);
     if (server->scripts)

@@ -2,13 +2,16 @@
 #pragma once
 
 #include "base/thread.h"
+#include "front/fault.h"
 #include "front/table/table.h"
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/workers.h"
 #include "server/certificate.h"
+#include "server/certificate_names.h"
 #include "server/keys.h"
 #include "server/nodes.h"
+#include "server/presence.h"
 #include "server/probes.h"
 #include "server/server.h"
 #include "server/store.h"
@@ -24,6 +27,8 @@ struct server {
     struct certificate *certificate;
     struct net_loops *loops;
     struct net_workers *workers;
+    struct memory_meter memory; /* of all requests and answers */
+    struct net_owners *owners;
     struct net_http *http;
     struct script_pool *scripts;
     struct rest *rest_front;
@@ -31,8 +36,15 @@ struct server {
     struct table *table_front;
     struct net_http *table_http;
     struct net_listener *table; /* NULL: off */
+    struct front_faults faults;
+    struct front_hosts hosts;
+    struct slice host_names[CERTIFICATE_NAMES_MAX];
     struct probes probes;
+    struct presence *presence; /* NULL: commands have to be told where the server is */
 };
+
+/* Leaves word of the server for commands of the same user. */
+void server_announce(struct server *server);
 
 /* What the REST front's administration asks of the server. */
 struct admin_hooks server_admin_hooks(struct server *server);

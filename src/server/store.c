@@ -28,6 +28,7 @@ struct store {
     struct migrator *migrator;
     struct balancer *balancer;
     struct traffic *traffic;
+    struct keeper *keeper;
     struct heat *heat;
     struct log *log;
 };
@@ -38,6 +39,8 @@ static struct catalogue_limits limits_of(const struct settings *settings)
 
     limits.partition_bytes_max = (uint64_t)settings->partition_bytes_max;
     limits.partition_ru_max = (uint64_t)settings->partition_ru_max;
+    limits.partition_ru_initial = (uint64_t)settings->partition_ru_initial;
+    limits.enforce = (enum throughput_enforce)settings->throughput_enforce;
     limits.logical_partition_bytes_max = (uint64_t)settings->logical_partition_bytes_max;
     limits.item_bytes_max = (uint64_t)settings->item_bytes_max;
     limits.key_bytes_max = (uint32_t)settings->partition_key_bytes_max;
@@ -244,6 +247,28 @@ static struct heat *heat_start(struct store *store, const struct settings *setti
     });
 }
 
+static bool traffic_start(struct store *store, const struct settings *settings, struct error *err)
+{
+    struct traffic_options options = {.bytes_max = (size_t)settings->advise_bytes_max,
+                                      .containers_max = (size_t)settings->advise_containers_max,
+                                      .per_second_max = (uint32_t)settings->advise_per_second_max,
+                                      .hashed = settings->advise_values == 1};
+    bool keeps = settings->advise_kept_bytes_max > 0;
+
+    if (keeps && options.hashed && !keeper_seed(store->catalogue, &options.seed, err))
+        return false;
+    store->traffic = traffic_new(&options);
+    if (keeps)
+        store->keeper = keeper_new(
+            &(struct keeper_options){.catalogue = store->catalogue,
+                                     .traffic = store->traffic,
+                                     .log = store->log,
+                                     .pause_ms = settings->advise_write_ms,
+                                     .bytes_max = (size_t)settings->advise_kept_bytes_max,
+                                     .hashed = options.hashed});
+    return true;
+}
+
 static void partition_gone(void *meters, uint32_t partition)
 {
     meters_remove(meters, partition);
@@ -272,12 +297,8 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
         return false;
     store->caretaker = caretaker_new(&(struct caretaker_options){
         .catalogue = store->catalogue, .log = log, .pause_ms = settings->caretaker_pause_ms});
-    if (settings->advise_record)
-        store->traffic = traffic_new(
-            &(struct traffic_options){.bytes_max = (size_t)settings->advise_bytes_max,
-                                      .containers_max = (size_t)settings->advise_containers_max,
-                                      .per_second_max = (uint32_t)settings->advise_per_second_max,
-                                      .hashed = settings->advise_values == 1});
+    if (settings->advise_record && !traffic_start(store, settings, err))
+        return false;
     store->heat = heat_start(store, settings);
     store->migrator = migrator_start(store, settings);
     heat_set_migrator(store->heat, store->migrator);
@@ -303,6 +324,7 @@ void store_close(struct store *store)
     nodes_leave(store);
     balancer_free(store->balancer);
     migrator_free(store->migrator);
+    keeper_free(store->keeper);
     traffic_free(store->traffic);
     heat_free(store->heat);
     caretaker_free(store->caretaker);
@@ -345,5 +367,6 @@ struct front_services store_services(struct store *store, struct net_workers *wo
         .log = log,
         .burst_seconds = store->burst_seconds,
         .traffic = store->traffic,
+        .keeper = store->keeper,
     };
 }

@@ -1,6 +1,6 @@
 /* Prices are summed in millionths of an RU and rounded once, at the end, so that a hundred index
  * entries cost exactly what a hundred times one would before rounding. Terms are added with 128
- * bits: four terms of 64 by 32 bits cannot overflow them, so saturation is one comparison.
+ * bits: ten terms of 64 by 32 bits cannot overflow them, so saturation is one comparison.
  *
  * The coefficients are straight lines through the published figures. A table of measured charges
  * would fit those better and everything between worse. */
@@ -27,9 +27,18 @@ const struct cost_model cost_model = {
     .metadata_list = 2000000,
     .metadata_write = 5000000,
     .id_seek = 100000,
+    .query_work = 100,
 };
 
-enum { KB = 1024, MICRO_PER_CRU = 10000 };
+enum {
+    KB = 1024,
+    MICRO_PER_CRU = 10000,
+    /* What evaluating a page may take before it is paid for: far more than filters and selections
+     * of any size need, and less time than reading what they are evaluated over. */
+    WORK_PAGE = 20000,
+    WORK_ITEM = 500,
+    WORK_BYTES_SHIFT = 1,
+};
 
 static unsigned __int128 times(uint64_t count, uint32_t price)
 {
@@ -87,10 +96,25 @@ int64_t cost_query(const struct cost_query *query)
                               times(query->items_loaded, cost_model.query_item) +
                               kilobytes(query->loaded_bytes, cost_model.query_loaded_kb) +
                               kilobytes(query->output_bytes, cost_model.query_output_kb) +
-                              kilobytes(query->function_bytes, cost_model.script_kb);
+                              kilobytes(query->function_bytes, cost_model.script_kb) +
+                              times(query->work, cost_model.query_work);
     int64_t cru = rounded(micro * (query->strong ? 2 : 1));
 
     return MAX(cru, 1); /* clients take a page without a charge for a fault */
+}
+
+uint64_t cost_work_surplus(const struct cost_query *query, uint64_t units)
+{
+    unsigned __int128 included = WORK_PAGE + times(query->items_loaded, WORK_ITEM) +
+                                 times(query->index_entries, WORK_ITEM) +
+                                 (query->loaded_bytes >> WORK_BYTES_SHIFT);
+
+    return units > included ? (uint64_t)(units - included) : 0;
+}
+
+int64_t cost_work(uint64_t units)
+{
+    return rounded(times(cost_work_surplus(&(struct cost_query){0}, units), cost_model.query_work));
 }
 
 int64_t cost_feed(uint64_t entries, uint64_t output_bytes)

@@ -31,6 +31,12 @@
  *     an id sought in one partition                  id_seek = 0.10; nothing is published, for the
  *                                                    service has no such thing
  *
+ *     evaluation                                     nothing is published. 0.1 for a thousand units
+ *                                                    of work above those that come with what is
+ *                                                    read (cost_work_surplus), so that ordinary
+ *                                                    queries pay none: a second of one processor
+ *                                                    is some thousands of RU, as it is elsewhere
+ *
  * Strong and bounded staleness read two replicas: reads and queries count twice. */
 struct cost_model {
     uint32_t read_base, read_kb;
@@ -41,6 +47,7 @@ struct cost_model {
     uint32_t script_base, script_call, script_kb;
     uint32_t metadata_read, metadata_list, metadata_write;
     uint32_t id_seek;
+    uint32_t query_work;
 };
 extern const struct cost_model cost_model;
 
@@ -71,9 +78,17 @@ struct cost_query {
     uint64_t items_loaded, loaded_bytes;
     uint64_t output_bytes;
     uint64_t function_bytes; /* handed to functions of the user and back */
+    uint64_t work;           /* of evaluation, above what is included: cost_work_surplus */
     bool strong;
 };
 int64_t cost_query(const struct cost_query *query);
+
+/* How many of these units of work (query/context.h) are to be paid: a page comes with 20,000, with
+ * 500 for each item loaded and each index entry, and with one for every two bytes loaded. */
+uint64_t cost_work_surplus(const struct cost_query *query, uint64_t units);
+
+/* What evaluation costs that read nothing. 0 for what every page includes. */
+int64_t cost_work(uint64_t units);
 
 /* One page of the change feed of one span; an empty one too. */
 int64_t cost_feed(uint64_t entries, uint64_t output_bytes);

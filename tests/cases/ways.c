@@ -276,6 +276,7 @@ static bool run_pages(struct ways *ways, enum way way, const struct script_case 
     struct arena *arena = collection->arena;
     struct slice *documents = documents_of(test->world, arena);
     struct query_request request = {.container = rid_of_container(1, 2),
+                                    .order_unindexed = true,
                                     .limits = {.rows_max = PAGE_ROWS},
                                     .arena = arena,
                                     .row = row_keep,

@@ -36,7 +36,7 @@ test('HEAD of the account has headers and no body', async (t) => {
 });
 
 test('the endpoint told is the one the client came by', async (t) => {
-  const server = await Server.start(t, ['--dev', '--set', 'account.by_use=true']);
+  const server = await Server.start(t, ['--dev', '--set', 'account.by_use=true', '--set', 'tls.names=h, db.example.org']);
   const told = async (options) => {
     const { json, text } = await signed(server, 'GET', '/', options);
     assert.ok(json?.readableLocations, text);

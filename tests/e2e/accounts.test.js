@@ -40,16 +40,18 @@ test('two hundred tests share a server, each in an account of its own', async (t
 });
 
 test('a host label names an account, in any case, and the account document leads back to it', async (t) => {
-  const server = await Server.start(t, [...byUse, '--set', 'account.host_suffix=db.example']);
+  const server = await Server.start(t, [...byUse, '--set', 'account.host_suffix=db.example', '--set', 'tls.names=four.elsewhere']);
   for (const [host, id] of [
     ['one.localhost', 'one'], ['TWO.LOCALHOST', 'two'], ['three.db.example', 'three'],
-    ['127.0.0.1', 'default'], ['four.elsewhere', 'default'],
+    ['127.0.0.1', 'default'], ['four.elsewhere', 'default'], // named by tls.names, and no account's host
   ]) {
     const { status, json } = await signed(server, 'GET', '/', { host: `${host}:${server.port}` });
     assert.equal(status, 200);
     assert.equal(json.id, id);
     assert.equal(json.writableLocations[0].databaseAccountEndpoint, `http://${host}:${server.port}/`);
   }
+  for (const account of ['one', 'two', 'three', 'five'])
+    assert.equal((await signed(server, 'POST', '/dbs', { account, body: { id: 'd' } })).status, 201);
   const prefixed = await signed(server, 'GET', '/', { account: 'five' });
   assert.equal(prefixed.json.writableLocations[0].databaseAccountEndpoint, `http://127.0.0.1:${server.port}/five/`);
   const ids = (await accountsOf(server)).accounts.map((account) => account.id);
@@ -69,13 +71,14 @@ test('without account.by_use an unknown account is refused, and nobody without a
 
 test('there are no more accounts than account.count_max, and a name must do as a host label', async (t) => {
   const server = await Server.start(t, [...byUse, '--set', 'account.count_max=3']);
-  assert.equal((await signed(server, 'GET', '/dbs', { account: 'a' })).status, 200);
-  assert.equal((await signed(server, 'GET', '/dbs', { account: 'b' })).status, 200);
-  const over = await signed(server, 'GET', '/dbs', { account: 'c' });
+  const use = (account) => signed(server, 'POST', '/dbs', { account, body: { id: 'd' } });
+  assert.equal((await use('a')).status, 201);
+  assert.equal((await use('b')).status, 201);
+  const over = await use('c');
   assert.equal(over.status, 403);
   assert.match(over.json.message, /3/);
   assert.equal((await signed(server, 'DELETE', '/_orrery/accounts/a')).status, 204);
-  assert.equal((await signed(server, 'GET', '/dbs', { account: 'c' })).status, 200);
+  assert.equal((await use('c')).status, 201);
   assert.equal((await signed(server, 'GET', '/dbs', { account: '-x' })).status, 400);
   assert.equal((await signed(server, 'GET', '/dbs', { account: 'a%20b' })).status, 400);
   assert.equal((await signed(server, 'GET', '/dbs', { account: 'n'.repeat(64) })).status, 400);
@@ -103,7 +106,7 @@ test('an account made with keys is opened by them alone and sees only itself', a
   assert.equal((await signed(server, 'DELETE', '/_orrery/accounts/default', own)).status, 404);
   assert.equal((await signed(server, 'DELETE', '/_orrery/accounts/default')).status, 403);
   assert.equal((await signed(server, 'DELETE', '/_orrery/accounts/tenant', own)).status, 204);
-  assert.equal((await signed(server, 'GET', '/dbs', own)).status, 403);
+  assert.equal((await signed(server, 'GET', '/dbs', own)).status, 401); // as with a key that never was one
 });
 
 test('settings and nodes are shown to the default account', async (t) => {

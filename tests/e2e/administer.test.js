@@ -28,7 +28,7 @@ test('an account is created, shown, listed, given a new key and dropped', async 
   assert.ok(own.out.includes(`AccountEndpoint=${server.url}/;AccountKey=`), own.err);
   const hesitant = await orrery(at(server, 'account', 'drop', 'tenant'));
   assert.equal(hesitant.code, 2);
-  assert.match(hesitant.err, /1 databases with 0 containers.*--yes/);
+  assert.match(hesitant.err, /1 database with 0 containers.*--yes/);
   const dropped = await orrery(at(server, 'account', 'drop', 'tenant', '--yes'));
   assert.equal(dropped.code, 0, dropped.err);
   const gone = await orrery(at(server, 'account', 'show', 'tenant'));
@@ -47,7 +47,7 @@ test('the key comes from a file, the environment or beside the data', async (t) 
   const bare = join(scratch(t), 'key');
   writeFileSync(bare, `${keys.primary}\n`);
   assert.equal((await orrery([...list, '--key-file', bare])).code, 0);
-  const without = await orrery(list, { env: { XDG_DATA_HOME: scratch(t) } });
+  const without = await orrery(list, { env: { XDG_DATA_HOME: scratch(t), XDG_STATE_HOME: scratch(t) } });
   assert.equal(without.code, 1);
   assert.match(without.err, /no key is known.*--key-file FILE.*ORRERY_KEY.*--directory/);
   const readonly = await orrery(list, { env: { ORRERY_KEY: keys['primary-readonly'] } });
@@ -73,7 +73,9 @@ test('figures are shown of the account, a database, a container and its keys', a
   const server = await Server.start(t, ['--dev']);
   await signed(server, 'POST', '/dbs', { body: { id: 'shop' } });
   await signed(server, 'POST', '/dbs', { body: { id: 'bare' } });
-  await signed(server, 'POST', '/dbs/shop/colls', { body: { id: 'my orders', partitionKey: { paths: ['/tenant'] } } });
+  await signed(server, 'POST', '/dbs/shop/colls', {
+    headers: { 'x-ms-offer-throughput': '400' }, body: { id: 'my orders', partitionKey: { paths: ['/tenant'] } },
+  });
   for (let i = 0; i < 3; i++)
     await signed(server, 'POST', '/dbs/shop/colls/my%20orders/docs', {
       headers: { 'x-ms-documentdb-partitionkey': '["x"]' }, body: { id: `${i}`, tenant: 'x' },

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { shop } from './items.js';
 import { signed } from './rest.js';
-import { orrery, scratch, emulatorKey } from './server.js';
+import { Server, orrery, scratch, emulatorKey } from './server.js';
 
 // Numbers that are the same in every run.
 function dice(seed) {
@@ -59,6 +59,59 @@ test('a container kept by day is told to be kept by vehicle', async (t) => {
   const query = ops.find((op) => op.op === 'query');
   assert.deepEqual(Object.keys(query.where).sort(), ['/day', '/vin']);
   assert.ok(ops.find((op) => op.op === 'create').item.vin);
+});
+
+// Readings of 400 devices, all as busy, and now and then somebody looks at one of them.
+async function readings(container, count, name = 'r') {
+  const roll = dice(23);
+  for (let i = 0; i < count; i += 40)
+    await Promise.all(
+      Array.from({ length: Math.min(40, count - i) }, (_, n) => {
+        const device = `dev-${roll(400)}`;
+        const item = { id: `${name}${i + n}`, device, at: new Date(1700000000000 + i * 1000).toISOString(), degrees: roll(4000) / 97 };
+        return (i + n) % 50 === 49
+          ? container.items.query(`SELECT * FROM c WHERE c.device = "${device}"`).fetchAll()
+          : container.items.create(item);
+      }),
+    );
+}
+
+test('advice is by device where queries name it, says when it knows too little, and outlives a restart', async (t) => {
+  const node = `local=rocksdb:${scratch(t)}`;
+  const args = ['--node', node, '--set', 'advise.per_second_max=10000'];
+  const { server, container } = await shop(t, { partitionKey: '/id', throughput: 20000 }, { args });
+  const say = (from) => orrery(['advise', 'shop', 'orders', '--endpoint', from.url, '--dev']);
+  const ask = async (from) => (await signed(from, 'GET', '/_orrery/containers/shop/orders/advice')).json;
+
+  await readings(container, 40);
+  const early = await ask(server);
+  assert.equal(early.enoughToJudge, false);
+  assert.equal(early.recommended, false);
+  assert.equal(early.rekey, undefined);
+  assert.match((await say(server)).out, /^There is too little to judge by: 40 documents and 40 operations\./m);
+
+  await readings(container, 1500, 'more');
+  const before = await ask(server);
+  assert.equal(before.recommended, true);
+  assert.equal(before.proposals[0].key, '/device');
+  assert.equal(before.rekey, 'orrery rekey shop orders --key /device');
+  assert.match(before.proposals[0].reason, /at ten and a hundred times the data/);
+  assert.match(before.current.reason, /must ask all partitions: 16 here, 160 at ten times the data, 1600 at a hundred/);
+  for (const proposal of before.proposals) assert.doesNotMatch(proposal.key, /degrees|at$/);
+
+  await server.stop();
+  const again = await Server.start(t, ['--dev', ...args]);
+  const after = await ask(again);
+  assert.ok(after.operations >= before.operations - 60, `${before.operations} operations, then ${after.operations}`);
+  assert.equal(after.proposals[0].key, '/device');
+  assert.equal(after.rekey, before.rekey);
+
+  // The last line is a command that works.
+  const said = (await say(again)).out.trimEnd().split('\n').pop().trim();
+  assert.equal(said, before.rekey);
+  const done = await orrery([...said.split(' ').slice(1), '--endpoint', again.url, '--dev']);
+  assert.equal(done.code, 0, done.err);
+  assert.match((await ask(again)).summary, /^Keep \/device/);
 });
 
 test('files are judged as a container is', async (t) => {
@@ -210,6 +263,18 @@ test('attempts of one operation are one record, and what-if has its clients come
   const slow = JSON.parse(said.out);
   assert.ok(slow.whatIf.windowMs * slow.whatIf.heat.length > 2 * today.windowMs * today.heat.length); // ten times as long
   assert.ok(slow.whatIf.throttled <= today.throttled);
+});
+
+test('a container whose throughput nobody stated is not measured against the default', async (t) => {
+  const { server, container } = await shop(t, { partitionKey: '/device' }, { args: ['--set', 'advise.per_second_max=10000'] });
+  await readings(container, 600); // some 4,000 RU within a second or two
+  const { today, whatIf } = (await signed(server, 'GET', '/_orrery/containers/shop/orders/what-if?key=/id')).json;
+  for (const run of [today, whatIf]) assert.deepEqual([run.throttled, run.ruPerSecond], [0, 0]);
+  const args = ['what-if', 'shop', 'orders', '--key', '/id', '--endpoint', server.url, '--dev'];
+  assert.match((await orrery(args)).out, /today {4}\/device, no limit over 1 partition\n/);
+  const limited = (await orrery([...args, '--throughput', '400'])).out;
+  assert.match(limited, /today {4}\/device, no limit over 1 partition\n/);
+  assert.match(limited, /what if {2}\/id, 400 RU\/s over 1 partition\n/);
 });
 
 test('a server that records nothing says so', async (t) => {

@@ -123,10 +123,15 @@ test('conflicts are an empty feed', async (t) => {
   assert.deepEqual(list.json.Conflicts, []);
   assert.equal((await signed(server, 'GET', '/dbs/shop/colls/orders/conflicts/x')).status, 404);
   assert.equal((await signed(server, 'DELETE', '/dbs/shop/colls/orders/conflicts/x')).status, 404);
-  const query = await signed(server, 'POST', '/dbs/shop/colls/orders/conflicts', {
-    headers: { 'content-type': 'application/query+json', 'x-ms-documentdb-isquery': 'true' },
+  const ask = (headers) => signed(server, 'POST', '/dbs/shop/colls/orders/conflicts', {
+    headers: { 'content-type': 'application/query+json', 'x-ms-documentdb-isquery': 'true', ...headers },
     body: { query: 'SELECT * FROM c' },
   });
+  const refused = await ask({});
+  assert.equal(refused.status, 400);
+  assert.match(refused.json.message, /Cross partition query is required but disabled/);
+  assert.equal((await ask({ 'x-ms-documentdb-partitionkey': '["a"]' })).status, 200);
+  const query = await ask({ 'x-ms-documentdb-query-enablecrosspartition': 'true' });
   assert.equal(query.status, 200);
   assert.deepEqual(query.json.Conflicts, []);
   assert.deepEqual((await container.conflicts.readAll().fetchAll()).resources, []);

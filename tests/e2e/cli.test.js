@@ -21,12 +21,14 @@ test('the help of serve lists every option and every setting', async () => {
   for (const word of ['--node', '--rest', '--mongo', '--table', '--gremlin', '--dev', '--no-dev', '--config',
     '--set', 'log.level', 'net.connections_max', 'engine.cache_bytes', 'tls.certificate'])
     assert.ok(out.includes(word), word);
+  assert.match(out, /--table ADDR:PORT +where the Table front listens/);
 });
 
 test('version says the same in both spellings', async () => {
   const { out } = await orrery(['version']);
   assert.match(out, /^orrery \d+\.\d+\.\d+\n$/);
   assert.equal((await orrery(['--version'])).out, out);
+  assert.equal(`orrery ${JSON.parse((await orrery(['version', '--format', 'json'])).out).version}\n`, out);
 });
 
 test('wrong usage exits with 2 and a hint', async () => {
@@ -43,7 +45,7 @@ test('wrong usage exits with 2 and a hint', async () => {
     [['serve', '--config', '/nowhere.conf'], /nowhere\.conf": No such file/],
     [['certificate'], /takes export or show/],
     [['certificate', 'burn'], /takes export or show, not "burn"/],
-    [['certificate', 'show', 'export'], /takes one word/],
+    [['certificate', 'show', 'export'], /one word too many/],
     [['frobnicate'], /`orrery help` lists them/],
   ]) {
     const result = await orrery(args);

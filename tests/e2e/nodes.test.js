@@ -2,7 +2,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { CosmosClient } from '@azure/cosmos';
 import { Server, emulatorKey, orrery, sanitized, scratch } from './server.js';
 import { Postgres } from './postgres.js';
@@ -228,7 +228,7 @@ test('whoever waits for a node that hangs or dies is answered, and a write that 
 
 test('nodes are added, drained and removed while a client reads and writes without an error', async (t) => {
   const directory = scratch(t);
-  const server = await Server.start(t, ['--node', `a=rocksdb:${join(directory, 'a')}`, ...quick]);
+  const server = await Server.start(t, ['--node', `a=rocksdb:${join(directory, 'a')}`, '--set', `nodes.add_paths=${directory}`, ...quick]);
   const { container } = await spread(t, server);
   const expected = new Map(Array.from({ length: 60 }, (_, i) => [`${i}`, i]));
   let working = true;
@@ -260,7 +260,7 @@ test('nodes are added, drained and removed while a client reads and writes witho
 
   const full = await admin(server, 'DELETE', 'nodes/c');
   assert.equal(full.status, 503);
-  assert.match(full.message, /node \\?"c\\?" holds 1 partitions: drain it first/);
+  assert.match(full.message, /node \\?"c\\?" holds 1 partition: drain it first/);
   const drained = await orrery(['node', 'drain', 'c', '--endpoint', server.url, '--dev']);
   assert.equal(drained.code, 0, drained.err);
   assert.match(drained.out, /holds nothing any more/);
@@ -396,10 +396,11 @@ test('placement rules put a tenant on its own shard, and regions where they belo
 
 test('a URL with a password is kept, and never shown', async (t) => {
   const directory = scratch(t);
-  const server = await Server.start(t, ['--node', `a=rocksdb:${join(directory, 'a')}`, ...quick]);
+  const postgres = await Postgres.start(t);
+  const server = await Server.start(t, ['--node', `a=rocksdb:${join(directory, 'a')}`, '--set',
+    `nodes.add_paths=${dirname(postgres.directory)}`, ...quick]);
   const failed = await admin(server, 'POST', 'nodes', { name: 'pg', url: 'postgresql://u:topsecret@127.0.0.1:1/x' });
   assert.ok(failed.status >= 500);
-  const postgres = await Postgres.start(t);
   const url = postgres.url.replace('orrery@', 'orrery:topsecret@');
   assert.equal((await admin(server, 'POST', 'nodes', { name: 'pg', url })).status, 201);
   const listed = await orrery(['node', 'list', '--json', '--endpoint', server.url, '--dev']);

@@ -31,7 +31,8 @@ async function metric(server, name) {
 }
 
 const sorted = 'SELECT c.n, c.text FROM c ORDER BY c.n';
-const small = ['--set', 'query.memory_bytes_max=65536'];
+const here = ['--set', 'query.merge=server', '--set', 'query.order_unindexed=true'];
+const small = ['--set', 'query.memory_bytes_max=65536', ...here];
 
 test('a sort that does not fit its memory is spilled to disk, and its pages read on from there', async (t) => {
   const directory = scratch(t);
@@ -65,7 +66,7 @@ const patient = ['--set', 'query.pause_ms=1h', '--set', 'query.deadline_ms=1h'];
 const list = () => ({ list: Array.from({ length: 100 }, (_, i) => i) });
 
 test('a page ends at query.pause_ms, and the rest comes with the next', async (t) => {
-  const { container } = await shop(t, unindexed, { ...throughput, args: ['--set', 'query.pause_ms=1ms'] });
+  const { container } = await shop(t, unindexed, { ...throughput, args: ['--set', 'query.pause_ms=1ms', ...here] });
   await fill(container, 200, list);
   const pages = container.items.query('SELECT VALUE COUNT(1) FROM c JOIN a IN c.list JOIN b IN c.list');
   const rows = [];

@@ -40,18 +40,190 @@ test('a query of one range gives what lies in it, and an unknown range is gone',
   assert.equal(gone.headers['x-ms-substatus'], '1002');
 });
 
+const ridNumber = (rid) => Buffer.from(rid.replaceAll('-', '/'), 'base64').readBigUInt64LE(8) & ((1n << 60n) - 1n);
+const paged = { ...across, 'x-ms-max-item-count': '2' };
+
 test('a continuation belongs to its query, its parameters and its key', async (t) => {
   const { ask } = await filled(t);
-  const paged = { ...across, 'x-ms-max-item-count': '2' };
-  const first = await ask('SELECT VALUE c.n FROM c ORDER BY c.n', paged);
+  for (const query of ['SELECT VALUE c.n FROM c', 'SELECT DISTINCT VALUE c.n FROM c', 'SELECT VALUE MAX(c.n) FROM c GROUP BY c.n']) {
+    const where = (at) => ({ query: query.replace('FROM c', 'FROM c WHERE c.n >= @n'), parameters: [{ name: '@n', value: at }] });
+    const first = await ask(where(0), paged);
+    const go = (body, headers = {}, rest = {}) =>
+      ask(body, { ...paged, 'x-ms-continuation': first.headers['x-ms-continuation'], ...headers }, rest);
+    assert.equal((await go(where(0))).json._count, 2, query);
+    assert.equal((await go(where(1))).status, 400, query);
+    assert.equal((await go(query)).status, 400, query);
+    assert.equal((await go(where(0), {}, { key: ['t1'] })).status, 400, query);
+  }
+});
+
+test('a continuation of an order belongs to FROM, SELECT and ORDER BY', async (t) => {
+  const { ask, send, docs } = await filled(t);
+  const ordered = 'SELECT VALUE c.n FROM c ORDER BY c.n';
+  const first = await ask(ordered, paged);
   const next = first.headers['x-ms-continuation'];
   assert.deepEqual(first.json.Documents, [0, 1]);
+  const [{ token, range }, ...others] = JSON.parse(next);
+  assert.deepEqual([range, others], [{ min: '', max: 'FF' }, []]);
   assert.ok(next.length <= 1024);
   const go = (query, headers = {}, rest = {}) => ask(query, { ...paged, 'x-ms-continuation': next, ...headers }, rest);
-  assert.deepEqual((await go('SELECT VALUE c.n FROM c ORDER BY c.n')).json.Documents, [2, 3]);
-  assert.equal((await go('SELECT VALUE c.n FROM c ORDER BY c.n DESC')).status, 400);
-  assert.equal((await go('SELECT VALUE c.n FROM c ORDER BY c.n', { 'x-ms-continuation': `${next.slice(0, -6)}AAAAAA` })).status, 400);
-  assert.equal((await go('SELECT VALUE c.n FROM c ORDER BY c.n', {}, { key: ['t1'] })).status, 400);
+  const rows = async (...args) => (await go(...args)).json.Documents;
+  assert.deepEqual(await rows(ordered), [2, 3]);
+  assert.deepEqual(await rows(ordered, { 'x-ms-continuation': token }), [2, 3]);
+  assert.deepEqual(await rows('SELECT VALUE c.n FROM c WHERE ((c.n >= 4)) ORDER BY c.n'), [4, 5]);
+  assert.deepEqual(await rows({ query: 'SELECT VALUE c.n FROM c WHERE c.n > @n ORDER BY c.n', parameters: [{ name: '@n', value: 0 }] }), [2, 3]);
+  assert.deepEqual(await rows(ordered, {}, { key: ['t1'] }), [5, 9]);
+  for (const other of [
+    'SELECT VALUE c.n FROM c ORDER BY c.n DESC',
+    'SELECT VALUE c.id FROM c ORDER BY c.n',
+    'SELECT VALUE c.n FROM c ORDER BY c.id',
+    'SELECT VALUE c.n FROM c JOIN t IN c.tags ORDER BY c.n',
+    'SELECT VALUE c.n FROM c',
+  ])
+    assert.equal((await go(other)).status, 400, other);
+  const forged = [`${token.slice(0, -6)}AAAAAA`, '[]', '[{"token":1,"range":{}}]', '[{', `[${next.slice(1, -1)},${next.slice(1, -1)}]`];
+  for (const text of forged)
+    assert.equal((await go(ordered, { 'x-ms-continuation': text })).status, 400, text);
+  await send('POST', '/dbs/shop/colls', { body: { id: 'others', partitionKey: { paths: ['/tenant'], kind: 'Hash' } } });
+  const elsewhere = await send('POST', docs.replace('orders', 'others'), { headers: { ...paged, 'x-ms-continuation': next }, body: { query: ordered } });
+  assert.equal(elsewhere.status, 400);
+});
+
+test('a continuation got with bounds of keys goes on with the key, and the other way round', async (t) => {
+  const { ask, send } = await filled(t);
+  for (let i = 12; i < 30; i++) await send('POST', '/dbs/shop/colls/orders/docs', { key: ['t1'], body: { id: `i${i}`, tenant: 't1', n: 5 } });
+  const ordered = 'SELECT VALUE c.id FROM c ORDER BY c.n';
+  const plan = await ask("SELECT * FROM c WHERE c.tenant = 't1'", { ...queryHeaders, 'x-ms-cosmos-is-query-plan-request': 'True' });
+  const { min } = plan.json.queryRanges[0];
+  const bounds = { ...paged, 'x-ms-start-epk': min, 'x-ms-end-epk': `${min}FF`, 'x-ms-read-key-type': 'EffectivePartitionKeyRange' };
+  const expected = (await ask(ordered, across, { key: ['t1'] })).json.Documents;
+  assert.equal(expected.length, 21);
+  for (const byKey of [0, 1]) {
+    const rows = [];
+    let next;
+    for (let page = 0; page === 0 || next; page++) {
+      const headers = next ? { 'x-ms-continuation': next } : {};
+      const { json, headers: answer } = page % 2 === byKey
+        ? await ask(ordered, { ...bounds, ...headers })
+        : await ask(ordered, { ...paged, ...headers }, { key: ['t1'] });
+      rows.push(...json.Documents);
+      next = answer['x-ms-continuation'];
+    }
+    assert.deepEqual(rows, expected);
+  }
+});
+
+test('a full page has a continuation only where there is more', async (t) => {
+  const { ask, send } = await filled(t);
+  const ranges = (await send('GET', '/dbs/shop/colls/orders/pkranges')).json.PartitionKeyRanges.map(({ id }) => id);
+  const targets = [[across, {}], [across, { key: ['t1'] }], ...ranges.map((id) => [{ ...queryHeaders, 'x-ms-documentdb-partitionkeyrangeid': id }, {}])];
+  const queries = [
+    'SELECT VALUE c.n FROM c', 'SELECT VALUE c.n FROM c WHERE c.n < 7', 'SELECT VALUE c.n FROM c ORDER BY c.n', 'SELECT VALUE c.n FROM c ORDER BY c.n DESC',
+    'SELECT TOP 4 VALUE c.n FROM c', 'SELECT TOP 4 VALUE c.n FROM c ORDER BY c.n', 'SELECT VALUE c.n FROM c OFFSET 1 LIMIT 3',
+    'SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 1 LIMIT 20', 'SELECT DISTINCT VALUE c.tenant FROM c', 'SELECT DISTINCT VALUE c.n FROM c ORDER BY c.n',
+    'SELECT VALUE COUNT(1) FROM c GROUP BY c.n', 'SELECT VALUE MAX(c.n > 5 ? c.n : undefined) FROM c GROUP BY c.n', 'SELECT VALUE MAX(c.n) FROM c', 'SELECT VALUE x FROM c JOIN x IN (SELECT VALUE [1, 2, 3])',
+    'SELECT VALUE c.none FROM c', 'SELECT VALUE 1',
+  ];
+  for (const query of queries)
+    for (const [headers, rest] of targets) {
+      const { status, json } = await ask(query, { ...headers, 'x-ms-max-item-count': '1000' }, rest);
+      assert.equal(status, 200, `${query}: ${json.message}`);
+      const whole = json.Documents;
+      for (const size of [1, 2, 3, Math.max(whole.length, 1)]) {
+        const rows = [];
+        let next, pages = 0;
+        do {
+          const answer = await ask(query, { ...headers, 'x-ms-max-item-count': String(size), ...(next ? { 'x-ms-continuation': next } : {}) }, rest);
+          rows.push(...answer.json.Documents);
+          next = answer.headers['x-ms-continuation'];
+          pages++;
+        } while (next);
+        assert.deepEqual(rows, whole, query);
+        assert.equal(pages, Math.max(Math.ceil(whole.length / size), 1), `${query}: pages of ${size} of ${whole.length}`);
+      }
+    }
+});
+
+test('equal values of an order come by _rid, upwards and downwards', async (t) => {
+  const { ask, send, docs } = await filled(t);
+  for (let i = 0; i < 40; i++) await send('POST', docs, { key: [`u${i % 9}`], body: { id: `u${i}`, tenant: `u${i % 9}`, n: i % 2 } });
+  for (const { id } of (await send('GET', '/dbs/shop/colls/orders/pkranges')).json.PartitionKeyRanges)
+    for (const direction of ['ASC', 'DESC']) {
+      const rows = [];
+      let next;
+      do {
+        const { json, headers } = await ask(`SELECT c.n, c._rid FROM c ORDER BY c.n ${direction}`, {
+          ...queryHeaders, 'x-ms-documentdb-partitionkeyrangeid': id, 'x-ms-max-item-count': '3', ...(next ? { 'x-ms-continuation': next } : {}),
+        });
+        rows.push(...json.Documents);
+        next = headers['x-ms-continuation'];
+      } while (next);
+      const sorted = rows.toSorted((a, b) => (direction === 'ASC' ? a.n - b.n : b.n - a.n) || (ridNumber(a._rid) < ridNumber(b._rid) ? -1 : 1));
+      assert.deepEqual(rows, sorted);
+    }
+});
+
+test('lists are collected in the order of _rid', async (t) => {
+  const { ask, send, docs } = await filled(t);
+  for (let i = 0; i < 30; i++) await send('POST', docs, { key: [`u${i % 11}`], body: { id: `u${i}`, tenant: `u${i % 11}`, n: i % 2 } });
+  for (const { id } of (await send('GET', '/dbs/shop/colls/orders/pkranges')).json.PartitionKeyRanges)
+    for (const filter of ['', ' WHERE c.n < 2']) {
+      const range = { ...queryHeaders, 'x-ms-documentdb-partitionkeyrangeid': id, 'x-ms-max-item-count': '1000' };
+      const [list] = (await ask(`SELECT VALUE MAKELIST(c._rid) FROM c${filter}`, range)).json.Documents;
+      assert.deepEqual(list, list.toSorted((a, b) => (ridNumber(a) < ridNumber(b) ? -1 : 1)));
+    }
+});
+
+test('libraries that merge are told to, everybody else gets rows', async (t) => {
+  const { ask, send } = await filled(t);
+  const { id } = (await send('GET', '/dbs/shop/colls/orders/pkranges')).json.PartitionKeyRanges[0];
+  const merged = ['SELECT * FROM c ORDER BY c.n', 'SELECT TOP 3 * FROM c', 'SELECT * FROM c OFFSET 1 LIMIT 2', 'SELECT DISTINCT c.n FROM c', 'SELECT VALUE COUNT(1) FROM c'];
+  const groups = ['SELECT c.tenant, COUNT(1) AS n FROM c GROUP BY c.tenant', 'SELECT COUNT(1) AS n, MAX(c.n) AS m FROM c'];
+  const left = async (query, agent, headers = {}, rest = {}) => {
+    const answer = await ask(query, { ...across, 'user-agent': agent, ...headers }, rest);
+    if (answer.status === 200) return false;
+    assert.deepEqual([answer.status, answer.headers['x-ms-substatus']], [400, '1004'], query);
+    assert.ok(JSON.parse(answer.json.additionalErrorInfo).queryInfo);
+    return true;
+  };
+  const js = 'Node.js/20.0.0 (linux; x64) azure-cosmos-js/4.4.1 suffix';
+  const python = 'azsdk-python-cosmos/4.16.4 Python/3.11.2 (Linux)', aio = 'azsdk-python-cosmos-async/4.16.4 Python/3.11.2 (Linux)';
+  for (const query of merged) {
+    for (const agent of [js, python, aio]) assert.ok(await left(query, agent), `${query} of ${agent}`);
+    for (const agent of ['azsdk-go-azcosmos/v1.0.0', 'curl/8', 'my-azure-cosmos-js/4']) assert.ok(!(await left(query, agent)), `${query} of ${agent}`);
+    assert.ok(await left(query, 'Mozilla/5.0', { 'x-ms-useragent': js }));
+    assert.ok(!(await left(query, js, {}, { key: ['t1'] })));
+    assert.ok(!(await left(query.replace(/ FROM c/, "$& WHERE c.tenant = 't1'"), js)));
+    assert.ok(!(await left(query, js, { 'x-ms-documentdb-partitionkeyrangeid': id })));
+  }
+  for (const query of groups) {
+    assert.ok(await left(query, js));
+    assert.ok(!(await left(query, python)));
+  }
+  for (const query of ['SELECT * FROM c', 'SELECT VALUE t FROM c JOIN t IN c.tags WHERE c.n > 3', 'SELECT VALUE 1', 'SELECT VALUE COUNT(1) FROM (SELECT DISTINCT c.n FROM c)'])
+    assert.ok(!(await left(query, js)), query);
+});
+
+test('query.merge says for all who merges', async (t) => {
+  for (const [merge, agent, status] of [['server', 'azure-cosmos-js/4.4.1', 200], ['client', 'curl/8', 400]]) {
+    const { send, docs } = await shop(t, {}, { create: { offerThroughput: 50_000 }, args: ['--set', `query.merge=${merge}`] });
+    const answer = await send('POST', docs, { headers: { ...across, 'user-agent': agent }, body: { query: 'SELECT * FROM c ORDER BY c.n' } });
+    assert.equal(answer.status, status);
+  }
+});
+
+test('an order by a path without an index is refused unless that is allowed', async (t) => {
+  const definition = { indexingPolicy: { includedPaths: [{ path: '/*' }], excludedPaths: [{ path: '/secret/*' }] } };
+  const ordered = { query: 'SELECT VALUE c.secret FROM c ORDER BY c.secret' };
+  const scan = { 'x-ms-documentdb-query-enable-scan': 'true' };
+  for (const [args, headers, status] of [[[], {}, 400], [[], scan, 200], [['--set', 'query.order_unindexed=true'], {}, 200]]) {
+    const { send, docs } = await shop(t, definition, { args });
+    for (const n of [3, 1, 2]) await send('POST', docs, { key: ['a'], body: { id: String(n), tenant: 'a', secret: n } });
+    const answer = await send('POST', docs, { headers: { ...across, ...headers }, body: ordered });
+    assert.equal(answer.status, status);
+    if (status === 400) assert.match(answer.json.message, /The index path corresponding to the specified order-by item is excluded/);
+    else assert.deepEqual(answer.json.Documents, [1, 2, 3]);
+  }
 });
 
 test('a plan says how to merge, and its rewritten query runs', async (t) => {

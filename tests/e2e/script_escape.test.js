@@ -1,7 +1,9 @@
 // Hostile scripts through the front: each costs its own request and nothing else.
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
+import { CosmosClient } from '@azure/cosmos';
 import { shop } from './items.js';
+import { Server, emulatorKey } from './server.js';
 import { failure, procedure } from './scripts.js';
 
 /* global getContext */
@@ -101,4 +103,50 @@ test('a function of the user that is hostile ends its query alone', async (t) =>
     assert.ok([400, 408].includes(error.code), `${name}: ${error.code}`);
     assert.equal((await container.items.query('SELECT * FROM c').fetchAll()).resources.length, 1);
   }
+});
+
+// A container in an account of its own, made by its first use.
+async function tenant(t, server, name) {
+  const client = new CosmosClient({ endpoint: `${server.url}/${name}/`, key: emulatorKey, connectionPolicy: { retryOptions: { maxRetryAttemptCount: 0 } } });
+  t.after(() => client.dispose());
+  const { database } = await client.databases.create({ id: 'db' });
+  const { container } = await database.containers.create({ id: 'c', partitionKey: '/tenant' });
+  await container.items.create({ id: '1', tenant: 'x' });
+  return container;
+}
+
+test('no account holds all processes: procedures of another are served', async (t) => {
+  const server = await Server.start(t, ['--dev', '--set', 'account.by_use=true', '--set', 'script.wait_ms=20s', '--set', 'script.time_ms=1s']);
+  const [greedy, modest] = [await tenant(t, server, 'greedy'), await tenant(t, server, 'modest')];
+  const loop = await procedure(greedy, 'loop', hostile.loop);
+  const greet = await procedure(modest, 'greet', () => getContext().getResponse().setBody('hello'));
+  let going = true;
+  const flood = Array.from({ length: 40 }, async () => {
+    while (going) await loop('x').catch((error) => assert.ok([408, 429].includes(error.code), `${error.code}`));
+  });
+  for (let i = 0; i < 33; i++) assert.equal((await greet('x')).resource, 'hello');
+  going = false;
+  await Promise.all(flood);
+});
+
+test('waiting for a process in vain is charged', async (t) => {
+  const server = await Server.start(t, ['--dev', '--set', 'account.by_use=true', '--set', 'script.workers_max=1', '--set', 'script.wait_ms=20ms', '--set', 'script.time_ms=20s']);
+  const container = await tenant(t, server, 'waiter');
+  const hold = await procedure(container, 'hold', hostile.loop);
+  const greet = await procedure(container, 'greet', () => getContext().getResponse().setBody('hello'));
+  await container.scripts.userDefinedFunctions.create({ id: 'one', body: 'function () { return 1; }' });
+  const held = hold('x').catch((error) => error);
+  const refused = async (run) => {
+    for (;;) {
+      const outcome = await run().catch((error) => error);
+      if (outcome.code !== undefined) return outcome; // the loop may not have begun
+    }
+  };
+  for (const run of [() => greet('x'), () => container.items.query('SELECT VALUE udf.one() FROM c', { partitionKey: 'x' }).fetchAll()]) {
+    const { code, substatus, headers } = await refused(run);
+    assert.deepEqual([code, substatus], [429, 3084]);
+    assert.ok(Number(headers['x-ms-request-charge']) >= 1, headers['x-ms-request-charge']);
+  }
+  await server.stop('SIGKILL');
+  await held;
 });

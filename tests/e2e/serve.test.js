@@ -112,7 +112,7 @@ test('what does not exist is a named error in JSON with an activity id', async (
   const server = await Server.start(t);
   for (const [path, status, code] of [
     ['/nowhere/"quoted"', 404, 'NotFound'],
-    ['/readyx', 403, 'Forbidden'], // no account of that name
+    ['/readyx', 401, 'Unauthorized'], // no account of that name, which is not told
     ['/', 401, 'Unauthorized'],
     ['/dbs', 401, 'Unauthorized'],
     ['/dbs/', 400, 'BadRequest'],
@@ -161,7 +161,7 @@ async function clientThatDoesNotRead(t, server) {
   socket.on('error', () => {});
   socket.pause();
   await once(socket, 'connect');
-  socket.write('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(5000));
+  socket.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(5000));
   let sent = -1;
   const sentBytes = async () => Number(/^orrery_sent_bytes_total\S* (\d+)/m.exec(await (await server.get('/metrics')).text())[1]);
   // the counter grows only by our own questions once the socket is full

@@ -15,10 +15,20 @@ export const emulatorKey =
 
 const startLimitMs = 30_000;
 
+// Servers leave word of themselves there, and commands look there: not where those of the caller do.
+let state;
+function stateDirectory() {
+  if (!state) {
+    state = mkdtempSync(join(tmpdir(), 'orrery-e2e-state-'));
+    process.on('exit', () => rmSync(state, { recursive: true, force: true }));
+  }
+  return state;
+}
+
 // The environment without anybody's ORRERY_ settings.
-function environment(extra) {
+export function environment(extra) {
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('ORRERY_'));
-  return { ...Object.fromEntries(own), ...extra };
+  return { ...Object.fromEntries(own), XDG_STATE_HOME: stateDirectory(), ...extra };
 }
 
 const running = new WeakMap(); // the servers of a test

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { spawn } from 'node:child_process';
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Server, binary, orrery, root, scratch } from './server.js';
+import { Server, binary, orrery, scratch } from './server.js';
 import { signed } from './rest.js';
 import { Terminal } from './terminal.js';
 
@@ -141,7 +141,7 @@ for (const kind of ['jsonl', 'csv'])
     writeFileSync(first, lines(items));
     const imported = await server.orrery(['import', first]);
     assert.equal(imported.code, 0, imported.err);
-    assert.match(imported.err, /^imported 5,000 items in .* RU, waited \d+ times for throughput\n$/);
+    assert.match(imported.err, /^imported 5,000 items in .* RU, waited \d+ times? for throughput\n$/);
     const file = join(folder, `second.${kind}`);
     const exported = await server.shell(['--command', `.export ${file}`]);
     assert.equal(exported.code, 0, exported.err);
@@ -389,29 +389,4 @@ test('a query whose client has gone ends at once', async (t) => {
   const [, signal] = await once(child, 'close');
   assert.equal(signal, 'SIGINT');
   await server.until(async () => (await inFlight()) === 1);
-});
-
-test('the commands of the manual run as they are written there', async (t) => {
-  const server = await shop(t, { throughput: 20_000 });
-  const folder = scratch(t);
-  writeFileSync(join(folder, 'orders.jsonl'), lines(orders(20)));
-  writeFileSync(join(folder, 'orders.csv'), 'id,city,zip,phone\no1,Oslo,0150,12\n');
-  writeFileSync(join(folder, 'report.sql'), 'SELECT c.id FROM c WHERE c.zip = "0150";\n');
-  const manual = readFileSync(join(root, 'docs/shell.md'), 'utf8');
-  const commands = manual.match(/^ {4}(?:orrery|echo) .*$/gm).map((line) => line.trim());
-  assert.equal(commands.length, 7);
-  // Items first, as the manual's reader has some.
-  for (const command of [...commands.slice(3), ...commands.slice(0, 3)]) {
-    const child = spawn('sh', ['-ec', `orrery() { "${binary}" "$@"; }\n${command}`], {
-      cwd: folder,
-      env: { ...process.env, ORRERY_ENDPOINT: server.url },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let err = '';
-    child.stderr.on('data', (bytes) => (err += bytes));
-    child.stdout.resume();
-    const [code] = await once(child, 'close');
-    assert.equal(code, 0, `${command}: ${err}`);
-  }
-  assert.deepEqual(JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8')), [{ id: 'o1' }]);
 });

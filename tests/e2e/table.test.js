@@ -151,7 +151,7 @@ test('Prefer decides what an insert sends back, and metadata has three levels', 
   assert.equal(minimal.json['odata.metadata'], `http://127.0.0.1:${server.tablePort}/devstoreaccount1/$metadata#people/@Element`);
   assert.equal(minimal.json['odata.etag'], minimal.headers.etag);
   const full = await sendTable(server, 'GET', "/people(RowKey='3',PartitionKey='o''p')", { headers: { accept: 'application/json;odata=fullmetadata' } });
-  assert.equal(full.json['odata.type'], 'default.people');
+  assert.equal(full.json['odata.type'], 'devstoreaccount1.people');
   assert.equal(full.json['odata.editLink'], "people(PartitionKey='o''p',RowKey='3')");
   assert.ok(full.json['odata.id'].endsWith(full.json['odata.editLink']));
   assert.equal(full.json['Timestamp@odata.type'], 'Edm.DateTime');

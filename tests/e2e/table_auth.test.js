@@ -143,3 +143,55 @@ test('a stored policy gives a signature its terms, until it is withdrawn', async
   assert.equal((await refusal(all(reader.listEntities()))).code, 'AuthenticationFailed');
   assert.deepEqual([...(await table.getAccessPolicy())], []);
 });
+
+test('a signature that is there twice is refused', async (t) => {
+  const { server } = await tables(t);
+  const sas = generateTableSas('people', credential, { expiresOn: later(), permissions: { query: true } });
+  const sig = /sig=[^&]*/.exec(sas)[0];
+  const get = (query) => sendTable(server, 'GET', `/people()?${query}`, { authorization: '' });
+  assert.equal((await get(sas)).status, 200);
+  for (const query of [`${sas}&${sig}`, `${sas}&sig=x`, `sig=x&${sas}`]) {
+    const { status, code } = await get(query);
+    assert.deepEqual([status, code], [403, 'AuthenticationFailed']);
+  }
+});
+
+test('a signature with a policy and no table is for the table of the path', async (t) => {
+  const { server, table, service } = await tables(t);
+  await service.createTable('other');
+  await table.createEntity({ partitionKey: 'p', rowKey: 'r' });
+  await table.setAccessPolicy([{ id: 'readers', accessPolicy: { expiry: later(), permission: 'r' } }]);
+  const bare = generateTableSas('people', credential, { identifier: 'readers' }).replace(/&?tn=[^&]*/, '').replace(/^&/, '');
+  assert.equal((await all(sasClient(server, bare).listEntities())).length, 1);
+  assert.equal((await refusal(sasClient(server, bare).deleteEntity('p', 'r'))).code, 'AuthorizationPermissionMismatch');
+  assert.equal((await refusal(all(sasClient(server, bare, 'other').listEntities()))).code, 'AuthenticationFailed');
+  const list = new TableServiceClient(`http://127.0.0.1:${server.tablePort}/${storageAccount}`, new AzureSASCredential(bare), plain);
+  assert.equal((await refusal(all(list.listTables()))).status, 403);
+});
+
+// As programs written for the storage emulators sign: without a date, and over a path with another end.
+const undated = (server, { account = storageAccount, key = storageKey, path, signs = path, scheme = 'SharedKeyLite', headers = {} }) => {
+  const text = scheme === 'SharedKeyLite' ? `\n/${account}${signs}` : `GET\n\n\n\n/${account}${signs}`;
+  const sig = createHmac('sha256', Buffer.from(key, 'base64')).update(text).digest('base64');
+  return fetch(`http://127.0.0.1:${server.tablePort}${path}`, { headers: { accept: 'application/json', authorization: `${scheme} ${account}:${sig}`, ...headers } });
+};
+
+test('the account of the emulators may sign without a date and with a slash at the end', async (t) => {
+  const { server } = await tables(t);
+  const root = `/${storageAccount}`;
+  for (const [path, signs] of [[`${root}/Tables`], [`${root}/Tables`, `${root}/Tables/`], [`${root}/Tables/`, `${root}/Tables`], [`${root}/Tables/`], [`${root}/people()/`, `${root}/people()`]])
+    assert.equal((await undated(server, { path, signs })).status, 200, `${path} ${signs}`);
+  assert.equal((await undated(server, { path: `${root}/Tables`, signs: `${root}/people()` })).status, 403);
+  assert.equal((await undated(server, { path: `${root}/Tables`, scheme: 'SharedKey' })).status, 403);
+  assert.equal((await undated(server, { path: `${root}/Tables`, key: Buffer.alloc(64, 1).toString('base64') })).status, 403);
+  const old = new Date(Date.now() - 3600_000).toUTCString();
+  assert.equal((await sendTable(server, 'GET', '/Tables', { date: old })).status, 403, 'a date that is sent counts');
+  assert.equal((await undated(server, { account: 'default', path: '/default/Tables', key: emulatorKey })).status, 403, 'no other account');
+});
+
+test('without --dev every signature has a date', async (t) => {
+  const server = await Server.start(t, []);
+  const key = /AccountKey=([^;<]+);TableEndpoint/.exec(server.out)[1];
+  assert.equal((await undated(server, { account: 'default', path: '/default/Tables', key })).status, 403);
+  assert.equal((await undated(server, { path: `/${storageAccount}/Tables` })).status, 403);
+});

@@ -1,7 +1,7 @@
 // What nobody should send: each with its documented code, and nothing written.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { all, sendTable, tables } from './tables.js';
+import { all, refusal, sendTable, tables } from './tables.js';
 
 test('entities that are none are refused by their code, and nothing is written', async (t) => {
   const { server, table } = await tables(t);
@@ -24,6 +24,7 @@ test('entities that are none are refused by their code, and nothing is written',
     [typed('Edm.Guid', '6ba7b810-9dad-11d1-80b4_00c04fd430c8'), 'InvalidInput'], [typed('Edm.Binary', '***'), 'InvalidInput'], [typed('Edm.Binary', 'abc'), 'InvalidInput'], [typed('Edm.DateTime', 'yesterday'), 'InvalidInput'],
     [typed('Edm.DateTime', '2024-02-30T00:00:00Z'), 'InvalidInput'], [typed('Edm.DateTime', '2024-01-01T00:00:00.12345678Z'), 'InvalidInput'], [typed('Edm.DateTime', '1600-12-31T23:59:59Z'), 'OutOfRangeInput'],
     [typed('Edm.DateTime', 5), 'InvalidInput'], [typed('Edm.Single', 5), 'InvalidInput'], [typed('Int32', 5), 'InvalidInput'], [typed(7, 5), 'InvalidInput'], [typed('Edm.String', 5), 'InvalidInput'],
+    ...['String', 'Boolean', 'Int32', 'Int64', 'Double', 'DateTime', 'Guid', 'Binary'].map((type) => [typed(`Edm.${type}`, null), 'InvalidInput']),
   ];
   for (const [body, code] of cases) {
     const answer = await sendTable(server, 'POST', '/people', { headers: { 'content-type': 'application/json' }, body });
@@ -63,4 +64,37 @@ test('dates of entities and of signatures are two things', async (t) => {
   const { server } = await tables(t);
   for (const date of ['', 'now', '2024-01-01T00:00:00Z', 'Mon, 99 Jan 2024 00:00:00 GMT'])
     assert.equal((await sendTable(server, 'GET', '/people()', { date })).code, 'AuthenticationFailed');
+});
+
+test('a body of more than 4 MiB is 413, whatever it is for', async (t) => {
+  const { server, table } = await tables(t);
+  const path = "/people(PartitionKey='p',RowKey='r')";
+  const padded = (bytes) => `{"PartitionKey":"p","RowKey":"r"${' '.repeat(bytes - 33)}}`;
+  const json = { 'content-type': 'application/json' };
+  for (const [method, at, headers] of [['POST', '/people', json], ['PUT', path, json], ['MERGE', path, json], ['POST', '/Tables', json], ['POST', '/$batch', { 'content-type': 'multipart/mixed; boundary=batch_1' }]])
+    for (const bytes of [4 * 1024 * 1024 + 1, 20 * 1024 * 1024]) {
+      const answer = await sendTable(server, method, at, { headers, body: padded(bytes) });
+      assert.deepEqual([answer.status, answer.code, answer.headers['x-ms-error-code']], [413, 'RequestBodyTooLarge', 'RequestBodyTooLarge'], `${method} ${at} ${bytes}`);
+    }
+  assert.equal((await all(table.listEntities())).length, 0);
+  assert.equal((await sendTable(server, 'POST', '/people', { headers: json, body: padded(4 * 1024 * 1024) })).status, 201, 'at the limit');
+});
+
+test('If-Match is a star or one weak ETag', async (t) => {
+  const { server, table } = await tables(t);
+  await table.createEntity({ partitionKey: 'p', rowKey: 'r', n: 1 });
+  const { etag } = await table.getEntity('p', 'r');
+  const path = "/people(PartitionKey='p',RowKey='r')";
+  for (const method of ['PUT', 'MERGE', 'DELETE'])
+    for (const match of ['', 'x', '"x"', '**', 'W/x', 'W/"', 'W/"x', etag.slice(2), `${etag}, ${etag}`]) {
+      const answer = await sendTable(server, method, path, { headers: { 'if-match': match, 'content-type': 'application/json' }, body: method === 'DELETE' ? undefined : {} });
+      assert.deepEqual([answer.status, answer.code], [400, 'InvalidInput'], `${method} ${match}`);
+    }
+  const batch = await refusal(table.submitTransaction([['update', { partitionKey: 'p', rowKey: 'r', n: 2 }, 'Merge', { etag: 'abc' }]]));
+  assert.deepEqual([batch.status, batch.code], [400, 'InvalidInput']);
+  assert.match(batch.message, /etag/);
+  assert.equal((await table.getEntity('p', 'r')).n, 1);
+  assert.equal((await refusal(table.updateEntity({ partitionKey: 'p', rowKey: 'r', n: 2 }, 'Merge', { etag: 'W/"x"' }))).status, 412);
+  await table.updateEntity({ partitionKey: 'p', rowKey: 'r', n: 2 }, 'Merge', { etag });
+  await table.deleteEntity('p', 'r', { etag: '*' });
 });

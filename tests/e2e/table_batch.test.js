@@ -74,6 +74,12 @@ test('batches of other clients: relative addresses, line feeds, content, a singl
   });
   assert.equal(query.status, 202);
   assert.match(query.text, /HTTP\/1\.1 200 OK[^]*\{"value":\[\{"PartitionKey":"p","RowKey":"2"/);
+  const none = await sendTable(server, 'POST', '/$batch', {
+    headers: { 'content-type': 'multipart/mixed; boundary=b' },
+    body: "--b\r\nContent-Type: application/http\r\n\r\nGET http://h/devstoreaccount1/people(PartitionKey='p',RowKey='none') HTTP/1.1\r\n\r\n--b--\r\n",
+  });
+  assert.equal(none.status, 202);
+  assert.match(none.text, /HTTP\/1\.1 404 Not Found[^]*"code":"ResourceNotFound"[^]*"value":"0:The specified resource does not exist\.\\nRequestId:/);
 });
 
 test('a batch that is none is refused whole', async (t) => {

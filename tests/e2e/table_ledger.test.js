@@ -36,7 +36,7 @@ const examples = {
   'PROPERTIES.REPLACE': { path: '/?restype=service&comp=properties', body: '<StorageServiceProperties><Cors/></StorageServiceProperties>' },
   'STATS.LIST': { whole: '/devstoreaccount1-secondary/?restype=service&comp=stats' },
   'METADATA.LIST': { path: '/$metadata' },
-  'SERVICE.LIST': { path: '/' },
+  'SERVICE.LIST': { whole: '/' },
 };
 
 test('every operation of the ledger has an example, and no example lacks its row', () => {

@@ -124,7 +124,7 @@ test('what a query cannot be is refused by its code', async (t) => {
     assert.deepEqual([status, code], [400, 'InvalidInput'], filter);
   }
   for (const [query, status, code] of [
-    ['$top=0', 400, 'InvalidQueryParameterValue'], ['$top=1001', 400, 'InvalidQueryParameterValue'], ['$top=x', 400, 'InvalidQueryParameterValue'], ['$top=-1', 400, 'InvalidQueryParameterValue'],
+    ['$top=1001', 400, 'InvalidQueryParameterValue'], ['$top=x', 400, 'InvalidQueryParameterValue'], ['$top=-1', 400, 'InvalidQueryParameterValue'],
     ['$orderby=a', 501, 'NotImplemented'], ['$skip=1', 501, 'NotImplemented'], ['$count=true', 501, 'NotImplemented'], ['$select=a,,b', 400, 'InvalidQueryParameterValue'],
     ['$filter=%zz', 400, 'InvalidInput'], ['$filter=%ff', 400, 'InvalidInput'], ['comp=wrong', 400, 'InvalidQueryParameterValue'],
   ]) {
@@ -145,4 +145,25 @@ test('Timestamp is a property to ask for', async (t) => {
     assert.deepEqual(found.map((one) => one.rowKey), whole.filter((one) => holds(one.timestamp)).map((one) => one.rowKey), operator);
   }
   assert.equal((await refusal(table.getEntity('p', '9'))).status, 404);
+});
+
+test('$top=0 is an empty list, and the last page', async (t) => {
+  const { server, table, service } = await tables(t);
+  await fill(table, 1, 10);
+  for (const path of ['/people()?$top=0', "/people()?$filter=PartitionKey%20eq%20'p0'&$top=0", '/Tables?$top=0']) {
+    const { status, json, headers } = await sendTable(server, 'GET', path);
+    assert.deepEqual([status, json.value], [200, []], path);
+    assert.deepEqual(Object.keys(headers).filter((name) => name.startsWith('x-ms-continuation')), [], path);
+  }
+  const { value: page } = await table.listEntities().byPage({ maxPageSize: 0 }).next();
+  assert.ok(page.length === 0 || page.length === 10, 'a client that leaves a 0 out asks for all');
+  assert.equal((await all(service.listTables())).length, 1);
+});
+
+test('true and false have no letter case in filters', async (t) => {
+  const { table } = await tables(t);
+  await table.createEntity({ partitionKey: 'p', rowKey: 'yes', on: true });
+  await table.createEntity({ partitionKey: 'p', rowKey: 'no', on: false });
+  for (const [filter, wanted] of [['on eq True', 'yes'], ['on eq FALSE', 'no'], ['on ne tRuE', 'no'], ['False eq on', 'no']])
+    assert.deepEqual((await all(table.listEntities({ queryOptions: { filter } }))).map((one) => one.rowKey), [wanted], filter);
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Server, scratch } from './server.js';
-import { sendTable, serviceClient, tables } from './tables.js';
+import { all, sendTable, serviceClient, tables } from './tables.js';
 
 const rule = { allowedOrigins: 'https://shop.example,https://other.example', allowedMethods: 'GET,PUT', allowedHeaders: 'x-ms-*,accept', exposedHeaders: 'x-ms-*', maxAgeInSeconds: 60 };
 
@@ -26,11 +26,12 @@ test('service properties are kept, over a restart too', async (t) => {
   assert.deepEqual([more.hourMetrics.enabled, more.cors.length, more.logging.write], [true, 1, true], 'what was not sent stays');
 });
 
-test('statistics are told by the secondary location', async (t) => {
-  const { server } = await tables(t);
+test('statistics are told by both locations', async (t) => {
+  const { server, service } = await tables(t);
   const path = '?restype=service&comp=stats';
   const primary = await sendTable(server, 'GET', `/${path}`);
-  assert.deepEqual([primary.status, /<Code>(\w+)/.exec(primary.text)[1]], [400, 'InvalidQueryParameterValue']);
+  assert.deepEqual([primary.status, /<Status>(\w+)/.exec(primary.text)[1]], [200, 'live']);
+  assert.equal((await service.getStatistics()).geoReplication.status, 'live');
   const secondary = await sendTable(server, 'GET', '', { whole: `/devstoreaccount1-secondary/${path}` });
   assert.equal(secondary.status, 200);
   assert.match(secondary.text, /<Status>live<\/Status><LastSyncTime>\w{3}, \d\d \w{3} \d{4}/);
@@ -83,4 +84,25 @@ test('XML that is none changes nothing', async (t) => {
   }
   assert.equal((await put('/people?comp=acl', '<SignedIdentifiers><SignedIdentifier><Id>bare</Id></SignedIdentifier></SignedIdentifiers>')).status, 204, 'a policy may say nothing');
   assert.deepEqual((await table.getAccessPolicy()).map((policy) => policy.id), ['bare']);
+});
+
+test('a policy without terms is shown by its name alone', async (t) => {
+  const { server, table } = await tables(t);
+  await table.setAccessPolicy([{ id: 'bare' }, { id: 'empty', accessPolicy: {} }, { id: 'some', accessPolicy: { permission: 'r' } }]);
+  const { text } = await sendTable(server, 'GET', '/people?comp=acl');
+  assert.match(text, /<SignedIdentifier><Id>bare<\/Id><\/SignedIdentifier><SignedIdentifier><Id>empty<\/Id><\/SignedIdentifier>/);
+  assert.deepEqual((await table.getAccessPolicy()).map((policy) => [policy.id, policy.accessPolicy?.permission]), [['bare', undefined], ['empty', undefined], ['some', 'r']]);
+});
+
+test('full metadata names the account of the request', async (t) => {
+  const { server, table, service } = await tables(t);
+  await table.createEntity({ partitionKey: 'p', rowKey: 'r' });
+  const accept = { headers: { accept: 'application/json;odata=fullmetadata' } };
+  const one = await sendTable(server, 'GET', "/people(PartitionKey='p',RowKey='r')", accept);
+  assert.equal(one.json['odata.type'], 'devstoreaccount1.people');
+  assert.equal((await sendTable(server, 'GET', '/people()', accept)).json.value[0]['odata.type'], 'devstoreaccount1.people');
+  assert.equal((await sendTable(server, 'GET', "/Tables('people')", accept)).json['odata.type'], 'devstoreaccount1.Tables');
+  const other = await sendTable(server, 'GET', "/people(PartitionKey='p',RowKey='r')", { ...accept, account: 'default' });
+  assert.equal(other.json['odata.type'], 'default.people');
+  assert.equal((await all(service.listTables())).length, 1);
 });

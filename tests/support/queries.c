@@ -120,6 +120,8 @@ struct queries_rows *queries_run(struct queries *f, const struct query_plan *pla
 {
     struct queries_rows *rows = arena_alloc_zero(f->arena, sizeof *rows);
     struct slice continuation = SLICE_NONE;
+    size_t page = how->page ? how->page : 3, given = 0;
+    bool full = false;
     struct error err;
 
     rows->arena = f->arena;
@@ -136,11 +138,12 @@ struct queries_rows *queries_run(struct queries *f, const struct query_plan *pla
             .container = rid_of_container(1, 2),
             .scope = how->scope,
             .continuation = continuation,
-            .limits = {.rows_max = how->page ? how->page : 3, .memory_max = how->memory_max},
+            .limits = {.rows_max = page, .memory_max = how->memory_max},
             .cache = how->cached ? f->cache : NULL,
             .spill = how->spill,
             .executor = how->executor,
             .udf = how->udf,
+            .order_unindexed = true,
             .explain = true,
             .arena = f->arena,
             .row = queries_row,
@@ -148,6 +151,10 @@ struct queries_rows *queries_run(struct queries *f, const struct query_plan *pla
         };
 
         assert_ok(query_run(plan, &request, &how->last, &err), &err);
+        /* A full page goes on only where there is more. */
+        assert_true(!full || rows->count > given);
+        full = rows->count - given == page;
+        given = rows->count;
         if (how->explain_has && how->pages == 0) {
             CLEANUP(buf_done) struct buf json;
             struct document_value explained = document_object(how->last.explain);

@@ -176,7 +176,7 @@ struct script_request script_bench_make(struct script_bench *bench, enum script_
 {
     return (struct script_request){
         .kind = kind,
-        .domain = slice_of_text(bench->domain),
+        .who = {.account = SLICE("acme"), .database = slice_of_text(bench->domain)},
         .key = slice_of_text(source),
         .name = SLICE("tested"),
         .source = slice_of_text(source),

@@ -9,11 +9,22 @@
  *      by id       -          kind      -          value, changes
  *      ledger      account    owner     -          balance, changes
  *      hopeless    status, changes      price, changes   region, changes   -
+ *      readings, seldom
+ *                  device     site      -          -
+ *      skewed      tenant     user      -          -
+ *      orders      customer   status    -          -
+ *      rooms       room       author    -          -
+ *      mixed       user       kind      -          -
+ *      numbered    status     city      -          customer
+ *      sessions    user       -         -          -
+ *      listed      kind       -         -          -
  */
 #include "support/workloads.h"
 
 #include "base/random.h"
 #include "document/bson.h"
+
+#include <time.h>
 
 enum { ITEMS = 4000, OPERATIONS = 12000, DAYS = 30, DAY_MS = 24 * 60 * 60 * 1000 };
 #define BEGIN_MS INT64_C(1700000000000)
@@ -29,6 +40,7 @@ struct fields {
     uint64_t id;
     const char *a, *b, *c;
     int64_t d;
+    int64_t time_ms; /* 0: none, and neither measurement nor text */
 };
 
 static void name_make(struct random *random, char *ret_name)
@@ -37,6 +49,23 @@ static void name_make(struct random *random, char *ret_name)
     for (size_t i = 1; i < 8; i++)
         ret_name[i] = (char)('a' + random_below(random, 26));
     ret_name[8] = 0;
+}
+
+/* As even as can be, and no key. */
+static void noise_append(const struct maker *maker, const struct fields *fields, struct buf *out)
+{
+    time_t seconds = (time_t)(fields->time_ms / 1000);
+    char text[64];
+    struct tm tm;
+
+    document_append_double(out, slice_of_text(maker->names->measure + 1),
+                           (double)(fields->id * 7919 % 3001) / 97);
+    (void)gmtime_r(&seconds, &tm);
+    (void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    document_append_string(out, slice_of_text(maker->names->time + 1), slice_of_text(text));
+    (void)snprintf(text, sizeof text, "it was the %llu. of its kind",
+                   (unsigned long long)fields->id);
+    document_append_string(out, slice_of_text(maker->names->text + 1), slice_of_text(text));
 }
 
 static void document_make(struct maker *maker, const struct fields *fields, struct buf *out)
@@ -55,10 +84,12 @@ static void document_make(struct maker *maker, const struct fields *fields, stru
     if (fields->c)
         document_append_string(out, slice_of_text(maker->names->c + 1), slice_of_text(fields->c));
     document_append_int64(out, slice_of_text(maker->names->d + 1), fields->d);
+    if (fields->time_ms)
+        noise_append(maker, fields, out);
     document_end(out, begin);
 }
 
-/* Letters of what to name: i, a, b, c, d. */
+/* Letters of what to name: i, a, b, c, n for d. */
 static void where_make(struct maker *maker, const struct fields *fields, const char *named)
 {
     struct buf *out = &maker->where;
@@ -78,6 +109,9 @@ static void where_make(struct maker *maker, const struct fields *fields, const c
             break;
         case 'b':
             document_append_string(out, slice_of_text(maker->names->b), slice_of_text(fields->b));
+            break;
+        case 'n':
+            document_append_int64(out, slice_of_text(maker->names->d), fields->d);
             break;
         default:
             document_append_string(out, slice_of_text(maker->names->c), slice_of_text(fields->c));
@@ -181,15 +215,95 @@ static struct fields fields_make(struct maker *maker, enum workload_kind kind, u
         f.a = A("status%d", (int)below(maker, 4));
         f.b = B("region%d", (int)below(maker, 6));
         break;
+    case WORKLOAD_READINGS:
+    case WORKLOAD_SELDOM:
+        f.a = A("dev%d", (int)below(maker, 400));
+        f.b = B("site%d", (int)below(maker, 12));
+        break;
+    case WORKLOAD_SKEWED:
+        f.a = below(maker, 7) ? A("t%d", (int)below(maker, 400)) : A("large");
+        f.b = B("user%d", (int)below(maker, 3000));
+        break;
+    case WORKLOAD_ORDERS:
+    case WORKLOAD_NUMBERED:
+        f.d =
+            (int64_t)MIN(below(maker, 2500), below(maker, 2500)); /* some order more than others */
+        f.a = kind == WORKLOAD_ORDERS ? A("c%d", (int)f.d) : A("status%d", (int)below(maker, 3));
+        f.b = kind == WORKLOAD_ORDERS ? B("status%d", (int)below(maker, 3))
+                                      : B("city%d", (int)below(maker, 90));
+        break;
+    case WORKLOAD_ROOMS:
+        f.a = A("room%d", (int)below(maker, 500));
+        f.b = B("u%d", (int)below(maker, 3000));
+        break;
+    case WORKLOAD_MIXED:
+    case WORKLOAD_SESSIONS:
+        f.a = A("u%d", (int)below(maker, 900));
+        f.b = B("kind%d", (int)below(maker, 4));
+        break;
+    case WORKLOAD_LISTED:
+        f.a = A("kind%d", (int)below(maker, 5));
+        break;
     }
+    if (kind >= WORKLOAD_READINGS)
+        f.time_ms = BEGIN_MS + (int64_t)n * DAYS * DAY_MS / (int64_t)count;
     return f;
 }
 
-static void operation_make(struct maker *maker, enum workload_kind kind, uint64_t n)
+/* One request in so many is a query that names a property, the others are of one item each. */
+static void growing_make(struct maker *maker, enum workload_kind kind, const struct fields *f,
+                         uint64_t dice, int64_t time_ms)
+{
+    bool asks = below(maker, 1000) < (kind == WORKLOAD_SELDOM ? 3 : 20);
+
+    switch (kind) {
+    case WORKLOAD_SELDOM:
+    case WORKLOAD_READINGS:
+        operation_add(maker, asks ? ADVISE_QUERY : ADVISE_CREATE, f, "a", time_ms, asks ? 3 : 7,
+                      "");
+        break;
+    case WORKLOAD_SKEWED:
+        if (dice < 40)
+            operation_add(maker, ADVISE_QUERY, f, "a", time_ms, 3, "");
+        else
+            operation_add(maker, dice < 70 ? ADVISE_READ : ADVISE_CREATE, f, "ia", time_ms,
+                          dice < 70 ? 1 : 7, "");
+        break;
+    case WORKLOAD_ORDERS:
+    case WORKLOAD_NUMBERED:
+    case WORKLOAD_ROOMS:
+    case WORKLOAD_MIXED:
+        if (asks)
+            operation_add(maker, ADVISE_QUERY, f, kind == WORKLOAD_NUMBERED ? "n" : "a", time_ms, 4,
+                          "");
+        else if (dice < 50)
+            operation_add(maker, kind == WORKLOAD_MIXED ? ADVISE_UPSERT : ADVISE_CREATE, f, "i",
+                          time_ms, 7, "");
+        else
+            operation_add(maker, ADVISE_READ, f, kind == WORKLOAD_NUMBERED ? "in" : "ia", time_ms,
+                          1, "");
+        break;
+    case WORKLOAD_LISTED:
+        if (asks)
+            operation_add(maker, ADVISE_QUERY, f, "a", time_ms, 3, "");
+        else
+            operation_add(maker, dice < 70 ? ADVISE_READ : ADVISE_UPSERT, f, "i", time_ms,
+                          dice < 70 ? 1 : 8, "");
+        break;
+    default:
+        operation_add(maker,
+                      dice < 60   ? ADVISE_READ
+                      : dice < 80 ? ADVISE_CREATE
+                                  : ADVISE_DELETE,
+                      f, "i", time_ms, dice < 60 ? 1 : 6, "");
+    }
+}
+
+static void operation_make(struct maker *maker, enum workload_kind kind, uint64_t n, uint64_t count)
 {
     char a[24], b[24], c[24], transaction[24];
-    struct fields f = fields_make(maker, kind, n, OPERATIONS, a, b, c);
-    int64_t time_ms = BEGIN_MS + (int64_t)n * DAYS * DAY_MS / OPERATIONS;
+    struct fields f = fields_make(maker, kind, n, count, a, b, c);
+    int64_t time_ms = BEGIN_MS + (int64_t)(n * DAYS * DAY_MS / count);
     uint64_t dice = below(maker, 100);
 
     switch (kind) {
@@ -243,6 +357,8 @@ static void operation_make(struct maker *maker, enum workload_kind kind, uint64_
     case WORKLOAD_HOPELESS:
         operation_add(maker, ADVISE_QUERY, &f, dice < 50 ? "a" : "b", time_ms, 3, "");
         break;
+    default:
+        growing_make(maker, kind, &f, dice, time_ms);
     }
 }
 
@@ -277,6 +393,8 @@ struct advise_workload *workload_make(enum workload_kind kind, uint64_t seed,
                                       struct workload_names *ret_names)
 {
     struct maker maker = {.workload = advise_workload_new(), .names = ret_names};
+    uint64_t items = kind < WORKLOAD_READINGS ? ITEMS : ITEMS / 2,
+             operations = kind < WORKLOAD_READINGS ? OPERATIONS : OPERATIONS / 2;
 
     random_seed(&maker.random, seed * 100 + kind);
     (void)snprintf(ret_names->id, sizeof ret_names->id, "/id");
@@ -284,18 +402,23 @@ struct advise_workload *workload_make(enum workload_kind kind, uint64_t seed,
     name_make(&maker.random, ret_names->b);
     name_make(&maker.random, ret_names->c);
     name_make(&maker.random, ret_names->d);
+    if (kind >= WORKLOAD_READINGS) {
+        name_make(&maker.random, ret_names->measure);
+        name_make(&maker.random, ret_names->time);
+        name_make(&maker.random, ret_names->text);
+    }
     buf_init(&maker.item, BUF_DEFAULT_MAX);
     buf_init(&maker.before, BUF_DEFAULT_MAX);
     buf_init(&maker.where, BUF_DEFAULT_MAX);
     buf_init(&maker.array, BUF_DEFAULT_MAX);
-    for (uint64_t n = 0; n < ITEMS; n++) {
+    for (uint64_t n = 0; n < items; n++) {
         char a[24], b[24], c[24];
-        struct fields f = fields_make(&maker, kind, n, ITEMS, a, b, c);
+        struct fields f = fields_make(&maker, kind, n, items, a, b, c);
 
-        item_add(&maker, &f, BEGIN_MS + (int64_t)n * DAYS * DAY_MS / ITEMS);
+        item_add(&maker, &f, BEGIN_MS + (int64_t)(n * DAYS * DAY_MS / items));
     }
-    for (uint64_t n = 0; n < OPERATIONS; n++)
-        operation_make(&maker, kind, n);
+    for (uint64_t n = 0; n < operations; n++)
+        operation_make(&maker, kind, n, operations);
     if (kind == WORKLOAD_HOPELESS)
         hopeless_changes(&maker);
     buf_done(&maker.item);

@@ -15,13 +15,26 @@ enum workload_kind {
     WORKLOAD_BY_ID,     /* a map from id to value */
     WORKLOAD_LEDGER,    /* small, and every transaction touches several accounts */
     WORKLOAD_HOPELESS,  /* every request bounds a value that changes */
+
+    /* What fits is seen when there is more of it: requests that ask everywhere are few. Items have
+     * a measurement, a time and a text besides. */
+    WORKLOAD_READINGS, /* evenly used devices; what little is asked names one */
+    WORKLOAD_SELDOM,   /* the same, and next to nothing is asked */
+    WORKLOAD_SKEWED,   /* tenants, one of whom is a seventh of all; often asked for as a whole */
+    WORKLOAD_ORDERS,   /* orders of customers, read one by one and now and then all of a customer */
+    WORKLOAD_ROOMS,    /* what is said in rooms, read by room */
+    WORKLOAD_MIXED,    /* items of users, read and written one by one, sometimes listed by user */
+    WORKLOAD_NUMBERED, /* as orders, but customers are numbers */
+    WORKLOAD_SESSIONS, /* made, read and deleted by id alone */
+    WORKLOAD_LISTED,   /* a map from id to value, of which somebody lists a kind now and then */
 };
-enum { WORKLOAD_KINDS = 10 };
+enum { WORKLOAD_KINDS = 19 };
 
 /* Names of the properties as the workload has them, such as "/qzkfba" for what a person would call
  * the tenant; valid while the workload is there. */
 struct workload_names {
     char id[16], a[16], b[16], c[16], d[16]; /* what they are: workloads.c */
+    char measure[16], time[16], text[16];    /* of the last kinds */
 };
 
 struct advise_workload *workload_make(enum workload_kind kind, uint64_t seed,

@@ -106,9 +106,11 @@ void shell_explained_append(const struct shell_explained *explained, struct buf 
     buf_printf(out, "  partitions: %.0f of %.0f\n", cli_answer_number(partitions, "read"),
                cli_answer_number(partitions, "all"));
     buf_printf(out,
-               "  read: %.0f index entries, %.0f items, of which %.0f match\n"
+               "  read: %.0f index entr%s, %.0f item%s, of which %.0f match%s\n"
                "  rows: %.0f\n",
-               explained->entries, explained->loaded, explained->matched, explained->rows);
+               explained->entries, explained->entries == 1 ? "y" : "ies", explained->loaded,
+               PLURAL(explained->loaded), explained->matched, explained->matched == 1 ? "es" : "",
+               explained->rows);
     charge_append(explained, out);
     if (document_find(plan, SLICE("advice"), &only) && only.type == DOCUMENT_ARRAY)
         advice_append(only.document, out);

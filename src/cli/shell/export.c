@@ -308,6 +308,8 @@ bool shell_export(const struct shell_transfer *transfer, struct shell_fault *ret
         return false;
     shell_progress_begin(&exporting.progress, "exporting", "exported", transfer->quiet,
                          clock_monotonic_ms());
+    if (transfer->json)
+        exporting.progress.json = strcmp(transfer->path, "-") == 0 ? stderr : stdout;
     if (!pages_take(&exporting, ret_fault, arena, err) || (csv && !csv_write(&exporting, err)) ||
         !file_finish(&exporting, err)) {
         shell_progress_clear(&exporting.progress);

@@ -260,9 +260,13 @@ bool shell_import(const struct shell_transfer *transfer, uint64_t *ret_failed, s
         return false;
     shell_progress_begin(&importing.progress, "importing", "imported", transfer->quiet,
                          clock_monotonic_ms());
+    importing.progress.json = transfer->json ? stdout : NULL;
     good = items_send(&importing, err);
     importing.progress.throttled += transfer->server->throttled - throttled;
-    shell_progress_end(&importing.progress, clock_monotonic_ms());
+    if (good || importing.progress.items || importing.progress.failed)
+        shell_progress_end(&importing.progress, clock_monotonic_ms());
+    else
+        shell_progress_clear(&importing.progress); /* the reason is all there is to say */
     *ret_failed = importing.progress.failed;
     return good;
 }

@@ -1,6 +1,5 @@
 #include "cli/shell/progress.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 enum { BAR_CELLS = 24, DRAW_MS = 100 };
@@ -71,15 +70,22 @@ void shell_progress_end(struct shell_progress *progress, int64_t now_ms)
     char items[SHELL_COUNT_SIZE], rate[SHELL_COUNT_SIZE];
 
     shell_progress_clear(progress);
-    if (progress->quiet)
+    if (progress->json)
+        fprintf(progress->json,
+                "{\"items\":%llu,\"failed\":%llu,\"throttled\":%llu,\"ru\":%.2f,"
+                "\"elapsedMs\":%lld}\n",
+                (unsigned long long)progress->items, (unsigned long long)progress->failed,
+                (unsigned long long)progress->throttled, progress->charge,
+                (long long)(now_ms - progress->begun_ms));
+    if (progress->quiet || progress->json)
         return;
     fprintf(stderr, "%s %s item%s in %.1f s (%s/s), %.2f RU", progress->done,
-            shell_count(progress->items, items), progress->items == 1 ? "" : "s",
+            shell_count(progress->items, items), PLURAL(progress->items),
             (double)(now_ms - progress->begun_ms) / 1000,
             shell_count(per_second(progress, now_ms), rate), progress->charge);
     if (progress->throttled)
-        fprintf(stderr, ", waited %llu times for throughput",
-                (unsigned long long)progress->throttled);
+        fprintf(stderr, ", waited %llu time%s for throughput",
+                (unsigned long long)progress->throttled, PLURAL(progress->throttled));
     if (progress->failed)
         fprintf(stderr, ", %llu failed", (unsigned long long)progress->failed);
     fputc('\n', stderr);

@@ -3,9 +3,12 @@
 
 #include "base/attrs.h"
 
+#include <stdio.h>
+
 struct shell_progress {
     const char *doing, *done; /* "importing", "imported" */
     bool quiet;
+    FILE *json;    /* where the sums go as JSON, instead of being told; NULL: they are told */
     bool terminal; /* there is one to draw on */
     int64_t begun_ms, drawn_ms;
     uint64_t items, failed, throttled;

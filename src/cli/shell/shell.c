@@ -20,7 +20,6 @@ enum {
     OPTION_CONTAINER = 'c',
     OPTION_COMMAND = 'q',
     OPTION_FILE = 'f',
-    OPTION_FORMAT = 'o',
     OPTION_EXPLAIN = 'e',
     OPTION_QUIET = 's',
     COMMANDS_MAX = 256,
@@ -262,7 +261,7 @@ static bool option_take(void *context, int option, const char *value)
     case OPTION_FILE:
         command->file = value;
         return true;
-    case OPTION_FORMAT:
+    case CLI_CLIENT_OPTION_FORMAT:
         command->format_given = true;
         if (shell_format_parse(slice_of_text(value), &command->shell.format, &err))
             return true;
@@ -275,8 +274,7 @@ static bool option_take(void *context, int option, const char *value)
         command->shell.quiet = true;
         return true;
     default:
-        (void)cli_client_take(&command->options, option, value);
-        return true;
+        return cli_client_take(&command->options, option, value);
     }
 }
 
@@ -335,7 +333,6 @@ int cli_shell(int argc, char **argv)
         {"container", required_argument, NULL, OPTION_CONTAINER},
         {"command", required_argument, NULL, OPTION_COMMAND},
         {"file", required_argument, NULL, OPTION_FILE},
-        {"format", required_argument, NULL, OPTION_FORMAT},
         {"explain", no_argument, NULL, OPTION_EXPLAIN},
         {"quiet", no_argument, NULL, OPTION_QUIET},
         {NULL}};

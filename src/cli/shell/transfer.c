@@ -90,8 +90,7 @@ static bool option_take(void *context, int option, const char *value)
         command->transfer.quiet = true;
         break;
     default:
-        (void)cli_client_take(&command->options, option, value);
-        break;
+        return cli_client_take(&command->options, option, value);
     }
     return true;
 }
@@ -143,6 +142,7 @@ static int transfer_run(int argc, char **argv, const struct option *options, voi
     if (!cli_client_new(&command.options, &server.client, &err))
         return cli_fail(CLI_FAILED, "%s", err.message);
     command.transfer.server = &server;
+    command.transfer.json = command.options.json;
     command.transfer.database = slice_of_text(command.database);
     command.transfer.container = slice_of_text(command.container);
     code = run(&command.transfer);

@@ -10,6 +10,7 @@ struct shell_transfer {
     const char *path; /* "-": standard input or output */
     enum shell_file_kind kind;
     bool quiet; /* no bar and no sums */
+    bool json;  /* the sums as JSON, to standard output unless rows go there */
 
     /* Of an import. */
     bool upsert;              /* items that are there are replaced instead of refused */

@@ -100,6 +100,10 @@ bool admin_run(struct rest_call *call, struct error *err)
     struct admin_request request = {.call = call};
     bool known = false;
 
+    if (!call->account) /* it is made by use, and nobody has used it */
+        return error_set(err, ERROR_NOT_FOUND, "account \"%.*s\" does not exist yet",
+                         (int)MIN(call->account_id.len, (size_t)64),
+                         (const char *)call->account_id.data);
     for (size_t i = 0; i < ARRAY_LEN(resources); i++) {
         if (!path_matches(resources[i].path, call->route.id, request.names))
             continue;

@@ -3,15 +3,19 @@
 #include "front/admin/admin.h"
 
 #include "advise/advise.h"
+#include "advise/records.h"
 #include "advise/what_if_plot.h"
 #include "container/container_space.h"
 #include "container/sample.h"
 #include "document/json.h"
+#include "front/table/table.h"
 
 enum {
     ITEMS_MAX = 20000,
     ENTRIES_MAX = 2000000,
     LINES_MAX = 10000,
+    ADVICE_GAP_MS = 60 * 1000,
+    WHAT_IF_GAP_MS = 10 * 60 * 1000, /* long enough for all that can be saved for a burst */
 };
 
 struct sampling {
@@ -39,14 +43,29 @@ static bool container_open(struct admin_request *request, struct container **ret
                                     request->names[1], ret_container, err);
 }
 
-static bool workload_make(struct rest_call *call, struct container *container,
+/* What was asked of it lately: as memory has it, and before that as it was written down. */
+static bool records_copy(struct rest_call *call, const struct container *container, struct buf *out,
+                         struct error *err)
+{
+    uint64_t number = container_rid(container).owner;
+
+    if (call->services->keeper)
+        return keeper_copy(call->services->keeper, number, out, err);
+    (void)traffic_copy(call->services->traffic, number, 0, out);
+    return true;
+}
+
+/* gap_ms_max: how long a time without operations counts at most. */
+static bool workload_make(struct rest_call *call, struct container *container, int64_t gap_ms_max,
                           struct advise_workload **ret_workload, struct error *err)
 {
     CLEANUP(advise_workload_free) struct advise_workload *workload = advise_workload_new();
     struct item_space space = container_space(container, call->services->clock, NULL);
     struct sampling sampling = {call->services->traffic, workload};
+    CLEANUP(buf_done) struct buf records;
     uint64_t seen;
 
+    buf_init(&records, SIZE_MAX / 2);
     if (!sample_items(&space,
                       &(struct sample_request){.items_max = ITEMS_MAX,
                                                .entries_max = ENTRIES_MAX,
@@ -55,8 +74,11 @@ static bool workload_make(struct rest_call *call, struct container *container,
                                                .context = &sampling},
                       &seen, err))
         return false;
-    (void)traffic_read(call->services->traffic, container_rid(container).owner, workload);
+    if (!records_copy(call, container, &records, err))
+        return false;
+    (void)records_read(buf_slice(&records), workload);
     advise_workload_finish(workload);
+    advise_workload_close_gaps(workload, gap_ms_max);
     *ret_workload = TAKE(workload);
     return true;
 }
@@ -92,6 +114,12 @@ static uint32_t partitions_of(const struct container *container)
     return (uint32_t)count;
 }
 
+/* What requests are held to today; 0: to nothing, for nobody bought anything. */
+static uint64_t ru_of(const struct container *container)
+{
+    return container_is_enforced(container) ? container_offer(container)->ru : 0;
+}
+
 bool admin_advice_show(struct admin_request *request, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
@@ -105,17 +133,23 @@ bool admin_advice_show(struct admin_request *request, struct error *err)
     if (!container_open(request, &container, err) ||
         !admin_number(call, SLICE("partitions"), 1, 1024, 16, &partitions, err) ||
         !admin_decimal(call, SLICE("load"), 0.001, 1e9, 1, &options.load, err) ||
-        !workload_make(call, container, &workload, err))
+        !workload_make(call, container, ADVICE_GAP_MS, &workload, err))
         return false;
     options.partitions = (uint32_t)partitions;
+    options.target = (struct advise_target){
+        .database = request->names[0],
+        .container = request->names[1],
+        .fixed =
+            container_is_fixed(container) ||
+            slice_equal(request->names[0], SLICE(TABLE_DATABASE)), /* its key is PartitionKey */
+    };
     options.partition_ru_max = container_limits(container)->partition_ru_max;
     options.logical_bytes_max = container_limits(container)->logical_partition_bytes_max;
     if (current_key(container, workload, &current)) {
         options.current = &current;
         options.current_partitions = partitions_of(container);
     }
-    if (!advise_report_make(workload, &options, call->arena, &report, err))
-        return false;
+    report = advise_report_make(workload, &options, call->arena);
     if (slice_equal(admin_parameter(call, SLICE("format")), SLICE("text"))) {
         CLEANUP(buf_done) struct buf text;
 
@@ -136,15 +170,19 @@ bool admin_traffic_show(struct admin_request *request, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
     CLEANUP(buf_done) struct buf lines;
+    CLEANUP(buf_done) struct buf records;
     struct rest_call *call = request->call;
     uint64_t max;
     bool first = true;
 
     buf_init(&lines, BUF_DEFAULT_MAX);
+    buf_init(&records, SIZE_MAX / 2);
     if (!container_open(request, &container, err) ||
         !admin_number(call, SLICE("max"), 1, LINES_MAX, LINES_MAX, &max, err))
         return false;
-    traffic_lines(call->services->traffic, container_rid(container).owner, (size_t)max, &lines);
+    if (!records_copy(call, container, &records, err))
+        return false;
+    records_lines(buf_slice(&records), (size_t)max, &lines);
     BUF_APPEND(&call->body, "{\"operations\":[");
     for (struct slice rest = buf_slice(&lines), line; slice_split(rest, '\n', &line, &rest);) {
         if (!first)
@@ -183,7 +221,7 @@ static bool what_if_plan_read(struct rest_call *call, struct container *containe
         !admin_number(call, SLICE("partitions"), 1, 1024, partitions_of(container), &number, err))
         return false;
     plan->partitions = (uint32_t)number;
-    if (!admin_number(call, SLICE("throughput"), 1, 1000000000, container_offer(container)->ru,
+    if (!admin_number(call, SLICE("throughput"), 1, 1000000000, ru_of(container),
                       &plan->ru_per_second, err) ||
         !admin_number(call, SLICE("retries"), 0, 100, WHAT_IF_RETRIES, &number, err) ||
         !admin_number(call, SLICE("random"), 2, 100000, 0, &random, err) ||
@@ -273,7 +311,7 @@ bool admin_what_if(struct admin_request *request, struct error *err)
     size_t count = 0;
 
     if (!container_open(request, &container, err) ||
-        !workload_make(call, container, &workload, err) ||
+        !workload_make(call, container, WHAT_IF_GAP_MS, &workload, err) ||
         !what_if_plan_read(call, container, workload, &key, &plan, err))
         return false;
     if (current_key(container, workload, &current)) {
@@ -281,7 +319,7 @@ bool admin_what_if(struct admin_request *request, struct error *err)
         plan.current_partitions = partitions_of(container);
         today = plan;
         today.key = &current;
-        today.ru_per_second = container_offer(container)->ru;
+        today.ru_per_second = ru_of(container);
         plan_as_it_is(&today, container);
         if (is_same_key(&key, &current) && !admin_parameter(call, SLICE("strategy")).data &&
             plan.partitions == today.partitions) /* only the throughput or the load is another */

@@ -10,18 +10,24 @@
 
 enum { KEYS_DEFAULT = 20, KEYS_MAX = STATISTICS_KEYS_MAX, MINUTES_DEFAULT = 5 };
 
-static void offer_append(struct buf *out, const struct offer *offer)
+static void offer_append(struct rest_call *call, const struct offer *offer)
 {
+    struct buf *out = &call->body;
+
     BUF_APPEND(out, ",\"throughput\":{");
     admin_text(out, "kind", offer->kind == OFFER_AUTOSCALE ? SLICE("autoscale") : SLICE("manual"));
     admin_number_append(out, "ruPerSecond", offer->ru);
-    buf_printf(out, ",\"shared\":%s}", offer->shared ? "true" : "false");
+    buf_printf(out, ",\"shared\":%s,\"stated\":%s,\"enforced\":%s}",
+               offer->shared ? "true" : "false", offer->unstated ? "false" : "true",
+               offer_is_enforced(catalogue_limits(call->services->catalogue), offer) ? "true"
+                                                                                     : "false");
 }
 
 /* --- The overview ---------------------------------------------------------------------------- */
 
-static void container_line(struct buf *out, const struct container *container)
+static void container_line(struct rest_call *call, const struct container *container)
 {
+    struct buf *out = &call->body;
     size_t partitions;
 
     (void)partition_map_spans(container_map(container), &partitions);
@@ -29,22 +35,24 @@ static void container_line(struct buf *out, const struct container *container)
     admin_text(out, "id", container_info(container)->id);
     admin_text(out, "_rid", container_info(container)->rid);
     admin_number_append(out, "partitions", partitions);
-    offer_append(out, container_offer(container));
+    offer_append(call, container_offer(container));
     BUF_APPEND(out, "}");
 }
 
-static void database_append(struct buf *out, const struct database *database)
+static void database_append(struct rest_call *call, const struct database *database)
 {
+    struct buf *out = &call->body;
+
     BUF_APPEND(out, "{");
     admin_text(out, "id", database_info(database)->id);
     admin_text(out, "_rid", database_info(database)->rid);
     if (database_offer(database))
-        offer_append(out, database_offer(database));
+        offer_append(call, database_offer(database));
     BUF_APPEND(out, ",\"containers\":[");
     for (size_t i = 0; i < database_container_count(database); i++) {
         if (i)
             BUF_APPEND(out, ",");
-        container_line(out, database_container(database, i));
+        container_line(call, database_container(database, i));
     }
     BUF_APPEND(out, "]}");
 }
@@ -59,7 +67,7 @@ bool admin_databases_list(struct admin_request *request, struct error *err UNUSE
     for (size_t i = 0; i < account_database_count(call->account); i++) {
         if (i)
             BUF_APPEND(&call->body, ",");
-        database_append(&call->body, account_database(call->account, i));
+        database_append(call, account_database(call->account, i));
     }
     BUF_APPEND(&call->body, "]}");
     call->status = 200;
@@ -133,7 +141,7 @@ static bool span_append(struct rest_call *call, const struct container *containe
     admin_hex(out, "maxExclusive", span->max);
     admin_node(call, span->node);
     admin_number_append(out, "epoch", span->epoch);
-    buf_printf(out, ",\"share\":%.6f", container_share(container, span));
+    buf_printf(out, ",\"share\":%.6f", container_rate_share(container, span));
     if (span->cut)
         buf_printf(out, ",\"cut\":\"%s\"", partition_cut_name(span->cut));
     admin_number_append(out, "bytes", usage.bytes);
@@ -181,7 +189,7 @@ static void container_head(struct rest_call *call, const struct container *conta
         document_json_write_value(&key, &call->body);
     }
     strategy_append(&call->body, fields);
-    offer_append(&call->body, container_offer(container));
+    offer_append(call, container_offer(container));
 }
 
 bool admin_containers_show(struct admin_request *request, struct error *err)

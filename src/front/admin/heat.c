@@ -2,7 +2,11 @@
  * time; and the keys that are too hot or too large. */
 #include "front/admin/admin.h"
 
+#include "container/container_usage.h"
 #include "container/heat.h"
+#include "document/json.h"
+#include "document/order.h"
+#include "partition/strategy.h"
 
 enum { MINUTES_DEFAULT = 120, POINTS_DEFAULT = 240, MINUTE_S = 60, MINUTE_MS = 60000 };
 
@@ -119,7 +123,42 @@ static void points_append(struct rest_call *call, const struct container *contai
     BUF_APPEND(&call->body, "]");
 }
 
-static void places_append(struct rest_call *call, const struct heat_series *series)
+/* Of a range container: the value of the first component that a bound begins with. */
+static void bound_append(struct rest_call *call, const struct container *container,
+                         struct slice bound)
+{
+    struct slice bytes = partition_route_first(bound);
+    struct document_value value;
+    struct error ignored;
+
+    if (!partition_route_is_ordered(&definition_fields(container_definition(container))->key) ||
+        !bytes.len || !document_key_read(DOCUMENT_ORDER_SQL, &bytes, call->arena, &value, &ignored))
+        return;
+    BUF_APPEND(&call->body, ",\"minKey\":");
+    document_json_write_value(&value, &call->body);
+}
+
+/* Of a partition that one key has for itself: that key, as its items tell it. */
+static void alone_append(struct rest_call *call, const struct container *container,
+                         uint32_t partition)
+{
+    const struct partition_span *span = partition_map_find_id(container_map(container), partition);
+    struct container_usage_key *keys;
+    size_t count, seen;
+    struct error ignored;
+
+    if (!span || span->cut != PARTITION_CUT_ISOLATED ||
+        !container_usage_largest(container, span, 1, 2, call->arena, &keys, &count, &seen,
+                                 &ignored) ||
+        count != 1 || seen != 1)
+        return;
+    BUF_APPEND(&call->body, ",\"key\":");
+    partition_key_json(&definition_fields(container_definition(container))->key, &keys[0].key,
+                       &call->body);
+}
+
+static void places_append(struct rest_call *call, const struct container *container,
+                          const struct heat_series *series)
 {
     const struct admin_hooks *hooks = &call->options->admin;
     struct buf *out = &call->body;
@@ -138,6 +177,8 @@ static void places_append(struct rest_call *call, const struct heat_series *seri
             time_append(out, "since", place->since * MINUTE_MS);
         if (place->until)
             time_append(out, "until", place->until * MINUTE_MS);
+        bound_append(call, container, place->min);
+        alone_append(call, container, place->partition);
         BUF_APPEND(out, "}");
     }
     BUF_APPEND(out, "]");
@@ -187,7 +228,7 @@ bool admin_heat_show(struct admin_request *request, struct error *err)
     admin_number_append(&call->body, "minutes", series.step);
     admin_text(&call->body, "by", keys ? SLICE("keys") : SLICE("span"));
     points_append(call, container, &series, keys);
-    places_append(call, &series);
+    places_append(call, container, &series);
     events_append(&call->body, &series);
     BUF_APPEND(&call->body, "}");
     call->status = 200;

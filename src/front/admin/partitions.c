@@ -44,7 +44,7 @@ static bool partition_append(struct rest_call *call, const struct container *con
     admin_node(call, span->node);
     admin_number_append(out, "bytes", usage.bytes);
     admin_number_append(out, "items", usage.items);
-    buf_printf(out, ",\"share\":%.6f", container_share(container, span));
+    buf_printf(out, ",\"share\":%.6f", container_rate_share(container, span));
     if (span->cut)
         buf_printf(out, ",\"cut\":\"%s\"", partition_cut_name(span->cut));
     admin_number_append(out, "epoch", span->epoch);

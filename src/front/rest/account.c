@@ -17,15 +17,32 @@ bool rest_account_find(struct rest_call *call, struct error *err)
                             err))
         return false;
     call->account = found.account;
+    call->account_missing = found.missing;
     call->account_id = found.id;
     call->keys = found.keys;
     call->keys_account = found.keys_account;
     return true;
 }
 
+/* What only looks finds an account that is empty. */
+bool rest_account_is_made(const struct rest_call *call)
+{
+    switch (call->verb) {
+    case REST_READ:
+    case REST_LIST:
+    case REST_CHANGES:
+    case REST_QUERY:
+    case REST_PLAN:
+        return false;
+    default:
+        return !call->account && call->operation->access != REST_ACCESS_READ;
+    }
+}
+
 bool rest_account_make(struct rest_call *call, struct error *err)
 {
-    return front_account_make(call->services, call->account_id, &call->account, err);
+    return !rest_account_is_made(call) ||
+           front_account_make(call->services, call->account_id, &call->account, err);
 }
 
 static const char *consistency_name(enum rest_consistency consistency)

@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 #include "document/json.h"
+#include "front/fault.h"
+#include "front/rest/cors.h"
 #include "throughput/cost.h"
 
 static const char version_lines[] = "Content-Type: application/json\r\n"
@@ -105,6 +107,7 @@ void rest_answer_send(struct rest_call *call)
     CLEANUP(buf_done) struct buf body = {0};
 
     common_lines(call);
+    rest_cors_answer(call);
     lines = call->lines; /* answering ends the request, and with it the arena the call is in */
     body = call->body;
     response.status = call->status;
@@ -141,6 +144,8 @@ const char *rest_answer_code(uint16_t status)
         return "PreconditionFailed";
     case 413:
         return "RequestEntityTooLarge";
+    case 421:
+        return "MisdirectedRequest";
     case 423:
         return "Locked";
     case 424:
@@ -190,26 +195,29 @@ static const char *service_text(enum error_code code)
     }
 }
 
-/* The service's words and ours, once where ours begin with the same. */
-static struct slice error_text(struct rest_call *call, const struct error *err)
+/* What is said twice is said once: of two texts that begin alike the longer one, in the service's
+ * letters; others stand one after the other. */
+static struct slice texts_join(struct slice service, struct slice own, struct arena *arena)
 {
-    const char *service = service_text(err->code);
-    struct slice own = call->message.data ? call->message : slice_of_text(err->message), bare;
+    struct slice sentence = slice_first(service, service.len - 1); /* without its full stop */
+    size_t shorter = MIN(sentence.len, own.len);
 
-    if (call->message.data || !service)
-        return own;
-    bare = slice_first(slice_of_text(service), strlen(service) - 1); /* without its full stop */
-    if (own.len < bare.len || !slice_equal_nocase(slice_first(own, bare.len), bare))
-        return arena_printf(call->arena, "%s %.*s", service, SLICE_ARG(own));
-    own = slice_skip(own, bare.len);
-    if (own.len <= 1)
-        return slice_of_text(service);
-    return arena_printf(call->arena, "%.*s%.*s", SLICE_ARG(bare), SLICE_ARG(own));
+    if (!slice_equal_nocase(slice_first(sentence, shorter), slice_first(own, shorter)))
+        return arena_printf(arena, "%.*s %.*s", SLICE_ARG(service), SLICE_ARG(own));
+    if (own.len <= sentence.len)
+        return service;
+    return arena_printf(arena, "%.*s%.*s", SLICE_ARG(sentence),
+                        SLICE_ARG(slice_skip(own, sentence.len)));
 }
 
 static void error_body(struct rest_call *call, const struct error *err)
 {
-    struct slice text = error_text(call, err);
+    const char *service = service_text(err->code);
+    struct slice own = call->message.data
+                           ? call->message
+                           : front_fault_tell(call->services, err, call->activity_id, call->arena);
+    struct slice text =
+        call->message.data || !service ? own : texts_join(slice_of_text(service), own, call->arena);
     struct slice message =
         arena_printf(call->arena, "%.*s\r\nActivityId: %s, orrery/" ORRERY_VERSION, SLICE_ARG(text),
                      call->activity_id);
@@ -219,6 +227,10 @@ static void error_body(struct rest_call *call, const struct error *err)
     buf_append_text(&call->body, rest_answer_code(err->status));
     BUF_APPEND(&call->body, "\",\"message\":");
     document_json_write_string(message, &call->body);
+    if (call->error_info.data) {
+        BUF_APPEND(&call->body, ",\"additionalErrorInfo\":");
+        document_json_write_string(call->error_info, &call->body);
+    }
     BUF_APPEND(&call->body, "}");
 }
 

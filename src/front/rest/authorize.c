@@ -120,8 +120,9 @@ static bool keys_try(struct rest_call *call, const struct account_keys *keys,
                      const struct payload *payload, const uint8_t mac[FRONT_SIGNATURE_LEN])
 {
     for (size_t i = 0; keys && i < ACCOUNT_KEYS; i++) {
-        if (!payload_signed(payload, slice_of(keys->secrets[i], ACCOUNT_KEY_BYTES), mac))
-            continue;
+        if (!payload_signed(payload, slice_of(keys->secrets[i], ACCOUNT_KEY_BYTES), mac) ||
+            (call->account_missing && account_key_is_readonly(i)))
+            continue; /* that an account is missing is told to the server's owner alone */
         call->identity.kind =
             account_key_is_readonly(i) ? REST_IDENTITY_READER : REST_IDENTITY_OWNER;
         return true;

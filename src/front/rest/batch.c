@@ -2,6 +2,7 @@
 
 #include "base/random.h"
 #include "document/json.h"
+#include "front/fault.h"
 #include "front/rest/answer.h"
 #include "front/rest/hybrid_row.h"
 #include "front/rest/scripts.h"
@@ -317,7 +318,8 @@ void rest_batch_failed(struct rest_call *call, struct rest_batch_operation *oper
 {
     operation->status = err->status;
     operation->substatus = err->substatus;
-    operation->message = arena_copy(call->arena, slice_of_text(err->message));
+    operation->message = arena_copy(
+        call->arena, front_fault_tell(call->services, err, call->activity_id, call->arena));
 }
 
 void rest_batch_answer(struct rest_call *call, const struct rest_batch *batch)

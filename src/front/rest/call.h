@@ -28,10 +28,12 @@ struct rest_call {
     struct arena *arena;
     struct rest_headers headers;
     struct rest_route route;
-    struct account *account;         /* a reference; NULL: it is to be made by use */
+    struct account *account;         /* a reference; NULL: there is none, or none yet */
+    bool account_missing;            /* there is none, and none is to be made by use */
     struct slice account_id;         /* of it */
     const struct account_keys *keys; /* whose signatures count: its own, or the default account's */
     struct account *keys_account;    /* a reference that keeps the keys */
+    struct net_owner *owner;         /* the account, as workers and memory know it; may be NULL */
     enum rest_verb verb;
     const struct rest_operation *operation; /* of route and verb */
     struct rest_identity identity;
@@ -50,13 +52,13 @@ struct rest_call {
     int64_t charge_cru;
     int64_t wait_ms;      /* of a 429 */
     struct slice message; /* of an error, instead of err->message: longer, or the service's text */
+    struct slice error_info; /* of an error besides: JSON text, for libraries; data NULL: none */
 
     struct rest_metadata_budgets *metadata; /* NULL: metadata is not held back */
     struct rest_metadata_ticket ticket;     /* of an operation on it */
     struct query_cache *queries;            /* unfinished results, of the front */
     struct query_spill *spill;              /* the same, on disk */
     struct item_gates *script_gates;        /* where scripts take turns that lost to others */
-    atomic_uint *scripts_running;           /* of all calls */
     struct net_work work;
 };
 
@@ -108,11 +110,13 @@ NODISCARD bool rest_call_json(struct rest_call *call, struct slice text, uint32_
 /* An etag as clients send it, without its quotes if it has them. */
 struct slice rest_etag_bare(struct slice etag);
 
-/* Finds the account that host and path name, and its keys. ERROR_ACCOUNT_MISSING. */
+/* Finds the account that host and path name, and its keys; one that is missing too, which is told
+ * to those alone who have signed. */
 NODISCARD bool rest_account_find(struct rest_call *call, struct error *err);
 
-/* Makes the account if it is to be made by use; blocks. */
+/* Makes the account by use if there is none and the operation changes something; blocks. */
 NODISCARD bool rest_account_make(struct rest_call *call, struct error *err);
+bool rest_account_is_made(const struct rest_call *call);
 
 /* Opens the database of the route. ERROR_OWNER_NOT_FOUND. The caller lets go of it. */
 NODISCARD bool rest_call_database(struct rest_call *call, struct database **ret_database,

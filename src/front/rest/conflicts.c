@@ -1,6 +1,7 @@
 /* Conflicts arise between write regions. There is one region here, so the feed of every container
  * is there and has nothing in it. */
 #include "front/rest/metadata.h"
+#include "front/rest/query.h"
 #include "throughput/cost.h"
 
 static bool feed_answer(struct rest_call *call,
@@ -24,8 +25,13 @@ bool rest_conflicts_list(struct rest_call *call, struct error *err)
     return feed_answer(call, rest_feed_list, err);
 }
 
+/* Conflicts lie where their items do: a query of them spans partitions as one of items does. */
 bool rest_conflicts_query(struct rest_call *call, struct error *err)
 {
+    if (!rest_call_header(call, REST_HEADER_PARTITION_KEY).data &&
+        !rest_call_header(call, REST_HEADER_PARTITION_RANGE_ID).data &&
+        !rest_headers_true(&call->headers, REST_HEADER_QUERY_CROSS_PARTITION))
+        return error_set(err, ERROR_BAD_REQUEST, "%s", REST_CROSS_PARTITION_TEXT);
     return feed_answer(call, rest_feed_query, err);
 }
 

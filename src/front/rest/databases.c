@@ -45,7 +45,7 @@ static struct rest_feed feed_of(const struct rest_call *call)
         .name = SLICE("Databases"),
         .owner = SLICE(""),
         .rid = rid_of_database(0),
-        .count = account_database_count(call->account),
+        .count = call->account ? account_database_count(call->account) : 0,
         .context = call->account,
         .number = feed_number,
         .document = feed_document,
@@ -95,6 +95,10 @@ bool rest_databases_read(struct rest_call *call, struct error *err)
     CLEANUP(database_unref) struct database *database = NULL;
 
     call->charge_cru = cost_metadata(COST_METADATA_READ);
+    if (!call->account) /* it is made by use, and not by looking */
+        return error_set(err, ERROR_NOT_FOUND, "database \"%.*s\" does not exist",
+                         (int)MIN(call->route.id.len, (size_t)64),
+                         (const char *)call->route.id.data);
     if (!catalogue_database_open(call->services->catalogue, call->account_id, call->route.id,
                                  &database, err))
         return false;

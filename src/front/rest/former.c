@@ -93,7 +93,7 @@ bool rest_former_filter(const struct rest_items *items, const struct partition_k
         const struct query_expression *is;
 
         if (formerly->synthetic && formerly->synthetic->target == i)
-            return error_set(err, ERROR_NOT_SUPPORTED,
+            return error_set(err, ERROR_QUERY_NOT_SUPPORTED,
                              "the container was re-keyed: a query by a key that the server made "
                              "before needs the key it has now, or what that is made of");
         is = component_is(&build, &formerly->paths[i], &former->components[i]);

@@ -10,8 +10,8 @@
 NODISCARD bool rest_former_is_meant(const struct rest_items *items, const struct partition_key *key,
                                     struct arena *arena, bool *ret_meant, struct error *err);
 
-/* Lets the plan see only items that had the former key. ERROR_NOT_SUPPORTED: that key was made by
- * the server. */
+/* Lets the plan see only items that had the former key. ERROR_QUERY_NOT_SUPPORTED: that key was
+ * made by the server. */
 NODISCARD bool rest_former_filter(const struct rest_items *items,
                                   const struct partition_key *former, struct arena *arena,
                                   struct query_plan *plan, struct error *err);

@@ -14,9 +14,8 @@ void rest_functions_done(struct rest_functions *functions)
 {
     script_functions_free(functions->functions);
     functions->functions = NULL;
-    if (functions->entered)
-        rest_scripts_leave(functions->call);
-    functions->entered = false;
+    if (functions->place)
+        rest_scripts_leave(functions->call, TAKE(functions->place));
 }
 
 /* --- Which are called ------------------------------------------------------------------------ */
@@ -38,8 +37,10 @@ static void used_add(struct rest_functions *functions, const struct catalogue_ch
         functions->used = used;
         functions->room = room;
     }
-    functions->used[functions->count++] = (struct script_function){
-        .key = rest_script_key(child, arena), .name = name, .source = rest_script_source(child)};
+    functions->used[functions->count++] =
+        (struct script_function){.key = rest_script_key(functions->call, child, arena),
+                                 .name = name,
+                                 .source = rest_script_source(child)};
 }
 
 static bool known(void *self, struct slice name)
@@ -139,16 +140,17 @@ bool rest_functions_host(struct rest_functions *functions, struct query_udf_host
                          struct error *err)
 {
     struct rest_call *call = functions->call;
+    struct script_party who;
 
     *ret_host = (struct query_udf_host){0};
     if (!functions->count)
         return true;
-    if (!functions->within && !rest_scripts_enter(call, err))
+    if (!functions->within && !rest_scripts_enter(call, functions->items, &functions->place, err))
         return false;
-    functions->entered = !functions->within;
+    who = rest_script_party(call, functions->items);
+    who.nested = functions->within;
     functions->functions =
-        script_functions_new(call->services->scripts, rest_script_domain(call, functions->items),
-                             functions->used, functions->count);
+        script_functions_new(call->services->scripts, &who, functions->used, functions->count);
     *ret_host =
         (struct query_udf_host){.call = call_one, .self = functions, .call_many = call_many};
     return true;

@@ -20,7 +20,7 @@ struct rest_functions {
     size_t count, room;
     struct script_functions *functions; /* owned; NULL: none is called */
     bool within;                        /* a script that is running anyway; set by its host */
-    bool entered;                       /* rest_scripts_leave is due */
+    struct script_place *place;         /* owned; NULL: none is needed, or taken yet */
 };
 
 void rest_functions_init(struct rest_functions *functions, struct rest_call *call,

@@ -1,12 +1,18 @@
 #include "front/rest/metadata_query.h"
 
 #include "document/json.h"
+#include "front/fan_out.h"
 #include "front/rest/continuation.h"
 #include "front/rest/metadata.h"
 #include "front/rest/query.h"
 #include "front/rest/sql/documents.h"
+#include "throughput/cost.h"
 
-enum { DEADLINE_MS = 30000 };
+enum {
+    DEADLINE_MS = 30000,
+    /* Some hundred milliseconds: metadata are few, and nothing holds back who asks for them. */
+    WORK_MAX = 20 * 1000 * 1000,
+};
 
 static const struct slice purpose = {(const uint8_t *)"metadata query 1", 16};
 
@@ -35,18 +41,25 @@ bool rest_metadata_query(struct rest_call *call, const struct slice *documents, 
                  next;
     struct query_page_limits limits = {
         .bytes_max = REST_PAGE_BYTES_MAX,
-        .deadline_ms = clock_read_monotonic_ms(call->services->clock) + DEADLINE_MS};
+        .row_bytes_max = REST_PAGE_BYTES_MAX,
+        .deadline_ms = clock_read_monotonic_ms(call->services->clock) + DEADLINE_MS,
+        .work_max = WORK_MAX,
+        .cancelled = call->cancelled,
+        .breath = front_breath(call->services->workers),
+        .memory = net_owner_memory(call->owner)};
     struct sql_error fault = {0};
-    struct sql_rows rows;
+    struct sql_rows rows = {0};
     size_t size;
-    bool asked;
+    bool asked, done;
 
     if (!rest_page_size(call, &size, &asked, err) || !rest_call_body(call, &body, err) ||
         (text.len && !rest_continuation_open(call, owner, purpose, text, &at, err)))
         return false;
     limits.rows_max = size;
-    if (!sql_query_documents(body, documents, count, &limits, at, call->arena, &rows, &next, &fault,
-                             err)) {
+    done = sql_query_documents(body, documents, count, &limits, at, call->arena, &rows, &next,
+                               &fault, err);
+    call->charge_cru = cost_add(call->charge_cru, cost_work(rows.work));
+    if (!done) {
         rest_query_fault(call, &fault);
         return false;
     }

@@ -160,7 +160,8 @@ static struct slice offer_document(struct rest_call *call, const struct offer *o
 /* Fewer partitions than it needs: the rest comes when they have split. */
 static bool pending_visit(struct container *container, void *context, struct error *err UNUSED)
 {
-    uint32_t needed = offer_partitions(container_limits(container), container_offer(container)->ru);
+    uint32_t needed =
+        offer_partitions_needed(container_limits(container), container_offer(container));
     size_t count;
 
     (void)partition_map_spans(container_map(container), &count);
@@ -200,12 +201,12 @@ static struct slice feed_document(struct rest_call *call, const void *context, s
 
 static bool feed_open(struct rest_call *call, struct rest_feed *ret_feed, struct error *err)
 {
-    struct offer *offers;
-    size_t count;
+    struct offer *offers = NULL;
+    size_t count = 0;
 
     call->charge_cru = cost_metadata(COST_METADATA_LIST);
-    if (!catalogue_offers(call->services->catalogue, call->account_id, call->arena, &offers, &count,
-                          err))
+    if (call->account && !catalogue_offers(call->services->catalogue, call->account_id, call->arena,
+                                           &offers, &count, err))
         return false;
     *ret_feed = (struct rest_feed){
         .name = SLICE("Offers"),

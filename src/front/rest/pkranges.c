@@ -21,6 +21,7 @@
 struct ranges {
     const struct container *container;
     const struct partition_span *spans;
+    double *rates; /* RU/s of each */
     size_t count;
     struct slice self; /* of the container */
 };
@@ -84,7 +85,8 @@ static struct slice range_document(struct rest_call *call, const void *context, 
         &document, SLICE("_self"),
         arena_printf(call->arena, "%.*spkranges/%s/", SLICE_ARG(ranges->self), rid));
     document_append_double(&document, SLICE("throughputFraction"),
-                           container_share(ranges->container, span));
+                           ranges->rates[index] /
+                               (double)MAX(container_offer(ranges->container)->ru, (uint64_t)1));
     document_append_string(&document, SLICE("status"), SLICE("online"));
     parents_append(&document, span);
     document_end(&document,
@@ -107,6 +109,8 @@ static struct ranges ranges_of(struct rest_call *call, const struct container *c
     struct ranges ranges = {.container = container};
 
     ranges.spans = partition_map_spans(container_map(container), &ranges.count);
+    ranges.rates = ARENA_ARRAY(call->arena, double, ranges.count);
+    container_rates(container, container_map(container), ranges.rates);
     ranges.self = rest_metadata_container_self(call, container_database_number(container),
                                                container_info(container)->number);
     return ranges;

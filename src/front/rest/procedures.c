@@ -7,15 +7,29 @@
 #include "front/rest/script_link.h"
 #include "throughput/cost.h"
 
+#include <inttypes.h>
 #include <xxhash.h>
 
 /* --- Scripts in general ---------------------------------------------------------------------- */
 
-struct slice rest_script_key(const struct catalogue_child *child, struct arena *arena)
+/* Owner and reader of an account, and each permission as it was when its token was made. What a
+ * script keeps in variables beyond its run must not be met by somebody who may see less. */
+static struct slice principal_of(const struct rest_call *call, struct arena *arena)
+{
+    const struct rest_identity *identity = &call->identity;
+
+    return arena_printf(arena, "%d %" PRIu64 " %.*s", (int)identity->kind, identity->key_lsn,
+                        SLICE_ARG(identity->key));
+}
+
+struct slice rest_script_key(const struct rest_call *call, const struct catalogue_child *child,
+                             struct arena *arena)
 {
     const struct catalogue_info *info = catalogue_child_info(child);
+    struct slice blank = SLICE(" ");
 
-    return arena_join(arena, (struct slice[]){info->rid, SLICE(" "), info->etag}, 3);
+    return arena_join(
+        arena, (struct slice[]){info->rid, blank, info->etag, blank, principal_of(call, arena)}, 5);
 }
 
 struct slice rest_script_source(const struct catalogue_child *child)
@@ -28,13 +42,13 @@ struct slice rest_script_source(const struct catalogue_child *child)
     return body.text;
 }
 
-struct slice rest_script_domain(struct rest_call *call, const struct rest_items *items)
+struct script_party rest_script_party(struct rest_call *call, const struct rest_items *items)
 {
     char text[RID_TEXT_SIZE];
+    struct rid database = rid_of_database(container_database_number(items->container));
 
-    return arena_copy(
-        call->arena,
-        rid_format(rid_of_database(container_database_number(items->container)), text));
+    return (struct script_party){.account = call->account_id,
+                                 .database = arena_copy(call->arena, rid_format(database, text))};
 }
 
 enum { COMPILE_FAILED = 65535 }; /* a substatus of the service */
@@ -71,19 +85,18 @@ bool rest_script_busy(struct rest_call *call, struct error *err)
     return error_set(err, ERROR_SCRIPT_BUSY, "as many scripts run as may at one time");
 }
 
-bool rest_scripts_enter(struct rest_call *call, struct error *err)
+bool rest_scripts_enter(struct rest_call *call, const struct rest_items *items,
+                        struct script_place **ret_place, struct error *err)
 {
-    uint32_t max = call->options->scripts.threads_max;
+    struct script_party who = rest_script_party(call, items);
 
-    if (atomic_fetch_add(call->scripts_running, 1) < max || !max)
-        return true;
-    rest_scripts_leave(call);
-    return rest_script_busy(call, err);
+    return script_place_take(call->services->scripts, &who, ret_place, err) ||
+           rest_script_busy(call, err);
 }
 
-void rest_scripts_leave(struct rest_call *call)
+void rest_scripts_leave(struct rest_call *call, struct script_place *place)
 {
-    atomic_fetch_sub(call->scripts_running, 1);
+    script_place_give(call->services->scripts, place);
 }
 
 static int64_t script_cost(const struct script_counts *counts)
@@ -100,8 +113,8 @@ bool rest_script_run(struct rest_script_host *host, const struct catalogue_child
     struct rest_call *call = host->call;
     bool fine;
 
-    request.domain = rest_script_domain(call, host->items);
-    request.key = rest_script_key(script, host->arena);
+    request.who = rest_script_party(call, host->items);
+    request.key = rest_script_key(call, script, host->arena);
     request.name = catalogue_child_info(script)->id;
     request.source = rest_script_source(script);
     request.self_link = host->self_link;
@@ -239,6 +252,7 @@ bool rest_procedures_execute(struct rest_call *call, struct error *err)
 {
     CLEANUP(rest_items_close) struct rest_items items = {0};
     struct execution execution = {0};
+    struct script_place *place;
     struct metered_call metered;
     struct partition_key key;
     bool given, fine;
@@ -252,10 +266,10 @@ bool rest_procedures_execute(struct rest_call *call, struct error *err)
         !arguments_read(call, &execution.arguments, err) ||
         !rest_script_host_init(&execution.host, call, &items, &key, metered.strong, err))
         return false;
-    if (!rest_scripts_enter(call, err))
+    if (!rest_scripts_enter(call, &items, &place, err))
         return false;
     fine = execution_run(&execution, &items, &metered, err);
-    rest_scripts_leave(call);
+    rest_scripts_leave(call, place);
     rest_script_host_done(&execution.host);
     rest_script_charged(call, &metered);
     rest_script_log(call, execution.log);

@@ -1,6 +1,6 @@
-/* Queries over items. The server runs every query whole, whatever it needs: across partitions the
- * engine merges, sorts and aggregates. So a client that can merge need not; those that insist on it
- * ask for a plan, and send its rewritten queries with the id of each range. */
+/* Queries over items. The server can run every query whole, whatever it needs: across partitions
+ * the engine merges, sorts and aggregates. Clients that merge themselves ask for a plan, or are
+ * told that they have to (merging.h), and send its rewritten queries with the id of each range. */
 #include "front/rest/query.h"
 
 #include "document/json.h"
@@ -9,6 +9,7 @@
 #include "front/rest/feed.h"
 #include "front/rest/former.h"
 #include "front/rest/functions.h"
+#include "front/rest/merging.h"
 #include "front/rest/query_figures.h"
 #include "front/rest/scripts.h"
 #include "front/rest/session.h"
@@ -26,7 +27,7 @@
 #include <inttypes.h>
 #include <xxhash.h>
 
-static const struct slice purpose = {(const uint8_t *)"query 1", 7};
+static const struct slice purpose = {(const uint8_t *)"query 2", 7};
 
 struct querying {
     struct rest_call *call;
@@ -129,10 +130,7 @@ static bool scope_check(struct querying *q, struct error *err)
                    &count);
     if (count == 0 || (count == 1 && ranges[0].point))
         return true;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Cross partition query is required but disabled. Please set "
-                     "x-ms-documentdb-query-enablecrosspartition to true, specify "
-                     "x-ms-documentdb-partitionkey, or revise your query to avoid this exception.");
+    return error_set(err, ERROR_BAD_REQUEST, "%s", REST_CROSS_PARTITION_TEXT);
 }
 
 /* The logical partitions of a base. */
@@ -150,11 +148,11 @@ static bool request_read(struct querying *q, struct error *err)
            rest_feed_page_size(q->call, &q->rows_max, err) &&
            rest_continuation_limit_check(q->call, err) &&
            rest_items_metered(q->call, &q->metered, err) && query_prepare(q, err) &&
-           scope_check(q, err);
+           scope_check(q, err) && !rest_merging_is_left(q->call, &q->items, q->prepared.query, err);
 }
 
-/* A page goes on under the same key. Ranges may differ: they split and merge between pages, and a
- * key may be placed elsewhere. */
+/* A page goes on under the same key, but for streams in an order. Ranges may differ: they split and
+ * merge between pages, and a key may be placed elsewhere. */
 static void fingerprint_scope(struct querying *q)
 {
     struct slice key = rest_call_header(q->call, REST_HEADER_PARTITION_KEY);
@@ -171,11 +169,54 @@ static void fingerprint_scope(struct querying *q)
         XXH3_64bits_withSeed(bytes.data, bytes.len, q->prepared.plan.fingerprint);
 }
 
+/* Libraries take the continuation of a query that names neither range nor key for a list of ranges,
+ * each with its own. There is one of all ranges. */
+static bool is_of_ranges(const struct querying *q)
+{
+    return !q->target.span && !rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data;
+}
+
+static struct slice ranges_text(struct querying *q, struct slice token)
+{
+    struct slice min = rest_call_header(q->call, REST_HEADER_START_EPK);
+    struct slice max = rest_call_header(q->call, REST_HEADER_END_EPK);
+
+    return arena_printf(q->call->arena,
+                        "[{\"token\":\"%.*s\",\"range\":{\"min\":\"%.*s\",\"max\":\"%.*s\"}}]",
+                        SLICE_ARG(token), SLICE_ARG(min), SLICE_ARG(max.data ? max : SLICE("FF")));
+}
+
+/* The token in such a list. */
+static bool ranges_read(struct rest_call *call, struct slice text, struct slice *ret_token,
+                        struct error *err)
+{
+    CLEANUP(buf_done) struct buf bytes;
+    struct document_value list, range, token;
+    struct document_iter iter;
+
+    buf_init(&bytes, BUF_DEFAULT_MAX);
+    if (document_json_read_value(text, NULL, &bytes, &list, err) && list.type == DOCUMENT_ARRAY &&
+        document_count(list.document) == 1) {
+        document_iter_init(&iter, list.document);
+        if (document_iter_next(&iter) && iter.value.type == DOCUMENT_OBJECT &&
+            document_find(iter.value.document, SLICE("range"), &range) &&
+            range.type == DOCUMENT_OBJECT &&
+            document_find(iter.value.document, SLICE("token"), &token) &&
+            token.type == DOCUMENT_STRING) {
+            *ret_token = arena_copy(call->arena, token.text);
+            return true;
+        }
+    }
+    return error_set(err, ERROR_BAD_CONTINUATION, "Invalid Continuation Token");
+}
+
 static bool continuation_open(struct querying *q, struct slice *ret_bytes, struct error *err)
 {
     struct slice text = rest_call_header(q->call, REST_HEADER_CONTINUATION);
 
     *ret_bytes = SLICE_NONE;
+    if (text.len && text.data[0] == '[' && !ranges_read(q->call, text, &text, err))
+        return false;
     return text.len == 0 ||
            rest_continuation_open(q->call, container_info(q->items.container)->rid,
                                   rest_items_purpose(&q->items, purpose, q->call->arena), text,
@@ -247,11 +288,13 @@ static void page_answer(struct querying *q, const struct query_page *page)
     missing_answer(q->call, page);
     rest_feed_end(q->call, q->rows);
     rest_query_explain(q->call, page);
-    if (page->continuation.len)
-        rest_continuation_answer(
-            q->call, rest_continuation_seal(q->call, container_info(q->items.container)->rid,
-                                            rest_items_purpose(&q->items, purpose, q->call->arena),
-                                            page->continuation));
+    if (page->continuation.len) {
+        struct slice token = rest_continuation_seal(
+            q->call, container_info(q->items.container)->rid,
+            rest_items_purpose(&q->items, purpose, q->call->arena), page->continuation);
+
+        rest_continuation_answer(q->call, is_of_ranges(q) ? ranges_text(q, token) : token);
+    }
     rest_answer_header(q->call, SLICE("x-ms-cosmos-query-execution-info"),
                        SLICE("{\"reverseRidEnabled\":false,\"reverseIndexScan\":false}"));
     rest_query_figures(q->call, page, q->compile_ns);
@@ -290,8 +333,11 @@ static bool query_page_run(struct querying *q, struct error *err)
     struct rest_call *call = q->call;
     const struct rest_query_limits *limits = &call->options->queries;
     int64_t now_ms = clock_read_monotonic_ms(call->services->clock);
-    const struct query_executor executor =
-        front_fan_out(call->services->workers, call->services->query_threads);
+    const struct front_helpers helpers = {.workers = call->services->workers,
+                                          .owner = call->owner,
+                                          .part = call->work.part,
+                                          .width = call->services->query_threads};
+    const struct query_executor executor = front_fan_out(&helpers);
     bool partial = rest_headers_true(&call->headers, REST_HEADER_ALLOW_PARTIAL);
     struct query_request request = {
         .space = &q->items.space,
@@ -301,15 +347,22 @@ static bool query_page_run(struct querying *q, struct error *err)
         .scope = scope_of(q),
         .limits = {.rows_max = q->rows_max,
                    .bytes_max = REST_FEED_BYTES_MAX,
+                   .row_bytes_max = REST_FEED_BYTES_MAX,
+                   .rendered = &call->body,
                    .pause_ms = now_ms + limits->pause_ms,
                    .deadline_ms = now_ms + limits->deadline_ms,
                    .memory_max = limits->memory_bytes_max,
-                   .cancelled = call->cancelled},
+                   .cancelled = call->cancelled,
+                   .breath = front_breath(call->services->workers),
+                   .memory = net_owner_memory(call->owner)},
         /* what is kept between pages is whole */
         .cache = partial ? NULL : call->queries,
         .spill = call->spill,
         .executor = &executor,
         .partial = partial,
+        .order_unindexed = limits->order_unindexed ||
+                           rest_headers_true(&call->headers, REST_HEADER_QUERY_ENABLE_SCAN) ||
+                           rest_headers_true(&call->headers, REST_HEADER_QUERY_FORCE_SCAN),
         .timed = rest_headers_true(&call->headers, REST_HEADER_POPULATE_QUERY_METRICS),
         .explain = rest_query_wants_indexes(call) || rest_query_wants_explain(call),
         .arena = call->arena,

@@ -4,6 +4,12 @@
 #include "front/rest/items.h"
 #include "front/rest/sql/compile.h"
 
+/* What a query is told that spans partitions without leave to. */
+#define REST_CROSS_PARTITION_TEXT                                                                  \
+    "Cross partition query is required but disabled. Please set "                                  \
+    "x-ms-documentdb-query-enablecrosspartition to true, specify "                                 \
+    "x-ms-documentdb-partitionkey, or revise your query to avoid this exception."
+
 /* Makes what is wrong with a query the message of the answer, in the words of the service. */
 void rest_query_fault(struct rest_call *call, const struct sql_error *fault);
 

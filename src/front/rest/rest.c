@@ -3,8 +3,11 @@
  * comes back through the loop. */
 #include "front/rest/rest.h"
 
+#include "front/account.h"
+#include "front/owner.h"
 #include "front/rest/answer.h"
 #include "front/rest/call.h"
+#include "front/rest/cors.h"
 #include "query/cache.h"
 #include "query/spill.h"
 #include "throughput/cost.h"
@@ -14,6 +17,7 @@
 enum {
     LINES_USUAL = 1024, /* bytes of header lines in most answers */
     REKEYED_MAX = 3,    /* times a request is read again */
+    BODY_COPIES = 3,    /* what a body becomes while it is worked on: values, and copies of them */
 };
 
 struct rest {
@@ -22,7 +26,6 @@ struct rest {
     struct query_cache *queries;            /* unfinished results between two pages */
     struct query_spill *spill;              /* what of them, and of others, is on disk */
     struct item_gates *script_gates;
-    atomic_uint scripts_running;
     char since[CLOCK_HTTP_DATE_LEN + 1];
     atomic_uint under_way;
     uint64_t activity_secret;
@@ -179,23 +182,33 @@ void rest_call_finish(struct rest_call *call, bool fine, const struct error *err
         rest_answer_send_error(call, err);
 }
 
+static bool work_do(struct rest_call *call, struct error *err)
+{
+    bool fine = rest_account_make(call, err) && call->operation->run(call, err);
+
+    for (int i = 0; !fine && err->code == ERROR_REKEYED && i < REKEYED_MAX; i++) {
+        /* What the request says of keys means something else by now. Nothing was done. */
+        buf_clear(&call->lines);
+        buf_clear(&call->body);
+        fine = call->operation->run(call, err);
+    }
+    return fine;
+}
+
 static void work_run(struct net_work *work)
 {
     struct rest_call *call = CONTAINER_OF(work, struct rest_call, work);
+    size_t held = BODY_COPIES * call->http->body.len;
     struct error err;
     bool fine;
 
     call->may_block = true;
     call->cancelled = net_http_cancel_flag(call->http);
-    if (net_http_cancelled(call->http))
+    if (net_http_cancelled(call->http)) {
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
-    else
-        fine = rest_account_make(call, &err) && call->operation->run(call, &err);
-    for (int i = 0; !fine && err.code == ERROR_REKEYED && i < REKEYED_MAX; i++) {
-        /* What the request says of keys means something else by now. Nothing was done. */
-        buf_clear(&call->lines);
-        buf_clear(&call->body);
-        fine = call->operation->run(call, &err);
+    } else if ((fine = front_owner_hold(call->owner, held, &err))) {
+        fine = work_do(call, &err);
+        front_owner_let_go(call->owner, held);
     }
     rest_call_finish(call, fine, &err);
 }
@@ -221,7 +234,11 @@ void rest_call_move(struct rest_call *call)
     buf_clear(&call->lines);
     buf_clear(&call->body);
     call->cold = false;
-    call->work = (struct net_work){.run = work_run, .loop = call->http->loop};
+    call->work =
+        (struct net_work){.run = work_run,
+                          .loop = call->http->loop,
+                          .owner = call->owner,
+                          .part = front_owner_part(call->route.database, call->route.owner)};
     if (!net_workers_submit(call->services->workers, &call->work, &err))
         rest_call_finish(call, false, &err);
 }
@@ -231,7 +248,7 @@ static void call_run(struct rest_call *call)
     bool fine, pending = false;
     struct error err;
 
-    if (call->operation->place == REST_PLACE_WORKER || !call->account) {
+    if (call->operation->place == REST_PLACE_WORKER || rest_account_is_made(call)) {
         rest_call_keep(call);
         rest_call_move(call);
         return;
@@ -248,6 +265,13 @@ static void call_run(struct rest_call *call)
     rest_call_move(call);
 }
 
+/* Nobody has signed a preflight, and with --dev everybody can sign. */
+static bool host_check(const struct rest_call *call, struct error *err)
+{
+    return (!call->options->dev && !slice_equal(call->http->method, SLICE("OPTIONS"))) ||
+           front_host_check(call->services->hosts, call->http, err);
+}
+
 void rest_handle(struct net_http_request *request, void *context)
 {
     struct rest *rest = context;
@@ -261,7 +285,6 @@ void rest_handle(struct net_http_request *request, void *context)
     call->queries = rest->queries;
     call->spill = rest->spill;
     call->script_gates = rest->script_gates;
-    call->scripts_running = &rest->scripts_running;
     call->under_way = &rest->under_way;
     call->http = request;
     call->arena = request->arena;
@@ -271,9 +294,20 @@ void rest_handle(struct net_http_request *request, void *context)
     (void)buf_reserve(&call->lines, LINES_USUAL);
     rest_answer_activity(call, rest->activity_secret,
                          atomic_fetch_add_explicit(&rest->requests, 1, memory_order_relaxed));
-    if (!rest_route_parse(request->path, request->query, call->arena, &call->route, &err) ||
-        !rest_account_find(call, &err) || !operation_choose(call, &err) ||
-        !rest_authorize(call, &err) || !metadata_admit(call, &err)) {
+    if (!host_check(call, &err) ||
+        !rest_route_parse(request->path, request->query, call->arena, &call->route, &err)) {
+        rest_call_finish(call, false, &err);
+        return;
+    }
+    if (rest_cors_is_preflight(call)) {
+        rest_call_finish(call, rest_cors_preflight(call, &err), &err);
+        return;
+    }
+    if (!rest_cors_check(call, &err) || !rest_account_find(call, &err) ||
+        !operation_choose(call, &err) || !rest_authorize(call, &err) ||
+        !front_account_check(call->account_missing, call->account_id, &err) ||
+        !front_owner_bill(call->services, call->account, request, &call->owner, &err) ||
+        !metadata_admit(call, &err)) {
         rest_call_finish(call, false, &err);
         return;
     }

@@ -22,6 +22,10 @@ enum rest_consistency {
 
 enum { REST_SEAL_BYTES = 32 };
 
+/* Who merges the results of several ranges: the library where it is one that does, always the
+ * client, never. */
+enum rest_merge { REST_MERGE_LIBRARY, REST_MERGE_CLIENT, REST_MERGE_SERVER };
+
 /* What one query may use, and all together. */
 struct rest_query_limits {
     int64_t pause_ms;               /* a page ends then, and the client comes again for more */
@@ -31,14 +35,15 @@ struct rest_query_limits {
     const char *spill_directory;    /* where the rest goes; copied */
     uint64_t spill_bytes_max;       /* of one query; 0: nothing is spilled */
     uint64_t spill_total_bytes_max; /* of all; the same */
+    enum rest_merge merge;
+    bool order_unindexed; /* ORDER BY may sort by paths that have no index */
 };
 
 /* What scripts may use beyond what their pool says. */
 struct rest_script_limits {
-    int64_t time_ms;      /* of one run */
-    uint32_t threads_max; /* of the server's workers that may be busy with scripts; 0: no end */
-    uint32_t ru_seconds;  /* throughput of the partition that one run may spend, in seconds' worth;
-                           * 0: no end */
+    int64_t time_ms;     /* of one run */
+    uint32_t ru_seconds; /* throughput of the partition that one run may spend, in seconds' worth;
+                          * 0: no end */
 };
 
 struct rest_options {
@@ -48,7 +53,8 @@ struct rest_options {
     enum rest_consistency consistency; /* of the account */
     bool accounts_by_use;              /* an account is made when it is first named */
     uint32_t metadata_ru;              /* RU/s of an account for metadata; 0: not held back */
-    const char *host_suffix; /* hosts LABEL.suffix name the account LABEL; besides .localhost */
+    const char *host_suffix;  /* hosts LABEL.suffix name the account LABEL; besides .localhost */
+    const char *cors_origins; /* pages of these may use the API from browsers; "": of none */
     struct rest_query_limits queries;
     struct rest_script_limits scripts;
     struct admin_hooks admin; /* what /_orrery/ asks of the server */

@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "document/json.h"
+#include "front/fault.h"
 #include "front/rest/patch.h"
 #include "front/rest/query.h"
 #include "front/rest/script_link.h"
@@ -319,7 +320,8 @@ static bool operation_run(struct rest_script_host *host, const struct script_ope
 static void answer_refusal(struct rest_script_host *host, const struct error *err,
                            struct script_answer *answer, struct arena *arena)
 {
-    struct slice message = slice_of_text(err->message);
+    const struct rest_call *call = host->call;
+    struct slice message = front_fault_tell(call->services, err, call->activity_id, arena);
 
     *answer = (struct script_answer){
         .status = err->status, .substatus = err->substatus, .charge_cru = answer->charge_cru};

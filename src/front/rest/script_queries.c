@@ -1,5 +1,6 @@
 /* Queries of scripts: the language and the engine of all others, held to one logical partition and
  * to the moment of the transaction, and paid for with the script. */
+#include "front/fan_out.h"
 #include "front/rest/continuation.h"
 #include "front/rest/feed.h"
 #include "front/rest/functions.h"
@@ -85,11 +86,16 @@ static bool page_run(struct querying *q, struct query_page *ret_page, struct are
         .scope = {.kind = QUERY_SCOPE_KEY, .key = host->key},
         .limits = {.rows_max = page_size(q->operation),
                    .bytes_max = REST_FEED_BYTES_MAX,
+                   .row_bytes_max = REST_FEED_BYTES_MAX,
+                   .rendered = &q->rows,
                    .pause_ms = now_ms + call->options->scripts.time_ms / 2,
                    .deadline_ms = now_ms + call->options->scripts.time_ms,
                    .memory_max = limits->memory_bytes_max,
-                   .cancelled = call->cancelled},
+                   .cancelled = call->cancelled,
+                   .breath = front_breath(call->services->workers),
+                   .memory = net_owner_memory(call->owner)},
         .snapshot = transaction_snapshot(host->transaction),
+        .order_unindexed = limits->order_unindexed,
         .arena = arena,
         .row = row_append,
         .self = q,

@@ -270,9 +270,10 @@ static bool write_run(struct rest_call *call, const struct rest_items *items, st
                       struct metered_call *metered, struct error *err)
 {
     struct slice body = call->http->body;
+    struct script_place *place;
     bool fine;
 
-    if (!rest_scripts_enter(call, err))
+    if (!rest_scripts_enter(call, items, &place, err))
         return false;
     write->metered = (struct metered_transaction){
         .plan = write_plan,
@@ -290,7 +291,7 @@ static bool write_run(struct rest_call *call, const struct rest_items *items, st
     buf_init(&write->log, BUF_DEFAULT_MAX);
     fine = metered_transaction_run(call->services->meters, &items->space, &write->host.key,
                                    &write->metered, metered, call->arena, err);
-    rest_scripts_leave(call);
+    rest_scripts_leave(call, place);
     rest_script_host_done(&write->host);
     rest_script_charged(call, metered);
     rest_script_log(call, buf_slice(&write->log));

@@ -167,6 +167,19 @@ static void element_append(struct buf *out, const char *name, struct slice text)
     buf_printf(out, "</%s>", name);
 }
 
+/* A policy without terms has no element: clients tell one that says nothing from one with empty
+ * terms by that. */
+static void terms_append(struct buf *out, const struct table_access_policy *policy)
+{
+    if (policy->start.len + policy->expiry.len + policy->permission.len == 0)
+        return;
+    BUF_APPEND(out, "<AccessPolicy>");
+    element_append(out, "Start", policy->start);
+    element_append(out, "Expiry", policy->expiry);
+    element_append(out, "Permission", policy->permission);
+    BUF_APPEND(out, "</AccessPolicy>");
+}
+
 /* --- Operations ------------------------------------------------------------------------------ */
 
 bool table_access_read(struct table_call *call, struct error *err)
@@ -184,11 +197,8 @@ bool table_access_read(struct table_call *call, struct error *err)
     for (size_t i = 0; i < count; i++) {
         BUF_APPEND(out, "<SignedIdentifier>");
         element_append(out, "Id", policies[i].id);
-        BUF_APPEND(out, "<AccessPolicy>");
-        element_append(out, "Start", policies[i].start);
-        element_append(out, "Expiry", policies[i].expiry);
-        element_append(out, "Permission", policies[i].permission);
-        BUF_APPEND(out, "</AccessPolicy></SignedIdentifier>");
+        terms_append(out, &policies[i]);
+        BUF_APPEND(out, "</SignedIdentifier>");
     }
     BUF_APPEND(out, "</SignedIdentifiers>");
     call->format = TABLE_FORMAT_XML;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "document/json.h"
+#include "front/fault.h"
 #include "front/table/edm.h"
 #include "front/table/xml.h"
 #include "throughput/cost.h"
@@ -102,7 +103,7 @@ void table_answer_send(struct table_call *call)
 static bool words_help(const struct table_code *code)
 {
     return code->status == 400 || code->status == 403 || code->status == 405 ||
-           code->status == 501 || code->status >= 500;
+           code->status == 421 || code->status == 501 || code->status >= 500;
 }
 
 static struct slice error_text(struct table_call *call, const struct error *err, int index)
@@ -111,10 +112,12 @@ static struct slice error_text(struct table_call *call, const struct error *err,
     char time[EDM_DATE_LEN];
     struct slice prefix = index >= 0 ? arena_printf(call->arena, "%d:", index) : SLICE("");
     bool own = words_help(code) && err->message[0];
+    struct slice message =
+        own ? front_fault_tell(call->services, err, call->request_id, call->arena) : SLICE("");
 
     edm_date_write_full(edm_ticks_of_ms(clock_read_wall_ms(call->services->clock)), time);
-    return arena_printf(call->arena, "%.*s%s%s%s\nRequestId:%s\nTime:%.*s", SLICE_ARG(prefix),
-                        code->words, own ? " " : "", own ? err->message : "", call->request_id,
+    return arena_printf(call->arena, "%.*s%s%s%.*s\nRequestId:%s\nTime:%.*s", SLICE_ARG(prefix),
+                        code->words, own ? " " : "", SLICE_ARG(message), call->request_id,
                         EDM_DATE_LEN, time);
 }
 
@@ -126,6 +129,22 @@ void table_error_append(struct table_call *call, const struct error *err, int in
     BUF_APPEND(out, "\",\"message\":{\"lang\":\"en-US\",\"value\":");
     document_json_write_string(error_text(call, err, index), out);
     BUF_APPEND(out, "}}}");
+}
+
+/* Read before the path is known, so that XML cannot be chosen; clients read the header first. */
+struct net_http_response table_refusal(struct arena *arena, uint16_t status, const char *reason)
+{
+    const struct table_code *code = table_code_of(status == 413   ? ERROR_TABLE_BODY_TOO_LARGE
+                                                  : status >= 500 ? ERROR_BUSY
+                                                                  : ERROR_BAD_REQUEST);
+
+    return (struct net_http_response){
+        .lines = arena_printf(arena, "Content-Type: %s\r\nx-ms-error-code: %s\r\n",
+                              table_content_type(TABLE_LEVEL_MINIMAL), code->code),
+        .body = arena_printf(arena,
+                             "{\"odata.error\":{\"code\":\"%s\",\"message\":{\"lang\":\"en-US\","
+                             "\"value\":\"%s %s\"}}}",
+                             code->code, code->words, reason)};
 }
 
 static bool speaks_xml(const struct table_call *call)

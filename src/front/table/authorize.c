@@ -1,16 +1,24 @@
 /* What is signed is the path as it was sent, behind the account's name: in path style the account
- * stands there twice. Clients of a secondary location sign with or without its ending, and where
- * both dates are sent some sign the one and some the other; so there are up to four texts. */
+ * stands there twice. Clients of a secondary location sign with or without its ending, or the path
+ * at the primary one; and where both dates are sent some sign the one and some the other; so there
+ * are several texts that a signature may be of.
+ *
+ * Programs written against the storage emulators sign, with SharedKeyLite, an empty date where they
+ * send none, and a path with or without a slash at its end whichever they send. That is taken from
+ * the emulators' account alone, whose key everybody knows: elsewhere a signature without a date
+ * would be good for ever. */
 #include "front/table/authorize.h"
 
 #include "document/order.h"
 #include "front/date.h"
 #include "front/table/authorize_private.h"
+#include "front/text.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
-enum { SKEW_MS_MAX = 15 * 60 * 1000, TEXTS_MAX = 4, PARTS_MAX = 12 };
+enum { SKEW_MS_MAX = 15 * 60 * 1000, DATES_MAX = 2, PATHS_MAX = 4, NAMES_MAX = 2 };
+enum { TEXTS_MAX = DATES_MAX * PATHS_MAX * NAMES_MAX, PARTS_MAX = 12 };
 
 /* The well-known key of the storage emulators: no secret. */
 static const char storage_emulator_key[] =
@@ -63,7 +71,8 @@ bool table_signature_check(const struct table_call *call, struct slice sig,
                                public_key_signed(account_key_emulator, texts, count, mac)))
         return true;
     for (size_t i = 0; keys && i < ACCOUNT_KEYS; i++)
-        if (key_signed(slice_of(keys->secrets[i], ACCOUNT_KEY_BYTES), texts, count, mac)) {
+        if (key_signed(slice_of(keys->secrets[i], ACCOUNT_KEY_BYTES), texts, count, mac) &&
+            !(call->account.missing && account_key_is_readonly((enum account_key)i))) {
             *ret_readonly = account_key_is_readonly((enum account_key)i);
             return true;
         }
@@ -85,14 +94,25 @@ static bool date_check(const struct table_call *call, struct slice date, struct 
     return true;
 }
 
+/* What may be signed: every date with every name and every path. */
+struct signing {
+    bool lite;
+    struct slice dates[DATES_MAX], names[NAMES_MAX], paths[PATHS_MAX];
+    size_t date_count, name_count, path_count;
+    struct slice parts[TEXTS_MAX][PARTS_MAX];
+    struct table_signed texts[TEXTS_MAX];
+    size_t count;
+};
+
 /* VERB, Content-MD5 and Content-Type of SharedKey before the date, and the resource behind it. */
-static void text_make(const struct table_call *call, bool lite, struct slice account,
-                      struct slice date, struct slice *parts, struct table_signed *ret_text)
+static void text_add(const struct table_call *call, struct signing *s, struct slice date,
+                     struct slice name, struct slice path)
 {
     struct slice comp = table_parameter(&call->parameters, SLICE("comp"));
+    struct slice *parts = s->parts[s->count];
     size_t count = 0;
 
-    if (!lite) {
+    if (!s->lite) {
         parts[count++] = call->http->method;
         parts[count++] = SLICE("\n");
         parts[count++] = table_call_header(call, SLICE("content-md5"));
@@ -102,39 +122,67 @@ static void text_make(const struct table_call *call, bool lite, struct slice acc
     }
     parts[count++] = date;
     parts[count++] = SLICE("\n/");
-    parts[count++] = account;
-    parts[count++] = call->http->path;
+    parts[count++] = name;
+    parts[count++] = path;
     if (comp.data) {
         parts[count++] = SLICE("?comp=");
         parts[count++] = comp;
     }
-    *ret_text = (struct table_signed){parts, count};
+    s->texts[s->count++] = (struct table_signed){parts, count};
+}
+
+static void texts_make(const struct table_call *call, struct signing *s)
+{
+    for (size_t d = 0; d < s->date_count; d++)
+        for (size_t n = 0; n < s->name_count; n++)
+            for (size_t p = 0; p < s->path_count; p++)
+                text_add(call, s, s->dates[d], s->names[n], s->paths[p]);
+}
+
+static bool is_emulator(const struct table_call *call, struct slice name)
+{
+    return call->options->dev && slice_equal(name, SLICE(TABLE_EMULATOR_ACCOUNT));
+}
+
+static void paths_take(const struct table_call *call, bool lenient, struct signing *s)
+{
+    struct slice path = call->http->path, bare = front_slashes_drop(path);
+
+    s->paths[s->path_count++] = path;
+    if (call->route.secondary)
+        s->paths[s->path_count++] =
+            arena_join(call->arena,
+                       (struct slice[]){SLICE("/"), call->route.account,
+                                        slice_skip(path, call->route.prefix.len)},
+                       3);
+    if (!lenient)
+        return;
+    if (bare.len != path.len)
+        s->paths[s->path_count++] = bare;
+    s->paths[s->path_count++] = arena_join(call->arena, (struct slice[]){bare, SLICE("/")}, 2);
 }
 
 static bool key_authorize(struct table_call *call, bool lite, struct slice name, struct slice sig,
                           struct error *err)
 {
-    struct slice dates[2] = {table_call_header(call, SLICE("x-ms-date")),
-                             table_call_header(call, SLICE("date"))};
-    struct slice second = arena_join(call->arena, (struct slice[]){name, SLICE("-secondary")}, 2);
-    struct slice parts[TEXTS_MAX][PARTS_MAX];
-    struct table_signed texts[TEXTS_MAX];
-    size_t count = 0;
-    bool readonly;
+    struct slice sent[DATES_MAX] = {table_call_header(call, SLICE("x-ms-date")),
+                                    table_call_header(call, SLICE("date"))};
+    bool lenient = lite && is_emulator(call, name), readonly;
+    struct signing s = {.lite = lite, .names = {name}, .name_count = 1};
 
-    if (!date_check(call, dates[0].data ? dates[0] : dates[1], err))
+    for (size_t d = 0; d < DATES_MAX; d++)
+        if (sent[d].data)
+            s.dates[s.date_count++] = sent[d];
+    if (lenient && s.date_count == 0)
+        s.dates[s.date_count++] = SLICE("");
+    else if (!date_check(call, s.date_count ? s.dates[0] : SLICE_NONE, err))
         return false;
-    for (size_t d = 0; d < 2; d++) {
-        if (!dates[d].data)
-            continue;
-        text_make(call, lite, name, dates[d], parts[count], &texts[count]);
-        count++;
-        if (call->route.secondary) {
-            text_make(call, lite, second, dates[d], parts[count], &texts[count]);
-            count++;
-        }
-    }
-    if (!table_signature_check(call, sig, texts, count, &readonly))
+    if (call->route.secondary)
+        s.names[s.name_count++] =
+            arena_join(call->arena, (struct slice[]){name, SLICE("-secondary")}, 2);
+    paths_take(call, lenient, &s);
+    texts_make(call, &s);
+    if (!table_signature_check(call, sig, s.texts, s.count, &readonly))
         return error_set(err, ERROR_TABLE_AUTHENTICATION, "the signature is wrong");
     call->identity = (struct table_identity){
         .rights = readonly ? TABLE_RIGHT_READ | TABLE_RIGHT_LIST : TABLE_RIGHT_ALL, .scopes = 7};

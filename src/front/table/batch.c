@@ -8,7 +8,7 @@
 
 #include <xxhash.h>
 
-enum { BODY_BYTES_MAX = 4 * 1024 * 1024, NONE = -1 };
+enum { NONE = -1 };
 
 /* One change: a call of its own as far as its headers go. */
 struct batched {
@@ -109,13 +109,9 @@ static bool change_read(struct table_call *call, const struct table_part *part,
         return false;
     if (inner->verb == TABLE_READ || inner->verb == TABLE_LIST)
         return error_set(err, ERROR_BAD_REQUEST, "a changeset has no queries");
-    *write = (struct table_write){.kind = kind_of(inner->verb),
-                                  .keys = inner->route.keys,
-                                  .etag = table_call_header(inner, SLICE("if-match"))};
-    if (write->kind == TABLE_WRITE_INSERT)
-        write->etag = SLICE_NONE;
-    else if (write->kind == TABLE_WRITE_DELETE && !write->etag.data)
-        return error_set(err, ERROR_TABLE_HEADER_MISSING, "a delete needs If-Match, an ETag or *");
+    *write = (struct table_write){.kind = kind_of(inner->verb), .keys = inner->route.keys};
+    if (!table_write_condition_read(inner, write, err))
+        return false;
     if (write->kind != TABLE_WRITE_DELETE &&
         !table_entity_read(part->body, &write->keys, call->arena, &write->document, err))
         return false;
@@ -387,7 +383,7 @@ static bool query_run_alone(struct table_call *call, const struct table_part *pa
         inner->status = table_code_of(err->code)->status;
         buf_clear(&inner->lines);
         buf_clear(&inner->body);
-        table_error_append(call, err, NONE, &inner->body);
+        table_error_append(call, err, 0, &inner->body);
         fine = true;
     }
     if (fine) {
@@ -409,9 +405,6 @@ bool table_batch_run(struct table_call *call, struct error *err)
 {
     struct table_multipart multipart;
 
-    if (call->http->body.len > BODY_BYTES_MAX)
-        return error_set(err, ERROR_TABLE_BODY_TOO_LARGE, "a batch has at most %d bytes",
-                         BODY_BYTES_MAX);
     if (!table_multipart_read(table_call_header(call, SLICE("content-type")), call->http->body,
                               call->arena, &multipart, err))
         return false;

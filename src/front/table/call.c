@@ -2,6 +2,11 @@
 
 #include "partition/synthetic.h"
 
+struct slice table_call_account(const struct table_call *call)
+{
+    return call->route.account.data ? call->route.account : call->account.id;
+}
+
 struct slice table_call_root(struct table_call *call)
 {
     struct slice host = table_call_header(call, SLICE("host"));

@@ -26,6 +26,7 @@ struct table_call {
     struct table_parameters parameters;
     struct table_route route;
     struct front_account account;
+    struct net_owner *owner; /* the account, as workers and memory know it; may be NULL */
     enum table_verb verb;
     const struct table_operation *operation; /* of route and verb */
     struct table_identity identity;
@@ -65,6 +66,9 @@ void table_call_keep(struct table_call *call);
 
 /* Runs the operation on a worker, from its beginning. From any thread; the call is kept. */
 void table_call_move(struct table_call *call);
+
+/* The account as the request names it; what it is stored as where the request names none. */
+struct slice table_call_account(const struct table_call *call);
 
 /* "http://host/account" or "http://host": what links of an answer begin with; in the arena. */
 struct slice table_call_root(struct table_call *call);

@@ -91,6 +91,13 @@ bool table_cors_preflight(struct table_call *call, struct error *err)
     return true; /* who may read the answer is added as to every other */
 }
 
+bool table_cors_allows(struct table_call *call)
+{
+    struct slice origin = table_call_header(call, SLICE("origin"));
+
+    return origin.len && rule_find(call, origin, call->http->method, SLICE_NONE);
+}
+
 void table_cors_answer(struct table_call *call)
 {
     struct slice origin = table_call_header(call, SLICE("origin")), method = call->http->method;

@@ -324,7 +324,7 @@ bool edm_value_read(const struct document_value *json, enum edm_type type, struc
 {
     *ret_value = (struct edm_value){.value = document_undefined()};
     if (json->type == DOCUMENT_NULL)
-        return true;
+        return type == EDM_UNKNOWN || value_wrong(type, err);
     if (type == EDM_UNKNOWN)
         type = type_of_json(json);
     switch (type) {

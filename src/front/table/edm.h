@@ -44,7 +44,8 @@ struct edm_value {
 };
 
 /* Converts what JSON gave: an annotation says EDM_UNKNOWN or a type. Bytes are in the arena.
- * ERROR_TABLE_VALUE: it is not of the type; ERROR_TABLE_OUT_OF_RANGE; null is undefined. */
+ * ERROR_TABLE_VALUE: it is not of the type, which null is of none; ERROR_TABLE_OUT_OF_RANGE. Null
+ * without a type is undefined. */
 NODISCARD bool edm_value_read(const struct document_value *json, enum edm_type type,
                               struct arena *arena, struct edm_value *ret_value, struct error *err);
 

@@ -111,8 +111,8 @@ static bool update(struct table_call *call, enum table_write_kind kind, struct e
     if (too_long_for_loop(call))
         return false;
     write.keys = call->route.keys;
-    write.etag = table_call_header(call, SLICE("if-match"));
-    if ((!write.etag.data && !table_identity_check_add(&call->identity, err)) ||
+    if (!table_write_condition_read(call, &write, err) ||
+        (!write.etag.data && !table_identity_check_add(&call->identity, err)) ||
         !table_entity_read(call->http->body, &write.keys, call->arena, &write.document, err))
         return false;
     return write_run(call, &write, err);
@@ -135,8 +135,5 @@ bool table_entities_delete(struct table_call *call, struct error *err)
     if (too_long_for_loop(call))
         return false;
     write.keys = call->route.keys;
-    write.etag = table_call_header(call, SLICE("if-match"));
-    if (!write.etag.data)
-        return error_set(err, ERROR_TABLE_HEADER_MISSING, "a delete needs If-Match, an ETag or *");
-    return write_run(call, &write, err);
+    return table_write_condition_read(call, &write, err) && write_run(call, &write, err);
 }

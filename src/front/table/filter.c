@@ -184,9 +184,9 @@ static bool operand_parse(struct parser *p, struct table_operand *ret)
     if (p->at + word.len < p->text.len && p->text.data[p->at + word.len] == '\'')
         return typed_literal(p, word, ret);
     p->at += word.len;
-    if (slice_equal(word, SLICE("true")) || slice_equal(word, SLICE("false")))
+    if (slice_equal_nocase(word, SLICE("true")) || slice_equal_nocase(word, SLICE("false")))
         *ret = (struct table_operand){.type = EDM_BOOLEAN,
-                                      .value = document_bool(word.data[0] == 't')};
+                                      .value = document_bool((word.data[0] | 0x20) == 't')};
     else
         *ret = (struct table_operand){.property = word};
     return true;

@@ -10,6 +10,7 @@
 #include "front/traffic.h"
 #include "query/item.h"
 #include "query/run.h"
+#include "throughput/cost.h"
 
 #include <xxhash.h>
 
@@ -289,8 +290,11 @@ static bool page_run(struct querying *q, struct buf *lines, struct error *err)
     struct table_call *call = q->call;
     const struct table_query_limits *limits = &call->options->queries;
     int64_t now_ms = clock_read_monotonic_ms(call->services->clock);
-    const struct query_executor executor =
-        front_fan_out(call->services->workers, call->services->query_threads);
+    const struct front_helpers helpers = {.workers = call->services->workers,
+                                          .owner = call->owner,
+                                          .part = call->work.part,
+                                          .width = call->services->query_threads};
+    const struct query_executor executor = front_fan_out(&helpers);
     struct query_request request = {
         .space = &q->space.space,
         .container = container_rid(q->space.container),
@@ -301,7 +305,9 @@ static bool page_run(struct querying *q, struct buf *lines, struct error *err)
                    .pause_ms = now_ms + limits->pause_ms,
                    .deadline_ms = now_ms + limits->deadline_ms,
                    .memory_max = limits->memory_bytes_max,
-                   .cancelled = call->cancelled},
+                   .cancelled = call->cancelled,
+                   .breath = front_breath(call->services->workers),
+                   .memory = net_owner_memory(call->owner)},
         .executor = &executor,
         .arena = call->arena,
         .row = row_append,
@@ -336,6 +342,11 @@ static bool query_answer(struct querying *q, struct buf *lines, struct error *er
 
     q->metered = table_call_metered(q->call);
     answer_begin(q);
+    if (q->top == 0) { /* nothing is asked for, and nothing is left to ask for */
+        BUF_APPEND(q->body, "]}");
+        q->call->charge_cru = cost_metadata(COST_METADATA_READ);
+        return true;
+    }
     done = q->filter && table_filter_is_point(q->filter, &keys) ? point_run(q, &keys, err)
                                                                 : page_run(q, lines, err);
     table_call_charged(q->call, &q->metered);

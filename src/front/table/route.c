@@ -196,6 +196,23 @@ static struct slice account_take(struct slice path, const struct table_parameter
     return rest;
 }
 
+/* The Python library names the account of a secondary location twice: acme-secondary/acme/people().
+ * A table of that name is asked for as it is anywhere. */
+static struct slice twice_skip(struct slice path, const struct table_parameters *parameters,
+                               struct table_route *route)
+{
+    struct table_route again = {0};
+    struct slice rest;
+
+    if (!route->secondary)
+        return path;
+    rest = account_take(path, parameters, &again);
+    if (!slice_equal(again.account, route->account))
+        return path;
+    route->prefix.len += again.prefix.len;
+    return rest;
+}
+
 static bool account_clean(struct table_route *route, struct arena *arena, struct error *err)
 {
     static const struct slice ending = SLICE("-secondary");
@@ -275,6 +292,7 @@ bool table_route_parse(struct slice path, const struct table_parameters *paramet
     path = account_take(front_slashes_drop(slice_skip(path, 1)), parameters, &route);
     if (route.account.data && !account_clean(&route, arena, err))
         return false;
+    path = twice_skip(path, parameters, &route);
     if (path.len == 0) {
         *ret_route = route;
         return service_parse(parameters, ret_route, err);

@@ -115,7 +115,7 @@ static bool account_signed(const struct table_call *call, struct slice sig, bool
     struct table_signed texts[2] = {{parts, 0}, {parts, 0}};
     size_t count = 0;
 
-    parts[count++] = call->route.account.data ? call->route.account : call->account.id;
+    parts[count++] = table_call_account(call);
     parts[count++] = SLICE("\n");
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         parts[count++] = field(call, names[i]);
@@ -165,7 +165,7 @@ static bool table_signed(struct table_call *call, struct slice table, struct sli
         parts[text.count++] = SLICE("\n");
     }
     parts[text.count++] = SLICE("/table/");
-    parts[text.count++] = call->route.account.data ? call->route.account : call->account.id;
+    parts[text.count++] = table_call_account(call);
     parts[text.count++] = SLICE("/");
     parts[text.count++] = front_lower(table, call->arena);
     for (size_t i = 0; i < ARRAY_LEN(behind); i++) {
@@ -226,6 +226,14 @@ bool table_sas_authorize(struct table_call *call, struct slice sig, struct error
 {
     struct slice table = table_parameter(&call->parameters, SLICE("tn"));
 
+    for (size_t i = 0, seen = 0; i < call->parameters.count; i++) {
+        seen += slice_equal(call->parameters.list[i].name, SLICE("sig"));
+        if (seen > 1)
+            return error_set(err, ERROR_TABLE_AUTHENTICATION, "sig is there more than once");
+    }
+    /* a stored policy is a table's own, so that si alone says that the path names it */
+    if (!table.data && field(call, "si").len)
+        table = call->route.table;
     if (field(call, "sv").len == 0)
         return error_set(err, ERROR_TABLE_AUTHENTICATION, "sv is missing");
     call->identity = (struct table_identity){0};

@@ -36,8 +36,8 @@ bool table_top_parse(const struct table_call *call, size_t *ret_top, struct erro
     struct slice text = table_parameter(&call->parameters, SLICE("$top"));
     uint64_t number = TABLE_PAGE_MAX;
 
-    if (text.data && (!slice_to_uint64(text, &number) || number == 0 || number > TABLE_PAGE_MAX))
-        return error_set(err, ERROR_TABLE_PARAMETER, "$top must be 1 to %d", TABLE_PAGE_MAX);
+    if (text.data && (!slice_to_uint64(text, &number) || number > TABLE_PAGE_MAX))
+        return error_set(err, ERROR_TABLE_PARAMETER, "$top must be 0 to %d", TABLE_PAGE_MAX);
     *ret_top = (size_t)number;
     return true;
 }

@@ -3,6 +3,7 @@
  * comes back through the loop. */
 #include "front/table/table.h"
 
+#include "front/owner.h"
 #include "front/table/answer.h"
 #include "front/table/cors.h"
 
@@ -45,7 +46,7 @@ void table_free(struct table *table)
  * storage emulators is the default account, unless somebody has made one of that name. */
 static bool account_find(struct table_call *call, struct error *err)
 {
-    struct slice emulator = SLICE("devstoreaccount1"), id = call->route.account;
+    struct slice emulator = SLICE(TABLE_EMULATOR_ACCOUNT), id = call->route.account;
     bool by_use = call->options->accounts_by_use;
     struct slice header, scheme, name, sig;
 
@@ -60,8 +61,12 @@ static bool account_find(struct table_call *call, struct error *err)
         id = slice_of_text(CATALOGUE_ACCOUNT_DEFAULT);
     if (!call->options->dev || !slice_equal(id, emulator))
         return front_account_find(call->services, id, by_use, call->arena, &call->account, err);
-    return front_account_find(call->services, id, false, call->arena, &call->account, err) ||
-           front_account_find(call->services, slice_of_text(CATALOGUE_ACCOUNT_DEFAULT), false,
+    if (!front_account_find(call->services, id, false, call->arena, &call->account, err))
+        return false;
+    if (!call->account.missing)
+        return true;
+    front_account_done(&call->account);
+    return front_account_find(call->services, slice_of_text(CATALOGUE_ACCOUNT_DEFAULT), false,
                               call->arena, &call->account, err);
 }
 
@@ -101,6 +106,9 @@ static bool body_check(const struct table_call *call, struct error *err)
 {
     struct slice type = table_call_header(call, SLICE("content-type"));
 
+    if (call->http->body.len > TABLE_BODY_BYTES_MAX)
+        return error_set(err, ERROR_TABLE_BODY_TOO_LARGE, "a request has at most %d bytes",
+                         TABLE_BODY_BYTES_MAX);
     return !memmem(type.data, type.len, "application/atom+xml", 20) ||
            error_set(err, ERROR_TABLE_ATOM, "send application/json");
 }
@@ -126,6 +134,13 @@ void table_call_finish(struct table_call *call, bool fine, const struct error *e
         table_answer_send_error(call, err);
 }
 
+/* By use, where something may come of it; what only looks finds an account that is empty. */
+static bool account_is_made(const struct table_call *call)
+{
+    return !call->account.account && call->verb != TABLE_LIST && call->verb != TABLE_READ &&
+           (call->identity.rights & ~(unsigned)(TABLE_RIGHT_READ | TABLE_RIGHT_LIST));
+}
+
 static void work_run(struct net_work *work)
 {
     struct table_call *call = CONTAINER_OF(work, struct table_call, work);
@@ -137,7 +152,9 @@ static void work_run(struct net_work *work)
     if (net_http_cancelled(call->http))
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
     else
-        fine = front_account_make(call->services, call->account.id, &call->account.account, &err) &&
+        fine = front_owner_hold(call->owner, 0, &err) &&
+               (!account_is_made(call) || front_account_make(call->services, call->account.id,
+                                                             &call->account.account, &err)) &&
                call->operation->run(call, &err);
     table_call_finish(call, fine, &err);
 }
@@ -163,7 +180,10 @@ void table_call_move(struct table_call *call)
     buf_clear(&call->lines);
     buf_clear(&call->body);
     call->cold = false;
-    call->work = (struct net_work){.run = work_run, .loop = call->http->loop};
+    call->work = (struct net_work){.run = work_run,
+                                   .loop = call->http->loop,
+                                   .owner = call->owner,
+                                   .part = front_owner_part(SLICE_NONE, call->route.table)};
     if (!net_workers_submit(call->services->workers, &call->work, &err))
         table_call_finish(call, false, &err);
 }
@@ -173,7 +193,7 @@ static void call_run(struct table_call *call)
     bool fine, pending = false;
     struct error err;
 
-    if (call->operation->place == TABLE_PLACE_WORKER || !call->account.account) {
+    if (call->operation->place == TABLE_PLACE_WORKER || account_is_made(call)) {
         table_call_keep(call);
         table_call_move(call);
         return;
@@ -202,6 +222,34 @@ static void request_id_make(struct table *table, char ret_text[RANDOM_UUID_SIZE]
     random_uuid_of((const uint8_t *)words, ret_text);
 }
 
+/* Nobody has signed a preflight, and with --dev everybody can sign. */
+static bool host_check(const struct table_call *call, struct error *err)
+{
+    return (!call->options->dev && !slice_equal(call->http->method, SLICE("OPTIONS"))) ||
+           front_host_check(call->services->hosts, call->http, err);
+}
+
+/* A page may make a browser send a form to a signed URL, and with --dev anybody can sign one. So a
+ * change that a browser brings needs a CORS rule, as if the page had asked before. */
+static bool page_check(struct table_call *call, struct error *err)
+{
+    bool changes = !slice_equal(call->http->method, SLICE("GET")) &&
+                   !slice_equal(call->http->method, SLICE("HEAD"));
+    bool by_url = !table_call_header(call, SLICE("authorization")).data;
+
+    if (!changes || !(by_url || call->options->dev))
+        return true;
+    if (front_request_is_foreign(call->http) && !table_cors_allows(call))
+        return error_set(err, ERROR_ORIGIN_REFUSED,
+                         "a browser sends this for a page of another origin, which no CORS rule of "
+                         "the service properties allows");
+    if (by_url && front_request_is_form(call->http))
+        return error_set(err, ERROR_TABLE_HEADER,
+                         "a signed URL does not take what a form sends: the Content-Type is "
+                         "application/json, or multipart/mixed of a batch");
+    return true;
+}
+
 void table_handle(struct net_http_request *request, void *context)
 {
     struct table *table = context;
@@ -219,7 +267,8 @@ void table_handle(struct net_http_request *request, void *context)
     buf_init(&call->body, TABLE_BODY_MAX);
     (void)buf_reserve(&call->lines, LINES_USUAL);
     request_id_make(table, call->request_id);
-    fine = table_parameters_parse(request->query, call->arena, &call->parameters, &err) &&
+    fine = host_check(call, &err) &&
+           table_parameters_parse(request->query, call->arena, &call->parameters, &err) &&
            table_route_parse(request->path, &call->parameters, call->arena, &call->route, &err) &&
            account_find(call, &err);
     if (fine && slice_equal(request->method, SLICE("OPTIONS"))) {
@@ -228,7 +277,9 @@ void table_handle(struct net_http_request *request, void *context)
         return;
     }
     if (!fine || !operation_choose(call, &err) || !version_check(call, &err) ||
-        !table_call_level(call, &err) || !table_authorize(call, &err) ||
+        !table_call_level(call, &err) || !page_check(call, &err) || !table_authorize(call, &err) ||
+        !front_account_check(call->account.missing, call->account.id, &err) ||
+        !front_owner_bill(call->services, call->account.account, request, &call->owner, &err) ||
         !rights_check(call, &err) || !body_check(call, &err)) {
         table_call_finish(call, false, &err);
         return;

@@ -15,6 +15,9 @@ struct query_spill;
 /* The database that tables are in, of each account. */
 #define TABLE_DATABASE "TablesDB"
 
+/* The account that the storage emulators have; with --dev it is the default account. */
+#define TABLE_EMULATOR_ACCOUNT "devstoreaccount1"
+
 enum { TABLE_SEAL_BYTES = 32 };
 
 struct table_query_limits {
@@ -43,6 +46,12 @@ void table_wait(struct table *table);
 /* After the http it handles for is gone. NULL is fine. */
 void table_free(struct table *table);
 CLEANUP_FN(struct table *, table_free)
+
+/* Over it 413, whatever is asked for. */
+enum { TABLE_BODY_BYTES_MAX = 4 * 1024 * 1024 };
+
+/* For net_http_settings: what is refused before it reaches the handler, in the API's words. */
+struct net_http_response table_refusal(struct arena *arena, uint16_t status, const char *reason);
 
 /* The handler for net_http_new; context is a struct table. Answers every request, with an error if
  * need be. */

@@ -35,7 +35,8 @@ static void table_append(struct table_call *call, struct slice name, bool alone)
         buf_printf(out,
                    "\"odata.type\":\"%.*s.Tables\",\"odata.id\":\"%.*s/Tables('%.*s')\","
                    "\"odata.editLink\":\"Tables('%.*s')\",",
-                   SLICE_ARG(call->account.id), SLICE_ARG(root), SLICE_ARG(name), SLICE_ARG(name));
+                   SLICE_ARG(table_call_account(call)), SLICE_ARG(root), SLICE_ARG(name),
+                   SLICE_ARG(name));
     BUF_APPEND(out, "\"TableName\":");
     document_json_write_string(name, out);
     BUF_APPEND(out, "}");
@@ -251,8 +252,8 @@ bool table_tables_list(struct table_call *call, struct error *err)
         buf_printf(&call->body, "\"odata.metadata\":\"%.*s/$metadata#Tables\",",
                    SLICE_ARG(table_call_root(call)));
     BUF_APPEND(&call->body, "\"value\":[");
-    if (catalogue_database_open(call->services->catalogue, call->account.id, SLICE(TABLE_DATABASE),
-                                &database, &missing))
+    if (l.top && catalogue_database_open(call->services->catalogue, call->account.id,
+                                         SLICE(TABLE_DATABASE), &database, &missing))
         fine = tables_append(&l, database, err);
     BUF_APPEND(&call->body, "]}");
     query_context_done(&l.context);

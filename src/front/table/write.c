@@ -15,6 +15,25 @@ static bool is_any(struct slice etag)
     return slice_equal(etag, SLICE("*"));
 }
 
+bool table_write_condition_read(const struct table_call *call, struct table_write *write,
+                                struct error *err)
+{
+    struct slice text = table_call_header(call, SLICE("if-match"));
+
+    if (write->kind == TABLE_WRITE_INSERT)
+        return true;
+    if (!text.data)
+        return write->kind != TABLE_WRITE_DELETE ||
+               error_set(err, ERROR_TABLE_HEADER_MISSING, "a delete needs If-Match, an ETag or *");
+    if (!is_any(text) && (text.len < 4 || !slice_starts_with(text, SLICE("W/\"")) ||
+                          memchr(text.data + 3, '"', text.len - 3) != text.data + text.len - 1))
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "the etag value in If-Match is not valid: it is * or one ETag as W/\"...\"");
+    write->etag = text;
+    return true;
+}
+
 bool table_write_needs_item(const struct table_write *write)
 {
     return write->kind == TABLE_WRITE_MERGE || (write->etag.data && !is_any(write->etag));
@@ -336,7 +355,7 @@ struct table_shape table_call_shape(struct table_call *call, const struct table_
     return (struct table_shape){.minimal = call->level != TABLE_LEVEL_NONE,
                                 .full = call->level == TABLE_LEVEL_FULL,
                                 .root = table_call_root(call),
-                                .account = call->account.id,
+                                .account = table_call_account(call),
                                 .table = space->name};
 }
 

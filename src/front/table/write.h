@@ -47,6 +47,11 @@ NODISCARD bool table_write_plan(const struct table_write *write, const struct it
 NODISCARD bool table_write_add(const struct table_write *write, struct transaction *transaction,
                                struct arena *arena, struct error *err);
 
+/* Takes the write's ETag from If-Match. A delete needs one (ERROR_TABLE_HEADER_MISSING), an insert
+ * has none. ERROR_BAD_REQUEST: it is neither * nor one weak ETag. */
+NODISCARD bool table_write_condition_read(const struct table_call *call, struct table_write *write,
+                                          struct error *err);
+
 /* What it costs at the least. */
 int64_t table_write_price(const struct table_write *write);
 

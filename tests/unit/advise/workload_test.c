@@ -133,6 +133,32 @@ static void many_properties_and_items_stay_within_bounds(void **state UNUSED)
     assert_int_equal(count, ADVISE_PATHS_MAX);
 }
 
+/* A night, or a restart, says nothing of how busy the days are. */
+static void times_in_which_nothing_came_are_cut_short(void **state UNUSED)
+{
+    CLEANUP(advise_workload_free) struct advise_workload *workload = advise_workload_new();
+    const struct advise_operation *operations;
+    struct error err;
+    size_t count;
+
+    assert_ok(advise_workload_read_operations(
+                  workload,
+                  SLICE("{\"t\":1000,\"op\":\"query\",\"failed\":true,\"due\":1500}\n"
+                        "{\"t\":3000,\"op\":\"query\"}\n"
+                        "{\"t\":90000000,\"op\":\"query\"}\n"
+                        "{\"t\":90070000,\"op\":\"query\"}\n"),
+                  &err),
+              &err);
+    advise_workload_finish(workload);
+    advise_workload_close_gaps(workload, 60000);
+    operations = advise_workload_operations(workload, &count);
+    assert_int_equal(operations[3].time_ms, 90070000);
+    assert_int_equal(operations[2].time_ms, 90010000);
+    assert_int_equal(operations[1].time_ms, 89950000);
+    assert_int_equal(operations[0].time_ms, 89948000);
+    assert_int_equal(operations[0].due_ms, 89948500);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +168,7 @@ int main(void)
         cmocka_unit_test(a_property_that_differs_between_two_looks_has_changed),
         cmocka_unit_test(a_bad_line_is_named),
         cmocka_unit_test(many_properties_and_items_stay_within_bounds),
+        cmocka_unit_test(times_in_which_nothing_came_are_cut_short),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

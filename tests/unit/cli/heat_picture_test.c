@@ -12,7 +12,8 @@
     "{\"at\":\"2026-11-16T05:11:00.000Z\",\"spans\":[{\"id\":\"3\",\"ru\":60,\"requests\":6,"      \
     "\"throttled\":0,\"latencyMs\":{\"mean\":1,\"max\":2,\"p99\":2}},"                             \
     "{\"id\":\"99\",\"ru\":1}]}],"                                                                 \
-    "\"partitions\":[{\"id\":\"2\",\"minInclusive\":\"\",\"maxExclusive\":\"FF\"},"                \
+    "\"partitions\":[{\"id\":\"2\",\"minInclusive\":\"\",\"maxExclusive\":\"FF\","                 \
+    "\"until\":\"2026-11-16T05:10:00.000Z\"},"                                                     \
     "{\"id\":\"3\",\"minInclusive\":\"\",\"maxExclusive\":\"1F\"},"                                \
     "{\"id\":\"4\",\"minInclusive\":\"1F\",\"maxExclusive\":\"FF\"}],"                             \
     "\"events\":[{\"at\":\"2026-11-16T05:10:30.000Z\",\"kind\":\"split\",\"from\":[\"2\"],"        \
@@ -43,13 +44,42 @@ static void a_span_covers_the_rows_between_its_bounds(void **state UNUSED)
     struct heat_picture picture = picture_of(arena, SPANS, HEAT_SHOW_RU);
 
     assert_int_equal(picture.row_count, 2);
-    assert_slice_equal(picture.rows[0], SLICE("first key"));
-    assert_slice_equal(picture.rows[1], SLICE("1F"));
+    assert_slice_equal(picture.rows[0], SLICE("3: first key"));
+    assert_slice_equal(picture.rows[1], SLICE("4: 1F"));
     assert_int_equal(picture.cell_count, 2); /* one of a partition nobody knows is left out */
     assert_true(picture.cells[0].top == 0 && picture.cells[0].bottom == 2);
     assert_true(picture.cells[0].value == 10);
     assert_true(picture.cells[1].top == 0 && picture.cells[1].bottom == 1);
     assert_int_equal(picture.cells[1].to_ms - picture.cells[1].from_ms, 60000);
+}
+
+static void rows_say_which_partition_begins_there_and_with_which_key(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct heat_picture picture = picture_of(
+        arena,
+        "{\"database\":\"d\",\"container\":\"c\",\"from\":\"2026-11-16T05:00:00.000Z\","
+        "\"to\":\"2026-11-16T06:00:00.000Z\",\"minutes\":1,\"by\":\"span\",\"partitions\":["
+        "{\"id\":\"5\",\"minInclusive\":\"\",\"maxExclusive\":\"1F\"},"
+        "{\"id\":\"6\",\"minInclusive\":\"1F\",\"maxExclusive\":\"1FFF\",\"key\":[\"acme\",7]},"
+        "{\"id\":\"7\",\"minInclusive\":\"1FFF\",\"maxExclusive\":\"3F\",\"minKey\":\"2026-04\"},"
+        "{\"id\":\"8\",\"minInclusive\":\"3F\",\"maxExclusive\":\"5F5F5F5F5F5F5F5F\"},"
+        "{\"id\":\"9\",\"minInclusive\":\"5F5F5F5F5F5F5F5F\",\"maxExclusive\":\"FF\"}],"
+        "\"events\":[{\"at\":\"2026-11-16T05:20:30.000Z\",\"kind\":\"rekey\",\"from\":[\"5\",\"6\"]"
+        ","
+        "\"to\":[\"7\"]}]}",
+        HEAT_SHOW_RU);
+    CLEANUP(buf_done) struct buf out;
+
+    assert_int_equal(picture.row_count, 5);
+    assert_slice_equal(picture.rows[1], SLICE("6: [\"acme\",7]"));
+    assert_slice_equal(picture.rows[2], SLICE("7: \"2026-04\""));
+    assert_slice_equal(picture.rows[4], SLICE("9: 5F5F5F5F5F5F..."));
+    assert_int_equal(picture.marks[0].letter, 'K');
+    buf_init(&out, BUF_DEFAULT_MAX);
+    heat_svg(&picture, &out);
+    assert_contains(arena_text(arena, buf_slice(&out)), "K re-key");
+    assert_contains(arena_text(arena, buf_slice(&out)), "rekey of partitions 5, 6 into 7");
 }
 
 static void what_the_colour_is_can_be_chosen(void **state UNUSED)
@@ -186,6 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_span_covers_the_rows_between_its_bounds),
+        cmocka_unit_test(rows_say_which_partition_begins_there_and_with_which_key),
         cmocka_unit_test(what_the_colour_is_can_be_chosen),
         cmocka_unit_test(splits_and_moves_are_marked_where_they_were),
         cmocka_unit_test(keys_are_rows_the_hottest_first_and_once),

@@ -26,6 +26,7 @@ struct fixture {
     struct catalogue_limits catalogue_limits;
     struct clock clock;
     int64_t now_ms;
+    bool splits; /* by limits too */
 };
 
 static inline int64_t test_now(void *context)
@@ -88,7 +89,7 @@ static inline void start(struct fixture *fixture)
     fixture->migrator = migrator_new(&(struct migrator_options){.catalogue = fixture->catalogue,
                                                                 .meters = fixture->meters,
                                                                 .clock = &fixture->clock,
-                                                                .splits_off = true,
+                                                                .splits_off = !fixture->splits,
                                                                 .by_hand = true,
                                                                 .published = on_published,
                                                                 .shared = on_shared,

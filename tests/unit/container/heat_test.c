@@ -346,7 +346,9 @@ static void a_key_whose_neighbours_spend_nothing_is_not_told_to_be_isolated(void
 {
     struct fixture *fixture = *state;
     CLEANUP(container_unref) struct container *container = NULL;
+    struct offer_change less = {.request = {.given = true, .ru = 1000}};
     struct heat_report *report;
+    struct offer offer;
     const char *neighbour;
     struct error err;
 
@@ -365,11 +367,12 @@ static void a_key_whose_neighbours_spend_nothing_is_not_told_to_be_isolated(void
 
     /* One that could give more is short of throughput alone. */
     container = opened(fixture);
-    assert_ok(migrator_split(fixture->migrator, container, span_of(fixture, container, "hot")->id,
-                             2, (double[]){1, 1}, &err),
+    assert_ok(catalogue_offer_replace(fixture->catalogue, SLICE("acme"),
+                                      slice_of_text(container_offer(container)->rid), &less, &offer,
+                                      &err),
               &err);
     container_unref(TAKE(container));
-    settle(fixture);
+    meters_fill(fixture);
     fixture->now_ms += 4 * MINUTE - fixture->now_ms % MINUTE;
     look(fixture);
     for (int i = 0; i < 3; i++)

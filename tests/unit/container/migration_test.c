@@ -71,22 +71,23 @@ static void a_split_divides_span_and_share(void **state UNUSED)
     }
 }
 
-static void a_larger_share_is_taken_from_all_others_in_proportion(void **state UNUSED)
+static void shares_that_were_made_for_all_are_taken_as_they_are(void **state UNUSED)
 {
     static const uint32_t sources[] = {11};
     const struct slice bounds[] = {SLICE("e")};
+    const double shares[] = {0.05, 0, 0.15, 0.2, 0.3, 0.3};
     CLEANUP(migration_unref)
     struct migration *migration = planned(&(struct migration_request){.kind = MIGRATION_SPLIT,
                                                                       .sources = sources,
                                                                       .source_count = 1,
                                                                       .target_count = 2,
                                                                       .bounds = bounds,
-                                                                      .share = 0.6});
+                                                                      .shares = shares});
     size_t count;
     const struct partition_span *spans = partition_map_spans(migration_map(migration), &count);
 
     assert_int_equal(count, 5);
-    assert_true(spans[0].share > 0.0499 && spans[0].share < 0.0501); /* 0.1 x 0.4 / 0.8 */
+    assert_true(spans[0].share > 0.0499 && spans[0].share < 0.0501);
     assert_true(spans[1].share > 0.2999 && spans[1].share < 0.3001);
     assert_true(spans[4].share > 0.1999 && spans[4].share < 0.2001);
 }
@@ -263,7 +264,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_split_divides_span_and_share),
-        cmocka_unit_test(a_larger_share_is_taken_from_all_others_in_proportion),
+        cmocka_unit_test(shares_that_were_made_for_all_are_taken_as_they_are),
         cmocka_unit_test(a_cut_is_remembered_with_its_reason_until_it_is_undone),
         cmocka_unit_test(a_merge_takes_neighbours_in_any_order),
         cmocka_unit_test(what_makes_no_sense_is_refused),

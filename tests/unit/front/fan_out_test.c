@@ -32,7 +32,8 @@ static void every_task_is_run_once(void **state UNUSED)
 {
     struct net_workers_settings settings = net_workers_settings_default();
     CLEANUP(net_workers_free) struct net_workers *workers = net_workers_new(&settings);
-    struct query_executor executor = front_fan_out(workers, 4);
+    const struct front_helpers helpers = {.workers = workers, .width = 4};
+    struct query_executor executor = front_fan_out(&helpers);
 
     assert_int_equal(executor.width, 4);
     check_once_each(&executor);
@@ -63,13 +64,15 @@ static void a_caller_without_free_workers_does_all_itself(void **state UNUSED)
     struct net_workers_settings settings = net_workers_settings_default();
     struct holding holding = {.work = {.run = holding_run}};
     struct net_workers *workers;
+    struct front_helpers helpers;
     struct query_executor executor;
     struct error err;
 
     settings.threads_max = 1;
     settings.queue_max = 2; /* what is left over stays behind in it */
     workers = net_workers_new(&settings);
-    executor = front_fan_out(workers, 4);
+    helpers = (struct front_helpers){.workers = workers, .width = 4};
+    executor = front_fan_out(&helpers);
     mutex_init(&holding.lock);
     condition_init(&holding.changed);
     assert_ok(net_workers_submit(workers, &holding.work, &err), &err);

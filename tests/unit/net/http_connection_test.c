@@ -155,6 +155,68 @@ static void a_client_that_never_reads_is_not_read_from(void **state UNUSED)
     }
 }
 
+static void wait_until_held(const struct memory_meter *meter, size_t least, size_t most)
+{
+    for (int i = 0; i < 10000; i++) {
+        size_t used = memory_meter_used(meter);
+
+        if (used >= least && used <= most)
+            return;
+        usleep(1000);
+    }
+    assert_in_range(memory_meter_used(meter), least, most);
+}
+
+static void what_a_request_and_its_answer_hold_is_counted_until_it_is_sent(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    struct net_http_request *request;
+    struct memory_meter meter;
+
+    memory_meter_init(&meter, NULL, 1 << 20);
+    settings.http.memory = &meter;
+    {
+        CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+        struct client *client = client_new(fixture);
+
+        CLIENT_SEND(client, "PUT /later HTTP/1.1\r\n" HOST "Content-Length: 4\r\n\r\nbody");
+        request = fixture_parked(fixture);
+        wait_until_held(&meter, 4, 100000);
+        fixture_answer(request, "done");
+        client_expect(client, 200, SLICE("done"));
+        wait_until_held(&meter, 0, 0);
+        CLIENT_SEND(client, GET("/later") GET("/size/100000"));
+        request = fixture_parked(fixture);
+        wait_until_held(&meter, 100000, 200000); /* the second waits for the first */
+        client_free(client);
+        fixture_answer(request, "nobody");
+        wait_until_held(&meter, 0, 0);
+    }
+}
+
+static void while_much_is_held_a_client_reads_its_answers_first(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    struct net_http_request *first, *second;
+    struct memory_meter meter;
+
+    memory_meter_init(&meter, NULL, 1000);
+    settings.http.memory = &meter;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+
+    CLIENT_SEND(client, GET("/later/1") GET("/later/2"));
+    first = fixture_parked(fixture);
+    assert_true(memory_meter_used(&meter) >= 500); /* so the second is not even read */
+    assert_slice_equal(first->path, SLICE("/later/1"));
+    fixture_answer(first, "first");
+    client_expect(client, 200, SLICE("first"));
+    second = fixture_parked(fixture);
+    assert_slice_equal(second->path, SLICE("/later/2"));
+    fixture_answer(second, "second");
+    client_expect(client, 200, SLICE("second"));
+}
+
 static void at_most_so_many_requests_are_in_flight(void **state UNUSED)
 {
     struct fixture_settings settings = fixture_settings();
@@ -529,6 +591,8 @@ int main(void)
         cmocka_unit_test(a_deferred_request_stays_readable),
         cmocka_unit_test(a_client_that_leaves_cancels_what_it_asked),
         cmocka_unit_test(a_client_that_never_reads_is_not_read_from),
+        cmocka_unit_test(what_a_request_and_its_answer_hold_is_counted_until_it_is_sent),
+        cmocka_unit_test(while_much_is_held_a_client_reads_its_answers_first),
         cmocka_unit_test(at_most_so_many_requests_are_in_flight),
         cmocka_unit_test(long_answers_come_whole_and_are_given_back),
         cmocka_unit_test(head_gets_the_length_without_the_body),

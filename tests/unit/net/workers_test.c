@@ -181,6 +181,146 @@ static void idle_threads_end_and_new_ones_take_their_place(void **state UNUSED)
     net_workers_free(workers);
 }
 
+/* --- Owners ---------------------------------------------------------------------------------- */
+
+static void jobs_submit(struct net_workers *workers, struct job *jobs, size_t count,
+                        struct net_owner *owner, uint64_t part)
+{
+    struct error err;
+
+    for (size_t i = 0; i < count; i++) {
+        jobs[i].work.owner = owner;
+        jobs[i].work.part = part;
+        if (!jobs[i].work.run)
+            jobs[i].work.run = job_run;
+        assert_ok(net_workers_submit(workers, &jobs[i].work, &err), &err);
+    }
+}
+
+static void gates_set(struct job *jobs, size_t count, struct gate *gate)
+{
+    for (size_t i = 0; i < count; i++)
+        jobs[i].gate = gate;
+}
+
+static void an_owner_leaves_threads_to_others_and_a_container_to_its_others(void **state UNUSED)
+{
+    struct net_workers *workers = workers_make(8, 100, 60000);
+    struct net_owners *owners = net_owners_new(NULL, 1);
+    struct net_owner *greedy = net_owners_find(owners, 1), *other = net_owners_find(owners, 2);
+    CLEANUP(gate_done) struct gate gate, second, third;
+    struct job jobs[20] = {0}, more[20] = {0}, others[2] = {0};
+    struct net_workers_metrics metrics;
+
+    gate_init(&gate);
+    gate_init(&second);
+    gate_init(&third);
+    third.open = true;
+    gates_set(jobs, ARRAY_LEN(jobs), &gate);
+    gates_set(more, ARRAY_LEN(more), &second);
+    gates_set(others, ARRAY_LEN(others), &third);
+    jobs_submit(workers, jobs, ARRAY_LEN(jobs), greedy, 1);
+    gate_wait_for(&gate, &gate.waiting, 5); /* three quarters of six */
+    jobs_submit(workers, more, ARRAY_LEN(more), greedy, 2);
+    gate_wait_for(&second, &second.waiting, 1); /* six of eight in all */
+    jobs_submit(workers, others, ARRAY_LEN(others), other, 1);
+    gate_wait_for(&third, &third.finished, 2);
+    net_workers_metrics(workers, &metrics);
+    assert_int_equal(metrics.running, 6);
+    assert_int_equal(metrics.queued, 34);
+    assert_int_equal(gate.waiting, 5);
+    gate_open(&gate);
+    gate_open(&second);
+    net_workers_free(workers); /* limits hold nothing up that was taken */
+    assert_int_equal(gate.finished + second.finished, 40);
+    net_owners_free(owners);
+}
+
+static void an_owner_cannot_fill_the_queue(void **state UNUSED)
+{
+    struct net_workers *workers = workers_make(1, 8, 60000);
+    struct net_owners *owners = net_owners_new(NULL, 1);
+    CLEANUP(gate_done) struct gate gate;
+    struct job jobs[9] = {0};
+    struct error err;
+
+    gate_init(&gate);
+    gates_set(jobs, ARRAY_LEN(jobs), &gate);
+    jobs_submit(workers, jobs, 1, net_owners_find(owners, 1), 1);
+    gate_wait_for(&gate, &gate.waiting, 1);
+    jobs_submit(workers, jobs + 1, 6, net_owners_find(owners, 1), 1);
+    jobs[7].work.run = jobs[8].work.run = job_run;
+    jobs[7].work.owner = net_owners_find(owners, 1);
+    assert_fails(net_workers_submit(workers, &jobs[7].work, &err), &err, ERROR_BUSY);
+    jobs[8].work.owner = net_owners_find(owners, 2);
+    assert_ok(net_workers_submit(workers, &jobs[8].work, &err), &err);
+    gate_open(&gate);
+    net_workers_free(workers);
+    assert_int_equal(gate.finished, 8);
+    net_owners_free(owners);
+}
+
+/* Computes until its gate opens, and stops now and then as long queries do. */
+struct busy_job {
+    struct job job;
+    struct net_workers *workers;
+};
+
+static bool gate_is_open(struct gate *gate)
+{
+    bool open = false;
+
+    WITH_LOCK (&gate->lock) {
+        open = gate->open;
+    }
+    return open;
+}
+
+static void busy_run(struct net_work *work)
+{
+    struct busy_job *busy = CONTAINER_OF(work, struct busy_job, job.work);
+
+    while (!gate_is_open(busy->job.gate))
+        net_workers_breathe(busy->workers);
+    job_run(work);
+}
+
+static void an_owner_that_computes_takes_turns_with_itself(void **state UNUSED)
+{
+    struct net_workers *workers = net_workers_new(&(struct net_workers_settings){
+        .threads_max = 16, .queue_max = 100, .busy_max = 1, .idle_ms = 60000});
+    struct net_owners *owners = net_owners_new(NULL, 1);
+    CLEANUP(gate_done) struct gate gate, quick;
+    struct busy_job busy[6] = {0};
+    struct job jobs[3] = {0};
+    struct net_workers_metrics metrics = {0};
+
+    gate_init(&gate);
+    gate_init(&quick);
+    quick.open = true;
+    for (size_t i = 0; i < ARRAY_LEN(busy); i++) {
+        busy[i].workers = workers;
+        busy[i].job.gate = &gate;
+        busy[i].job.work.run = busy_run;
+        jobs_submit(workers, &busy[i].job, 1, net_owners_find(owners, 1), 1);
+    }
+    while (metrics.waiting + metrics.queued < ARRAY_LEN(busy) - 1) {
+        usleep(1000);
+        net_workers_metrics(workers, &metrics);
+    }
+    /* its own work that has not begun comes to its turn, and so does that of others */
+    gates_set(jobs, ARRAY_LEN(jobs), &quick);
+    jobs_submit(workers, jobs, 1, net_owners_find(owners, 1), 2);
+    gate_wait_for(&quick, &quick.finished, 1);
+    jobs_submit(workers, jobs + 1, 1, net_owners_find(owners, 2), 1);
+    jobs_submit(workers, jobs + 2, 1, NULL, 0);
+    gate_wait_for(&quick, &quick.finished, 3);
+    gate_open(&gate);
+    gate_wait_for(&gate, &gate.finished, ARRAY_LEN(busy));
+    net_workers_free(workers);
+    net_owners_free(owners);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +328,9 @@ int main(void)
         cmocka_unit_test(a_full_queue_refuses_at_once),
         cmocka_unit_test(threads_start_only_when_work_waits),
         cmocka_unit_test(idle_threads_end_and_new_ones_take_their_place),
+        cmocka_unit_test(an_owner_leaves_threads_to_others_and_a_container_to_its_others),
+        cmocka_unit_test(an_owner_cannot_fill_the_queue),
+        cmocka_unit_test(an_owner_that_computes_takes_turns_with_itself),
     };
     return cmocka_run_group_tests_name("net/workers", tests, NULL, NULL);
 }

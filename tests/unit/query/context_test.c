@@ -133,7 +133,7 @@ static void user_functions_need_a_host(void **state UNUSED)
     struct error err = {0};
 
     bench_init(&bench, NULL);
-    assert_fails(run(&bench, "udf_tax(1)", &err), &err, ERROR_NOT_SUPPORTED);
+    assert_fails(run(&bench, "udf_tax(1)", &err), &err, ERROR_QUERY_NOT_SUPPORTED);
     assert_contains(err.message, "\"tax\"");
 }
 

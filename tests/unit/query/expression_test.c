@@ -199,6 +199,27 @@ static void other_languages_bring_kinds_of_their_own(void **state UNUSED)
     assert_true(query_is_constant(constant));
 }
 
+/* A plan is made before anybody is charged: computing its constants has an end for all of them. */
+static void constants_of_one_plan_share_what_folding_may_take(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct query_build build = {.arena = arena};
+    static uint8_t bytes[100000];
+    size_t folded = 0;
+
+    memset(bytes, 'x', sizeof bytes);
+    for (size_t i = 0; i < 100; i++) {
+        const struct query_expression *text =
+            query_constant_borrowed(&build, document_string(slice_of(bytes, sizeof bytes)));
+
+        folded += query_is_constant(query_array(&build, &text, 1));
+    }
+    assert_false(build.failed);
+    assert_int_equal(folded, 11); /* of 100,000 bytes each, until a megabyte is full */
+    assert_true(build.fold_bytes < 2 * QUERY_FOLD_BYTES_MAX);
+    assert_true(arena_used(arena) < 3 * (size_t)QUERY_FOLD_BYTES_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +232,7 @@ int main(void)
         cmocka_unit_test(slots_have_a_limit),
         cmocka_unit_test(only_true_holds),
         cmocka_unit_test(other_languages_bring_kinds_of_their_own),
+        cmocka_unit_test(constants_of_one_plan_share_what_folding_may_take),
     };
     return cmocka_run_group_tests_name("query/expression", tests, NULL, NULL);
 }

@@ -13,7 +13,6 @@ static struct query_position some_position(void)
                   .number = UINT64_MAX,
                   .rows = 3},
         .access = 77,
-        .ties_backwards = true,
         .sorted = true,
         .offset = 5,
         .limit = UINT64_MAX,
@@ -31,7 +30,7 @@ static void a_position_comes_back_as_it_was(void **state UNUSED)
     struct error err;
 
     assert_ok(query_position_load(saved, 9, &after, &err), &err);
-    assert_true(after.begun && after.ties_backwards && after.sorted);
+    assert_true(after.begun && after.sorted);
     assert_slice_equal(after.window.min, before.window.min);
     assert_slice_equal(after.window.max, before.window.max);
     assert_slice_equal(after.place.key, before.place.key);
@@ -107,10 +106,8 @@ static void places_are_ordered_by_key_then_routing_then_number(void **state UNUS
     struct query_place c = {.key = SLICE("a"), .routing = SLICE("s"), .number = 1};
     struct query_place d = {.key = SLICE("b"), .routing = SLICE("a"), .number = 1};
 
-    assert_true(query_place_compare(&a, &b, false) < 0 && query_place_compare(&b, &c, false) < 0 &&
-                query_place_compare(&c, &d, false) < 0);
-    assert_true(query_place_compare(&a, &b, true) > 0 && query_place_compare(&b, &c, true) > 0 &&
-                query_place_compare(&c, &d, true) < 0);
+    assert_true(query_place_compare(&a, &b) < 0 && query_place_compare(&b, &c) < 0 &&
+                query_place_compare(&c, &d) < 0);
 }
 
 int main(void)

@@ -46,16 +46,95 @@ static void order_is_kept_across_pages_and_partitions(void **state)
     }
 }
 
-static void equal_order_values_neither_repeat_nor_go_missing(void **state)
+/* Within a partition that is the order of _rid, in rising and falling orders alike. */
+static void equal_order_values_come_in_the_order_of_creation(void **state)
 {
     struct queries *f = *state;
-    struct query_order order = {queries_path(f, "c"), true};
-    struct query_plan plan = queries_plan(queries_path(f, "id"), NULL);
 
-    plan.query.order = &order;
-    plan.query.order_count = 1;
     queries_add_numbered(f, 50);
-    queries_everywhere(f, queries_check_set, &plan);
+    for (int i = 0; i < 2 * QUERIES_POLICIES; i++) {
+        struct query_order order = {queries_path(f, "c"), i % 2};
+        struct query_plan plan = queries_plan(queries_path(f, "id"), NULL);
+        struct queries_how how = {0};
+
+        plan.query.order = &order;
+        plan.query.order_count = 1;
+        queries_open(f, &(struct test_space_options){.policy = queries_policies[i / 2]});
+        queries_put(f);
+        queries_same(queries_run(f, &plan, &how), queries_expect(f, &plan));
+        queries_everywhere(f, queries_check_set, &plan);
+    }
+}
+
+/* More than are put in order at once. */
+static void very_many_equal_values_come_in_that_order_too(void **state)
+{
+    struct queries *f = *state;
+
+    for (size_t i = 0; i < 3000; i++) {
+        char json[80];
+
+        snprintf(json, sizeof json, "{\"id\":\"%zu\",\"pk\":%zu,\"b\":%d}", i, i % 97, i % 10 == 0);
+        queries_add(f, json);
+    }
+    queries_open(f, &(struct test_space_options){0});
+    queries_put(f);
+    for (int descending = 0; descending < 2; descending++) {
+        struct query_order order = {queries_path(f, "b"), descending};
+        struct query_plan plan = queries_plan(queries_path(f, "id"), NULL);
+        struct queries_how how = {.page = 700, .explain_has = "\"/b/?\""};
+
+        plan.query.order = &order;
+        plan.query.order_count = 1;
+        queries_same(queries_run(f, &plan, &how), queries_expect(f, &plan));
+        assert_int_equal(how.pages, 5);
+    }
+}
+
+static void a_stream_goes_on_behind_its_place_with_another_filter(void **state)
+{
+    struct queries *f = *state;
+    struct query_order order = {queries_path(f, "b"), false};
+    struct query_plan plan = queries_plan(queries_path(f, "id"), NULL);
+    struct queries_rows rows = {.arena = f->arena};
+    struct query_page page;
+    struct error err;
+
+    for (size_t i = 0; i < 12; i++) {
+        char json[80];
+
+        snprintf(json, sizeof json, "{\"id\":\"%zu\",\"pk\":%zu,\"b\":%zu}", i, i * 7 % 12, i / 4);
+        queries_add(f, json);
+    }
+    for (int cached = 0; cached < 2; cached++) {
+        struct query_request request = {.limits = {.rows_max = 6},
+                                        .order_unindexed = true,
+                                        .cache = cached ? f->cache : NULL,
+                                        .arena = f->arena,
+                                        .row = queries_row,
+                                        .self = &rows};
+
+        queries_open(f, &(struct test_space_options){.policy = queries_policies[cached]});
+        queries_put(f);
+        f->cache = f->cache ? f->cache : query_cache_new(1 << 20, UINT64_MAX);
+        request.space = &f->test.space;
+        plan = queries_plan(queries_path(f, "id"), NULL);
+        plan.query.order = &order;
+        plan.query.order_count = 1;
+        plan.fingerprint = 1;
+        plan.binding = 9;
+        rows.count = 0;
+        assert_ok(query_run(&plan, &request, &page, &err), &err);
+        queries_are(&rows, "\"0\" \"1\" \"2\" \"3\" \"4\" \"5\"");
+
+        rows.count = 0;
+        plan.query.filter = queries_compare(f, "b", QUERY_GREATER_EQUAL, "1");
+        plan.fingerprint = 2; /* what is kept of the first page is not of this query */
+        request.continuation = page.continuation;
+        assert_ok(query_run(&plan, &request, &page, &err), &err);
+        queries_are(&rows, "\"6\" \"7\" \"8\" \"9\" \"10\" \"11\"");
+        assert_int_equal(page.continuation.len, 0);
+    }
 }
 
 static void long_values_are_ordered_to_their_end(void **state)
@@ -259,7 +338,7 @@ static void a_query_around_a_query_sees_its_rows(void **state)
         struct query_page page;
         struct error err;
 
-        assert_fails(query_run(&plan, &request, &page, &err), &err, ERROR_NOT_SUPPORTED);
+        assert_fails(query_run(&plan, &request, &page, &err), &err, ERROR_QUERY_NOT_SUPPORTED);
     }
 }
 
@@ -400,7 +479,11 @@ int main(void)
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(order_is_kept_across_pages_and_partitions, queries_setup,
                                         queries_teardown),
-        cmocka_unit_test_setup_teardown(equal_order_values_neither_repeat_nor_go_missing,
+        cmocka_unit_test_setup_teardown(equal_order_values_come_in_the_order_of_creation,
+                                        queries_setup, queries_teardown),
+        cmocka_unit_test_setup_teardown(very_many_equal_values_come_in_that_order_too,
+                                        queries_setup, queries_teardown),
+        cmocka_unit_test_setup_teardown(a_stream_goes_on_behind_its_place_with_another_filter,
                                         queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(long_values_are_ordered_to_their_end, queries_setup,
                                         queries_teardown),

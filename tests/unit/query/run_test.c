@@ -22,7 +22,7 @@ static void one_partition_gives_items_as_they_were_created(void **state)
     assert_int_equal(how.pages, 14);
 }
 
-static void a_page_filled_exactly_has_a_continuation(void **state)
+static void a_page_filled_exactly_has_no_continuation(void **state)
 {
     struct queries *f = *state;
     struct query_plan plan = queries_plan(queries_path(f, "id"), NULL);
@@ -32,7 +32,32 @@ static void a_page_filled_exactly_has_a_continuation(void **state)
     queries_open(f, &(struct test_space_options){0});
     queries_put(f);
     (void)queries_run(f, &plan, &how);
-    assert_int_equal(how.pages, 3);
+    assert_int_equal(how.pages, 2);
+}
+
+/* Over several partitions, most of them empty or without a row. */
+static void check_full_page_is_the_last(struct queries *f, void *plan)
+{
+    struct queries_how how = {.page = 6};
+
+    queries_same(queries_run(f, plan, &how), queries_expect(f, plan));
+    assert_int_equal(how.pages, 1);
+}
+
+static void a_full_page_is_the_last_if_no_partition_has_another_row(void **state)
+{
+    struct queries *f = *state;
+    struct query_plan plan;
+
+    for (int i = 0; i < 40; i++) {
+        char json[80];
+
+        snprintf(json, sizeof json, "{\"id\": \"i%d\", \"pk\": \"p%d\"%s}", i, i,
+                 i % 7 == 0 ? ", \"a\": 1" : "");
+        queries_add(f, json);
+    }
+    plan = queries_plan(queries_path(f, "a"), NULL); /* undefined is no row */
+    queries_everywhere(f, check_full_page_is_the_last, &plan);
 }
 
 static void check_count(struct queries *f, void *plan)
@@ -60,6 +85,31 @@ static void aggregates_see_every_partition(void **state)
     queries_everywhere(f, check_count, &plan);
     call = (struct query_aggregate_call){QUERY_MAX, queries_path(f, "b"), 1};
     queries_everywhere(f, check_count, &plan);
+}
+
+/* Whatever the access, and the order that it has. */
+static void lists_and_sets_are_in_the_order_of_creation(void **state)
+{
+    struct queries *f = *state;
+    struct query_aggregate_call calls[] = {{QUERY_MAKE_LIST, queries_path(f, "id"), 1},
+                                           {QUERY_MAKE_SET, queries_path(f, "c"), 2}};
+    const struct query_expression *results[] = {query_variable(&f->build, 1),
+                                                query_variable(&f->build, 2)};
+    const struct query_expression *select = query_array(&f->build, results, 2);
+
+    queries_add_numbered(f, 60);
+    for (int i = 0; i < 2 * QUERIES_POLICIES; i++) {
+        struct query_plan plan =
+            queries_plan(select, i % 2 ? queries_compare(f, "a", QUERY_GREATER_EQUAL, "1") : NULL);
+        struct queries_how how = {0};
+
+        plan.query.aggregates = calls;
+        plan.query.aggregate_count = 2;
+        plan.slot_count = 3;
+        queries_open(f, &(struct test_space_options){.policy = queries_policies[i / 2]});
+        queries_put(f);
+        queries_same(queries_run(f, &plan, &how), queries_expect(f, &plan));
+    }
 }
 
 static void a_join_goes_on_within_an_item(void **state)
@@ -304,9 +354,13 @@ int main(void)
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(one_partition_gives_items_as_they_were_created,
                                         queries_setup, queries_teardown),
-        cmocka_unit_test_setup_teardown(a_page_filled_exactly_has_a_continuation, queries_setup,
+        cmocka_unit_test_setup_teardown(a_page_filled_exactly_has_no_continuation, queries_setup,
                                         queries_teardown),
+        cmocka_unit_test_setup_teardown(a_full_page_is_the_last_if_no_partition_has_another_row,
+                                        queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(aggregates_see_every_partition, queries_setup,
+                                        queries_teardown),
+        cmocka_unit_test_setup_teardown(lists_and_sets_are_in_the_order_of_creation, queries_setup,
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(a_join_goes_on_within_an_item, queries_setup,
                                         queries_teardown),

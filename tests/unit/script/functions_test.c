@@ -5,6 +5,8 @@
 #include "support/documents.h"
 #include "support/script_bench.h"
 
+static const struct script_party who = {.account = SLICE("acme"), .database = SLICE("a")};
+
 static const struct script_function tax = {SLICE("k1"), SLICE("tax"),
                                            SLICE("function (x) { return x * 2 }")};
 
@@ -14,8 +16,7 @@ static struct slice results_of(struct script_bench *bench, const char *source,
 {
     struct script_function function = {slice_of_text(source), SLICE("f"), slice_of_text(source)};
     CLEANUP(script_functions_free)
-    struct script_functions *functions =
-        script_functions_new(bench->pool, SLICE("a"), &function, 1);
+    struct script_functions *functions = script_functions_new(bench->pool, &who, &function, 1);
     struct document_value *results = ARENA_ARRAY(bench->arena, struct document_value, rows);
     CLEANUP(buf_done) struct buf text;
 
@@ -103,7 +104,7 @@ static void one_worker_serves_all_calls_until_it_rests(void **state UNUSED)
     size_t number = 9;
 
     script_bench_init(&bench, NULL);
-    functions = script_functions_new(bench.pool, SLICE("a"), &tax, 1);
+    functions = script_functions_new(bench.pool, &who, &tax, 1);
     assert_true(script_functions_find(functions, SLICE("tax"), &number));
     assert_false(script_functions_find(functions, SLICE("Tax"), &number));
     assert_int_equal(number, 0);
@@ -149,7 +150,7 @@ static void a_whole_batch_of_rows_travels_at_once(void **state UNUSED)
     results = ARENA_ARRAY(bench.arena, struct document_value, SCRIPT_ROWS_MAX);
     for (int i = 0; i < SCRIPT_ROWS_MAX; i++)
         values[i] = document_int32(i);
-    functions = script_functions_new(bench.pool, SLICE("a"), &tax, 1);
+    functions = script_functions_new(bench.pool, &who, &tax, 1);
     assert_ok(script_functions_call(functions, 0, values, 1, SCRIPT_ROWS_MAX, 0, bench.arena,
                                     results, &bench.err),
               &bench.err);

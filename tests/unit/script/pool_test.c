@@ -4,6 +4,9 @@
 #include "support/check.h"
 #include "support/script_bench.h"
 
+#include <stdatomic.h>
+#include <unistd.h>
+
 static const char empty[] = "function () {}";
 
 static void nothing_is_started_before_the_first_run(void **state UNUSED)
@@ -114,6 +117,92 @@ static void where_all_are_busy_the_wait_is_bounded(void **state UNUSED)
     assert_int_equal(bench.batches, 1);
 }
 
+/* While an account holds what it may and more of it wait, another account's runs go through. */
+struct holder {
+    struct thread thread;
+    struct script_bench *bench; /* its pool */
+    struct script_bench own;
+    _Atomic bool *release;
+    atomic_uint *holding;
+    bool fine;
+};
+
+static void hold(void *context)
+{
+    struct holder *holder = context;
+
+    atomic_fetch_add(holder->holding, 1);
+    while (!*holder->release)
+        usleep(1000);
+}
+
+static void holder_run(void *context)
+{
+    struct holder *holder = context;
+    struct script_request request = script_bench_make(
+        &holder->own, SCRIPT_PROCEDURE, "function () { __.readDocuments(__.getSelfLink()) }");
+    struct script_host host;
+    struct script_result result;
+    struct error err;
+
+    holder->fine = script_run(holder->bench->pool, &request, script_bench_host(&holder->own, &host),
+                              &result, &err);
+}
+
+static void one_account_cannot_hold_all_workers(void **state UNUSED)
+{
+    CLEANUP(script_bench_done) struct script_bench bench;
+    struct script_options options = {.workers_max = 4, .time_ms = 60000, .wait_ms = 60000};
+    struct script_request request;
+    struct holder holders[7];
+    _Atomic bool release = false;
+    atomic_uint holding = 0;
+
+    script_bench_init(&bench, &options);
+    for (size_t i = 0; i < ARRAY_LEN(holders); i++) {
+        holders[i] = (struct holder){.bench = &bench, .release = &release, .holding = &holding};
+        holders[i].own = (struct script_bench){.arena = arena_new(),
+                                               .domain = i % 2 ? "a" : "b",
+                                               .before = hold,
+                                               .before_context = &holders[i]};
+        thread_start(&holders[i].thread, "holder", holder_run, &holders[i]);
+    }
+    while (atomic_load(&holding) < 3)
+        usleep(1000);
+    request = script_bench_make(&bench, SCRIPT_PROCEDURE, empty);
+    request.who = (struct script_party){.account = SLICE("other"), .database = SLICE("o")};
+    for (int i = 0; i < 20; i++)
+        assert_ok(script_bench_request(&bench, &request), &bench.err);
+    assert_int_equal(atomic_load(&holding), 3); /* three quarters, whoever waits */
+    release = true;
+    for (size_t i = 0; i < ARRAY_LEN(holders); i++) {
+        thread_join(&holders[i].thread);
+        assert_true(holders[i].fine);
+        arena_free(holders[i].own.arena);
+    }
+}
+
+static void places_are_shared_too(void **state UNUSED)
+{
+    CLEANUP(script_bench_done) struct script_bench bench;
+    struct script_options options = {.places_max = 8};
+    struct script_party one = {.account = SLICE("one"), .database = SLICE("d")},
+                        other = {.account = SLICE("other"), .database = SLICE("e")};
+    struct script_place *places[8], *last;
+    struct error err;
+    size_t count = 0;
+
+    script_bench_init(&bench, &options);
+    while (count < ARRAY_LEN(places) && script_place_take(bench.pool, &one, &places[count], &err))
+        count++;
+    assert_int_equal(count, 5);
+    assert_int_equal(err.code, ERROR_BUSY);
+    assert_ok(script_place_take(bench.pool, &other, &last, &err), &err);
+    script_place_give(bench.pool, last);
+    while (count)
+        script_place_give(bench.pool, places[--count]);
+}
+
 struct runner {
     struct thread thread;
     struct script_pool *pool;
@@ -177,6 +266,8 @@ int main(void)
         cmocka_unit_test(a_worker_that_has_computed_for_long_is_replaced),
         cmocka_unit_test(where_all_are_busy_the_wait_is_bounded),
         cmocka_unit_test(many_threads_share_few_workers),
+        cmocka_unit_test(one_account_cannot_hold_all_workers),
+        cmocka_unit_test(places_are_shared_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

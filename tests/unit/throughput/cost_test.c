@@ -155,6 +155,25 @@ static void extreme_inputs_saturate(void **state UNUSED)
     assert_true(cost_add(COST_MAX_CRU, COST_MAX_CRU) == COST_MAX_CRU);
 }
 
+static void evaluation_is_paid_above_what_comes_with_the_page(void **state UNUSED)
+{
+    struct cost_query page = {.partitions_begun = 1};
+
+    assert_int_equal(cost_work_surplus(&page, 20000), 0);
+    assert_int_equal(cost_work_surplus(&page, 21000), 1000);
+    assert_int_equal(cost_work(20000), 0);
+    assert_int_equal(cost_work(21000), 10); /* a tenth of an RU for a thousand */
+    page.items_loaded = 10;
+    page.loaded_bytes = 10 * 1024;
+    page.index_entries = 10;
+    assert_int_equal(cost_work_surplus(&page, 35120), 0);
+    assert_int_equal(cost_work_surplus(&page, 35121), 1);
+    page.work = 1000000;
+    assert_true(cost_query(&page) > 10000);
+    assert_int_equal(cost_work_surplus(&page, UINT64_MAX), UINT64_MAX - 35120);
+    assert_true(cost_work(UINT64_MAX) == COST_MAX_CRU);
+}
+
 static void a_charge_is_shown_with_two_decimals(void **state UNUSED)
 {
     char text[COST_TEXT_SIZE];
@@ -185,6 +204,7 @@ int main(void)
         cmocka_unit_test(a_script_costs_more_the_more_it_calls),
         cmocka_unit_test(more_work_never_costs_less),
         cmocka_unit_test(extreme_inputs_saturate),
+        cmocka_unit_test(evaluation_is_paid_above_what_comes_with_the_page),
         cmocka_unit_test(a_charge_is_shown_with_two_decimals),
     };
 

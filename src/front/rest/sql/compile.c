@@ -3,6 +3,7 @@
 
 #include "front/rest/sql/compile_private.h"
 #include "front/rest/sql/parser.h"
+#include "front/rest/sql/print.h"
 #include "front/rest/sql/resolve.h"
 
 #include <xxhash.h>
@@ -324,7 +325,7 @@ static bool build_fault(const struct compiler *compiler, const struct sql_report
 {
     const struct error *error = &compiler->build.error;
 
-    if (error->code == ERROR_NOT_SUPPORTED || error->code == ERROR_BAD_QUERY) {
+    if (error->code == ERROR_QUERY_NOT_SUPPORTED || error->code == ERROR_BAD_QUERY) {
         *report->err = *error;
         return false;
     }
@@ -366,6 +367,26 @@ static uint64_t fingerprint(struct slice text, struct slice parameters, struct s
     return XXH3_64bits_withSeed(computed.data, computed.len, hash);
 }
 
+/* A stream in an order goes on behind a place, whatever is asked of the rows from there on: its
+ * binding is the query without WHERE, and with the names of parameters instead of their values.
+ * Whether a row of DISTINCT or GROUP BY was given before depends on the filter: those have none. */
+static uint64_t binding(const struct sql_query *query, struct slice computed)
+{
+    CLEANUP(buf_done) struct buf text;
+    struct sql_query stream = *query;
+    uint64_t hash;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    if (!query->order_count || query->distinct || query->aggregates || query->group_by.count)
+        return 0;
+    stream.where = NULL;
+    sql_print(&stream, &text);
+    if (buf_overflowed(&text))
+        return 0;
+    hash = XXH3_64bits_withSeed(computed.data, computed.len, XXH3_64bits(text.data, text.len));
+    return hash ? hash : 1;
+}
+
 bool sql_prepare(struct slice text, struct slice parameters,
                  const struct sql_compile_options *options, struct arena *arena,
                  struct sql_prepared *ret_prepared, struct sql_error *ret_error, struct error *err)
@@ -379,6 +400,7 @@ bool sql_prepare(struct slice text, struct slice parameters,
         return false;
     prepared.plan.fingerprint =
         fingerprint(text, parameters, options ? options->computed : SLICE_NONE);
+    prepared.plan.binding = binding(prepared.query, options ? options->computed : SLICE_NONE);
     *ret_prepared = prepared;
     return true;
 }

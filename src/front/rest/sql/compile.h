@@ -28,9 +28,9 @@ struct sql_compile_options {
 };
 
 /* Compiles a resolved and bound query; options NULL: the defaults. The plan and all of it are in
- * the arena, which must not be reset while it is run; its fingerprint is 0. ERROR_NOT_SUPPORTED:
- * user-defined functions without a host, subqueries in FROM of a shape not known.
- * ERROR_BAD_QUERY: a user-defined function that is not there. ERROR_TOO_DEEP,
+ * the arena, which must not be reset while it is run; its fingerprint is 0.
+ * ERROR_QUERY_NOT_SUPPORTED: user-defined functions without a host, subqueries in FROM of a shape
+ * not known. ERROR_BAD_QUERY: a user-defined function that is not there. ERROR_TOO_DEEP,
  * ERROR_TOO_LARGE: more than the engine takes. ERROR_BAD_REQUEST: what it refuses. */
 NODISCARD bool sql_compile(const struct sql_query *query, const struct sql_compile_options *options,
                            struct arena *arena, struct query_plan *ret_plan,

@@ -328,7 +328,7 @@ const struct query_expression *compile_expr(struct compiler *compiler, struct le
         return query_constant(build, expr->literal);
     case SQL_EXPR_PARAMETER:
         assert(expr->parameter.value);
-        return query_constant(build, *expr->parameter.value);
+        return query_constant_borrowed(build, *expr->parameter.value);
     case SQL_EXPR_NAME:
         return compile_name(compiler, expr);
     case SQL_EXPR_MEMBER:

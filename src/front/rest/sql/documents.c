@@ -66,6 +66,7 @@ bool sql_query_documents(struct slice body, const struct slice *documents, size_
         !query_run_documents(&prepared.plan, documents, count, &request, &page, err))
         return false;
     *ret_rows = collection.rows;
+    ret_rows->work = page.metrics.work;
     *ret_continuation = page.continuation;
     return true;
 }

@@ -22,6 +22,7 @@ NODISCARD bool sql_body_read(struct slice body, struct sql_body *ret_body, struc
 struct sql_rows {
     struct document_value *values;
     size_t count;
+    uint64_t work; /* units of evaluation it took */
 };
 
 /* A page of the rows of a query over documents, in their order; copies of them are in the arena.

@@ -66,7 +66,7 @@ bool sql_report_unsupported(const struct sql_report *to, struct sql_span span, c
     va_start(args, format);
     error.message = message_print(to->arena, format, args);
     va_end(args);
-    return report(to, ERROR_NOT_SUPPORTED, error);
+    return report(to, ERROR_QUERY_NOT_SUPPORTED, error);
 }
 
 struct slice sql_excerpt(struct slice text)

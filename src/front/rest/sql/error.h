@@ -36,7 +36,7 @@ bool sql_report_code(const struct sql_report *report, const char *code, const ch
 bool sql_report_whole(const struct sql_report *report, enum error_code face, const char *format,
                       ...) PRINTF_LIKE(3, 4);
 
-/* Known but not offered: ERROR_NOT_SUPPORTED. */
+/* Known but not offered: ERROR_QUERY_NOT_SUPPORTED. */
 bool sql_report_unsupported(const struct sql_report *report, struct sql_span span,
                             const char *format, ...) PRINTF_LIKE(3, 4);
 

@@ -33,8 +33,8 @@ struct sql_gateway_plan {
 
 /* Plans a resolved and bound query and appends the JSON of the answer (queryInfo and queryRanges).
  * features is the header x-ms-cosmos-supported-query-features. ERROR_BAD_QUERY: it needs a feature
- * the client does not have, or composes aggregates with other expressions. ERROR_NOT_SUPPORTED: no
- * client could merge it; the server has to run it as a whole. */
+ * the client does not have, or composes aggregates with other expressions.
+ * ERROR_QUERY_NOT_SUPPORTED: no client could merge it; the server has to run it as a whole. */
 NODISCARD bool sql_gateway_plan(const struct sql_query *query,
                                 const struct partition_definition *definition,
                                 struct slice features, struct arena *arena, struct buf *json,

@@ -14,7 +14,7 @@
 
 /* ERROR_BAD_QUERY with the service's codes, among them SC2001 (a name), SC2005 (a function), SC2050
  * (its arguments), SC2060 to SC2062 (amounts), SC2101, SC2102, SC2104 (aggregates and GROUP BY) and
- * 2206 (ORDER BY); ERROR_NOT_SUPPORTED for functions that are known and not offered. */
+ * 2206 (ORDER BY); ERROR_QUERY_NOT_SUPPORTED for functions that are known and not offered. */
 NODISCARD bool sql_resolve(struct sql_query *query, struct arena *arena,
                            struct sql_error *ret_error, struct error *err);
 

@@ -96,11 +96,13 @@ static void every_type_is_written_as_it_was_read(void **state)
 
 static void null_is_no_value(void **state)
 {
-    assert_int_equal(read(*state, "null", EDM_INT64).value.type, DOCUMENT_UNDEFINED);
+    assert_int_equal(read(*state, "null", EDM_UNKNOWN).value.type, DOCUMENT_UNDEFINED);
 }
 
 static void what_is_not_of_its_type_is_refused(void **state)
 {
+    for (enum edm_type type = EDM_STRING; type <= EDM_BINARY; type++)
+        refused(*state, "null", type, ERROR_TABLE_VALUE);
     refused(*state, "{}", EDM_UNKNOWN, ERROR_TABLE_VALUE);
     refused(*state, "[1]", EDM_STRING, ERROR_TABLE_VALUE);
     refused(*state, "5", EDM_STRING, ERROR_TABLE_VALUE);

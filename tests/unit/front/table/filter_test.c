@@ -54,6 +54,7 @@ static void operators_and_precedence_are_those_of_odata(void **state)
     assert_true(holds(*state, "not (a eq 5 and b eq 'y')", item));
     assert_true(holds(*state, "RowKey eq 'r' and PartitionKey lt 'q'", item));
     assert_true(holds(*state, "true", item));
+    assert_true(holds(*state, "t eq True and t ne FALSE", item));
     assert_false(holds(*state, "1 gt 2", item));
 }
 

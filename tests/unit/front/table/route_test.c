@@ -96,6 +96,14 @@ static void a_secondary_location_is_the_account(void **state)
 
     assert_slice_equal(found.account, SLICE("acme"));
     assert_true(found.secondary);
+    found = route(*state, "/acme-secondary/acme/?restype=service&comp=stats");
+    assert_int_equal(found.resource, TABLE_STATS);
+    found = route(*state, "/acme-secondary/acme/people()");
+    assert_int_equal(found.resource, TABLE_ENTITIES);
+    assert_slice_equal(found.table, SLICE("people"));
+    assert_slice_equal(found.prefix, SLICE("/acme-secondary/acme"));
+    found = route(*state, "/acme-secondary/acme()");
+    assert_slice_equal(found.table, SLICE("acme"));
 }
 
 static void what_is_no_path_is_refused(void **state)

@@ -127,7 +127,8 @@ static void a_user_defined_function_needs_a_host(void **state)
     struct sql_error fault;
     struct error err;
 
-    assert_fails(sql_compile(query, NULL, *state, &plan, &fault, &err), &err, ERROR_NOT_SUPPORTED);
+    assert_fails(sql_compile(query, NULL, *state, &plan, &fault, &err), &err,
+                 ERROR_QUERY_NOT_SUPPORTED);
     assert_contains(err.message, "twice");
     assert_true(fault.located);
     assert_int_equal(fault.span.start, 13);

@@ -71,7 +71,8 @@ static void what_is_no_condition_is_refused(void **state)
     assert_fails(ask(*state, "from c where", &answer, &err), &err, ERROR_BAD_QUERY);
     assert_fails(ask(*state, "from c where d.a = 1", &answer, &err), &err, ERROR_BAD_QUERY);
     assert_fails(ask(*state, "from c where c.a = @p", &answer, &err), &err, ERROR_BAD_QUERY);
-    assert_fails(ask(*state, "from c where udf.f(c)", &answer, &err), &err, ERROR_NOT_SUPPORTED);
+    assert_fails(ask(*state, "from c where udf.f(c)", &answer, &err), &err,
+                 ERROR_QUERY_NOT_SUPPORTED);
 }
 
 static void a_condition_may_not_work_for_ever(void **state)

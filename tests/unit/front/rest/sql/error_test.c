@@ -42,7 +42,7 @@ static void without_code_and_place_it_is_a_list_of_texts(void **state UNUSED)
                         "Message: {\"errors\":[{\"severity\":\"Error\",\"code\":2206,\"message\":"
                         "\"no path\"}]}");
     assert_false(sql_report_unsupported(&report, (struct sql_span){1, 2}, "not this"));
-    assert_int_equal(err.code, ERROR_NOT_SUPPORTED);
+    assert_int_equal(err.code, ERROR_QUERY_NOT_SUPPORTED);
     assert_string_equal(rendered(arena, &error),
                         "Message: {\"errors\":[{\"severity\":\"Error\",\"location\":{\"start\":1,"
                         "\"end\":2},\"message\":\"not this\"}]}");

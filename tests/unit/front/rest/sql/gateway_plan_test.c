@@ -404,7 +404,7 @@ static void what_no_client_can_merge_is_refused(void **state UNUSED)
         struct error err;
 
         assert_fails(plan(arena, known[i], EVERYTHING, &json, NULL, &err), &err,
-                     ERROR_NOT_SUPPORTED);
+                     ERROR_QUERY_NOT_SUPPORTED);
     }
 }
 

@@ -226,7 +226,7 @@ static void known_functions_that_are_not_offered_are_refused_by_name(void **stat
         struct error err;
 
         assert_fails(sql_resolve(parsed(arena, known[i].text), arena, NULL, &err), &err,
-                     ERROR_NOT_SUPPORTED);
+                     ERROR_QUERY_NOT_SUPPORTED);
         assert_contains(err.message, known[i].name);
     }
 }
@@ -257,7 +257,8 @@ static void every_function_takes_its_least_and_most_arguments_and_no_others(void
             if (taken && function->kind != SQL_FUNCTION_KIND_REFUSED)
                 assert_ok(sql_resolve(query, arena, &error, &err), &err);
             else if (taken)
-                assert_fails(sql_resolve(query, arena, &error, &err), &err, ERROR_NOT_SUPPORTED);
+                assert_fails(sql_resolve(query, arena, &error, &err), &err,
+                             ERROR_QUERY_NOT_SUPPORTED);
             else
                 assert_fails(sql_resolve(query, arena, &error, &err), &err, ERROR_BAD_QUERY);
             assert_string_equal(error.code, taken ? "" : "SC2050");

@@ -1,0 +1,22 @@
+/* Owner: on whose behalf work is done and memory is held. The fronts name one for each account, so
+ * that what an account asks for is bounded by its own share and not by what is left.
+ *
+ * An owner is found by a number and lives as long as the owners do: there are as many as there were
+ * accounts. Any thread. */
+#pragma once
+
+#include "base/memory_meter.h"
+
+struct net_owner;  /* opaque */
+struct net_owners; /* opaque, owned */
+
+/* server: what all of them hold together, borrowed; bytes_max: what each may hold. */
+struct net_owners *net_owners_new(struct memory_meter *server, size_t bytes_max);
+void net_owners_free(struct net_owners *owners); /* NULL is fine */
+CLEANUP_FN(struct net_owners *, net_owners_free)
+
+/* The owner of that number, made if there is none. */
+struct net_owner *net_owners_find(struct net_owners *owners, uint64_t number);
+
+/* What it holds; of owner NULL: NULL. */
+struct memory_meter *net_owner_memory(struct net_owner *owner);
