@@ -9,7 +9,8 @@
  *                               "sources": ["/deviceId", "/date"], "separator": "-"}}}
  *
  * A partition key comes as the text of the header x-ms-documentdb-partitionkey:
- * ["abc-123-2018"]. docs/synthetic-keys.md describes the kinds, and how values become text.
+ * ["abc-123-2018"]; a definition that does not say "escape" escapes, as one that is created does.
+ * docs/synthetic-keys.md describes the kinds, and how values become text.
  *
  * A struct orrery_key never changes and may be used by several threads at once. For C and C++; link
  * with -lorrery-client. */

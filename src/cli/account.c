@@ -4,6 +4,9 @@
 #include "cli/asking.h"
 #include "cli/table.h"
 #include "document/json.h"
+#include "server/keys.h"
+
+#include <getopt.h>
 
 enum { OPTION_YES = 'y', JSON_BYTES_MAX = 64 * 1024 * 1024 };
 
@@ -13,6 +16,9 @@ void cli_account_help(void)
            "       orrery account create NAME          make one, with keys of its own\n"
            "       orrery account show [NAME]          what is in it\n"
            "       orrery account keys [NAME]          its keys and how to connect\n"
+           "       orrery account keys [NAME] --node NAME=URL ...\n"
+           "                                           its keys, from the nodes of a server that\n"
+           "                                           is stopped, given as they are to serve\n"
            "       orrery account rotate NAME KEY      a new key in place of one of\n"
            "                                           primary, secondary, primary-readonly,\n"
            "                                           secondary-readonly\n"
@@ -230,6 +236,55 @@ static const struct cli_verb verbs[] = {
     {"drop", 1, 1, "drop NAME --yes", account_drop},
 };
 
+/* --- Without a server ------------------------------------------------------------------------ */
+
+enum { OPTION_NODE = 'n' };
+
+static bool node_named(struct settings *settings, const char *text, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+
+    return settings_assign(settings, arena_printf(arena, "node.%s", text), err);
+}
+
+/* Servers without a directory keep no file of their keys: whoever may open the store may see
+ * them. */
+static int keys_of_nodes(int argc, char **argv)
+{
+    static const struct option options[] = {{"node", required_argument, NULL, OPTION_NODE}, {NULL}};
+    CLEANUP(settings_free) struct settings *settings = settings_new();
+    CLEANUP(account_keys_done) struct account_keys keys = {0};
+    char text[ACCOUNT_KEY_TEXT_SIZE];
+    const char *name;
+    struct error err;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+        if (option != OPTION_NODE)
+            return cli_fail(CLI_USAGE, "account keys --node takes no other option");
+        else if (!node_named(settings, optarg, &err))
+            return cli_fail(CLI_USAGE, "%s", err.message);
+    if (argc - optind > 2)
+        return cli_fail(CLI_USAGE, "account keys [NAME] --node NAME=URL ...");
+    name = argc - optind == 2 ? argv[optind + 1] : CATALOGUE_ACCOUNT_DEFAULT;
+    if (!keys_read_stored(settings, slice_of_text(name), &keys, &err))
+        return cli_fail(CLI_FAILED, "%s", err.message);
+    for (size_t i = 0; i < ACCOUNT_KEYS; i++) {
+        account_key_format(keys.secrets[i], text);
+        printf("%-19s %s\n", account_key_name((enum account_key)i), text);
+    }
+    explicit_bzero(text, sizeof text);
+    return CLI_OK;
+}
+
+static bool names_a_node(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--node") == 0 || strncmp(argv[i], "--node=", 7) == 0)
+            return true;
+    return false;
+}
+
 int cli_account(int argc, char **argv)
 {
     static const struct option options[] = {CLI_CLIENT_OPTION_ROWS,
@@ -239,6 +294,8 @@ int cli_account(int argc, char **argv)
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct account_command command = {.asking.arena = arena};
 
+    if (argc > 1 && strcmp(argv[1], "keys") == 0 && names_a_node(argc, argv))
+        return keys_of_nodes(argc, argv);
     return cli_verbs_run(&(struct cli_verbs){.noun = "account",
                                              .rows = verbs,
                                              .count = ARRAY_LEN(verbs),

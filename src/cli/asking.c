@@ -10,8 +10,8 @@
 bool cli_asking_ask(struct cli_asking *asking, const char *method, struct slice path,
                     struct slice body, struct cli_answer *ret_answer, struct error *err)
 {
-    return cli_client_ask(asking->client, method, path, SLICE_NONE, body, asking->arena, ret_answer,
-                          err);
+    return cli_client_ask(asking->client, method, path, asking->query, body, asking->arena,
+                          ret_answer, err);
 }
 
 struct slice cli_asking_path(const struct cli_asking *asking, struct slice rest)

@@ -12,7 +12,8 @@ struct cli_asking {
     struct cli_client_options options;
     bool no_wait; /* --no-wait, where the command has it */
     const char *words[CLI_ASKING_WORDS_MAX];
-    int word_count; /* the verb is the first */
+    int word_count;     /* the verb is the first */
+    struct slice query; /* sent with every question; usually none */
     struct cli_client *client;
     struct arena *arena;
 };

@@ -36,6 +36,8 @@ int cli_promote(int argc, char **argv);
 int cli_rekey(int argc, char **argv);
 void cli_promote_help(void);
 void cli_rekey_help(void);
+int cli_throughput(int argc, char **argv);
+void cli_throughput_help(void);
 int cli_directory(int argc, char **argv);
 void cli_directory_help(void);
 int cli_advise(int argc, char **argv);

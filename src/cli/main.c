@@ -15,6 +15,8 @@ const struct cli_command cli_commands[] = {
     {"what-if", "operations run again under another key or throughput", cli_what_if,
      cli_what_if_help},
     {"stats", "what databases and containers hold and who uses them", cli_stats, cli_stats_help},
+    {"throughput", "buckets, and RU/s reserved or capped for key values", cli_throughput,
+     cli_throughput_help},
     {"partition", "list, split, merge, move and isolate physical partitions", cli_partition,
      cli_partition_help},
     {"directory", "which shard keys belong to, of containers placed by lookup", cli_directory,

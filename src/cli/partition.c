@@ -7,7 +7,7 @@
 #include "document/bson.h"
 #include "document/json.h"
 
-enum { OPTION_NO_WAIT = 'n', OPTION_PIECES = 'p', PIECES_MAX = 64 };
+enum { OPTION_NO_WAIT = 'n', OPTION_PIECES = 'p', OPTION_EMPTY = 'e', PIECES_MAX = 64 };
 
 void cli_partition_help(void)
 {
@@ -34,6 +34,7 @@ void cli_partition_help(void)
            "\n"
            "Options:\n"
            "  --pieces N           split into N partitions, 2 to 64 (2)\n"
+           "  --empty              isolate a key that no item has yet\n"
            "  --no-wait            return as soon as it has begun\n");
     cli_client_help();
 }
@@ -41,6 +42,7 @@ void cli_partition_help(void)
 struct partition_command {
     struct cli_asking asking;
     const char *pieces; /* --pieces; NULL: not given */
+    bool empty;         /* --empty */
 };
 
 static bool option_take(void *context, int option, const char *value)
@@ -50,6 +52,8 @@ static bool option_take(void *context, int option, const char *value)
 
     if (option == OPTION_NO_WAIT) {
         command->asking.no_wait = true;
+    } else if (option == OPTION_EMPTY) {
+        command->empty = true;
     } else if (option == OPTION_PIECES) {
         command->pieces = value;
         if (!slice_to_uint64(slice_of_text(value), &pieces) || pieces < 2 || pieces > PIECES_MAX) {
@@ -252,6 +256,8 @@ static int partition_isolate(struct cli_asking *command)
 
     buf_init(&key, BUF_DEFAULT_MAX);
     cli_asking_key(&key, command->words[3]);
+    if (CONTAINER_OF(command, struct partition_command, asking)->empty)
+        command->query = SLICE("empty=true");
     return begin(command, cli_asking_path(command, SLICE("/isolate")),
                  object_of(command, "partitionKey", buf_slice(&key), false));
 }
@@ -314,6 +320,8 @@ static bool options_fit(const struct cli_asking *asking, const struct cli_verb *
 
     if (command->pieces && verb->run != partition_split)
         return cli_fail(CLI_USAGE, "--pieces is for split") == CLI_OK;
+    if (command->empty && verb->run != partition_isolate)
+        return cli_fail(CLI_USAGE, "--empty is for isolate") == CLI_OK;
     if (verb->run == partition_watch && asking->word_count == 2)
         return cli_fail(CLI_USAGE, "watch takes a database and a container, or neither") == CLI_OK;
     return true;
@@ -325,6 +333,7 @@ int cli_partition(int argc, char **argv)
                                             {"help", no_argument, NULL, 'h'},
                                             {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
                                             {"pieces", required_argument, NULL, OPTION_PIECES},
+                                            {"empty", no_argument, NULL, OPTION_EMPTY},
                                             {NULL}};
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct partition_command command = {.asking.arena = arena};

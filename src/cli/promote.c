@@ -19,6 +19,7 @@ enum {
     OPTION_DEMOTE,
     OPTION_END,
     OPTION_FORGET,
+    OPTION_EMPTY,
 };
 
 enum { POLL_MS = 200 };
@@ -26,7 +27,8 @@ enum { POLL_MS = 200 };
 struct promote {
     struct cli_asking command; /* words: "promote", database, container */
     const char *key, *to, *throughput, *max_throughput;
-    int what; /* OPTION_DRY_RUN and the like; 0: begin */
+    bool empty; /* --empty */
+    int what;   /* OPTION_DRY_RUN and the like; 0: begin */
     int whats;
     char waits_for[ERROR_MESSAGE_SIZE]; /* that was said last */
 };
@@ -49,6 +51,7 @@ void cli_promote_help(void)
         "  --to CONTAINER       the container, of the same database; it is made if it is not "
         "there\n"
         "  --throughput RU      of a container that is made; --max-throughput RU: autoscale\n"
+        "  --empty              the key is to come: no item has it yet\n"
         "  --dry-run            only say how much would be copied, and what is in the way\n"
         "  --status             all promotions of the container\n"
         "  --demote             make CONTAINER the home of the key again\n"
@@ -78,6 +81,10 @@ static bool option_take(void *context, int option, const char *value)
         break;
     case OPTION_MAX_THROUGHPUT:
         promote->max_throughput = value;
+        break;
+    case OPTION_EMPTY:
+        promote->empty = true;
+        promote->command.query = SLICE("empty=true");
         break;
     case OPTION_DRY_RUN:
     case OPTION_STATUS:
@@ -379,6 +386,7 @@ int cli_promote(int argc, char **argv)
         {"demote", no_argument, NULL, OPTION_DEMOTE},
         {"end", no_argument, NULL, OPTION_END},
         {"forget", no_argument, NULL, OPTION_FORGET},
+        {"empty", no_argument, NULL, OPTION_EMPTY},
         {NULL}};
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct promote promote = {.command = {.arena = arena, .words = {"promote"}}};
@@ -401,8 +409,9 @@ int cli_promote(int argc, char **argv)
         return cli_fail(CLI_USAGE,
                         "--dry-run, --status, --demote, --end and --forget exclude each other");
     if (promote.what && promote.what != OPTION_DRY_RUN &&
-        (promote.to || promote.throughput || promote.max_throughput))
-        return cli_fail(CLI_USAGE, "--to and throughput belong to a promotion that begins");
+        (promote.to || promote.throughput || promote.max_throughput || promote.empty))
+        return cli_fail(CLI_USAGE,
+                        "--to, --empty and throughput belong to a promotion that begins");
     promote.command.word_count = 3;
     if (!cli_client_new(&promote.command.options, &promote.command.client, &err))
         return cli_asking_failed(&err);

@@ -182,7 +182,7 @@ static int serve(const struct settings *settings)
     server_signals_block();
     if (!server_new(settings, log, &server, &err))
         return cli_fail(CLI_FAILED, "%s", err.message);
-    server_describe(server, &text);
+    server_describe(server, isatty(STDOUT_FILENO), &text);
     fwrite(text.data, 1, text.len, stdout);
     fflush(stdout);
     drained = server_run(server);

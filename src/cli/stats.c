@@ -216,6 +216,60 @@ struct cli_table *cli_stats_container(struct slice document, struct arena *arena
     return table;
 }
 
+static void buckets_print(struct slice buckets, struct arena *arena)
+{
+    static const char *const headings[] = {">BUCKET", ">AT MOST %", ">RU", ">THROTTLED", NULL};
+    struct cli_table *table = cli_table_new(arena, headings);
+    struct document_iter iter;
+
+    document_iter_init(&iter, buckets);
+    while (document_iter_next(&iter)) {
+        if (iter.value.type != DOCUMENT_OBJECT)
+            continue;
+        cli_table_number(table, cli_answer_number(iter.value.document, "id"), 0);
+        cli_table_number(table, cli_answer_number(iter.value.document, "maxThroughputPercentage"),
+                         0);
+        cli_table_number(table, cli_answer_number(iter.value.document, "ru"), 2);
+        cli_table_number(table, cli_answer_number(iter.value.document, "throttled"), 0);
+    }
+    cli_table_print(table);
+}
+
+static void reservations_print(struct slice reservations, struct arena *arena)
+{
+    static const char *const headings[] = {
+        "PARTITION KEY", "PARTITION", ">RESERVED RU/S", ">CAP RU/S", ">RU", ">THROTTLED", NULL};
+    struct cli_table *table = cli_table_new(arena, headings);
+    struct document_iter iter;
+
+    document_iter_init(&iter, reservations);
+    while (document_iter_next(&iter)) {
+        if (iter.value.type != DOCUMENT_OBJECT)
+            continue;
+        cli_table_text(table, cli_answer_key(iter.value.document, arena));
+        cli_table_text(table, cli_answer_text(iter.value.document, "partition"));
+        cli_table_number(table, cli_answer_number(iter.value.document, "reserved"), 0);
+        cli_table_number(table, cli_answer_number(iter.value.document, "cap"), 0);
+        cli_table_number(table, cli_answer_number(iter.value.document, "ru"), 2);
+        cli_table_number(table, cli_answer_number(iter.value.document, "throttled"), 0);
+    }
+    cli_table_print(table);
+}
+
+void cli_stats_throughput(struct slice document, struct arena *arena)
+{
+    struct slice offer = cli_answer_inside(document, "throughput"),
+                 buckets = cli_answer_inside(document, "buckets"),
+                 reservations = cli_answer_inside(document, "reservations");
+
+    printf("throughput: %.0f RU/s, %.*s\n", cli_answer_number(offer, "ruPerSecond"),
+           SLICE_ARG(offer_kind(offer, arena)));
+    if (buckets.data && document_count(buckets))
+        buckets_print(buckets, arena);
+    if (reservations.data && document_count(reservations))
+        reservations_print(reservations, arena);
+}
+
 static int keys_print(struct stats_command *command, struct slice document)
 {
     static const char *const headings[] = {"PARTITION KEY",    "PARTITION",  ">RU", ">SHARE %",
@@ -265,6 +319,8 @@ static int stats_run(struct stats_command *command)
         return keys_print(command, answer.document);
     cli_table_print(command->word_count ? cli_stats_container(answer.document, command->arena)
                                         : cli_stats_account(answer.document, command->arena));
+    if (command->word_count)
+        cli_stats_throughput(answer.document, command->arena);
     return CLI_OK;
 }
 

@@ -74,7 +74,8 @@ static bool definition_read(struct slice container, struct arena *arena,
         return true;
     if (value.type != DOCUMENT_OBJECT)
         return error_set(err, ERROR_BAD_REQUEST, "orrery.synthetic must be an object");
-    return partition_synthetic_read(value.document, definition, arena, &definition->synthetic, err);
+    return partition_synthetic_read(value.document, definition, true, arena, &definition->synthetic,
+                                    err);
 }
 
 int orrery_key_open(const char *container, size_t length, struct orrery_key **ret_key,

@@ -85,6 +85,7 @@ static struct catalogue *catalogue_new(const struct catalogue_options *options)
     catalogue->commit = root->commit;
     catalogue->engine = root->engine;
     catalogue->limits = options->limits ? *options->limits : CATALOGUE_LIMITS_DEFAULT;
+    catalogue->scripts = child_cache_new(catalogue->limits.script_cache_bytes);
     catalogue->log = options->log;
     catalogue->partition_gone = options->partition_gone;
     catalogue->gone_context = options->gone_context;
@@ -126,6 +127,7 @@ void catalogue_close(struct catalogue *catalogue)
     purge_stop(catalogue);
     promotions_stale_free(catalogue);
     state_unref(catalogue->root);
+    child_cache_free(catalogue->scripts);
     condition_done(&catalogue->wake);
     mutex_done(&catalogue->queue_lock);
     mutex_done(&catalogue->purging_lock);

@@ -3,6 +3,9 @@
  * A child has no partitions, so dropping one deletes its record in the same commit; only a user
  * that has permissions gets a tombstone, for there may be thousands. */
 #include "container/catalogue_private.h"
+#include "document/bson.h"
+
+#include <inttypes.h>
 
 /* Where a child is, found in one state of the catalogue. Everything is borrowed from that. */
 struct nest {
@@ -161,6 +164,37 @@ static bool room_check(const struct catalogue_limits *limits, const struct nest 
     return true;
 }
 
+static uint64_t account_script_bytes(const struct account *account)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < account->state.child_count; i++) {
+        const struct state *database = account->state.children[i];
+
+        for (size_t j = 0; j < database->child_count; j++)
+            for (size_t k = 0; k < CHILD_SCRIPT_KINDS; k++)
+                bytes += children_bytes(state_container(database->children[j])->scripts[k]);
+    }
+    return bytes;
+}
+
+/* Where a limit was lowered below what is there, scripts may still shrink. */
+static bool bytes_check(const struct catalogue_limits *limits, const struct nest *nest,
+                        const struct catalogue_child *before, struct slice body, struct error *err)
+{
+    size_t less = before ? child_body_len(before) : 0;
+
+    if (nest->kind < CHILD_PROCEDURE || body.len <= less ||
+        account_script_bytes(nest->found.account) - less + body.len <=
+            limits->account_script_bytes_max)
+        return true;
+    return error_set(err, ERROR_LIMIT_REACHED,
+                     "the scripts of account \"%.*s\" would have more than %" PRIu64
+                     " bytes together, as many as may be (account.script_bytes_max)",
+                     SLICE_ARG(nest->found.account->state.info.id),
+                     limits->account_script_bytes_max);
+}
+
 /* Users and encryption keys have the fewer bits in a rid, and numbers of their own. */
 static bool child_number_take(struct head *head, enum child_kind kind, uint32_t *ret_number,
                               struct error *err)
@@ -180,6 +214,7 @@ static bool child_put(struct change *change, const struct nest *nest, struct sli
                       struct catalogue_child **ret_child, struct error *err)
 {
     const struct commit_stamp *stamp = &change->part.stamp;
+    CLEANUP(catalogue_child_unref) struct catalogue_child *kept = NULL;
     CLEANUP(catalogue_child_unref)
     struct catalogue_child *child =
         child_new(nest->kind, nest->found.account->state.info.number,
@@ -191,7 +226,8 @@ static bool child_put(struct change *change, const struct nest *nest, struct sli
     if (!change_commit(change, err))
         return false;
     child_stamp(child, number, stamp->lsn, stamp->wall_ms);
-    nest_publish(change, nest, children_with(nest->children, child), before, child);
+    kept = child_resident(catalogue_child_ref(child));
+    nest_publish(change, nest, children_with(nest->children, kept), before, kept);
     *ret_child = TAKE(child);
     return true;
 }
@@ -203,6 +239,7 @@ static bool child_create(struct change *change, const struct nest *nest, struct 
     uint32_t number;
 
     return room_check(&catalogue->limits, nest, err) &&
+           bytes_check(&catalogue->limits, nest, NULL, body, err) &&
            child_number_take(&catalogue->head, nest->kind, &number, err) &&
            child_put(change, nest, body, NULL, number, ret_child, err);
 }
@@ -213,6 +250,7 @@ static bool child_replace(struct change *change, const struct nest *nest,
                           struct error *err)
 {
     return etag_check(before->info.etag, if_match, err) &&
+           bytes_check(&change->catalogue->limits, nest, before, body, err) &&
            child_put(change, nest, body, before, before->info.number, ret_child, err);
 }
 
@@ -325,6 +363,59 @@ bool catalogue_child_drop(struct catalogue *catalogue, const struct child_place 
     if (scope.data)
         purge_queue(catalogue, scope);
     return true;
+}
+
+/* --- Texts of scripts ------------------------------------------------------------------------ */
+
+static bool child_read(struct catalogue *catalogue, const struct catalogue_child *child,
+                       struct catalogue_child **ret_whole, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct slice key = record_key((struct record_address){.kind = RECORD_CHILD,
+                                                          .account = child->account,
+                                                          .database = child->database,
+                                                          .container = child->owner,
+                                                          .child_kind = child->kind,
+                                                          .child = child->info.number},
+                                  arena);
+    struct engine_value value;
+    struct record record;
+
+    if (!engine_get(catalogue->engine, NULL, CATALOGUE_PARTITION, key, ENGINE_READ_ANY, arena,
+                    &value, err))
+        return false;
+    if (value.found != ENGINE_FOUND)
+        return not_found(err, false, child_kind_name(child->kind), child->info.id);
+    return record_read(key, value.bytes, &record, err) &&
+           record_child_read(&record, ret_whole, err);
+}
+
+bool catalogue_child_whole(struct catalogue *catalogue, struct catalogue_child *child,
+                           struct catalogue_child **ret_whole, struct error *err)
+{
+    struct catalogue_child *whole;
+
+    if (!child->whole_len) {
+        *ret_whole = catalogue_child_ref(child);
+        return true;
+    }
+    whole = child_cache_find(catalogue->scripts, child->info.number, child->info.lsn);
+    if (!whole) {
+        if (!child_read(catalogue, child, &whole, err))
+            return false;
+        child_cache_put(catalogue->scripts, whole);
+    }
+    *ret_whole = whole;
+    return true;
+}
+
+struct slice catalogue_child_trait(const struct catalogue_child *child, struct slice name)
+{
+    struct document_value value;
+
+    if (!document_find(child->body, name, &value) || value.type != DOCUMENT_STRING)
+        return SLICE_NONE;
+    return value.text;
 }
 
 /* --- Opening --------------------------------------------------------------------------------- */

@@ -77,10 +77,21 @@ struct catalogue_child *catalogue_child_ref(struct catalogue_child *child);
 void catalogue_child_unref(struct catalogue_child *child); /* NULL is fine */
 CLEANUP_FN(struct catalogue_child *, catalogue_child_unref)
 
+/* The child with its body. Of scripts the states above have only names, and what triggers are
+ * chosen by: their texts are in the store, and of those read of late in a cache. Blocks. What was
+ * replaced meanwhile comes as it is now. ERROR_NOT_FOUND: it was dropped meanwhile. The caller owns
+ * one reference. */
+NODISCARD bool catalogue_child_whole(struct catalogue *catalogue, struct catalogue_child *child,
+                                     struct catalogue_child **ret_whole, struct error *err);
+
+/* A text that triggers are chosen by, which every state has: triggerType, triggerOperation. */
+struct slice catalogue_child_trait(const struct catalogue_child *child, struct slice name);
+
 /* Borrowed while the child is held. */
 enum child_kind catalogue_child_kind(const struct catalogue_child *child);
 const struct catalogue_info *catalogue_child_info(const struct catalogue_child *child);
-struct slice catalogue_child_body(const struct catalogue_child *child); /* with its id */
+struct slice
+catalogue_child_body(const struct catalogue_child *child); /* with its id; of a whole */
 struct rid catalogue_child_rid(const struct catalogue_child *child);
 
 /* --- All of a kind --------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * Making one decides everything first (definition, offer, how many partitions), then makes the
  * partitions, then commits the record: the one moment from which it exists. */
 #include "container/catalogue_private.h"
+#include "container/catalogue_shares.h"
 #include "document/order.h"
 #include "partition/lookup.h"
 
@@ -98,6 +99,7 @@ static bool container_prepare(struct change *change, const struct found *found,
     container->definition = definition_ref(definition);
     container->catalogue = catalogue;
     if (!offer_decide(&catalogue->limits, found->database, definition, request, container, err) ||
+        !container_throughput_check(&catalogue->limits, definition, NULL, &container->offer, err) ||
         !partitions_decide(&catalogue->limits, container, &count, err))
         return false;
     if (container->has_offer) {
@@ -173,9 +175,11 @@ bool catalogue_container_create(struct catalogue *catalogue, struct slice accoun
                                 struct container **ret_container, struct error *err)
 {
     CLEANUP(definition_unref) struct definition *definition = NULL;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
     struct found found;
 
-    if (!body_check(&catalogue->limits, body, err) || !definition_new(body, NULL, &definition, err))
+    if (!body_check(&catalogue->limits, body, err) ||
+        !definition_new(definition_fresh(body, arena), NULL, &definition, err))
         return false;
     if (definition_fields(definition)->key.formerly)
         return error_set(err, ERROR_BAD_REQUEST,
@@ -232,7 +236,9 @@ bool catalogue_container_replace(struct catalogue *catalogue, struct slice accou
         return false;
     state = state_copy(&found.container->state);
     container = state_container(state);
-    if (!promotions_let_replace(container, definition, err) ||
+    if (!container_throughput_check(&catalogue->limits, definition, container->map,
+                                    &container->offer, err) ||
+        !promotions_let_replace(container, definition, err) ||
         !policy_advance(container, definition, err))
         return false;
     definition_unref(container->definition);

@@ -9,7 +9,11 @@
 #include "container/catalogue.h"
 
 /* Whose notes: the first byte of their keys. */
-enum { CATALOGUE_NOTES_HEAT = 'h', CATALOGUE_NOTES_TRAFFIC = 't' };
+enum {
+    CATALOGUE_NOTES_HEAT = 'h',
+    CATALOGUE_NOTES_SERVER = 's',
+    CATALOGUE_NOTES_TRAFFIC = 't',
+};
 
 enum { CATALOGUE_NOTE_KEY_MAX = 64 };
 

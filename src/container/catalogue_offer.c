@@ -1,6 +1,7 @@
 /* Offers of the catalogue: found by their rid, listed, replaced. Who has one is found by walking
  * the account, which has at most some hundred databases and containers. */
 #include "container/catalogue_private.h"
+#include "container/catalogue_shares.h"
 
 /* Whose offer it is: a database, or a container in one. */
 struct owner {
@@ -224,7 +225,10 @@ bool catalogue_offer_replace(struct catalogue *catalogue, struct slice account, 
         !owner_find(change.root, account, rid, &owner, err))
         return false;
     offer = *owner_offer(owner);
-    if (!offer_apply(&catalogue->limits, owner, wanted, &offer, err))
+    if (!offer_apply(&catalogue->limits, owner, wanted, &offer, err) ||
+        (owner.container &&
+         !container_throughput_check(&catalogue->limits, owner.container->definition, NULL, &offer,
+                                     err)))
         return false;
     address.account = owner.database->account;
     address.database = owner.database->state.info.number;

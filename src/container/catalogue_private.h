@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/thread.h"
 #include "container/catalogue_node.h"
+#include "container/child_cache.h"
 #include "container/children_private.h"
 #include "container/promotion.h"
 
@@ -231,6 +232,7 @@ struct catalogue {
     struct commit *commit; /* the root's */
     struct engine *engine; /* the root's */
     struct catalogue_limits limits;
+    struct child_cache *scripts; /* owned: texts read of late */
     struct log *log;
     void (*partition_gone)(void *context, uint32_t partition); /* or NULL */
     void *gone_context;

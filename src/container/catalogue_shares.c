@@ -67,6 +67,66 @@ bool container_span_is_elsewhere(const struct container *container,
            promotion_list_keeps_place(&container->promotions, span);
 }
 
+static bool spans_check(const struct catalogue_limits *limits,
+                        const struct definition_throughput *said, const struct partition_map *map,
+                        struct error *err)
+{
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(map, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct definition_tenant *alone;
+        uint64_t reserved = definition_throughput_within(said, spans[i].min, spans[i].max, &alone);
+
+        if (reserved > limits->partition_ru_max)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "%llu RU/s would be reserved in partition %u, which may give %llu: "
+                             "reserve less, or split it",
+                             (unsigned long long)reserved, spans[i].id,
+                             (unsigned long long)limits->partition_ru_max);
+    }
+    return true;
+}
+
+bool container_throughput_check(const struct catalogue_limits *limits,
+                                const struct definition *definition,
+                                const struct partition_map *map, const struct offer *offer,
+                                struct error *err)
+{
+    const struct definition_throughput *said = &definition_fields(definition)->throughput;
+    uint64_t reserved = 0;
+
+    if (!definition_throughput_is_said(said))
+        return true;
+    if (offer->shared || (offer->unstated && limits->enforce != THROUGHPUT_ALWAYS))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.throughput divides throughput that was bought for the container "
+                         "alone: %s",
+                         offer->shared ? "this one shares its database's"
+                                       : "state some for it first");
+    for (size_t i = 0; i < said->tenant_count; i++)
+        reserved += said->tenants[i].reserved;
+    if (reserved > offer->ru)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "%llu RU/s would be reserved for key values, of %llu that were bought",
+                         (unsigned long long)reserved, (unsigned long long)offer->ru);
+    return !map || spans_check(limits, said, map, err);
+}
+
+void container_claim_reserved(const struct container *container, const struct partition_span *span,
+                              struct share_claim *claim)
+{
+    const struct definition_tenant *alone;
+    double reserved = (double)definition_throughput_within(
+        &definition_fields(container->definition)->throughput, span->min, span->max, &alone);
+
+    claim->least = MAX(claim->least, reserved);
+    if (alone && alone->cap) {
+        claim->most = MIN(claim->most, (double)alone->cap);
+        claim->least = MIN(claim->least, (double)alone->cap);
+    }
+}
+
 void container_rates(const struct container *container, const struct partition_map *map,
                      double *ret_ru)
 {
@@ -82,6 +142,8 @@ void container_rates(const struct container *container, const struct partition_m
             .most = most};
         if (container_span_is_elsewhere(container, &spans[i]))
             claims[i] = (struct share_claim){0};
+        else
+            container_claim_reserved(container, &spans[i], &claims[i]);
     }
     shares_level(claims, count, (double)container->offer.ru, ret_ru);
 }
@@ -95,11 +157,6 @@ double container_rate(const struct container *container, const struct partition_
 
     container_rates(container, container->map, rates);
     return rates[span - spans];
-}
-
-double container_rate_share(const struct container *container, const struct partition_span *span)
-{
-    return container_rate(container, span) / (double)MAX(container->offer.ru, (uint64_t)1);
 }
 
 /* Of the same version: it routes as the other does. */

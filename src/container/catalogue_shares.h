@@ -4,6 +4,7 @@
 #pragma once
 
 #include "container/catalogue.h"
+#include "container/shares.h"
 
 /* The part of the container's throughput that a span of its map was given. */
 double container_share(const struct container *container, const struct partition_span *span);
@@ -15,9 +16,20 @@ double container_share(const struct container *container, const struct partition
 void container_rates(const struct container *container, const struct partition_map *map,
                      double *ret_ru);
 
-/* Of one span of its own map, and that as a part of the offer. */
+/* Of one span of its own map. */
 double container_rate(const struct container *container, const struct partition_span *span);
-double container_rate_share(const struct container *container, const struct partition_span *span);
+
+/* Raises the least of a claim to what was reserved for key values of the span, which needs bounds
+ * alone; and lowers its most where the span is of one that has a cap. */
+void container_claim_reserved(const struct container *container, const struct partition_span *span,
+                              struct share_claim *claim);
+
+/* Can what the definition says of throughput be with this offer, and in the partitions of the map
+ * (NULL: there are none yet)? ERROR_BAD_REQUEST. */
+NODISCARD bool container_throughput_check(const struct catalogue_limits *limits,
+                                          const struct definition *definition,
+                                          const struct partition_map *map,
+                                          const struct offer *offer, struct error *err);
 
 /* Is the key of the span promoted, so that another container pays for it? */
 bool container_span_is_elsewhere(const struct container *container,

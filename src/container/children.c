@@ -75,6 +75,30 @@ struct catalogue_child *child_with_permissions(const struct catalogue_child *use
     return copy;
 }
 
+struct catalogue_child *child_resident(struct catalogue_child *whole)
+{
+    static const char *const kept[] = {"id", "triggerType", "triggerOperation"};
+    CLEANUP(buf_done) struct buf part;
+    struct catalogue_child *child;
+    struct document_value value;
+    size_t begin;
+
+    buf_init(&part, BUF_DEFAULT_MAX);
+    if (whole->kind < CHILD_PROCEDURE || whole->body.len <= CHILD_RESIDENT_BYTES)
+        return whole;
+    assert(!whole->whole_len);
+    begin = document_begin(&part);
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+        if (document_find(whole->body, slice_of_text(kept[i]), &value))
+            document_append(&part, slice_of_text(kept[i]), &value);
+    document_end(&part, begin);
+    child = child_new(whole->kind, whole->account, whole->database, whole->owner, buf_slice(&part));
+    child->whole_len = (uint32_t)whole->body.len;
+    child_stamp(child, whole->info.number, whole->info.lsn, whole->info.ts_ms);
+    catalogue_child_unref(whole);
+    return child;
+}
+
 struct catalogue_child *catalogue_child_ref(struct catalogue_child *child)
 {
     atomic_fetch_add_explicit(&child->refs, 1, memory_order_relaxed);
@@ -101,6 +125,7 @@ const struct catalogue_info *catalogue_child_info(const struct catalogue_child *
 
 struct slice catalogue_child_body(const struct catalogue_child *child)
 {
+    assert(!child->whole_len); /* catalogue_child_whole has it */
     return child->body;
 }
 
@@ -108,7 +133,8 @@ struct slice catalogue_child_body(const struct catalogue_child *child)
 
 struct node {
     atomic_uint refs;
-    size_t count; /* of nodes, this one included */
+    size_t count;   /* of nodes, this one included */
+    uint64_t bytes; /* of their bodies */
     struct node *left, *right;
     struct catalogue_child *child; /* a reference */
 };
@@ -143,6 +169,17 @@ static size_t node_count(const struct node *node)
     return node ? node->count : 0;
 }
 
+static uint64_t node_bytes(const struct node *node)
+{
+    return node ? node->bytes : 0;
+}
+
+static void node_recount(struct node *node)
+{
+    node->count = 1 + node_count(node->left) + node_count(node->right);
+    node->bytes = child_body_len(node->child) + node_bytes(node->left) + node_bytes(node->right);
+}
+
 static struct node *node_ref(struct node *node)
 {
     if (node)
@@ -167,8 +204,8 @@ static struct node *node_new(struct catalogue_child *child, struct node *left, s
     atomic_init(&node->refs, 1);
     node->left = left;
     node->right = right;
-    node->count = 1 + node_count(left) + node_count(right);
     node->child = catalogue_child_ref(child);
+    node_recount(node);
     return node;
 }
 
@@ -182,11 +219,6 @@ static struct node *node_own(struct node *node)
     copy = node_new(node->child, node_ref(node->left), node_ref(node->right));
     node_unref(node);
     return copy;
-}
-
-static void node_recount(struct node *node)
-{
-    node->count = 1 + node_count(node->left) + node_count(node->right);
 }
 
 /* Takes a node over whose left or right may rank higher, and gives the one that then is on top. */
@@ -382,6 +414,11 @@ struct catalogue_child *catalogue_children_find(const struct catalogue_children 
                                                ? rid.owner
                                                : (uint32_t)rid.number);
     return child && slice_equal(child->info.rid, id) ? child : NULL;
+}
+
+uint64_t children_bytes(const struct catalogue_children *children)
+{
+    return children ? node_bytes(children->by_id) : 0;
 }
 
 size_t catalogue_children_count(const struct catalogue_children *children)

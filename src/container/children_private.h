@@ -15,6 +15,7 @@ struct catalogue_child {
     struct catalogue_children *permissions; /* of a user; a reference */
     char rid[RID_TEXT_SIZE];
     char etag[OFFER_ETAG_SIZE];
+    uint32_t whole_len; /* of the body in its record, of which this has a part; 0: this is whole */
     struct slice body;
     uint8_t bytes[]; /* of the body */
 };
@@ -23,6 +24,20 @@ struct catalogue_child {
 struct catalogue_child *child_new(enum child_kind kind, uint32_t account, uint32_t database,
                                   uint32_t owner, struct slice body);
 void child_stamp(struct catalogue_child *child, uint32_t number, uint64_t lsn, int64_t ts_ms);
+
+/* What of a child stays in memory, which is taken over: itself, or for a script of more than some
+ * hundred bytes one without most of its body. */
+enum { CHILD_RESIDENT_BYTES = 512 };
+struct catalogue_child *child_resident(struct catalogue_child *whole);
+
+/* How long the body is, wherever it is. */
+static inline size_t child_body_len(const struct catalogue_child *child)
+{
+    return child->whole_len ? child->whole_len : child->body.len;
+}
+
+/* Of all bodies. */
+uint64_t children_bytes(const struct catalogue_children *children);
 
 /* The same user with other permissions, which are taken over. */
 struct catalogue_child *child_with_permissions(const struct catalogue_child *user,

@@ -5,6 +5,7 @@
 #include "container/claim.h"
 
 #include "base/random.h"
+#include "container/locate.h"
 #include "document/order.h"
 #include "partition/synthetic.h"
 #include "throughput/cost.h"
@@ -161,27 +162,15 @@ static bool suffixes_look(struct looking *looking, struct error *err)
 
 static bool look(struct looking *looking, struct error *err)
 {
-    static const struct document_segment id_segment = {.name = SLICE("id")};
-    static const struct document_path id_path = {.segments = &id_segment, .count = 1};
-    CLEANUP(buf_done) struct buf path;
+    const struct index_scan_request seek = locate_seek(looking->id, ENTRIES_MAX, looking->arena);
     CLEANUP(buf_done) struct buf value;
-    struct index_scan_request seek = {.entries_max = ENTRIES_MAX};
     bool gave_up = false;
     size_t count;
     const struct partition_span *spans = partition_map_spans(looking->space->map, &count);
 
-    buf_init(&path, BUF_DEFAULT_MAX);
     buf_init(&value, BUF_DEFAULT_MAX);
     document_key_append(DOCUMENT_ORDER_SQL, looking->id, &value);
     looking->id_bytes = arena_copy(looking->arena, buf_slice(&value));
-    buf_done(&value);
-    buf_init(&value, BUF_DEFAULT_MAX);
-    index_path_append(&id_path, &path);
-    document_key_append_cut(DOCUMENT_ORDER_SQL, looking->id, INDEX_VALUE_MAX, &value);
-    buf_append_byte(&value, 0xFF);
-    seek.path = buf_slice(&path);
-    seek.max = buf_slice(&value);
-    seek.min = slice_first(seek.max, seek.max.len - 1);
     for (size_t i = 0; i < count && !gave_up && looking->count < FOUND_MAX; i++) {
         struct item_scope scope = item_space_span_scope(looking->space, &spans[i]);
 

@@ -1,6 +1,7 @@
 #include "container/container_meters.h"
 
 #include "container/catalogue_shares.h"
+#include "container/heat_profile.h"
 
 static struct budget_options options_of(const struct container *container, uint32_t burst_seconds)
 {
@@ -18,6 +19,34 @@ static struct budget_options options_of(const struct container *container, uint3
 static int64_t cru_of(double ru)
 {
     return (int64_t)(ru * 100 + 0.5);
+}
+
+/* Throughput buckets and key values with throughput of their own, as far as they are in the span.
+ */
+static void bounds_apply(struct meters *meters, const struct container *container,
+                         const struct partition_span *span, struct arena *arena)
+{
+    const struct definition_throughput *said =
+        &definition_fields(container_definition(container))->throughput;
+    struct budget *budget = meter_budget(meters_find(meters, span->id));
+    struct budget_tenant *tenants = ARENA_ARRAY(arena, struct budget_tenant, said->tenant_count);
+    int64_t now_ms = clock_read_monotonic_ms(meters_clock(meters));
+    size_t count = 0;
+
+    for (uint8_t i = 0; i < BUDGET_BUCKETS; i++)
+        budget_set_bucket(budget, (uint8_t)(i + 1),
+                          said->percent_max[i] ? said->percent_max[i] : 100, now_ms);
+    for (size_t i = 0; i < said->tenant_count; i++) {
+        const struct definition_tenant *tenant = &said->tenants[i];
+
+        if (slice_compare(tenant->range.min, span->min) >= 0 &&
+            slice_compare(tenant->range.min, span->max) < 0)
+            tenants[count++] =
+                (struct budget_tenant){.key = tenant->pk,
+                                       .reserved_cru = (int64_t)tenant->reserved * 100,
+                                       .cap_cru = (int64_t)tenant->cap * 100};
+    }
+    budget_set_tenants(budget, tenants, count, now_ms);
 }
 
 bool container_meters_apply(struct meters *meters, const struct container *container,
@@ -49,6 +78,7 @@ bool container_meters_apply(struct meters *meters, const struct container *conta
         }
         options.rate_cru = cru_of(rates[i]);
         meters_set_own(meters, spans[i].id, &options);
+        bounds_apply(meters, container, &spans[i], arena);
     }
     return true;
 }
@@ -75,6 +105,41 @@ static void past_take_over(struct meters *meters, const struct migration *migrat
             budget_take_over(budget, meter_budget(source),
                              shares > 0 ? target->share / shares : 1.0 / (double)target_count,
                              clock_read_monotonic_ms(meters_clock(meters)));
+    }
+}
+
+/* What was asked of the sources, by the heat of their keys: so what a target spends is known before
+ * anybody has asked it for anything. A re-key makes other keys of them. */
+static void use_take_over(struct meters *meters, const struct container *container, size_t target,
+                          struct arena *arena)
+{
+    const struct migration *migration = container_migration(container);
+    int64_t now_ms = clock_read_wall_ms(meters_clock(meters));
+    size_t source_count, target_count;
+    const struct migration_source *sources = migration_sources(migration, &source_count);
+    const struct partition_span *targets = migration_targets(migration, &target_count);
+    struct statistics *to = meter_statistics(meters_find(meters, targets[target].id));
+
+    for (size_t i = 0; i < source_count && migration_kind(migration) != MIGRATION_REKEY; i++) {
+        const struct partition_span *span =
+            partition_map_find_id(container_map(container), sources[i].id);
+        struct meter *source = meters_find(meters, sources[i].id);
+        struct slice *bounds = ARENA_ARRAY(arena, struct slice, target_count);
+        struct heat_profile profile = {.bounds = bounds, .bound_count = target_count - 1};
+        double all;
+
+        if (!span || !source)
+            continue;
+        for (size_t t = 1; t < target_count; t++)
+            bounds[t - 1] = targets[t].min;
+        heat_profile_followed(container, span, meter_statistics(source), now_ms, arena, &profile);
+        all = heat_profile_all(&profile);
+        if (all > 0)
+            statistics_take_over(to, meter_statistics(source),
+                                 (heat_profile_below(&profile, targets[target].max) -
+                                  heat_profile_below(&profile, targets[target].min)) /
+                                     all,
+                                 now_ms);
     }
 }
 
@@ -110,6 +175,8 @@ bool container_meters_prepare(struct meters *meters, const struct container *con
         }
         options.rate_cru = cru_of(rates[place]);
         meters_set_own(meters, targets[i].id, &options);
+        bounds_apply(meters, container, &targets[i], arena);
+        use_take_over(meters, container, i, arena);
         past_take_over(meters, migration, &targets[i]);
     }
     return true;
@@ -122,15 +189,18 @@ static int64_t own_now_cru(struct meters *meters, const struct container *contai
 {
     size_t count;
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    double *rates = ARENA_ARRAY(arena, double, count);
     int64_t sum = 0;
 
+    container_rates(container, container_map(container), rates);
     for (size_t i = 0; i < count; i++) {
         struct budget_state state;
 
         if (meters_state(meters, spans[i].id, &state))
             sum += state.current_cru;
         else
-            sum += (int64_t)(container_rate(container, &spans[i]) * BUDGET_AUTOSCALE_FLOOR);
+            sum += (int64_t)(rates[i] * BUDGET_AUTOSCALE_FLOOR);
     }
     return sum;
 }

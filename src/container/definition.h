@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "container/definition_throughput.h"
 #include "container/index_policy.h"
 #include "container/placement.h"
 #include "document/path.h"
@@ -37,13 +38,19 @@ struct definition_fields {
     int64_t feed_retention_ms;  /* of all versions and deletes; 0: latest versions only */
     uint64_t rekeyed_lsn;       /* of the catalogue, when its keys last became others; 0: never */
     struct placement placement; /* rules for the nodes its keys may be on */
-    struct slice document;      /* BSON: all properties, defaults filled in, no system properties */
+    struct definition_throughput throughput; /* how its owner divides what was bought */
+    struct slice document; /* BSON: all properties, defaults filled in, no system properties */
 };
 
 /* Parses and checks the BSON body of a create (before NULL) or replace. ERROR_BAD_REQUEST in the
  * words of the service: wrong paths, too many unique keys, a changed partition key, ... */
 NODISCARD bool definition_new(struct slice body, struct definition *before,
                               struct definition **ret_definition, struct error *err);
+/* The body of a create as it is meant today, where definitions on disk that say the same may mean
+ * something else: synthetic keys escape (partition/synthetic.h). In the arena, or the body itself.
+ */
+struct slice definition_fresh(struct slice body, struct arena *arena);
+
 struct definition *definition_ref(struct definition *definition);
 void definition_unref(struct definition *definition); /* NULL is fine */
 CLEANUP_FN(struct definition *, definition_unref)

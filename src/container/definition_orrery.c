@@ -5,6 +5,7 @@
  *                             (definition_strategy.c has all of them)
  *     {"synthetic": {...}}    how a part of the partition key is made (partition/synthetic.h)
  *     {"placement": [...]}    which nodes they may be on (placement.h); may change
+ *     {"throughput": {...}}   how what was bought is divided (definition_throughput.h); may change
  *     {"accessPolicies": [{"id": "x", "start": "...", "expiry": "...", "permission": "raud"}]}
  *                             of a table, for shared access signatures (front/table/access.h)
  *     {"formerly": {...}}     the partition key before a re-key (definition_rekey.c)
@@ -58,10 +59,15 @@ static bool synthetic_read(struct reading *reading, const struct document_value 
                            struct error *err)
 {
     struct partition_definition *key = &reading->fields->key;
+    bool escapes = false;
 
     if (value->type != DOCUMENT_OBJECT)
         return error_set(err, ERROR_BAD_REQUEST, "orrery.synthetic must be an object");
-    if (!partition_synthetic_read(value->document, key, reading->arena, &key->synthetic, err) ||
+    /* who creates one has said it (definition_fresh); who replaces it need not */
+    if (reading->before && reading->before->key.synthetic)
+        escapes = reading->before->key.synthetic->escapes;
+    if (!partition_synthetic_read(value->document, key, escapes, reading->arena, &key->synthetic,
+                                  err) ||
         (reading->before && !synthetic_fits_before(key->synthetic, reading->before, err)))
         return false;
     partition_synthetic_append(key->synthetic, key, SLICE("synthetic"), reading->out);
@@ -83,6 +89,16 @@ static bool placement_read(struct reading *reading, const struct document_value 
                          &reading->fields->placement, err))
         return false;
     document_append(reading->out, SLICE("placement"), value);
+    return true;
+}
+
+static bool throughput_read(struct reading *reading, const struct document_value *value,
+                            struct error *err)
+{
+    if (!definition_throughput_read(&reading->fields->key, value, reading->arena,
+                                    &reading->fields->throughput, err))
+        return false;
+    document_append(reading->out, SLICE("throughput"), value);
     return true;
 }
 
@@ -175,6 +191,7 @@ static const struct member {
     {SLICE("strategy"), strategy_read, strategy_keep},
     {SLICE("synthetic"), synthetic_read, synthetic_keep},
     {SLICE("placement"), placement_read, NULL},
+    {SLICE("throughput"), throughput_read, NULL},
     {SLICE("accessPolicies"), access_policies_read, NULL},
     {SLICE("formerly"), formerly_read, formerly_keep},
     {SLICE("rekeyed"), rekeyed_read, rekeyed_keep},
@@ -222,4 +239,41 @@ bool definition_orrery_read(struct definition_fields *fields, struct slice objec
             return false;
     }
     return true;
+}
+
+/* A copy with another value for one member. */
+static struct slice with_member(struct slice document, struct slice name, struct slice object,
+                                struct arena *arena)
+{
+    const struct document_value value = document_object(object);
+    CLEANUP(buf_done) struct buf copy;
+    struct document_iter iter;
+    size_t begin;
+
+    buf_init(&copy, BUF_DEFAULT_MAX);
+    begin = document_begin(&copy);
+    document_iter_init(&iter, document);
+    while (document_iter_next(&iter))
+        if (slice_equal(iter.key, name))
+            document_append(&copy, iter.key, &value);
+        else
+            buf_append(&copy, iter.element, (size_t)(iter.at - iter.element));
+    document_end(&copy, begin);
+    return arena_copy(arena, buf_slice(&copy));
+}
+
+struct slice definition_fresh(struct slice body, struct arena *arena)
+{
+    struct document_value orrery, synthetic;
+    struct slice fresh;
+
+    if (!document_find(body, SLICE("orrery"), &orrery) || orrery.type != DOCUMENT_OBJECT ||
+        !document_find(orrery.document, SLICE("synthetic"), &synthetic) ||
+        synthetic.type != DOCUMENT_OBJECT)
+        return body;
+    fresh = partition_synthetic_fresh(synthetic.document, arena);
+    if (fresh.data == synthetic.document.data)
+        return body;
+    return with_member(body, SLICE("orrery"),
+                       with_member(orrery.document, SLICE("synthetic"), fresh, arena), arena);
 }

@@ -164,12 +164,13 @@ static void formerly_write(const struct definition *before, struct buf *out)
 
 static void members_write(const struct definition_rekey *rekey, struct buf *out)
 {
+    CLEANUP(arena_free) struct arena *arena = arena_new();
     struct document_value value;
 
     if (rekey->strategy.data && document_find(rekey->strategy, SLICE("strategy"), &value))
         document_append(out, SLICE("strategy"), &value);
     if (rekey->synthetic.data) {
-        value = document_object(rekey->synthetic);
+        value = document_object(partition_synthetic_fresh(rekey->synthetic, arena));
         document_append(out, SLICE("synthetic"), &value);
     }
 }
@@ -204,6 +205,12 @@ bool definition_rekeyed(const struct definition *before, const struct definition
                          "container \"%.*s\" still answers to the key before its last re-key: end "
                          "that grace period first",
                          SLICE_ARG(fields->id));
+    if (fields->throughput.tenant_count)
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "container \"%.*s\" has throughput reserved or capped for values of the key "
+            "it has: take that back first",
+            SLICE_ARG(fields->id));
     members_write(rekey, &elements);
     if (fields->rekeyed_lsn)
         document_append_int64(&elements, SLICE("rekeyed"), (int64_t)fields->rekeyed_lsn);
@@ -234,7 +241,8 @@ static bool formerly_parse(struct slice object, struct arena *arena,
         return false;
     if (document_find(object, SLICE("synthetic"), &synthetic) &&
         (synthetic.type != DOCUMENT_OBJECT ||
-         !partition_synthetic_read(synthetic.document, formerly, arena, &formerly->synthetic, err)))
+         !partition_synthetic_read(synthetic.document, formerly, false, arena, &formerly->synthetic,
+                                   err)))
         return false;
     *ret_formerly = formerly;
     return true;

@@ -29,6 +29,21 @@ double heat_seconds_in(struct statistics *statistics, int64_t minute, int64_t no
     return counted_ms >= COUNTED_LEAST_MS ? (double)counted_ms / 1000 : 0;
 }
 
+/* A minute in which, or before which, the partition was made: with what its keys did before. */
+static struct heat_use use_with_before(struct statistics *statistics, int64_t minute,
+                                       int64_t now_ms)
+{
+    struct statistics_numbers numbers = statistics_before(statistics, minute, now_ms), own;
+    int64_t counted_ms = MIN(now_ms, (minute + 1) * MINUTE_MS) - minute * MINUTE_MS;
+    struct statistics_times times;
+
+    if (numbers.cru <= 0 || counted_ms < COUNTED_LEAST_MS)
+        return (struct heat_use){0};
+    if (statistics_minute(statistics, minute, now_ms, &own, &times))
+        statistics_numbers_add(&numbers, &own);
+    return heat_use_in(&numbers, (double)counted_ms / 1000);
+}
+
 struct heat_use heat_use_of(struct statistics *statistics, int64_t now_ms)
 {
     int64_t minute = MAX(now_ms, (int64_t)0) / MINUTE_MS;
@@ -38,8 +53,10 @@ struct heat_use heat_use_of(struct statistics *statistics, int64_t now_ms)
         struct statistics_numbers numbers;
         struct statistics_times times;
         double seconds = heat_seconds_in(statistics, m, now_ms);
-        struct heat_use use;
+        struct heat_use use = use_with_before(statistics, m, now_ms);
 
+        most.used = MAX(most.used, use.used);
+        most.wanted = MAX(most.wanted, use.wanted);
         if (seconds <= 0 || !statistics_minute(statistics, m, now_ms, &numbers, &times))
             continue;
         use = heat_use_in(&numbers, seconds);
@@ -87,30 +104,43 @@ static void keys_take(const struct container *container, const struct partition_
     profile->rest = MAX(profile->rest, 0.0);
 }
 
-bool heat_profile_read(const struct container *container, const struct partition_span *span,
-                       struct statistics *statistics, int64_t now_ms, struct arena *arena,
-                       struct heat_profile *ret_profile, struct error *err)
+void heat_profile_followed(const struct container *container, const struct partition_span *span,
+                           struct statistics *statistics, int64_t now_ms, struct arena *arena,
+                           struct heat_profile *profile)
 {
     int64_t minute = MAX(now_ms, (int64_t)0) / MINUTE_MS;
-    struct slice *bounds = ARENA_ARRAY(arena, struct slice, HEAT_PROFILE_BOUNDS);
-    struct heat_profile profile = {.min = span->min, .max = span->max, .bounds = bounds};
     struct statistics_key_minutes *followed;
-    size_t count;
+    size_t found;
 
-    if (!split_points_by_bytes(container, span, HEAT_PROFILE_BOUNDS + 1, arena, bounds,
-                               &profile.bound_count, err))
-        return false;
+    profile->min = span->min;
+    profile->max = span->max;
+    profile->rest = 0;
+    profile->key_count = 0;
     for (int64_t m = minute - HEAT_PROFILE_MINUTES; m <= minute; m++) {
         struct statistics_numbers numbers;
         struct statistics_times times;
 
         if (statistics_minute(statistics, m, now_ms, &numbers, &times))
-            profile.rest += (double)numbers.cru / 100;
+            profile->rest += (double)numbers.cru / 100;
+        profile->rest += (double)statistics_before(statistics, m, now_ms).cru / 100;
     }
-    count = statistics_hottest_between(statistics, minute - HEAT_PROFILE_MINUTES, minute,
+    found = statistics_hottest_between(statistics, minute - HEAT_PROFILE_MINUTES, minute,
                                        STATISTICS_KEYS_MAX, now_ms, arena, &followed);
-    profile.keys = ARENA_ARRAY(arena, struct heat_profile_key, MAX(count, (size_t)1));
-    keys_take(container, span, followed, count, arena, &profile);
+    profile->keys = ARENA_ARRAY(arena, struct heat_profile_key, MAX(found, (size_t)1));
+    keys_take(container, span, followed, found, arena, profile);
+}
+
+bool heat_profile_read(const struct container *container, const struct partition_span *span,
+                       struct statistics *statistics, int64_t now_ms, struct arena *arena,
+                       struct heat_profile *ret_profile, struct error *err)
+{
+    struct slice *bounds = ARENA_ARRAY(arena, struct slice, HEAT_PROFILE_BOUNDS);
+    struct heat_profile profile = {.bounds = bounds};
+
+    if (!split_points_by_bytes(container, span, HEAT_PROFILE_BOUNDS + 1, arena, bounds,
+                               &profile.bound_count, err))
+        return false;
+    heat_profile_followed(container, span, statistics, now_ms, arena, &profile);
     *ret_profile = profile;
     return true;
 }

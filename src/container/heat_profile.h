@@ -32,7 +32,7 @@ struct heat_use heat_use_in(const struct statistics_numbers *numbers, double sec
 double heat_seconds_in(struct statistics *statistics, int64_t minute, int64_t now_ms);
 
 /* What a partition spends: the highest rate of its last minutes, the present one counted as soon as
- * ten seconds of it are over. */
+ * ten seconds of it are over; with what it took over from those whose keys it has got. */
 struct heat_use heat_use_of(struct statistics *statistics, int64_t now_ms);
 
 /* Of a span, by the last HEAT_PROFILE_MINUTES. In the arena. Reads the sizes of all its logical
@@ -41,6 +41,12 @@ NODISCARD bool heat_profile_read(const struct container *container,
                                  const struct partition_span *span, struct statistics *statistics,
                                  int64_t now_ms, struct arena *arena,
                                  struct heat_profile *ret_profile, struct error *err);
+
+/* The same by followed keys alone, without reading anything: the rest is taken to lie evenly
+ * between the bounds that the profile has already. */
+void heat_profile_followed(const struct container *container, const struct partition_span *span,
+                           struct statistics *statistics, int64_t now_ms, struct arena *arena,
+                           struct heat_profile *profile);
 
 /* The heat of what is below a bound. */
 double heat_profile_below(const struct heat_profile *profile, struct slice bound);

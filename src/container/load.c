@@ -290,6 +290,7 @@ static bool child_take(struct loader *loader, const struct record *record, struc
         catalogue_child_unref(child);
         return damaged(err, "name twice, or a child");
     }
+    child = child_resident(child);
     children_load(list, child);
     if (child->kind == CHILD_USER)
         loader->user = child;
@@ -336,7 +337,7 @@ static bool records_load(struct loader *loader, struct error *err)
     struct record record;
 
     if (!engine_iterator_new(loader->catalogue->engine, NULL, CATALOGUE_PARTITION, record_range(),
-                             false, ENGINE_READ_ANY, &iterator, err))
+                             false, ENGINE_READ_ONCE, &iterator, err))
         return false;
     for (;;) {
         if (!engine_iterator_next(iterator, &entry, err))

@@ -74,6 +74,28 @@ bool migrator_split(struct migrator *migrator, const struct container *container
     return migrator_begin(migrator, now, &request, false, err);
 }
 
+/* What is reserved for key values must fit into one partition. */
+static bool reserved_fits(const struct container *container, const uint32_t *partitions,
+                          size_t count, struct error *err)
+{
+    uint64_t most = container_limits(container)->partition_ru_max, reserved = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct partition_span *span =
+            partition_map_find_id(container_map(container), partitions[i]);
+        const struct definition_tenant *alone;
+
+        if (span)
+            reserved += definition_throughput_within(
+                &definition_fields(container_definition(container))->throughput, span->min,
+                span->max, &alone);
+    }
+    return reserved <= most ||
+           error_set(err, ERROR_BAD_REQUEST,
+                     "%llu RU/s are reserved for key values of these partitions; one may give %llu",
+                     (unsigned long long)reserved, (unsigned long long)most);
+}
+
 bool migrator_merge(struct migrator *migrator, const struct container *container,
                     const uint32_t *partitions, size_t count, struct error *err)
 {
@@ -91,6 +113,8 @@ bool migrator_merge(struct migrator *migrator, const struct container *container
         return error_set(err, ERROR_BAD_REQUEST,
                          "throughput of %llu RU/s needs %u physical partition%s",
                          (unsigned long long)container_offer(now)->ru, needed, PLURAL(needed));
+    if (!reserved_fits(now, partitions, count, err))
+        return false;
     return migrator_begin(migrator, now,
                           &(struct migration_request){.kind = MIGRATION_MERGE,
                                                       .sources = partitions,

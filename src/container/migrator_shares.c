@@ -199,6 +199,37 @@ static void all_alike(struct dividing *d)
         d->claims[i].wish = d->claims[i].most > 0 ? 1 : 0;
 }
 
+/* The sources from the first to the last. */
+static struct partition_range sources_range(const struct dividing *d)
+{
+    struct partition_range range = {0};
+
+    for (size_t i = 0; i < d->count; i++) {
+        if (!is_source(d->request, d->spans[i].id))
+            continue;
+        if (!range.max.data)
+            range.min = d->spans[i].min;
+        range.max = d->spans[i].max;
+    }
+    return range;
+}
+
+/* What was reserved for key values comes with them. */
+static void reserved_claim(struct dividing *d)
+{
+    struct partition_range all = sources_range(d);
+    struct partition_span span = {.max = all.min};
+
+    for (size_t i = 0; i < d->count; i++)
+        if (d->claims[i].most > 0)
+            container_claim_reserved(d->container, &d->spans[i], &d->claims[i]);
+    for (size_t i = 0; i < d->request->target_count; i++) {
+        span.min = span.max;
+        span.max = i + 1 < d->request->target_count ? d->request->bounds[i] : all.max;
+        container_claim_reserved(d->container, &span, &d->claims[d->count + i]);
+    }
+}
+
 /* Are there sources to divide the throughput of? Otherwise whoever plans the migration refuses it,
  * or divides it by itself: a re-key makes all partitions anew, and a reroute leaves them as they
  * are. Containers that share the throughput of their database have no shares of it. */
@@ -235,6 +266,7 @@ bool migrator_divide(const struct migrator *migrator, const struct container *co
         return false;
     if (alike)
         all_alike(&d);
+    reserved_claim(&d);
     shares_level(d.claims, all, (double)container_offer(container)->ru, shares);
     for (size_t i = 0; i < all; i++)
         sum += shares[i];

@@ -17,6 +17,8 @@ enum {
     WRITE_HANG_MS = 10000,
     BACKOFF_MS_MAX = 1000,
     SUSPECT_CALLS = 8,
+    FAULT_LOG_MS = 60000,
+    ROOM_BYTES = 16 * 1024 * 1024,
 };
 
 _Thread_local const struct guard *guard_kept;
@@ -145,6 +147,69 @@ void guard_doubt(struct guard *guard)
         condition_signal(&guard->wake);
 }
 
+/* --- Faults ---------------------------------------------------------------------------------- */
+
+const char *engine_fault_name(enum engine_fault fault)
+{
+    static const char *const names[] = {
+        [ENGINE_FAULT_UNREADABLE] = "unreadable", [ENGINE_FAULT_FULL] = "full"};
+
+    return names[fault];
+}
+
+void guard_fault_begin(struct guard *guard, enum engine_fault fault, const struct error *err)
+{
+    static const char *const events[] = {[ENGINE_FAULT_UNREADABLE] = "node has unreadable blocks",
+                                         [ENGINE_FAULT_FULL] = "node full"};
+    struct guard_fault *own = &guard->faults[fault];
+    int64_t now_ms = clock_read_monotonic_ms(guard->clock);
+    struct engine_statistics statistics;
+    struct error unused;
+    bool tell = false;
+
+    atomic_fetch_add_explicit(&own->count, 1, memory_order_relaxed);
+    if (atomic_exchange(&own->on, true))
+        return;
+    if (!engine_statistics(guard->inner, &statistics, &unused))
+        statistics.bytes_free = UINT64_MAX;
+    WITH_LOCK (&guard->lock) {
+        guard->fault_reason = *err;
+        if (fault == ENGINE_FAULT_FULL)
+            guard->full_free = statistics.bytes_free;
+        tell = !own->logged_ms || now_ms - own->logged_ms >= FAULT_LOG_MS;
+        if (tell)
+            own->logged_ms = MAX(now_ms, (int64_t)1);
+    }
+    if (tell)
+        log_event(guard->options.inner.log, LOG_ERROR, events[fault], LOG_TEXT("node", guard->name),
+                  LOG_TEXT("because", err->message));
+}
+
+void guard_fault_end(struct guard *guard, enum engine_fault fault)
+{
+    if (atomic_exchange(&guard->faults[fault].on, false))
+        log_event(guard->options.inner.log, LOG_INFO,
+                  fault == ENGINE_FAULT_FULL ? "node has room again" : "node was opened anew",
+                  LOG_TEXT("node", guard->name));
+}
+
+/* Nobody may write for a while after room was made. */
+static void room_look(struct guard *guard)
+{
+    struct engine_statistics statistics;
+    struct error err;
+    bool more = false;
+
+    if (!atomic_load_explicit(&guard->faults[ENGINE_FAULT_FULL].on, memory_order_relaxed) ||
+        !engine_statistics(guard->inner, &statistics, &err))
+        return;
+    WITH_LOCK (&guard->lock)
+        more = statistics.bytes_free > guard->full_free &&
+               statistics.bytes_free - guard->full_free >= ROOM_BYTES;
+    if (more)
+        guard_fault_end(guard, ENGINE_FAULT_FULL);
+}
+
 static void go_down(struct guard *guard, const struct error *err)
 {
     bool was_up;
@@ -213,6 +278,7 @@ static bool inner_open(struct guard *guard, struct error *err)
     memcpy(guard->base.node_id, engine_node_id(inner), sizeof guard->base.node_id);
     guard->inner = TAKE(inner);
     guard->broken = false;
+    guard_fault_end(guard, ENGINE_FAULT_UNREADABLE);
     return true;
 }
 
@@ -296,6 +362,8 @@ static void watch(struct guard *guard)
     atomic_store(&guard->hurry, false);
     if (write_hangs(guard, &err) || !ask(guard, doubt, &err))
         go_down(guard, &err);
+    else
+        room_look(guard);
 }
 
 /* --- Coming back ----------------------------------------------------------------------------- */
@@ -456,7 +524,13 @@ bool engine_guard_status(const struct engine *engine, struct engine_guard_status
         (guard_is_silent(guard) ||
          clock_read_monotonic_ms(guard->clock) - since_ms > guard->options.suspect_ms))
         ret_status->state = ENGINE_GUARD_SUSPECT;
+    for (size_t i = 0; i < ENGINE_FAULTS; i++) {
+        ret_status->faults[i] = atomic_load(&guard->faults[i].on);
+        ret_status->fault_counts[i] = atomic_load(&guard->faults[i].count);
+    }
     WITH_LOCK (&guard->lock) {
+        memcpy(ret_status->fault_reason, guard->fault_reason.message,
+               sizeof ret_status->fault_reason);
         ret_status->since_ms = guard->since_ms;
         ret_status->downs = guard->downs;
         memcpy(ret_status->reason, guard->reason.message, sizeof ret_status->reason);

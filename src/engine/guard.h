@@ -90,16 +90,25 @@ void engine_guard_pause(struct engine *engine, bool on);
  * call is turned away from now on. Not while it is kept. */
 NODISCARD bool engine_guard_retire(struct engine *engine);
 
+/* What a node that answers may still suffer from. Each is logged when it begins, at most once a
+ * minute, and when it is over. Unreadable: until the store is opened anew. Full: until a put is
+ * taken again, or there is clearly more room. */
+enum engine_fault { ENGINE_FAULT_UNREADABLE, ENGINE_FAULT_FULL, ENGINE_FAULTS };
+const char *engine_fault_name(enum engine_fault fault); /* "unreadable", "full" */
+
 enum engine_guard_state { ENGINE_GUARD_SERVING, ENGINE_GUARD_SUSPECT, ENGINE_GUARD_DOWN };
 
 struct engine_guard_status {
     enum engine_guard_state state;
     bool paused;
-    int64_t since_ms;                /* wall clock: when it began to be so */
-    uint64_t downs;                  /* how often it went down */
-    uint64_t refused;                /* calls turned away */
-    uint64_t inside;                 /* calls, snapshots and iterators now */
-    char reason[ERROR_MESSAGE_SIZE]; /* why it is down, or was last */
+    int64_t since_ms;                      /* wall clock: when it began to be so */
+    uint64_t downs;                        /* how often it went down */
+    uint64_t refused;                      /* calls turned away */
+    uint64_t inside;                       /* calls, snapshots and iterators now */
+    char reason[ERROR_MESSAGE_SIZE];       /* why it is down, or was last */
+    bool faults[ENGINE_FAULTS];            /* now */
+    uint64_t fault_counts[ENGINE_FAULTS];  /* calls that met one */
+    char fault_reason[ERROR_MESSAGE_SIZE]; /* of the one that began last */
 };
 
 /* False: the engine is no guard. */

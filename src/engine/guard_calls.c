@@ -108,9 +108,18 @@ static void failure_tell(struct guard *guard, uint32_t partition, bool writes, s
                       "node \"%s\" is down (%.120s): partition %u does not serve", guard->name,
                       cause.message, partition);
         return;
+    case ERROR_STORE_CORRUPT:
+        guard_fault_begin(guard, ENGINE_FAULT_UNREADABLE, &cause);
+        error_prefix(err, "node \"%s\"", guard->name);
+        return;
+    case ERROR_STORE_FULL:
+        guard_fault_begin(guard, ENGINE_FAULT_FULL, &cause);
+        return;
     case ERROR_STORE_IO:
         if (writes)
             guard_doubt(guard);
+        else if (partition != PARTITION_ASKED) /* a backup may have met another disk */
+            guard_fault_begin(guard, ENGINE_FAULT_UNREADABLE, &cause);
         error_prefix(err, "node \"%s\"", guard->name);
         return;
     case ERROR_STORE_POISONED:
@@ -392,6 +401,15 @@ static uint32_t sections_partition(const struct guard *guard, const struct engin
     return sections[0].partition;
 }
 
+static bool sections_put(const struct engine_section *sections, size_t count)
+{
+    for (size_t s = 0; s < count; s++)
+        for (size_t i = 0; i < sections[s].count; i++)
+            if (sections[s].ops[i].kind == ENGINE_PUT)
+                return true;
+    return false;
+}
+
 static bool guard_write(struct engine *engine, struct engine_section *sections, size_t count,
                         struct error *err)
 {
@@ -405,6 +423,10 @@ static bool guard_write(struct engine *engine, struct engine_section *sections, 
     write_begin(guard);
     written = engine_write(guard->inner, sections, count, err);
     atomic_store(&guard->write_since_ms, 0);
+    if (UNLIKELY(written && atomic_load_explicit(&guard->faults[ENGINE_FAULT_FULL].on,
+                                                 memory_order_relaxed)) &&
+        sections_put(sections, count))
+        guard_fault_end(guard, ENGINE_FAULT_FULL);
     return leave(guard, door, partition, true, written, err);
 }
 

@@ -16,6 +16,12 @@ struct guard_door {
     uint8_t space[GUARD_LINE_PAIR - sizeof(atomic_size_t)];
 };
 
+struct guard_fault {
+    atomic_bool on;
+    atomic_uint_fast64_t count;
+    int64_t logged_ms; /* under the guard's lock; monotonic, 0: never */
+};
+
 struct guard {
     struct engine base; /* must be first */
     struct engine_guard_options options;
@@ -39,10 +45,14 @@ struct guard {
     atomic_int_fast64_t ping_since_ms, write_since_ms; /* monotonic; 0: none under way */
     atomic_uint_fast64_t refused;
 
+    struct guard_fault faults[ENGINE_FAULTS];
+
     struct mutex lock; /* under it: the rest */
     struct condition wake;
     struct error reason;
-    int64_t since_ms; /* wall clock */
+    struct error fault_reason;
+    uint64_t full_free; /* bytes that were free when it got full */
+    int64_t since_ms;   /* wall clock */
     uint64_t downs;
     bool stopping;
     bool kept, has_thread;
@@ -76,6 +86,10 @@ static inline bool guard_is_silent(const struct guard *guard)
 }
 
 size_t guard_inside(const struct guard *guard);
+
+/* A call met a fault; one has ended. */
+void guard_fault_begin(struct guard *guard, enum engine_fault fault, const struct error *err);
+void guard_fault_end(struct guard *guard, enum engine_fault fault);
 
 /* A call has failed in a way that says something about the node. */
 void guard_doubt(struct guard *guard);

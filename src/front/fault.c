@@ -27,9 +27,9 @@ struct slice front_paths_hide(struct slice text, struct arena *arena)
     CLEANUP(buf_done) struct buf out;
     uint8_t before = ' ';
 
+    buf_init(&out, BUF_DEFAULT_MAX);
     if (!text.len || !memchr(text.data, '/', text.len))
         return text;
-    buf_init(&out, BUF_DEFAULT_MAX);
     while (text.len) {
         size_t length = word_length(text, before);
 

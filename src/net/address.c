@@ -70,6 +70,18 @@ bool net_address_parse(struct slice text, struct net_address *ret_address, struc
     return true;
 }
 
+bool net_address_is_loopback(const struct net_address *address)
+{
+    if (address->len == 0)
+        return false;
+    if (address->any.sa_family == AF_INET)
+        return ntohl(address->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    return address->any.sa_family == AF_INET6 &&
+           (IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr) ||
+            (IN6_IS_ADDR_V4MAPPED(&address->v6.sin6_addr) &&
+             address->v6.sin6_addr.s6_addr[12] == IN_LOOPBACKNET));
+}
+
 uint16_t net_address_port(const struct net_address *address)
 {
     if (address->len == 0)

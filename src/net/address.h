@@ -23,6 +23,9 @@ struct net_address {
 NODISCARD bool net_address_parse(struct slice text, struct net_address *ret_address,
                                  struct error *err);
 
+/* Is it one that only this machine reaches? Not if it is unknown. */
+bool net_address_is_loopback(const struct net_address *address);
+
 uint16_t net_address_port(const struct net_address *address);
 
 /* The form above, NUL-terminated; without the port for a log that wants only the host. */

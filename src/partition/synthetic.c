@@ -1,5 +1,10 @@
 /* The definition and the values. A separator of suffixes holds no digit, so that a key divides into
- * base and number in one way: what is behind the last separator is the number. */
+ * base and number in one way: what is behind the last separator is the number.
+ *
+ * A concatenation that escapes divides in one way too. No source but the first has a character of
+ * the separator in it, and escapes are made of none: so the separators are the last ones of the
+ * text. Escaping the first source as well would change the most common keys for nothing, and
+ * escaping all but the last one, with a backslash, those of the service's own example. */
 #include "partition/synthetic.h"
 
 #include "document/json.h"
@@ -215,6 +220,35 @@ static bool separator_read(struct partition_synthetic *synthetic, struct slice o
     return true;
 }
 
+/* What escapes are made of: a separator of these could be one. */
+static bool is_in_escapes(uint8_t c)
+{
+    return c == '%' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F');
+}
+
+static bool escape_read(struct partition_synthetic *synthetic, struct slice object, bool escapes,
+                        struct error *err)
+{
+    struct document_value value = document_bool(escapes);
+
+    if (synthetic->kind != PARTITION_CONCATENATION)
+        return true;
+    (void)document_find(object, SLICE("escape"), &value);
+    if (value.type != DOCUMENT_BOOL)
+        return bad(err, "\"escape\" must be true or false");
+    synthetic->escapes = value.boolean;
+    if (!synthetic->escapes)
+        return true;
+    if (synthetic->separator.len == 0)
+        return bad(err, "an empty separator cannot be escaped, and different values would make one "
+                        "key: choose another, or say \"escape\": false");
+    for (size_t i = 0; i < synthetic->separator.len; i++)
+        if (is_in_escapes(synthetic->separator.data[i]))
+            return bad(err, "a separator with a percent sign, a digit or a letter from A to F "
+                            "cannot be escaped: choose another, or say \"escape\": false");
+    return true;
+}
+
 static bool missing_read(struct partition_synthetic *synthetic, struct slice object,
                          struct error *err)
 {
@@ -242,6 +276,7 @@ static bool members_check(struct slice object, enum partition_synthetic_kind kin
         {"separator", 7},
         {"missing", 7},
         {"sources", 1U << PARTITION_CONCATENATION},
+        {"escape", 1U << PARTITION_CONCATENATION},
         {"base", 1U << PARTITION_RANDOM_SUFFIX | 1U << PARTITION_COMPUTED_SUFFIX},
         {"suffixes", 1U << PARTITION_RANDOM_SUFFIX | 1U << PARTITION_COMPUTED_SUFFIX},
         {"hashed", 1U << PARTITION_COMPUTED_SUFFIX},
@@ -263,8 +298,8 @@ static bool members_check(struct slice object, enum partition_synthetic_kind kin
 }
 
 bool partition_synthetic_read(struct slice object, const struct partition_definition *definition,
-                              struct arena *arena, const struct partition_synthetic **ret_synthetic,
-                              struct error *err)
+                              bool escapes, struct arena *arena,
+                              const struct partition_synthetic **ret_synthetic, struct error *err)
 {
     struct partition_synthetic *synthetic = ARENA_NEW(arena, struct partition_synthetic);
     struct document_value value;
@@ -278,7 +313,8 @@ bool partition_synthetic_read(struct slice object, const struct partition_defini
     if (!members_check(object, synthetic->kind, arena, err) ||
         !target_read(object, definition, arena, synthetic, err) ||
         !sources_read(synthetic, definition, object, arena, err) ||
-        !separator_read(synthetic, object, arena, err) || !missing_read(synthetic, object, err))
+        !separator_read(synthetic, object, arena, err) ||
+        !escape_read(synthetic, object, escapes, err) || !missing_read(synthetic, object, err))
         return false;
     *ret_synthetic = synthetic;
     return true;
@@ -305,8 +341,47 @@ void partition_synthetic_append(const struct partition_synthetic *synthetic,
         document_append_int32(buf, SLICE("suffixes"), (int32_t)synthetic->suffixes);
     }
     document_append_string(buf, SLICE("separator"), synthetic->separator);
+    if (synthetic->kind == PARTITION_CONCATENATION)
+        document_append_bool(buf, SLICE("escape"), synthetic->escapes);
     document_append_string(buf, SLICE("missing"), slice_of_text(missing_names[synthetic->missing]));
     document_end(buf, object);
+}
+
+struct slice partition_synthetic_fresh(struct slice object, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf fresh;
+    struct document_value kind, said;
+    struct document_iter iter;
+    size_t begin;
+
+    buf_init(&fresh, BUF_DEFAULT_MAX);
+    if (!document_find(object, SLICE("kind"), &kind) || kind.type != DOCUMENT_STRING ||
+        !slice_equal(kind.text, slice_of_text(kind_names[PARTITION_CONCATENATION])) ||
+        document_find(object, SLICE("escape"), &said))
+        return object;
+    begin = document_begin(&fresh);
+    document_iter_init(&iter, object);
+    while (document_iter_next(&iter))
+        buf_append(&fresh, iter.element, (size_t)(iter.at - iter.element));
+    document_append_bool(&fresh, SLICE("escape"), true);
+    document_end(&fresh, begin);
+    return arena_copy(arena, buf_slice(&fresh));
+}
+
+/* It is not if the separator is in it as often as it was put there. */
+bool partition_synthetic_is_ambiguous(const struct partition_synthetic *synthetic,
+                                      struct slice text)
+{
+    struct slice separator = synthetic->separator;
+    size_t count = 0;
+
+    if (synthetic->kind != PARTITION_CONCATENATION || synthetic->escapes)
+        return false;
+    if (separator.len == 0)
+        return true;
+    for (size_t i = 0; i + separator.len <= text.len; i++)
+        count += memcmp(text.data + i, separator.data, separator.len) == 0;
+    return count + 1 != synthetic->source_count;
 }
 
 bool partition_synthetic_equal(const struct partition_synthetic *a,
@@ -314,7 +389,7 @@ bool partition_synthetic_equal(const struct partition_synthetic *a,
 {
     if (a->kind != b->kind || a->missing != b->missing || a->target != b->target ||
         a->source_count != b->source_count || a->suffixes != b->suffixes ||
-        !slice_equal(a->separator, b->separator))
+        a->escapes != b->escapes || !slice_equal(a->separator, b->separator))
         return false;
     for (size_t i = 0; i < a->source_count; i++)
         if (!path_equal(&a->sources[i], &b->sources[i]))
@@ -423,19 +498,52 @@ bool partition_synthetic_number(const struct partition_synthetic *synthetic,
     return true;
 }
 
+static size_t character_length(struct slice text)
+{
+    size_t length = 1;
+
+    while (length < text.len && (text.data[length] & 0xC0) == 0x80)
+        length++;
+    return length;
+}
+
+static void escaped_append(struct slice separator, struct slice text, struct buf *out)
+{
+    while (text.len) {
+        struct slice character = slice_first(text, character_length(text));
+
+        if (character.data[0] == '%' ||
+            memmem(separator.data, separator.len, character.data, character.len))
+            for (size_t i = 0; i < character.len; i++)
+                buf_printf(out, "%%%02X", character.data[i]);
+        else
+            buf_append_slice(out, character);
+        text = slice_skip(text, character.len);
+    }
+}
+
 static bool concatenate(const struct partition_synthetic *synthetic,
                         const struct document_value *values, struct arena *arena,
                         struct document_value *ret_value, struct error *err)
 {
     CLEANUP(buf_done) struct buf text;
+    CLEANUP(buf_done) struct buf source;
     bool missing = false;
 
     buf_init(&text, BUF_DEFAULT_MAX);
+    buf_init(&source, BUF_DEFAULT_MAX);
     for (size_t i = 0; i < synthetic->source_count; i++) {
         if (i)
             buf_append_slice(&text, synthetic->separator);
-        if (!source_append(synthetic, i, &values[i], &text, &missing, err))
+        if (!i || !synthetic->escapes) {
+            if (!source_append(synthetic, i, &values[i], &text, &missing, err))
+                return false;
+            continue;
+        }
+        buf_clear(&source);
+        if (!source_append(synthetic, i, &values[i], &source, &missing, err))
             return false;
+        escaped_append(synthetic->separator, buf_slice(&source), &text);
     }
     *ret_value = text_value(&text, missing, arena);
     return true;

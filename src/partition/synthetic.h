@@ -1,7 +1,10 @@
 /* Synthetic keys: one component of a container's partition key is made by the server, out of other
  * properties of the item.
  *
- *     concatenation    deviceId "abc-123" and date 2018 give "abc-123-2018"
+ *     concatenation    deviceId "abc-123" and date 2018 give "abc-123-2018"; so that no other
+ *                      values give the same, what is in the separator, and the percent sign, are
+ *                      escaped in every source but the first: "abc" and "123-2018" give
+ *                      "abc-123%2D2018"
  *     random suffix    date "2018-08-09" gives one of "2018-08-09.1" to "2018-08-09.400", drawn
  * when the item is created: writes of one day are spread computed suffix  the same, but the number
  * follows from a property that readers know, so that they can compute the one key: 1 +
@@ -47,17 +50,18 @@ struct partition_synthetic {
     struct document_path sources[PARTITION_SOURCES_MAX];
     struct slice texts[PARTITION_SOURCES_MAX]; /* the sources as they were given */
     struct slice separator;
+    bool escapes;      /* a concatenation of these values is one of no others */
     uint32_t suffixes; /* 0: it is a concatenation */
 };
 
 /* --- Definitions ----------------------------------------------------------------------------- */
 
 /* From the BSON of {"kind": "concatenation", "target": "/partitionKey", "sources": ["/deviceId",
- * "/date"], "separator": "-", "missing": "refuse"}; the others have "base", "suffixes" and, the
- * computed one, "hashed" instead of "sources". Lives in the arena. ERROR_BAD_REQUEST says what
- * cannot be so. */
+ * "/date"], "separator": "-", "escape": true, "missing": "refuse"}; the others have "base",
+ * "suffixes" and, the computed one, "hashed" instead of "sources". escapes: what holds where
+ * "escape" is not said. Lives in the arena. ERROR_BAD_REQUEST says what cannot be so. */
 NODISCARD bool partition_synthetic_read(struct slice object,
-                                        const struct partition_definition *definition,
+                                        const struct partition_definition *definition, bool escapes,
                                         struct arena *arena,
                                         const struct partition_synthetic **ret_synthetic,
                                         struct error *err);
@@ -66,6 +70,15 @@ NODISCARD bool partition_synthetic_read(struct slice object,
 void partition_synthetic_append(const struct partition_synthetic *synthetic,
                                 const struct partition_definition *definition, struct slice key,
                                 struct buf *buf);
+
+/* The object as it is meant where a key is defined today: a concatenation that does not say
+ * "escape" escapes. Those from before escaping did not say it either and do not. In the arena, or
+ * the object itself. */
+struct slice partition_synthetic_fresh(struct slice object, struct arena *arena);
+
+/* Can the text of a concatenation without escapes be made of other values too? */
+bool partition_synthetic_is_ambiguous(const struct partition_synthetic *synthetic,
+                                      struct slice text);
 
 /* Whether the same items get the same keys. */
 bool partition_synthetic_equal(const struct partition_synthetic *a,

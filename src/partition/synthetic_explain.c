@@ -53,6 +53,9 @@ static void synthetic_show(const struct partition_definition *definition,
                partition_synthetic_kind_name(synthetic->kind));
     document_json_write_string(definition->texts[synthetic->target], json);
     sources_show(synthetic, document, json);
+    if (synthetic->kind == PARTITION_CONCATENATION)
+        buf_append_slice(json, synthetic->escapes ? SLICE(",\"escape\":true")
+                                                  : SLICE(",\"escape\":false"));
     if (!key->open && synthetic->suffixes && made->type == DOCUMENT_STRING &&
         partition_synthetic_split(synthetic, made->text, &base, &number))
         buf_printf(json, ",\"suffix\":%u", number);

@@ -149,8 +149,21 @@ bool query_spans_view(struct query_spans *spans, size_t span, struct view **ret_
     return true;
 }
 
+/* A query of one key value is paid from that one's throughput, if it has some of its own. */
+static struct slice pk_of(const struct query_request *request, struct buf *bytes)
+{
+    const struct partition_key *key = &request->scope.key;
+
+    if (request->scope.kind != QUERY_SCOPE_KEY ||
+        key->count < request->space->definition->key.path_count || key->open)
+        return SLICE_NONE;
+    partition_key_append(key, bytes);
+    return buf_slice(bytes);
+}
+
 static bool span_pay(struct query_spans *spans, struct query_span *span, struct error *err)
 {
+    CLEANUP(buf_done) struct buf pk;
     const struct clock *clock = spans->request->space->clock;
     const struct metered_call *call = spans->call;
     struct budget_request request = {.price_cru = cost_query(&span->cost),
@@ -158,11 +171,13 @@ static bool span_pay(struct query_spans *spans, struct query_span *span, struct 
                                      .low_priority = call->low_priority,
                                      .minute_pool_off = call->minute_pool_off};
 
+    buf_init(&pk, BUF_DEFAULT_MAX);
     span->meter =
         spans->request->meters ? meters_find(spans->request->meters, span->span->id) : NULL;
     span->budget = span->meter ? meter_budget(span->meter) : NULL;
     if (!span->budget)
         return true;
+    request.key = pk_of(spans->request, &pk);
     if (budget_admit(span->budget, &request, clock_read_monotonic_ms(clock), &span->grant,
                      &spans->call->wait_ms, err))
         return true;

@@ -123,6 +123,29 @@ bool certificate_authority(struct certificate *certificate, struct buf *out)
 
 /* --- In memory ------------------------------------------------------------------------------- */
 
+/* The authority that is kept elsewhere, made if there is none or it ends. */
+static bool authority_find(struct certificate *certificate, int64_t now_ms, struct buf *authority,
+                           struct error *err)
+{
+    const struct certificate_keeper *keeper = &certificate->source->keeper;
+    struct buf *key = &certificate->memory_key;
+
+    buf_clear(key);
+    if (keeper->read && !keeper->read(keeper->context, authority, key, err))
+        return false;
+    if (authority->len && !x509_authority_ends(buf_slice(authority), now_ms))
+        return true;
+    buf_clear(authority);
+    buf_clear(key);
+    if (!x509_make_authority(now_ms, authority, key, err))
+        return false;
+    if (!keeper->write)
+        return true;
+    log_event(certificate->source->log, LOG_INFO, "certificate authority made",
+              LOG_TEXT("kept", "with the data"));
+    return keeper->write(keeper->context, buf_slice(authority), buf_slice(key), err);
+}
+
 static bool load_in_memory(struct certificate *certificate, int64_t now_ms,
                            struct net_tls_context **ret_context, struct error *err)
 {
@@ -131,11 +154,9 @@ static bool load_in_memory(struct certificate *certificate, int64_t now_ms,
 
     buf_init(&authority, X509_PEM_BYTES_MAX);
     buf_init(&server, X509_PEM_BYTES_MAX);
-    if (!certificate_authority(certificate, &authority)) {
-        buf_clear(&certificate->memory_key);
-        if (!x509_make_authority(now_ms, &authority, &certificate->memory_key, err))
-            return false;
-    }
+    if (!certificate_authority(certificate, &authority) &&
+        !authority_find(certificate, now_ms, &authority, err))
+        return false;
     if (!x509_issue(buf_slice(&authority), buf_slice(&certificate->memory_key), &certificate->names,
                     now_ms, &server, err) ||
         !net_tls_context_new_pem(buf_slice(&server), buf_slice(&server), ret_context, err))

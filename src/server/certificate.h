@@ -3,8 +3,8 @@
  * The operator's own (tls.certificate, tls.key), or one the server makes for itself: signed by a
  * local authority which is made once, at the first start, and stays. Clients that are told to trust
  * the authority need not be told again when the certificate is made anew: for other names, near its
- * end, or under another authority. Both are kept beside the data; without a directory they live in
- * memory, and the authority is another one at every start.
+ * end, or under another authority. Both are kept beside the data; without a directory the authority
+ * is kept by whoever the source names, and the certificate lives in memory.
  *
  *     DIRECTORY/tls/ca.pem       the authority; public
  *     DIRECTORY/tls/ca.key       its private key
@@ -17,11 +17,20 @@
 #include "net/tls.h"
 #include "server/certificate_names.h"
 
+/* Keeps an authority and its private key, as PEM, where there is no directory. Nothing is appended
+ * where nothing is kept yet. */
+struct certificate_keeper {
+    bool (*read)(void *context, struct buf *authority, struct buf *key, struct error *err);
+    bool (*write)(void *context, struct slice authority, struct slice key, struct error *err);
+    void *context;
+};
+
 struct certificate_source {
     const char *certificate_path, *key_path; /* the operator's; empty: none */
     const char *names;                       /* as tls.names has them */
     const char *account_suffix;              /* as account.host_suffix has it */
     struct log *log;                         /* borrowed; may be NULL */
+    struct certificate_keeper keeper;        /* read NULL: another authority at every start */
 };
 
 struct certificate; /* opaque, owned */

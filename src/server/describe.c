@@ -26,6 +26,12 @@ static void host_print(const struct net_address *address, char *ret_host, size_t
         snprintf(ret_host, size, "%s", text);
 }
 
+/* The root keeps the catalogue, and with it the keys. */
+static bool root_forgets(const struct server *server)
+{
+    return slice_starts_with(engine_name(nodes_at(server->nodes, 0)->engine), SLICE("memory:"));
+}
+
 static void certificate_print(const struct server *server, struct buf *out)
 {
     const char *directory = nodes_directory(server->nodes);
@@ -35,38 +41,43 @@ static void certificate_print(const struct server *server, struct buf *out)
     else if (directory)
         buf_printf(out, "for https trust %s/tls/ca.pem, also at /_orrery/ca.pem", directory);
     else
-        BUF_APPEND(out, "for https trust /_orrery/ca.pem, of this run only");
+        buf_printf(out, "for https trust /_orrery/ca.pem, %s",
+                   root_forgets(server) ? "of this run only" : "kept with the data");
 }
 
-/* The root keeps the catalogue, and with it the keys. */
-static bool root_forgets(const struct server *server)
+/* Where there is no file the key has to be told. One of this run alone always is; one that is kept
+ * is told once, by the start that made it, and only to a person: standard output may be a journal
+ * that others read. */
+static bool key_is_told(const struct server *server, bool terminal)
 {
-    return slice_starts_with(engine_name(nodes_at(server->nodes, 0)->engine), SLICE("memory:"));
+    return !server->keys.path[0] && (root_forgets(server) || (terminal && server->keys.made));
 }
 
-static void key_print(const struct server *server, struct buf *out)
+static void key_print(const struct server *server, bool terminal, struct buf *out)
 {
     if (server->settings->server_dev)
         buf_printf(out, "  key      %s\n           (the public emulator key, because of --dev)\n",
                    account_key_emulator);
     else if (server->keys.path[0])
         buf_printf(out, "  key      in the file %s\n", server->keys.path);
-    else
+    else if (key_is_told(server, terminal))
         buf_printf(out, "  key      %s\n           (%s)\n", server->keys.primary,
-                   root_forgets(server)
-                       ? "of this run only: no rocksdb node to keep it in"
-                       : "kept with the data: no rocksdb node to keep a file of it in");
+                   root_forgets(server) ? "of this run only: no rocksdb node to keep it in"
+                                        : "kept with the data, and shown this once");
+    else
+        BUF_APPEND(out, "  key      kept with the data: `orrery account keys --node ...`, as this\n"
+                        "           server was started, shows it while the server is stopped\n");
 }
 
 /* The key of the connection string. A secret that lives in a file is not shown. */
-static const char *key_shown(const struct server *server)
+static const char *key_shown(const struct server *server, bool terminal)
 {
     if (server->settings->server_dev)
         return account_key_emulator;
-    return server->keys.path[0] ? "<the key>" : server->keys.primary;
+    return key_is_told(server, terminal) ? server->keys.primary : "<the key>";
 }
 
-static void rest_print(const struct server *server, struct buf *out)
+static void rest_print(const struct server *server, bool terminal, struct buf *out)
 {
     const struct net_address *address = net_listener_address(server->rest);
     const char *scheme = server->settings->tls_required ? "https" : "http";
@@ -80,13 +91,13 @@ static void rest_print(const struct server *server, struct buf *out)
     BUF_APPEND(out, "           (");
     certificate_print(server, out);
     BUF_APPEND(out, ")\n");
-    key_print(server, out);
+    key_print(server, terminal, out);
     buf_printf(out, "  NoSQL    AccountEndpoint=%s://%s:%u/;AccountKey=%s;\n", scheme, host, port,
-               key_shown(server));
+               key_shown(server, terminal));
 }
 
 /* What clients of tables take: the account's name stands in the path. */
-static void table_print(const struct server *server, struct buf *out)
+static void table_print(const struct server *server, bool terminal, struct buf *out)
 {
     const struct net_address *address = net_listener_address(server->table);
     const char *scheme = server->settings->tls_required ? "https" : "http";
@@ -97,8 +108,8 @@ static void table_print(const struct server *server, struct buf *out)
     buf_printf(out,
                "  Tables   DefaultEndpointsProtocol=%s;AccountName=%s;AccountKey=%s;"
                "TableEndpoint=%s://%s:%u/%s;\n",
-               scheme, account, key_shown(server), scheme, host, net_address_port(address),
-               account);
+               scheme, account, key_shown(server, terminal), scheme, host,
+               net_address_port(address), account);
 }
 
 /* As this machine reaches a front: where it listens everywhere, on loopback. */
@@ -132,15 +143,15 @@ void server_announce(struct server *server)
                   LOG_TEXT("because", err.message));
 }
 
-void server_describe(const struct server *server, struct buf *out)
+void server_describe(const struct server *server, bool terminal, struct buf *out)
 {
     BUF_APPEND(out, "Orrery " ORRERY_VERSION " is ready.\n\n");
     if (server->rest)
-        rest_print(server, out);
+        rest_print(server, terminal, out);
     else
         BUF_APPEND(out, "  REST     off\n");
     if (server->table)
-        table_print(server, out);
+        table_print(server, terminal, out);
     else
         BUF_APPEND(out, "  Tables   off\n");
     for (size_t i = 0; i < nodes_count(server->nodes); i++) {

@@ -12,10 +12,12 @@
 #include "base/random.h"
 #include "document/bson.h"
 #include "server/file.h"
+#include "server/store.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { FILE_BYTES_MAX = 16 * 1024 };
 
@@ -129,14 +131,15 @@ static bool account_key(struct catalogue *catalogue, const struct account *accou
 
 /* The default account, with keys. path: of a file that is there, else NULL. */
 static bool account_settle(struct catalogue *catalogue, const char *path,
-                           struct account **ret_account, struct error *err)
+                           struct account **ret_account, bool *ret_made, struct error *err)
 {
     CLEANUP(account_unref) struct account *account = NULL;
 
     if (!catalogue_account_open(catalogue, SLICE(CATALOGUE_ACCOUNT_DEFAULT), &account, err) &&
         err->code != ERROR_NOT_FOUND)
         return false;
-    if (!account || !account_keys(account))
+    *ret_made = !account || !account_keys(account);
+    if (*ret_made)
         return account_key(catalogue, account, path, ret_account, err);
     *ret_account = TAKE(account);
     return true;
@@ -177,7 +180,7 @@ bool keys_load(struct catalogue *catalogue, const char *directory, struct keys *
 
     if (directory && (!path_make(directory, &keys, err) || !file_look(keys.path, &there, err)))
         return false;
-    if (!account_settle(catalogue, there ? keys.path : NULL, &account, err) ||
+    if (!account_settle(catalogue, there ? keys.path : NULL, &account, &keys.made, err) ||
         !seal_settle(catalogue, account, keys.seal, err))
         return false;
     if (directory && !keys_write_file(keys.path, account_keys(account), err))
@@ -185,5 +188,23 @@ bool keys_load(struct catalogue *catalogue, const char *directory, struct keys *
     account_key_format(account_keys(account)->secrets[ACCOUNT_KEY_PRIMARY], keys.primary);
     *ret_keys = keys;
     OPENSSL_cleanse(&keys, sizeof keys);
+    return true;
+}
+
+bool keys_read_stored(const struct settings *settings, struct slice account,
+                      struct account_keys *ret_keys, struct error *err)
+{
+    CLEANUP(log_free) struct log *log = log_new(STDERR_FILENO, LOG_ERROR, LOG_FORMAT_AUTO);
+    CLEANUP(nodes_close) struct nodes *nodes = NULL;
+    CLEANUP(store_close) struct store *store = NULL;
+    CLEANUP(account_unref) struct account *found = NULL;
+
+    if (!nodes_open(settings, log, &nodes, err) || !store_open(settings, nodes, log, &store, err) ||
+        !catalogue_account_open(store_catalogue(store), account, &found, err))
+        return false;
+    if (!account_keys(found))
+        return error_set(err, ERROR_NOT_FOUND, "account \"%.*s\" has no keys of its own",
+                         (int)MIN(account.len, (size_t)64), (const char *)account.data);
+    *ret_keys = *account_keys(found);
     return true;
 }

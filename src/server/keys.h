@@ -8,12 +8,14 @@
 #pragma once
 
 #include "container/catalogue.h"
+#include "server/settings.h"
 
 enum { KEYS_SEAL_BYTES = 32 };
 
 struct keys {
     char primary[ACCOUNT_KEY_TEXT_SIZE]; /* as text */
     char path[256];                      /* of the file; empty: there is none */
+    bool made;                           /* by this start: nobody has seen them before */
     uint8_t seal[KEYS_SEAL_BYTES];       /* what the server seals continuations with; never shown */
 };
 
@@ -25,6 +27,11 @@ struct keys {
  * holds something else at a time when it is needed. What the catalogue may answer. */
 NODISCARD bool keys_load(struct catalogue *catalogue, const char *directory, struct keys *ret_keys,
                          struct error *err);
+
+/* The keys of an account as the catalogue of these nodes has them, without a server: which must not
+ * run. ERROR_NOT_FOUND: there is no such account, or it has no keys of its own. */
+NODISCARD bool keys_read_stored(const struct settings *settings, struct slice account,
+                                struct account_keys *ret_keys, struct error *err);
 
 /* Writes the file, whole or not at all; nothing happens if it says the same already. ERROR_SYSTEM.
  */

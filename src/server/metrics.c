@@ -287,6 +287,10 @@ static void nodes_print(const struct cluster *cluster, struct buf *out)
         {"orrery_node_downs_total", "counter", "How often the node went down.", GUARD(downs), true},
         {"orrery_node_refused_total", "counter", "Calls turned away, down or paused.",
          GUARD(refused), true},
+        {"orrery_node_unreadable_total", "counter", "Calls that met blocks that cannot be read.",
+         GUARD(fault_counts[ENGINE_FAULT_UNREADABLE]), true},
+        {"orrery_node_full_total", "counter", "Writes that found no room.",
+         GUARD(fault_counts[ENGINE_FAULT_FULL]), true},
         {"orrery_node_calls", "gauge", "Calls, snapshots and iterators inside.", GUARD(inside),
          true},
     };
@@ -296,10 +300,13 @@ static void nodes_print(const struct cluster *cluster, struct buf *out)
     struct node_sample *samples = ARENA_ARRAY(arena, struct node_sample, CLUSTER_NODES_MAX);
     size_t count = nodes_sample(cluster, samples);
 
-    family(out, "orrery_node_up", "gauge", "1: the node answers and takes writes.");
+    family(out, "orrery_node_up", "gauge",
+           "1: the node answers, takes writes and has no blocks that cannot be read.");
     for (size_t i = 0; i < count; i++)
         buf_printf(out, "orrery_node_up{node=\"%s\"} %d\n", samples[i].name,
-                   samples[i].up && !samples[i].statistics.poisoned);
+                   samples[i].up && !samples[i].statistics.poisoned &&
+                       !samples[i].guard.faults[ENGINE_FAULT_UNREADABLE] &&
+                       !samples[i].guard.faults[ENGINE_FAULT_FULL]);
     family(out, "orrery_node_paused", "gauge", "1: the operator has paused the node.");
     for (size_t i = 0; i < count; i++)
         buf_printf(out, "orrery_node_paused{node=\"%s\"} %d\n", samples[i].name,

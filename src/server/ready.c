@@ -12,14 +12,29 @@ struct looking {
     const struct cluster *cluster;
     uint64_t away;
     size_t count;
-    const char *first_away; /* name of a node */
+    const char *first_away;   /* name of a node */
+    const char *first_faulty; /* name of one that serves, but not all that is asked of it */
+    enum engine_fault fault;  /* of that */
     struct buf *out;
     struct arena *arena;
 };
 
+/* What a node that serves suffers from. False: nothing. */
+static bool fault_find(const struct engine_guard_status *status, enum engine_fault *ret_fault)
+{
+    for (int i = 0; i < ENGINE_FAULTS; i++)
+        if (status->faults[i]) {
+            *ret_fault = (enum engine_fault)i;
+            return true;
+        }
+    return false;
+}
+
 static void node_print(struct looking *looking, const struct cluster_node *node, bool first)
 {
-    struct engine_guard_status status;
+    struct engine_guard_status status = {0};
+    bool guarded = engine_guard_status(node->engine, &status);
+    enum engine_fault fault = ENGINE_FAULTS;
     struct error err;
     bool serves = engine_serves(node->engine, &err);
 
@@ -28,15 +43,22 @@ static void node_print(struct looking *looking, const struct cluster_node *node,
         looking->first_away = looking->first_away ? looking->first_away : node->name;
     }
     buf_printf(looking->out, "%s{\"name\":\"%s\",\"state\":\"%s\"", first ? "" : ",", node->name,
-               serves                          ? "serving"
-               : err.code == ERROR_NODE_PAUSED ? "paused"
-                                               : "down");
-    if (!serves && engine_guard_status(node->engine, &status) &&
-        status.state == ENGINE_GUARD_DOWN) {
+               serves && fault_find(&status, &fault) ? engine_fault_name(fault)
+               : serves                              ? "serving"
+               : err.code == ERROR_NODE_PAUSED       ? "paused"
+                                                     : "down");
+    if (fault != ENGINE_FAULTS && !looking->first_faulty) {
+        looking->first_faulty = node->name;
+        looking->fault = fault;
+    }
+    if (fault != ENGINE_FAULTS || (!serves && guarded && status.state == ENGINE_GUARD_DOWN)) {
         BUF_APPEND(looking->out, ",\"because\":");
         /* whoever asks need not have signed */
-        document_json_write_string(front_paths_hide(slice_of_text(status.reason), looking->arena),
-                                   looking->out);
+        document_json_write_string(
+            front_paths_hide(
+                slice_of_text(fault != ENGINE_FAULTS ? status.fault_reason : status.reason),
+                looking->arena),
+            looking->out);
     }
     BUF_APPEND(looking->out, "}");
 }
@@ -116,9 +138,15 @@ bool ready_print(struct catalogue *catalogue, struct buf *out)
                    "{\"code\":\"ServiceUnavailable\",\"message\":\"node \\\"%s\\\" does not "
                    "serve, and %zu partition%s with it or others\",",
                    looking.first_away, looking.count, PLURAL(looking.count));
+    else if (looking.first_faulty)
+        buf_printf(out, "{\"code\":\"ServiceUnavailable\",\"message\":\"node \\\"%s\\\" %s\",",
+                   looking.first_faulty,
+                   looking.fault == ENGINE_FAULT_FULL
+                       ? "is full and takes no more than deletes"
+                       : "has blocks that cannot be read; restore it from a backup");
     else
         BUF_APPEND(out, "{\"status\":\"ready\",");
     buf_append_slice(out, buf_slice(&body));
     BUF_APPEND(out, "}\n");
-    return !looking.count;
+    return !looking.count && !looking.first_faulty;
 }

@@ -6,11 +6,13 @@
  * then, a handler is installed that ends the process at the second signal. */
 #include "server/server_private.h"
 
+#include "base/bytes.h"
+#include "container/catalogue_notes.h"
 #include "server/file.h"
 #include "server/machine.h"
 #include "server/notify.h"
+#include "server/x509.h"
 
-#include <arpa/inet.h>
 #include <malloc.h>
 #include <openssl/crypto.h>
 #include <signal.h>
@@ -45,13 +47,6 @@ struct front {
     bool exists;
 };
 
-static bool address_is_loopback(const struct net_address *address)
-{
-    if (address->any.sa_family == AF_INET)
-        return ntohl(address->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-    return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
-}
-
 /* A key everybody knows is no key, so an address that others reach has to be wanted twice. */
 static bool front_check(const struct front *front, const struct settings *settings,
                         struct net_address *ret_address, struct error *err)
@@ -60,7 +55,8 @@ static bool front_check(const struct front *front, const struct settings *settin
 
     if (!net_address_parse(slice_of_text(front->listen), &address, err))
         return error_prefix(err, "--%s", front->name);
-    if (settings->server_dev && !settings->server_dev_anywhere && !address_is_loopback(&address))
+    if (settings->server_dev && !settings->server_dev_anywhere &&
+        !net_address_is_loopback(&address))
         return error_set(err, ERROR_CONFIGURATION,
                          "--dev accepts a key everybody knows, so --%s has to be a loopback "
                          "address, not \"%s\": use --no-dev, or --set server.dev_anywhere=true if "
@@ -106,6 +102,49 @@ static bool fronts_check(const struct settings *settings, struct addresses *ret_
     return true;
 }
 
+/* --- The authority of a server without a directory ------------------------------------------- */
+
+/* 4 bytes: the length of the certificate, big-endian; the certificate; its private key. On the root
+ * node, in the catalogue's partition, where the keys of accounts are too. */
+static const struct slice authority_note = {(const uint8_t[]){CATALOGUE_NOTES_SERVER, 'c', 'a'}, 3};
+
+static bool authority_read(void *context, struct buf *authority, struct buf *key, struct error *err)
+{
+    struct server *server = context;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct engine_value value;
+    size_t len;
+
+    if (!catalogue_notes_get(store_catalogue(server->store), authority_note, arena, &value, err))
+        return false;
+    if (value.found != ENGINE_FOUND)
+        return true;
+    if (value.bytes.len < 4 || (len = bytes_get_be32(value.bytes.data)) > value.bytes.len - 4)
+        return error_set(err, ERROR_STORE_CORRUPT,
+                         "the certificate authority kept with the data makes no sense");
+    buf_append_slice(authority, slice_of(value.bytes.data + 4, len));
+    buf_append_slice(key, slice_skip(value.bytes, 4 + len));
+    OPENSSL_cleanse((void *)(uintptr_t)value.bytes.data, value.bytes.len);
+    return true;
+}
+
+static bool authority_write(void *context, struct slice authority, struct slice key,
+                            struct error *err)
+{
+    struct server *server = context;
+    CLEANUP(x509_secret_done) struct buf value;
+    struct engine_op op = {.kind = ENGINE_PUT, .key = authority_note};
+    uint8_t len[4];
+
+    buf_init(&value, 2 * X509_PEM_BYTES_MAX);
+    bytes_put_be32(len, (uint32_t)authority.len);
+    buf_append(&value, len, sizeof len);
+    buf_append_slice(&value, authority);
+    buf_append_slice(&value, key);
+    op.value = buf_slice(&value);
+    return catalogue_notes_write(store_catalogue(server->store), &op, 1, err);
+}
+
 static bool certificate_prepare(struct server *server, struct error *err)
 {
     server->certificate_source = (struct certificate_source){
@@ -114,6 +153,7 @@ static bool certificate_prepare(struct server *server, struct error *err)
         .names = server->settings->tls_names,
         .account_suffix = server->settings->account_host_suffix,
         .log = server->log,
+        .keeper = {authority_read, authority_write, server},
     };
     return certificate_new(&server->certificate_source, &server->certificate, err);
 }
@@ -395,7 +435,7 @@ static bool front_listen(struct server *server, const char *front,
     log_event(server->log, LOG_INFO, "listening", LOG_TEXT("front", front),
               LOG_TEXT("address", where),
               LOG_INT("port", net_address_port(net_listener_address(*ret_listener))));
-    if (server->settings->server_dev && !address_is_loopback(address))
+    if (server->settings->server_dev && !net_address_is_loopback(address))
         log_event(server->log, LOG_WARNING,
                   "everybody who reaches this address can read and change everything",
                   LOG_TEXT("front", front), LOG_TEXT("address", where),

@@ -36,5 +36,6 @@ bool server_run(struct server *server);
  * stays. */
 NODISCARD bool server_reload(struct server *server, struct error *err);
 
-/* What a person needs to connect: addresses, key, connection strings, where the data is. */
-void server_describe(const struct server *server, struct buf *out);
+/* What a person needs to connect: addresses, key, connection strings, where the data is. terminal:
+ * a person reads it, and nothing keeps it. */
+void server_describe(const struct server *server, bool terminal, struct buf *out);

@@ -52,6 +52,7 @@ struct budget {
     struct lane lane;
     struct lane buckets[BUDGET_BUCKETS];
     uint8_t percent_max[BUDGET_BUCKETS];
+    struct budget_use bucket_uses[BUDGET_BUCKETS];
     struct tenants tenants;
     int64_t extra_cru; /* mean of settled - price */
     int64_t minute_end_ms, minute_left_cru;
@@ -270,6 +271,33 @@ static int64_t expected(const struct budget *budget, const struct budget_request
                     MIN(budget->extra_cru, COST_MAX_CRU / operations) * operations);
 }
 
+/* The tenant of a grant, if it is still that one. */
+static struct tenant *tenant_of_grant(struct budget *budget, const struct budget_grant *grant)
+{
+    struct tenant *tenant =
+        (uint32_t)grant->tenant < budget->tenants.size ? budget->tenants.all[grant->tenant] : NULL;
+
+    return tenant && grant->tenant_generation && tenant->generation == grant->tenant_generation
+               ? tenant
+               : NULL;
+}
+
+/* cru is below 0 where less was spent than reserved. */
+static void spent_add(struct budget_use *use, int64_t cru)
+{
+    use->spent_cru = MIN(MAX(use->spent_cru + cru, 0), COST_MAX_CRU);
+}
+
+static void bounds_spend(struct budget *budget, const struct budget_grant *grant, int64_t cru)
+{
+    struct tenant *tenant = tenant_of_grant(budget, grant);
+
+    if (grant->bucket)
+        spent_add(&budget->bucket_uses[grant->bucket - 1], cru);
+    if (tenant)
+        spent_add(&tenant->use, cru);
+}
+
 static void take(struct budget *budget, const struct passage *passage, struct budget_grant *grant)
 {
     int64_t cru = expected(budget, passage->request);
@@ -293,6 +321,7 @@ static void take(struct budget *budget, const struct passage *passage, struct bu
     if (passage->by_minute)
         budget->minute_left_cru -= cru;
     use_spend(budget, cru);
+    bounds_spend(budget, grant, cru);
 }
 
 static bool refuse(enum error_code code, int64_t wait_ms, struct error *err)
@@ -349,6 +378,10 @@ static enum error_code pass_all(struct budget *budget, struct passage *passages,
         if (request->key.data)
             passages[i].tenant = tenants_find(&budget->tenants, request->key);
         code = pass(budget, &passages[i], ret_slot_ns);
+        if (code == ERROR_BUCKET_THROTTLED)
+            budget->bucket_uses[request->bucket - 1].refused++;
+        else if (code == ERROR_KEY_THROTTLED)
+            budget->tenants.all[passages[i].tenant]->use.refused++;
     }
     return code;
 }
@@ -389,7 +422,7 @@ bool budget_admit_all(struct budget *budget, const struct budget_request *reques
 static struct lane *lane_of_grant(struct budget *budget, const struct budget_grant *grant,
                                   int which)
 {
-    struct tenant *tenant = NULL;
+    struct tenant *tenant;
 
     if (!(grant->lanes & 1 << which))
         return NULL;
@@ -397,9 +430,8 @@ static struct lane *lane_of_grant(struct budget *budget, const struct budget_gra
         return &budget->lane;
     if (which == LANE_BUCKET)
         return &budget->buckets[grant->bucket - 1];
-    if ((uint32_t)grant->tenant < budget->tenants.size)
-        tenant = budget->tenants.all[grant->tenant];
-    if (!tenant || tenant->generation != grant->tenant_generation)
+    tenant = tenant_of_grant(budget, grant);
+    if (!tenant)
         return NULL;
     return which == LANE_CAP ? &tenant->cap : &tenant->reserved;
 }
@@ -422,6 +454,7 @@ static void grant_correct(struct budget *budget, const struct budget_grant *gran
         budget->minute_left_cru -= more_cru;
     use_advance(budget, now_ms);
     use_spend(budget, more_cru);
+    bounds_spend(budget, grant, more_cru);
 }
 
 void budget_settle(struct budget *budget, struct budget_grant *grant, int64_t charge_cru,
@@ -496,30 +529,62 @@ void budget_set_bucket(struct budget *budget, uint8_t bucket, uint8_t percent_ma
     }
 }
 
-bool budget_set_tenant(struct budget *budget, struct slice key, int64_t reserved_cru,
-                       int64_t cap_cru, int64_t now_ms, struct error *err)
+static bool is_among(const struct budget_tenant *tenants, size_t count, struct slice key)
 {
-    if (reserved_cru < 0 || cap_cru < 0 || reserved_cru > BUDGET_RATE_MAX_CRU ||
-        cap_cru > BUDGET_RATE_MAX_CRU)
-        return error_set(err, ERROR_BAD_REQUEST, "throughput of a key value is out of range");
-    if (cap_cru > 0 && reserved_cru > cap_cru)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "reserved throughput of a key value is above its cap");
-    WITH_LOCK (&budget->lock) {
-        const struct tenants *tenants = &budget->tenants;
-        int32_t position = tenants_find(tenants, key);
-        int64_t others_cru =
-            tenants->reserved_sum_cru - (position < 0 ? 0 : tenants->all[position]->reserved_cru);
+    for (size_t i = 0; i < count; i++)
+        if (slice_equal(tenants[i].key, key))
+            return true;
+    return false;
+}
 
-        if (others_cru + reserved_cru > budget->options.rate_cru && reserved_cru > 0)
-            return error_set(err, ERROR_BAD_REQUEST,
-                             "key values would reserve more than the partition's throughput");
-        if (!tenants_set(&budget->tenants, key, reserved_cru, cap_cru, now_clamped(now_ms) * MS_NS))
-            return error_set(err, ERROR_TOO_LARGE,
-                             "partition has %d key values with their own throughput already",
-                             TENANTS_MAX);
+void budget_set_tenants(struct budget *budget, const struct budget_tenant *tenants, size_t count,
+                        int64_t now_ms)
+{
+    int64_t now_ns = now_clamped(now_ms) * MS_NS, reserved_cru = 0;
+
+    assert(count <= BUDGET_TENANTS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        assert(tenants[i].reserved_cru >= 0 && tenants[i].reserved_cru <= BUDGET_RATE_MAX_CRU);
+        assert(tenants[i].cap_cru >= 0 && tenants[i].cap_cru <= BUDGET_RATE_MAX_CRU);
+        reserved_cru += tenants[i].reserved_cru;
     }
-    return true;
+    WITH_LOCK (&budget->lock) {
+        double part = reserved_cru > budget->options.rate_cru
+                          ? (double)budget->options.rate_cru / (double)reserved_cru
+                          : 1;
+
+        for (uint32_t i = 0; i < budget->tenants.size; i++)
+            if (budget->tenants.all[i] && !is_among(tenants, count, budget->tenants.all[i]->key))
+                (void)tenants_set(&budget->tenants, budget->tenants.all[i]->key, 0, 0, now_ns);
+        for (size_t i = 0; i < count; i++)
+            if (!tenants_set(&budget->tenants, tenants[i].key,
+                             (int64_t)((double)tenants[i].reserved_cru * part), tenants[i].cap_cru,
+                             now_ns))
+                assert(!"there are as many places as tenants");
+    }
+}
+
+struct budget_use budget_bucket_use(struct budget *budget, uint8_t bucket)
+{
+    struct budget_use use = {0};
+
+    assert(bucket >= 1 && bucket <= BUDGET_BUCKETS);
+    WITH_LOCK (&budget->lock)
+        use = budget->bucket_uses[bucket - 1];
+    return use;
+}
+
+struct budget_use budget_tenant_use(struct budget *budget, struct slice key)
+{
+    struct budget_use use = {0};
+
+    WITH_LOCK (&budget->lock) {
+        int32_t position = tenants_find(&budget->tenants, key);
+
+        if (position >= 0)
+            use = budget->tenants.all[position]->use;
+    }
+    return use;
 }
 
 static int64_t part_of(int64_t amount, double part)

@@ -16,6 +16,7 @@
 
 enum {
     BUDGET_BUCKETS = 5,               /* throughput buckets are numbered 1 to 5 */
+    BUDGET_TENANTS_MAX = 1024,        /* key values with a throughput of their own */
     BUDGET_BURST_CRU = 3000 * 100,    /* partitions below this save, and spend up to it */
     BUDGET_METADATA_CRU = 240 * 100,  /* per account */
     BUDGET_AUTOSCALE_FLOOR = 10,      /* percent of the maximum */
@@ -67,6 +68,18 @@ struct budget_state {
     uint32_t waiting;        /* refused ones whose share is set aside */
 };
 
+/* A key value with its own throughput, per second; 0: without that bound. */
+struct budget_tenant {
+    struct slice key;
+    int64_t reserved_cru, cap_cru;
+};
+
+/* What a bucket or tenant did since it was set. */
+struct budget_use {
+    int64_t spent_cru;
+    uint64_t refused; /* for its own bound, not the partition's */
+};
+
 struct budget; /* opaque, owned */
 
 struct budget *budget_new(const struct budget_options *options);
@@ -111,10 +124,13 @@ void budget_take_over(struct budget *budget, struct budget *from, double part, i
 /* A throughput bucket gets at most this percentage of the rate; 100 (as at the beginning): all. */
 void budget_set_bucket(struct budget *budget, uint8_t bucket, uint8_t percent_max, int64_t now_ms);
 
-/* A key value with its own throughput, per second; 0: without that bound, both 0: none of its own.
- * ERROR_BAD_REQUEST: reserved is above cap, or all reservations together above the rate.
- * ERROR_TOO_LARGE: there are 1,024 already. */
-NODISCARD bool budget_set_tenant(struct budget *budget, struct slice key, int64_t reserved_cru,
-                                 int64_t cap_cru, int64_t now_ms, struct error *err);
+/* All key values with throughput of their own, in place of those there were; one that stays keeps
+ * what it owes. At most BUDGET_TENANTS_MAX; reservations that come to more than the rate are cut in
+ * proportion. */
+void budget_set_tenants(struct budget *budget, const struct budget_tenant *tenants, size_t count,
+                        int64_t now_ms);
+
+struct budget_use budget_bucket_use(struct budget *budget, uint8_t bucket);
+struct budget_use budget_tenant_use(struct budget *budget, struct slice key); /* zero: none such */
 
 void budget_get_state(struct budget *budget, int64_t now_ms, struct budget_state *ret_state);

@@ -46,7 +46,8 @@ struct followed {
 struct statistics {
     struct mutex lock; /* guards everything below */
     struct ring totals;
-    int64_t since_ms;                                        /* -1: not yet */
+    struct ring before; /* of partitions whose keys it has got */
+    int64_t since_ms;   /* -1: not yet */
     struct statistics_times times[STATISTICS_TIMES_MINUTES]; /* minute modulo their number */
     uint32_t keys_max, count;
     struct followed *followed;
@@ -547,6 +548,45 @@ size_t statistics_hottest_between(struct statistics *statistics, int64_t first, 
     qsort(keys, count, sizeof *keys, hotter_minutes_first);
     *ret_keys = keys;
     return MIN(count, max);
+}
+
+void statistics_take_over(struct statistics *statistics, struct statistics *from, double part,
+                          int64_t now_ms)
+{
+    int64_t minute = MAX(now_ms, 0) / MINUTE_MS;
+    struct ring past = {0}, earlier = {0};
+
+    WITH_LOCK (&from->lock) {
+        ring_advance(&from->totals, minute);
+        ring_advance(&from->before, minute);
+        past = from->totals;
+        earlier = from->before;
+    }
+    WITH_LOCK (&statistics->lock) {
+        ring_advance(&statistics->before, minute);
+        for (size_t i = 0; i < STATISTICS_MINUTES; i++) {
+            struct statistics_numbers *to = &statistics->before.minutes[i];
+
+            statistics_numbers_add(&past.minutes[i], &earlier.minutes[i]);
+            to->cru = saturated_add(to->cru, (int64_t)((double)past.minutes[i].cru * part));
+            to->requests += (uint64_t)((double)past.minutes[i].requests * part);
+            to->throttled += (uint64_t)((double)past.minutes[i].throttled * part);
+        }
+    }
+}
+
+struct statistics_numbers statistics_before(struct statistics *statistics, int64_t minute,
+                                            int64_t now_ms)
+{
+    struct statistics_numbers numbers = {0};
+    int64_t now = MAX(now_ms, 0) / MINUTE_MS;
+
+    WITH_LOCK (&statistics->lock) {
+        ring_advance(&statistics->before, now);
+        if (minute >= 0 && minute <= now && minute > now - STATISTICS_MINUTES)
+            numbers = statistics->before.minutes[minute % STATISTICS_MINUTES];
+    }
+    return numbers;
 }
 
 int64_t statistics_since_ms(struct statistics *statistics, int64_t now_ms)

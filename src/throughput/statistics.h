@@ -99,6 +99,16 @@ size_t statistics_hottest_between(struct statistics *statistics, int64_t first, 
                                   size_t max, int64_t now_ms, struct arena *arena,
                                   struct statistics_key_minutes **ret_keys);
 
+/* Takes over a part, from 0 to 1, of what was asked of another partition in the last hour, whose
+ * keys this one gets. It is told apart from what is counted here, which is written down as its own.
+ */
+void statistics_take_over(struct statistics *statistics, struct statistics *from, double part,
+                          int64_t now_ms);
+
+/* What was taken over of a minute. */
+struct statistics_numbers statistics_before(struct statistics *statistics, int64_t minute,
+                                            int64_t now_ms);
+
 /* Since when the partition is counted: the time of the first record or look. */
 int64_t statistics_since_ms(struct statistics *statistics, int64_t now_ms);
 

@@ -4,9 +4,10 @@
 #pragma once
 
 #include "base/slice.h"
+#include "throughput/budget.h"
 #include "throughput/lane.h"
 
-enum { TENANTS_MAX = 1024 };
+enum { TENANTS_MAX = BUDGET_TENANTS_MAX };
 
 struct tenant {
     struct slice key; /* owned */
@@ -14,6 +15,7 @@ struct tenant {
     uint64_t generation; /* tells a later tenant in the same position from this one; 0: nobody */
     int64_t reserved_cru, cap_cru; /* per second; 0: none */
     struct lane reserved, cap;
+    struct budget_use use;
 };
 
 struct tenants {

@@ -85,7 +85,7 @@ test('figures are shown of the account, a database, a container and its keys', a
   const database = await orrery(at(server, 'stats', 'shop'));
   assert.match(database.out, /\nmy orders +1 +3 +\d+ B +400 +\d+\.\d\d +3 +0\n$/);
   const container = await orrery(at(server, 'stats', 'shop', 'my orders'));
-  assert.match(container.out, /\n\d+ +\w+ +local +3 +\d+ B +100\.0 +400 +\d+\.\d\d +3 +0\n$/);
+  assert.match(container.out, /\n\d+ +\w+ +local +3 +\d+ B +100\.0 +400 +\d+\.\d\d +3 +0\nthroughput: 400 RU\/s, manual\n$/);
   const keys = await orrery(at(server, 'stats', 'shop', 'my orders', '--keys', '--minutes', '60'));
   assert.match(keys.out, /\n\["x"\] +\d+ +\d+\.\d\d +100\.0 +3 +0\n$/);
   const json = await orrery(at(server, 'stats', 'shop', 'my orders', '--json'));

@@ -2,7 +2,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { CosmosClient } from '@azure/cosmos';
-import { Server, emulatorKey } from './server.js';
+import { Server, emulatorKey, scratch } from './server.js';
 import { signed } from './rest.js';
 
 async function shop(t) {
@@ -135,4 +135,36 @@ test('conflicts are an empty feed', async (t) => {
   assert.equal(query.status, 200);
   assert.deepEqual(query.json.Conflicts, []);
   assert.deepEqual((await container.conflicts.readAll().fetchAll()).resources, []);
+});
+
+test('texts of scripts are read when they are wanted, and an account has so many bytes of them', async (t) => {
+  // what the engine keeps for itself is made small, so that what the server keeps can be seen
+  const args = ['--dev', '--node', `local=rocksdb:${scratch(t)}/data`, '--set', 'account.script_bytes_max=32M', '--set', 'engine.write_buffer_bytes=1M', '--set', 'engine.cache_bytes=1M'];
+  let server = await Server.start(t, args);
+  const emptyBytes = server.residentBytes();
+  const send = (method, path, body, more = {}) => signed(server, method, path, { body, ...more });
+  const scripts = '/dbs/db/colls/c/sprocs';
+  await send('POST', '/dbs', { id: 'db' });
+  await send('POST', '/dbs/db/colls', { id: 'c', partitionKey: { paths: ['/pk'], kind: 'Hash' } });
+  const body = (n) => `function () { /* ${String.fromCharCode(97 + (n % 26)).repeat(500_000)} */ getContext().getResponse().setBody(${n}); }`;
+  let made = 0, answer;
+  while ((answer = await send('POST', scripts, { id: `s${made}`, body: body(made) })).status === 201) made++;
+  assert.deepEqual([answer.status, answer.headers['x-ms-substatus']], [403, '1028']);
+  assert.match(answer.text, /account\.script_bytes_max/);
+  assert.equal(made, 67, 'as many as fit into 32 MiB');
+  assert.equal((await send('PUT', `${scripts}/s0`, { id: 's0', body: 'function () {}' })).status, 200, 'less may always be written');
+  await server.stop();
+  server = await Server.start(t, args);
+  const heldBytes = server.residentBytes() - emptyBytes;
+  t.diagnostic(`${made} scripts of 500 KB: ${(heldBytes / 1e6).toFixed(1)} MB more than an empty server`);
+  assert.ok(heldBytes < 24e6, `${heldBytes} bytes`);
+  const { json } = await send('GET', `${scripts}/s5`);
+  assert.equal(json.body, body(5));
+  const feed = await send('GET', scripts, undefined, { headers: { 'x-ms-max-item-count': '3' } });
+  assert.deepEqual(feed.json.StoredProcedures.map((one) => [one.id, one.body.length]), [['s0', 14], ['s1', body(1).length], ['s2', body(2).length]]);
+  const ran = await send('POST', `${scripts}/s7`, [], { headers: { 'x-ms-documentdb-partitionkey': '["x"]' } });
+  assert.deepEqual([ran.status, ran.json], [200, 7]);
+  assert.equal((await send('DELETE', `${scripts}/s7`)).status, 204);
+  assert.equal((await send('GET', `${scripts}/s7`)).status, 404);
+  assert.equal((await send('POST', scripts, { id: 'again', body: body(1) })).status, 201);
 });

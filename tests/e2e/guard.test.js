@@ -2,9 +2,10 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
-import { createHmac } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { createHmac, randomBytes } from 'node:crypto';
+import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync, readdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { CosmosClient } from '@azure/cosmos';
 import { Server, emulatorKey, orrery, scratch } from './server.js';
 import { send, signed } from './rest.js';
 import { sendTable, storageAccount, storageKey } from './tables.js';
@@ -227,4 +228,112 @@ test('looking makes no account, nor does a read-only key', async (t) => {
   assert.deepEqual(await accounts(), ['default']);
   assert.equal((await signed(server, 'POST', '/dbs', { account: 'used', key, body: { id: 'd' } })).status, 201);
   assert.deepEqual(await accounts(), ['default', 'used']);
+});
+
+test('values that concatenate alike are two keys, and a token for the one does not read the other', async (t) => {
+  const server = await Server.start(t, ['--dev']);
+  const client = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => client.dispose());
+  const { database } = await client.databases.create({ id: 'shop' });
+  const { user } = await database.users.create({ id: 'ann' });
+  const definition = (more) => ({ partitionKey: { paths: ['/pk'], version: 2 },
+    orrery: { synthetic: { kind: 'concatenation', target: '/pk', sources: ['/tenant', '/user'], separator: '-', ...more } } });
+  const rows = [{ id: '1', tenant: 'acme', user: 'eu-bob' }, { id: '1', tenant: 'acme-eu', user: 'bob' }];
+  const read = (token, name, key) => signed(server, 'GET', `/dbs/shop/colls/${name}/docs/1`, {
+    authorization: encodeURIComponent(token), headers: { 'x-ms-documentdb-partitionkey': JSON.stringify(key) } });
+  const bound = async (name, key) => (await user.permissions.create({ id: `${name}-${key}`, permissionMode: 'All',
+    resource: `dbs/shop/colls/${name}`, resourcePartitionKey: key })).resource._token;
+
+  const { container } = await database.containers.create({ id: 'new', ...definition({}) });
+  assert.equal((await container.read()).resource.orrery.synthetic.escape, true);
+  for (const row of rows) assert.equal((await container.items.create(row)).statusCode, 201);
+  const own = await bound('new', ['acme', 'eu-bob']);
+  assert.equal((await read(own, 'new', ['acme', 'eu-bob'])).json.pk, 'acme-eu%2Dbob');
+  for (const key of [['acme-eu', 'bob'], ['acme-eu-bob']]) assert.equal((await read(own, 'new', key)).status, 403);
+  const { resources } = await container.items.query("SELECT VALUE c.user FROM c WHERE c.tenant = 'acme' AND c.user = 'eu-bob'").fetchAll();
+  assert.deepEqual(resources, ['eu-bob']);
+  const told = await orrery(['key', 'explain', 'shop', 'new', JSON.stringify(rows[0]), '--endpoint', server.url, '--dev']);
+  assert.match(told.out, /acme-eu%2Dbob/);
+  // a replace that does not say it keeps it
+  await container.replace({ id: 'new', ...definition({}), defaultTtl: -1 });
+  await assert.rejects(container.replace({ id: 'new', ...definition({ escape: false }) }), { code: 400 });
+
+  // without escapes, as containers from before have it: no token for a key that may be another's
+  const { container: old } = await database.containers.create({ id: 'old', ...definition({ escape: false }) });
+  assert.equal((await old.items.create(rows[0])).resource.pk, 'acme-eu-bob');
+  assert.equal((await old.items.create({ id: '1', tenant: 'acme', user: 'bob' })).statusCode, 201);
+  await old.replace({ id: 'old', ...definition({}), defaultTtl: -1 });
+  assert.equal((await old.read()).resource.orrery.synthetic.escape, false);
+  for (const key of [['acme', 'eu-bob'], ['acme-eu', 'bob'], ['acme-eu-bob']]) {
+    const refused = await read(await bound('old', key), 'old', key);
+    assert.equal(refused.status, 403);
+    assert.match(refused.json.message, /other values/);
+  }
+  assert.equal((await read(await bound('old', ['acme', 'bob']), 'old', ['acme', 'bob'])).status, 200);
+  await assert.rejects(database.containers.create({ id: 'bad', ...definition({ separator: '' }) }), { code: 400 });
+});
+
+test('a store that cannot be read tells its path to the log, and to no client', async (t) => {
+  const directory = scratch(t);
+  const args = ['--dev', '--node', `a=rocksdb:${directory}`, '--set', 'engine.write_buffer_bytes=65536'];
+  const first = await Server.start(t, args);
+  const client = new CosmosClient({ endpoint: first.url, key: emulatorKey });
+  t.after(() => client.dispose());
+  const { database } = await client.databases.create({ id: 'd' });
+  const { container } = await database.containers.create({ id: 'c', partitionKey: '/pk' });
+  const ids = Array.from({ length: 100 }, (_, i) => `${i}`);
+  for (const id of ids) await container.items.create({ id, pk: id, text: randomBytes(4000).toString('hex') });
+  await first.stop();
+  const server = await Server.start(t, args);
+  // every file of sorted runs, from its beginning to two thirds; its index is at the end
+  const files = readdirSync(directory, { recursive: true }).map((name) => join(directory, name)).filter((name) => name.endsWith('.sst'));
+  for (const path of files) {
+    const file = openSync(path, 'r+');
+    const { size } = fstatSync(file);
+    writeSync(file, Buffer.alloc(Math.floor(size * 2 / 3), 0xAA), 0, Math.floor(size * 2 / 3), 0);
+    closeSync(file);
+  }
+  const failed = [];
+  for (const id of ids) {
+    const answer = await signed(server, 'GET', `/dbs/d/colls/c/docs/${id}`, { headers: { 'x-ms-documentdb-partitionkey': `["${id}"]` } });
+    if (answer.status >= 500) failed.push(answer);
+  }
+  assert.ok(failed.length > 0, `${files.length} files`);
+  for (const answer of failed) {
+    assert.equal(answer.text.includes(directory), false, answer.text);
+    assert.doesNotMatch(answer.text, /\.sst/);
+  }
+  t.diagnostic(`figure: ${failed.length} of ${ids.length} reads failed: ${failed[0].text}`);
+  const line = server.events().find((event) => event.event === 'request failed');
+  assert.ok(JSON.stringify(line).includes(directory), JSON.stringify(line));
+});
+
+test('a mistyped key changes nothing', async (t) => {
+  const server = await Server.start(t, ['--dev']);
+  const client = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => client.dispose());
+  const { database } = await client.databases.create({ id: 'shop' });
+  const { container } = await database.containers.create({ id: 'orders', partitionKey: '/tenant' });
+  for (const tenant of ['acme', 'beta']) await container.items.create({ id: '1', tenant });
+  const run = (...args) => orrery([...args, '--endpoint', server.url, '--dev']);
+  const state = async () => [
+    (await database.containers.readAll().fetchAll()).resources.map(({ id }) => id),
+    (await signed(server, 'GET', '/_orrery/containers/shop/orders/partitions')).json.partitions.map(({ id }) => id),
+    (await signed(server, 'GET', '/_orrery/containers/shop/orders/promote')).json.promotions,
+  ];
+  const before = await state();
+  for (const key of ['acmee', '["acmee"]', '["acme"', '[“acme”]', '[5]', '5', ''])
+    for (const args of [['promote', 'shop', 'orders', '--key', key, '--to', 'orders-acme'], ['partition', 'isolate', 'shop', 'orders', key]]) {
+      const { code, err } = await run(...args);
+      assert.notEqual(code, 0, `${args.join(' ')}: ${err}`);
+      assert.deepEqual(await state(), before);
+    }
+  for (const what of ['--demote', '--end', '--forget'])
+    assert.match((await run('promote', 'shop', 'orders', '--key', 'acmee', what)).err, /is not promoted/);
+  assert.deepEqual(await state(), before);
+  // a key that is to come is said to be so
+  const early = await run('partition', 'isolate', 'shop', 'orders', 'tomorrow', '--empty');
+  assert.equal(early.code, 0, early.err);
+  const done = await run('promote', 'shop', 'orders', '--key', 'acme', '--to', 'orders-acme');
+  assert.equal(done.code, 0, done.err);
 });

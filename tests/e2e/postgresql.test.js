@@ -1,8 +1,11 @@
 // A server whose node is a PostgreSQL server.
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
+import https from 'node:https';
 import { Server, orrery } from './server.js';
 import { Postgres, oldPostgres } from './postgres.js';
+import { signed } from './rest.js';
+import { Terminal } from './terminal.js';
 
 const quick = ['--rest', '127.0.0.1:0', '--set', 'engine.connect_ms_max=2s'];
 
@@ -30,16 +33,56 @@ test('/ready follows the PostgreSQL server down and up again', async (t) => {
   assert.deepEqual(await server.stop(), { code: 0, signal: null });
 });
 
-test('a key without a file to be in is the same after a restart', async (t) => {
+const wholeKey = /[A-Za-z0-9+/]{86}==/;
+
+test('a key without a file to be in is shown once, to a terminal, or asked of the nodes', async (t) => {
   const postgres = await Postgres.start(t);
-  const keys = [];
+  const node = ['--node', `a=${postgres.url}`];
+  const terminal = Terminal.start(t, ['serve', ...node, '--table', '127.0.0.1:0', ...quick]);
+  await terminal.until('Stop it with');
+  const [key] = wholeKey.exec(terminal.shown);
+  assert.match(terminal.shown, /shown this once/);
+  terminal.type('\u0003');
+  await terminal.ended;
+  const server = await Server.start(t, [...node, ...quick]);
+  assert.doesNotMatch(server.out + server.err, wholeKey, 'nothing of it in what may be a journal');
+  assert.match(server.out, /key +kept with the data: `orrery account keys --node/);
+  assert.equal((await signed(server, 'GET', '/dbs', { key })).status, 200, 'the same after a restart');
+  const held = await orrery(['account', 'keys', ...node]);
+  assert.match(held.err, /holds the node/);
+  await server.stop();
+  const asked = await orrery(['account', 'keys', ...node]);
+  assert.equal(/^primary +(\S+)$/m.exec(asked.out)?.[1], key, asked.err);
+  assert.match((await orrery(['account', 'keys', 'nobody', ...node])).err, /nobody/);
+});
+
+test('a server that begins in a journal says nothing of its key, and its nodes do', async (t) => {
+  const postgres = await Postgres.start(t);
+  const node = ['--node', `a=${postgres.url}`];
+  let server = await Server.start(t, [...node, ...quick]);
+  assert.doesNotMatch(server.out + server.err, wholeKey);
+  await server.stop();
+  const [key] = wholeKey.exec((await orrery(['account', 'keys', ...node])).out);
+  server = await Server.start(t, [...node, ...quick]);
+  assert.equal((await signed(server, 'GET', '/dbs', { key })).status, 200);
+});
+
+test('the certificate authority of a server without a directory is kept with the data', async (t) => {
+  const postgres = await Postgres.start(t);
+  const authorities = [];
   for (let start = 0; start < 2; start++) {
     const server = await Server.start(t, ['--node', `a=${postgres.url}`, ...quick]);
-    assert.match(server.out, /kept with the data/);
-    keys.push(/AccountKey=([^;]{88});/.exec(server.out)[1]);
+    assert.match(server.out, /ca\.pem, kept with the data/);
+    authorities.push(await (await server.get('/_orrery/ca.pem')).text());
+    const { code, status } = await new Promise((resolve) => {
+      https.get({ host: '127.0.0.1', port: server.port, path: '/ready', ca: authorities[0], servername: 'localhost' }, (answer) => resolve({ status: answer.statusCode }))
+        .on('error', (error) => resolve(error));
+    });
+    assert.equal(status, 200, code);
     await server.stop();
   }
-  assert.equal(keys[0], keys[1]);
+  assert.match(authorities[0], /BEGIN CERTIFICATE/);
+  assert.equal(authorities[0], authorities[1]);
 });
 
 test('a second process on the same PostgreSQL node is refused, and the first goes on', async (t) => {

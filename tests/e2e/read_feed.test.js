@@ -135,7 +135,10 @@ test('a page ends at 4 MB', async (t) => {
 });
 
 test('pages are charged, and refused when the budget is used up', async (t) => {
-  const { container, docs, send } = await shop(t, {}, { args: ['--set', 'throughput.burst_seconds=0'] });
+  const { container, docs, send } = await shop(t, {}, {
+    args: ['--set', 'throughput.burst_seconds=0'],
+    create: { offerThroughput: 400 },
+  });
   await container.items.create({ id: 'a', tenant: 'x', v: 'v'.repeat(1000) });
   const read = await send('GET', docs);
   assert.ok(Number(read.headers['x-ms-request-charge']) >= 2.3);

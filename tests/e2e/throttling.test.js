@@ -1,7 +1,19 @@
 // The client's own retries when the throughput is used up.
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { CosmosClient } from '@azure/cosmos';
+import { Server, emulatorKey, orrery, scratch } from './server.js';
+import { signed } from './rest.js';
 import { shop } from './items.js';
+import { tableClient } from './tables.js';
+
+const cli = async (server, ...words) => {
+  const { code, out, err } = await orrery([...words, '--endpoint', server.url, '--dev']);
+  if (code !== 0) throw new Error(err);
+  return out;
+};
+const admin = (server, path, body) => signed(server, body ? 'POST' : 'GET', `/_orrery/${path}`, { body });
 
 test('many writes on 400 RU/s all arrive, with waits the client takes by itself', async (t) => {
   const { container } = await shop(
@@ -9,6 +21,7 @@ test('many writes on 400 RU/s all arrive, with waits the client takes by itself'
     {},
     {
       args: ['--set', 'throughput.burst_seconds=0'],
+      create: { offerThroughput: 400 },
       client: { connectionPolicy: { retryOptions: { maxRetryAttemptCount: 100, maxWaitTimeInSeconds: 60 } } },
     },
   );
@@ -22,7 +35,10 @@ test('many writes on 400 RU/s all arrive, with waits the client takes by itself'
 });
 
 test('a client that does not retry sees 429 and when to come again', async (t) => {
-  const { docs, send } = await shop(t, {}, { args: ['--set', 'throughput.burst_seconds=0'] });
+  const { docs, send } = await shop(t, {}, {
+    args: ['--set', 'throughput.burst_seconds=0'],
+    create: { offerThroughput: 400 },
+  });
   const answers = await Promise.all(
     Array.from({ length: 100 }, (_, i) =>
       send('POST', docs, { key: ['x'], body: { id: `i${i}`, tenant: 'x', v: 'v'.repeat(3000) } }),
@@ -37,4 +53,165 @@ test('a client that does not retry sees 429 and when to come again', async (t) =
     assert.equal(body.code, 'TooManyRequests');
     assert.match(body.message, /Request rate is large/);
   }
+});
+
+// So many writes at once that the default offer would refuse most of them.
+const crowd = (count, one) => Promise.all(Array.from({ length: count }, (_, i) => one(i)));
+
+test('what nobody bought is not limited, until somebody states a throughput', async (t) => {
+  const { server, client, container, docs, resource, send } = await shop(t, {}, {
+    args: ['--set', 'throughput.burst_seconds=0'],
+  });
+  const write = (prefix) => (i) =>
+    send('POST', docs, { key: ['x'], body: { id: `${prefix}${i}`, tenant: 'x', v: 'v'.repeat(3000) } });
+  assert.ok((await crowd(200, write('a'))).every((a) => a.status === 201 && Number(a.headers['x-ms-request-charge']) > 5));
+  const { resources } = await client.offers.readAll().fetchAll();
+  const offer = resources.find((o) => o.resource === resource._self);
+  assert.equal(offer.content.offerThroughput, 400);
+  assert.match(await cli(server, 'stats'), /orders +1 +400 +manual, not enforced/);
+  assert.match(await cli(server, 'stats', 'shop', 'orders'), /throughput: 400 RU\/s, manual, not enforced/);
+  await client.offer(offer.id).replace(offer); // the same number, but stated
+  const answers = await crowd(200, write('b'));
+  assert.ok(answers.some((a) => a.status === 429));
+  assert.match(await cli(server, 'stats'), /orders +1 +400 +manual *\n/);
+  assert.ok((await container.item('a7', 'x').read()).resource.v);
+});
+
+test('a table made without throughput is not limited', async (t) => {
+  const server = await Server.start(t, ['--dev', '--set', 'throughput.burst_seconds=0']);
+  const table = tableClient(server, 'things');
+  await table.createTable();
+  await crowd(150, (i) => table.createEntity({ partitionKey: 'p', rowKey: `r${i}`, v: 'v'.repeat(2000) }));
+});
+
+test('throughput.enforce = always limits the default too, never limits nothing', async (t) => {
+  for (const [enforce, create, refuses] of [
+    ['always', {}, true],
+    ['never', { offerThroughput: 400 }, false],
+  ]) {
+    const { docs, send } = await shop(t, {}, {
+      args: ['--set', 'throughput.burst_seconds=0', '--set', `throughput.enforce=${enforce}`],
+      create,
+    });
+    const answers = await crowd(200, (i) =>
+      send('POST', docs, { key: ['x'], body: { id: `i${i}`, tenant: 'x', v: 'v'.repeat(3000) } }),
+    );
+    assert.equal(answers.some((a) => a.status === 429), refuses, enforce);
+  }
+});
+
+test('partition.ru_initial decides how many partitions a container is made with', async (t) => {
+  const counts = async (args) => {
+    const server = await Server.start(t, ['--dev', ...args]);
+    const client = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+    t.after(() => client.dispose());
+    const { database } = await client.databases.create({ id: 'd' });
+    const found = [];
+    for (const throughput of [6000, 10000, 12000, 21000, 30000]) {
+      const { container } = await database.containers.create({ id: `c${throughput}`, partitionKey: '/k', throughput });
+      found.push((await container.readPartitionKeyRanges().fetchAll()).resources.length);
+    }
+    const { container } = await database.containers.create({ id: 'auto', partitionKey: '/k', maxThroughput: 21000 });
+    found.push((await container.readPartitionKeyRanges().fetchAll()).resources.length);
+    return found;
+  };
+  assert.deepEqual(await counts([]), [1, 1, 2, 3, 3, 3]);
+  assert.deepEqual(await counts(['--set', 'partition.ru_initial=6000']), [1, 1, 2, 4, 5, 3]);
+});
+
+test('throughput raised by half is shared by all partitions alike', async (t) => {
+  const { server, client, container, resource } = await shop(t, {}, {
+    args: ['--set', 'partition.ru_max=200', '--set', 'throughput.burst_seconds=0', '--set', 'migration.pause_ms=20ms'],
+    create: { offerThroughput: 400 },
+  });
+  const { resources } = await client.offers.readAll().fetchAll();
+  const offer = resources.find((o) => o.resource === resource._self);
+  offer.content.offerThroughput = 600;
+  await client.offer(offer.id).replace(offer);
+  let partitions;
+  for (;;) {
+    const shown = (await admin(server, 'containers/shop/orders')).json;
+    partitions = shown.partitions;
+    if (partitions.length === 3) break;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.deepEqual(partitions.map((p) => p.ruPerSecond), [200, 200, 200]);
+  const ranges = (await container.readPartitionKeyRanges().fetchAll()).resources;
+  for (const range of ranges) assert.ok(Math.abs(range.throughputFraction - 1 / 3) < 1e-6);
+});
+
+test('buckets and key values with throughput of their own, over splits and restarts', async (t) => {
+  const settings = ['--dev', '--set', 'throughput.burst_seconds=0', '--node', `a=rocksdb:${join(scratch(t), 'a')}`];
+  let server = await Server.start(t, settings);
+  const client = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => client.dispose());
+  const { database } = await client.databases.create({ id: 'shop' });
+  await database.containers.create({ id: 'orders', partitionKey: '/tenant', throughput: 1000 });
+  const docs = '/dbs/shop/colls/orders/docs';
+  const load = async (key, count, headers = {}) =>
+    (
+      await crowd(count, (i) =>
+        signed(server, 'POST', docs, {
+          headers: {
+            'x-ms-documentdb-partitionkey': JSON.stringify([key]),
+            'x-ms-documentdb-is-upsert': 'true',
+            ...headers,
+          },
+          body: { id: `i${i}`, tenant: key, v: 'v'.repeat(2000) },
+        }),
+      )
+    ).filter((a) => a.status === 429);
+  // Not asked for yet, a bucket may take everything.
+  await cli(server, 'throughput', 'bucket', 'shop', 'orders', '2', '10');
+  await cli(server, 'throughput', 'cap', 'shop', 'orders', 'greedy', '50');
+  await cli(server, 'throughput', 'reserve', 'shop', 'orders', '["gold"]', '300');
+  await assert.rejects(cli(server, 'throughput', 'reserve', 'shop', 'orders', 'other', '800'), /1100 RU\/s would be reserved/);
+  const bucketed = await load('any', 30, { 'x-ms-cosmos-throughput-bucket': '2' });
+  assert.ok(bucketed.length > 0 && bucketed.every((a) => a.headers['x-ms-substatus'] === '3212'));
+  const greedy = await load('greedy', 30);
+  assert.ok(greedy.length > 0 && greedy.some((a) => a.headers['x-ms-substatus'] === '3214'));
+  // Whatever the crowd spends, the key with a reservation is served.
+  const busy = load('crowd', 300);
+  const gold = await load('gold', 8);
+  assert.equal(gold.length, 0);
+  assert.ok((await busy).length > 0);
+  const shown = (await admin(server, 'containers/shop/orders')).json;
+  assert.equal(shown.buckets[0].maxThroughputPercentage, 10);
+  assert.ok(shown.buckets[0].throttled > 0 && shown.buckets[0].ru > 0);
+  const of = (key) => shown.reservations.find((r) => r.partitionKey[0] === key);
+  assert.deepEqual([of('gold').reserved, of('gold').cap, of('greedy').cap], [300, 0, 50]);
+  assert.ok(of('greedy').throttled > 0 && of('gold').ru > 0);
+  const text = await cli(server, 'stats', 'shop', 'orders');
+  assert.match(text, /BUCKET +AT MOST %/);
+  assert.match(text, /gold.* 300 /);
+
+  // The partition of an isolated key gives what was reserved for it, and the cap goes where its key goes.
+  await cli(server, 'partition', 'isolate', 'shop', 'orders', 'gold');
+  const parts = (await admin(server, 'containers/shop/orders')).json;
+  const home = parts.partitions.find((p) => p.id === parts.reservations.find((r) => r.partitionKey[0] === 'gold').partition);
+  assert.ok(home.ruPerSecond >= 300);
+  assert.ok(Math.abs(parts.partitions.reduce((sum, p) => sum + p.ruPerSecond, 0) - 1000) < 0.5);
+  assert.ok((await load('greedy', 30)).some((a) => a.headers['x-ms-substatus'] === '3214'));
+  assert.ok(parts.statistics.hour.requests >= 360);
+
+  await server.stop();
+  server = await Server.start(t, [...settings, '--rest', `127.0.0.1:${server.port}`]);
+  const after = (await admin(server, 'containers/shop/orders')).json;
+  assert.equal(after.reservations.length, 2);
+  assert.ok(after.statistics.hour.requests >= 360, 'the hour is kept');
+  assert.ok((await load('greedy', 30)).some((a) => a.headers['x-ms-substatus'] === '3214'));
+  assert.ok((await load('any', 30, { 'x-ms-cosmos-throughput-bucket': '2' })).some((a) => a.headers['x-ms-substatus'] === '3212'));
+  // The definition has it too, as any client may write it.
+  const { resource } = await client.database('shop').container('orders').read();
+  assert.equal(resource.orrery.throughput.keys.length, 2);
+  resource.orrery.throughput = { buckets: [] };
+  await client.database('shop').container('orders').replace(resource);
+  assert.equal((await load('any', 30, { 'x-ms-cosmos-throughput-bucket': '2' })).filter((a) => a.headers['x-ms-substatus'] === '3212').length, 0);
+});
+
+test('throughput of its own is not divided where none was stated', async (t) => {
+  const { server } = await shop(t);
+  const refused = await admin(server, 'containers/shop/orders/throughput', { buckets: [{ id: 1, maxThroughputPercentage: 50 }] });
+  assert.equal(refused.status, 400);
+  assert.match(refused.json.message, /state some for it first/);
 });

@@ -257,3 +257,29 @@ test('a token bound to a key asks queries of that key alone, whatever the text s
     assert.deepEqual((await query({ 'x-ms-documentdb-partitionkey': '["x"]' }, text)).json.Documents, ['x'], text);
   assert.deepEqual((await query({ 'x-ms-documentdb-partitionkey': '["x"]' }, 'SELECT VALUE COUNT(1) FROM c')).json.Documents, [1]);
 });
+
+test('a permission on an item without a key is bound to the one item of that id', async (t) => {
+  const { server, orders, user } = await shop(t); // has the id "a" for the tenants x and y
+  await orders.items.create({ id: 'only', tenant: 'x' });
+  const item = (id) => `dbs/shop/colls/orders/docs/${id}`;
+  const made = await grant(user, 'p', 'All', item('only'));
+  assert.deepEqual(made.resourcePartitionKey, ['x']);
+  const ask = using(server, made._token);
+  // the same id under another key, made afterwards
+  await orders.items.create({ id: 'only', tenant: 'y' });
+  assert.equal((await ask('GET', `/${item('only')}`, keyed('x'))).status, 200);
+  assert.equal((await ask('GET', `/${item('only')}`, keyed('y'))).status, 403);
+  assert.equal((await ask('DELETE', `/${item('only')}`, keyed('y'))).status, 403);
+  assert.equal((await ask('PUT', `/${item('only')}`, { ...keyed('y'), body: { id: 'only', tenant: 'y' } })).status, 403);
+  for (const [id, why] of [['a', /several items/], ['nobody', /no item/]]) {
+    await assert.rejects(grant(user, 'q', 'Read', item(id)), (error) => error.code === 400 && why.test(error.body.message));
+    await assert.rejects(user.permission('p').replace({ id: 'p', permissionMode: 'Read', resource: item(id) }), { code: 400 });
+    await assert.rejects(user.permissions.upsert({ id: 'p', permissionMode: 'Read', resource: item(id) }), { code: 400 });
+  }
+  await assert.rejects(grant(user, 'q', 'Read', 'dbs/shop/colls/nowhere/docs/a'), { code: 400 });
+  // an item without a value of the key, and one by its _rid
+  await orders.items.create({ id: 'bare' });
+  assert.deepEqual((await grant(user, 'bare', 'Read', item('bare'))).resourcePartitionKey, [{}]);
+  const { resource: hidden } = await orders.item('a', 'y').read();
+  assert.equal((await grant(user, 'rid', 'Read', hidden._self)).resourcePartitionKey, undefined);
+});

@@ -53,7 +53,7 @@ static void key_init(struct test_space *test, const struct test_space_options *o
         bounds_init(test, options);
     if (options->synthetic)
         assert_ok(partition_synthetic_read(document_of(test->arena, options->synthetic),
-                                           &test->definition.key, test->arena,
+                                           &test->definition.key, true, test->arena,
                                            &test->definition.key.synthetic, &err),
                   &err);
 }

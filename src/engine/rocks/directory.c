@@ -7,6 +7,7 @@
  *                           state making|ready    making: the store may not be there yet
  *     DIR/lock          held with flock while open; holds the process number, for the message
  *     DIR/store/        RocksDB
+ *     DIR/acknowledged  how far writes were acknowledged: mark.c
  *
  * The marker is written first, so that a crash while a node is being made leaves a directory we
  * recognise, and rewritten when the store exists: from then on a missing store is a loss that must
@@ -26,7 +27,7 @@
 enum { FORMAT = 1, MARKER_MAX = 4096 };
 
 struct rocks_directory {
-    char *path, *store, *tombstone, *load; /* owned */
+    char *path, *store, *tombstone, *load, *acknowledged; /* owned */
     char node_id[37];
     bool ready;
     int lock_fd;
@@ -242,6 +243,7 @@ bool rocks_directory_open(struct slice path, struct rocks_directory **ret_direct
     directory->path = slice_to_text(path);
     directory->store = path_join(directory->path, "store");
     directory->tombstone = path_join(directory->path, "tombstone.sst");
+    directory->acknowledged = path_join(directory->path, "acknowledged");
     directory->load = path_join(directory->path, "load.sst");
     if (!directory_make(directory->path, err) || !directory_check_ours(directory->path, err) ||
         !directory_lock(directory, err) || !marker_open(directory, err))
@@ -259,6 +261,7 @@ void rocks_directory_close(struct rocks_directory *directory)
         close(directory->lock_fd);
     memory_free(directory->load);
     memory_free(directory->tombstone);
+    memory_free(directory->acknowledged);
     memory_free(directory->store);
     memory_free(directory->path);
     memory_free(directory);
@@ -267,6 +270,11 @@ void rocks_directory_close(struct rocks_directory *directory)
 const char *rocks_directory_store(const struct rocks_directory *directory)
 {
     return directory->store;
+}
+
+const char *rocks_directory_acknowledged(const struct rocks_directory *directory)
+{
+    return directory->acknowledged;
 }
 
 const char *rocks_directory_tombstone(const struct rocks_directory *directory)

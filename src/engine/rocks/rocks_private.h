@@ -55,6 +55,10 @@ struct rocks_engine {
 
     struct mutex load_lock; /* held for a load: its file has one name */
 
+    struct mutex mark_lock; /* under it: */
+    int mark_fd;            /* -1: memory:, or not open */
+    uint64_t mark;          /* what it says */
+
     atomic_bool poisoned;
     atomic_uint_fast64_t reads, writes, bytes_written;
     atomic_int_fast64_t room; /* bytes that may be written before free space is looked at again */
@@ -83,6 +87,7 @@ const char *rocks_directory_store(const struct rocks_directory *directory); /* p
 /* Where files made for the store wait to be taken into it. */
 const char *rocks_directory_load(const struct rocks_directory *directory);
 const char *rocks_directory_tombstone(const struct rocks_directory *directory);
+const char *rocks_directory_acknowledged(const struct rocks_directory *directory);
 const char *rocks_directory_node_id(const struct rocks_directory *directory);
 bool rocks_directory_is_new(const struct rocks_directory *directory);
 /* The store has been made: from now on a missing one is an error. */
@@ -90,6 +95,14 @@ NODISCARD bool rocks_directory_ready(struct rocks_directory *directory, struct e
 uint64_t rocks_directory_free_bytes(const struct rocks_directory *directory);
 /* Writes the marker of a finished copy into another directory. */
 NODISCARD bool rocks_directory_mark_copy(struct slice path, const char *node_id, struct error *err);
+
+/* mark.c: how far writes were acknowledged. ERROR_STORE_CORRUPT: the store ends before that; looked
+ * for before it is opened, so that nothing has changed when the files are put back, and after.
+ * Advanced after each durable write. */
+NODISCARD bool rocks_mark_check(struct rocks_engine *rocks, struct error *err);
+NODISCARD bool rocks_mark_open(struct rocks_engine *rocks, struct error *err);
+void rocks_mark_advance(struct rocks_engine *rocks);
+void rocks_mark_close(struct rocks_engine *rocks);
 
 /* partitions.c */
 bool rocks_epochs_load(struct rocks_engine *rocks, struct error *err);
@@ -165,6 +178,16 @@ uint64_t rocks_bytes_stored(struct rocks_engine *rocks);
 /* True: the logs of the store are sound, but for an unfinished last write. */
 NODISCARD bool rocks_wal_is_torn_at_most(const char *store, bool *ret_torn_at_most,
                                          struct error *err);
+/* The logs of the store, oldest first. There are few: each is gone when its writes are in files. */
+enum { ROCKS_LOGS_MAX = 256 };
+struct rocks_log {
+    uint64_t number, bytes;
+};
+NODISCARD bool rocks_wal_list(const char *store, struct rocks_log ret_logs[ROCKS_LOGS_MAX],
+                              size_t *ret_count, struct error *err);
+/* The last sequence number in a log; 0: it holds none. */
+NODISCARD bool rocks_wal_last(const char *store, uint64_t number, uint64_t *ret_sequence,
+                              struct error *err);
 
 /* store.c */
 rocksdb_options_t *rocks_options_new(const struct engine_options *options, bool memory,

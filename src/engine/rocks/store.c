@@ -73,11 +73,12 @@ static void table_options_set(rocksdb_options_t *native, rocksdb_cache_t *cache)
 }
 
 /* What the C interface has no function for goes through RocksDB's own option text. The insertion
- * hint works per prefix: partition and the family byte behind it. */
+ * hint works per prefix: partition and the family byte behind it. Logs in the manifest: mark.c. */
 static rocksdb_options_t *options_extend(rocksdb_options_t *base, struct error *err)
 {
     static const char text[] = "memtable_insert_with_hint_prefix_extractor=rocksdb.FixedPrefix.5;"
-                               "avoid_flush_during_recovery=true;";
+                               "avoid_flush_during_recovery=true;"
+                               "track_and_verify_wals_in_manifest=true;";
     rocksdb_options_t *extended = rocksdb_options_create();
     char *failure = NULL;
 
@@ -195,6 +196,8 @@ static bool database_open(struct rocks_engine *rocks, const struct engine_option
         rocks->env = rocksdb_create_mem_env();
         rocksdb_options_set_env(rocks->options, rocks->env);
     }
+    if (!rocks->memory && !rocks_mark_check(rocks, err))
+        return false;
     if (!database_try(rocks, err) &&
         (rocks->memory || err->code != ERROR_STORE_CORRUPT || !database_recover(rocks, err)))
         return false;
@@ -224,7 +227,9 @@ static void rocks_close(struct engine *engine)
     if (rocks->env)
         rocksdb_env_destroy(rocks->env);
     rocks_epochs_done(&rocks->epochs);
+    rocks_mark_close(rocks);
     rocks_directory_close(rocks->directory);
+    mutex_done(&rocks->mark_lock);
     mutex_done(&rocks->load_lock);
     mutex_done(&rocks->spare_lock);
     pthread_rwlock_destroy(&rocks->fence);
@@ -255,6 +260,8 @@ static struct rocks_engine *rocks_new(const struct engine_driver *driver, struct
     pthread_rwlock_init(&rocks->fence, NULL);
     mutex_init(&rocks->spare_lock);
     mutex_init(&rocks->load_lock);
+    mutex_init(&rocks->mark_lock);
+    rocks->mark_fd = -1;
     return rocks;
 }
 
@@ -277,8 +284,8 @@ static bool rocksdb_driver_open(struct slice url, const struct engine_options *o
         return false;
     memcpy(rocks->engine.node_id, rocks_directory_node_id(rocks->directory),
            sizeof rocks->engine.node_id);
-    if (!database_open(rocks, options, err) || !rocks_epochs_load(rocks, err) ||
-        !rocks_directory_ready(rocks->directory, err))
+    if (!database_open(rocks, options, err) || !rocks_mark_open(rocks, err) ||
+        !rocks_epochs_load(rocks, err) || !rocks_directory_ready(rocks->directory, err))
         return error_prefix(err, "node \"%.*s\"", SLICE_ARG(url));
     *ret_engine = &TAKE(rocks)->engine;
     return true;

@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 enum { BLOCK = 32 * 1024, HEADER = 7 };
-enum { TYPE_WHOLE = 1, TYPE_FIRST = 2, TYPE_LAST_KNOWN = 4 };
+enum { TYPE_WHOLE = 1, TYPE_FIRST = 2, TYPE_LAST = 4, TYPE_LAST_KNOWN = TYPE_LAST };
 
 static void crc_table_make(uint32_t ret_table[256])
 {
@@ -100,7 +100,10 @@ static bool log_is_torn_at_most(struct slice log)
     return true;
 }
 
-static bool log_check(int directory, const char *name, bool *ret_torn_at_most, struct error *err)
+/* The whole log, mapped for the call; empty: SLICE_NONE. */
+static bool log_visit(int directory, const char *name,
+                      void (*visit)(struct slice log, void *context), void *context,
+                      struct error *err)
 {
     int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
     struct stat status;
@@ -112,18 +115,24 @@ static bool log_check(int directory, const char *name, bool *ret_torn_at_most, s
         close(fd);
         return error_set_errno(err, ERROR_STORE_IO, "looking at log \"%s\"", name);
     }
-    *ret_torn_at_most = true;
     if (status.st_size > 0) {
         bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes == MAP_FAILED) {
             close(fd);
             return error_set_errno(err, ERROR_STORE_IO, "reading log \"%s\"", name);
         }
-        *ret_torn_at_most = log_is_torn_at_most(slice_of(bytes, (size_t)status.st_size));
+        visit(slice_of(bytes, (size_t)status.st_size), context);
         munmap(bytes, (size_t)status.st_size);
+    } else {
+        visit(SLICE_NONE, context);
     }
     close(fd);
     return true;
+}
+
+static void torn_look(struct slice log, void *context)
+{
+    *(bool *)context = log_is_torn_at_most(log);
 }
 
 static bool name_is_log(const char *name)
@@ -143,8 +152,88 @@ bool rocks_wal_is_torn_at_most(const char *store, bool *ret_torn_at_most, struct
         return error_set_errno(err, ERROR_STORE_IO, "reading \"%s\"", store);
     while (checked && torn_at_most && (entry = readdir(listing)) != NULL)
         if (name_is_log(entry->d_name))
-            checked = log_check(dirfd(listing), entry->d_name, &torn_at_most, err);
+            checked = log_visit(dirfd(listing), entry->d_name, torn_look, &torn_at_most, err);
     closedir(listing);
     *ret_torn_at_most = torn_at_most;
     return checked;
+}
+
+/* --- How far it goes ------------------------------------------------------------------------- */
+
+/* A batch begins with its sequence number, 8 bytes, and how many it takes, 4 bytes. */
+static uint64_t batch_last(struct slice payload)
+{
+    return payload.len < 12
+               ? 0
+               : bytes_get_le64(payload.data) + MAX(bytes_get_le32(payload.data + 8), 1u) - 1;
+}
+
+/* Lengths and types alone: what is damaged is found out by RocksDB. A batch counts when its last
+ * part is there. */
+static void last_look(struct slice log, void *context)
+{
+    uint64_t *last = context, begun = 0;
+    size_t at = 0;
+
+    while (at < log.len) {
+        size_t room = MIN(BLOCK - at % BLOCK, log.len - at), len;
+        const uint8_t *header = log.data + at;
+
+        if (BLOCK - at % BLOCK < HEADER) {
+            at += BLOCK - at % BLOCK;
+            continue;
+        }
+        if (room < HEADER)
+            return;
+        len = header[4] | (size_t)header[5] << 8;
+        if (header[6] == 0 || header[6] > TYPE_LAST_KNOWN || HEADER + len > room)
+            return;
+        if (header[6] == TYPE_WHOLE || header[6] == TYPE_FIRST)
+            begun = batch_last(slice_of(header + HEADER, len));
+        if (header[6] == TYPE_WHOLE || header[6] == TYPE_LAST)
+            *last = begun;
+        at += HEADER + len;
+    }
+}
+
+static int log_compare(const void *a, const void *b)
+{
+    const struct rocks_log *one = a, *other = b;
+
+    return (one->number > other->number) - (one->number < other->number);
+}
+
+bool rocks_wal_list(const char *store, struct rocks_log ret_logs[ROCKS_LOGS_MAX], size_t *ret_count,
+                    struct error *err)
+{
+    DIR *listing = opendir(store);
+    const struct dirent *entry;
+    struct stat status;
+    size_t count = 0;
+
+    if (!listing)
+        return error_set_errno(err, ERROR_STORE_IO, "reading \"%s\"", store);
+    while (count < ROCKS_LOGS_MAX && (entry = readdir(listing)) != NULL)
+        if (name_is_log(entry->d_name) && fstatat(dirfd(listing), entry->d_name, &status, 0) == 0)
+            ret_logs[count++] =
+                (struct rocks_log){strtoull(entry->d_name, NULL, 10), (uint64_t)status.st_size};
+    closedir(listing);
+    qsort(ret_logs, count, sizeof *ret_logs, log_compare);
+    *ret_count = count;
+    return true;
+}
+
+bool rocks_wal_last(const char *store, uint64_t number, uint64_t *ret_sequence, struct error *err)
+{
+    int directory = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char name[40];
+    bool looked;
+
+    if (directory < 0)
+        return error_set_errno(err, ERROR_STORE_IO, "reading \"%s\"", store);
+    (void)snprintf(name, sizeof name, "%06llu.log", (unsigned long long)number);
+    *ret_sequence = 0;
+    looked = log_visit(directory, name, last_look, ret_sequence, err);
+    close(directory);
+    return looked;
 }

@@ -29,8 +29,10 @@ bool rocks_batch_commit(struct rocks_engine *rocks, rocksdb_writebatch_t *batch,
     if (!rocks_check_poison(rocks, err))
         return false;
     rocksdb_write(rocks->db, rocks->write_durable, batch, &failure);
-    if (!failure)
+    if (!failure) {
+        rocks_mark_advance(rocks);
         return true;
+    }
     atomic_store_explicit(&rocks->poisoned, true, memory_order_release);
     rocks_error(err, failure, "writing");
     /* A batch cut short by a full disk is as unknown as any other failed write. */

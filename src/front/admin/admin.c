@@ -30,6 +30,8 @@ static const struct resource {
     {REST_EXECUTE, "containers/*/*/isolate", admin_partitions_isolate},
     {REST_READ, "containers/*/*/directory", admin_directory_show},
     {REST_EXECUTE, "containers/*/*/directory", admin_directory_edit},
+    {REST_READ, "containers/*/*/throughput", admin_throughput_show},
+    {REST_EXECUTE, "containers/*/*/throughput", admin_throughput_edit},
     {REST_READ, "containers/*/*/migration", admin_migration_show},
     {REST_DELETE, "containers/*/*/migration", admin_migration_cancel},
     {REST_READ, "containers/*/*/shards", admin_shards_show},

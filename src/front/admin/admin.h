@@ -42,7 +42,19 @@ void admin_ru(struct buf *out, const char *name, int64_t cru); /* hundredths as 
  * no whole key null, and "partitionKeyBytes" in hex. */
 void admin_key(struct rest_call *call, const struct container *container, struct slice bytes);
 
+/* Whether an item has the key, or a key that begins with it: what is done to a key that was
+ * mistyped would otherwise be done to nobody's. ?empty=true: the key is to come, and none is asked
+ * for. ERROR_NOT_FOUND. */
+NODISCARD bool admin_key_check(struct rest_call *call, struct container *container,
+                               const struct partition_key *key, struct error *err);
+
 void admin_hex(struct buf *out, const char *name, struct slice bytes); /* in upper case */
+
+/* ,"throughput":{...}: what was bought, and whether it holds requests back. */
+void admin_offer_append(struct rest_call *call, const struct offer *offer);
+
+/* ,"buckets":[...],"reservations":[...]: how the owner of a container divides it. */
+void admin_throughput_append(struct rest_call *call, const struct container *container);
 
 /* "node": what the operator calls it, or its number where it has no name here. */
 void admin_node(struct rest_call *call, uint32_t node);
@@ -61,6 +73,8 @@ bool admin_keys_show(struct admin_request *request, struct error *err);
 bool admin_keys_rotate(struct admin_request *request, struct error *err);
 bool admin_databases_list(struct admin_request *request, struct error *err);
 bool admin_containers_show(struct admin_request *request, struct error *err);
+bool admin_throughput_show(struct admin_request *request, struct error *err);
+bool admin_throughput_edit(struct admin_request *request, struct error *err);
 bool admin_advice_show(struct admin_request *request, struct error *err);
 bool admin_traffic_show(struct admin_request *request, struct error *err);
 bool admin_what_if(struct admin_request *request, struct error *err);

@@ -5,12 +5,14 @@
 #include "container/catalogue_shares.h"
 #include "container/container_usage.h"
 #include "container/definition_strategy.h"
+#include "container/heat.h"
+#include "container/heat_store.h"
 #include "document/bson.h"
 #include "document/json.h"
 
 enum { KEYS_DEFAULT = 20, KEYS_MAX = STATISTICS_KEYS_MAX, MINUTES_DEFAULT = 5 };
 
-static void offer_append(struct rest_call *call, const struct offer *offer)
+void admin_offer_append(struct rest_call *call, const struct offer *offer)
 {
     struct buf *out = &call->body;
 
@@ -35,7 +37,7 @@ static void container_line(struct rest_call *call, const struct container *conta
     admin_text(out, "id", container_info(container)->id);
     admin_text(out, "_rid", container_info(container)->rid);
     admin_number_append(out, "partitions", partitions);
-    offer_append(call, container_offer(container));
+    admin_offer_append(call, container_offer(container));
     BUF_APPEND(out, "}");
 }
 
@@ -47,7 +49,7 @@ static void database_append(struct rest_call *call, const struct database *datab
     admin_text(out, "id", database_info(database)->id);
     admin_text(out, "_rid", database_info(database)->rid);
     if (database_offer(database))
-        offer_append(call, database_offer(database));
+        admin_offer_append(call, database_offer(database));
     BUF_APPEND(out, ",\"containers\":[");
     for (size_t i = 0; i < database_container_count(database); i++) {
         if (i)
@@ -104,49 +106,140 @@ static void totals_append(struct buf *out, const struct statistics_totals *total
     BUF_APPEND(out, "]}");
 }
 
-/* What was asked of a partition, and of all of them together. */
-static void meter_append(struct rest_call *call, uint32_t partition, struct statistics_totals *all)
-{
-    const struct front_services *services = call->services;
-    struct meter *meter = meters_find(services->meters, partition);
-    struct statistics_totals totals;
-    struct budget_state state;
+/* A container that is being shown. */
+struct showing {
+    struct rest_call *call;
+    struct container *container;
+    const struct partition_span *spans;
+    size_t count;
+    double *rates;                    /* RU/s of each span */
+    struct statistics_totals *totals; /* of each span, the last hour */
+    struct statistics_totals all;
+    struct container_usage sum;
+};
 
-    if (!meter)
-        return;
-    if (meter_budget(meter)) {
-        budget_get_state(meter_budget(meter), clock_read_monotonic_ms(services->clock), &state);
-        admin_ru(&call->body, "ruPerSecond", state.rate_cru);
-        admin_ru(&call->body, "ruPerSecondNow", state.current_cru);
-        admin_ru(&call->body, "burstCredit", state.credit_cru);
-    }
-    statistics_get_totals(meter_statistics(meter), clock_read_wall_ms(services->clock), &totals);
-    totals_append(&call->body, &totals);
-    statistics_totals_add(all, &totals);
+static struct statistics_numbers numbers_part(const struct statistics_numbers *numbers, double part)
+{
+    return (struct statistics_numbers){
+        .cru = (int64_t)((double)numbers->cru * part + 0.5),
+        .requests = (uint64_t)((double)numbers->requests * part + 0.5),
+        .throttled = (uint64_t)((double)numbers->throttled * part + 0.5),
+        .bytes_in = (uint64_t)((double)numbers->bytes_in * part),
+        .bytes_out = (uint64_t)((double)numbers->bytes_out * part),
+        .time_us = (uint64_t)((double)numbers->time_us * part),
+        .time_us_max = numbers->time_us_max};
 }
 
-static bool span_append(struct rest_call *call, const struct container *container,
-                        const struct partition_span *span, struct container_usage *sum,
-                        struct statistics_totals *all, struct error *err)
+/* What a partition did that is gone by now is of those that have its keys, in proportion to what
+ * they give. */
+static void heir_give(struct showing *showing, const struct heat_place *place, size_t age,
+                      const struct statistics_numbers *numbers)
 {
+    double rates = 0;
+
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < showing->count; i++) {
+            const struct partition_span *span = &showing->spans[i];
+            struct statistics_numbers part;
+
+            if (slice_compare(span->min, place->max) >= 0 ||
+                slice_compare(span->max, place->min) <= 0)
+                continue;
+            if (pass == 0) {
+                rates += showing->rates[i];
+                continue;
+            }
+            part = numbers_part(numbers, rates > 0 ? showing->rates[i] / rates : 0);
+            statistics_numbers_add(&showing->totals[i].minutes[age], &part);
+        }
+}
+
+static void numbers_give(struct showing *showing, const struct heat_series *series,
+                         const struct heat_span *asked, size_t age)
+{
+    statistics_numbers_add(&showing->all.minutes[age], &asked->numbers);
+    for (size_t i = 0; i < showing->count; i++)
+        if (showing->spans[i].id == asked->partition) {
+            statistics_numbers_add(&showing->totals[i].minutes[age], &asked->numbers);
+            return;
+        }
+    for (size_t i = 0; i < series->place_count; i++)
+        if (series->places[i].partition == asked->partition)
+            heir_give(showing, &series->places[i], age, &asked->numbers);
+}
+
+static void hour_sum(struct statistics_totals *totals)
+{
+    for (size_t i = 0; i < STATISTICS_MINUTES; i++)
+        statistics_numbers_add(&totals->hour, &totals->minutes[i]);
+}
+
+/* The last hour, from the record of heat: it outlives splits and the process. */
+static bool hour_read(struct showing *showing, struct error *err)
+{
+    struct rest_call *call = showing->call;
+    int64_t now = clock_read_wall_ms(call->services->clock) / 60000;
+    struct heat_series series;
+
+    if (!call->services->heat)
+        return true;
+    if (!heat_read(call->services->heat, showing->container,
+                   &(struct heat_query){.from_minute = now - STATISTICS_MINUTES + 1,
+                                        .to_minute = now,
+                                        .points_max = STATISTICS_MINUTES},
+                   call->arena, &series, err))
+        return false;
+    for (size_t i = 0; i < series.point_count; i++) {
+        const struct heat_point *point = &series.points[i];
+        int64_t age = MAX(now - point->minute, INT64_C(0));
+
+        for (size_t j = 0; j < point->record.span_count && age < STATISTICS_MINUTES; j++)
+            numbers_give(showing, &series, &point->record.spans[j], (size_t)age);
+    }
+    for (size_t i = 0; i < showing->count; i++)
+        hour_sum(&showing->totals[i]);
+    hour_sum(&showing->all);
+    return true;
+}
+
+static void meter_append(struct rest_call *call, uint32_t partition)
+{
+    struct meter *meter = meters_find(call->services->meters, partition);
+    struct budget_state state;
+
+    if (!meter || !meter_budget(meter))
+        return;
+    budget_get_state(meter_budget(meter), clock_read_monotonic_ms(call->services->clock), &state);
+    admin_ru(&call->body, "ruPerSecond", state.rate_cru);
+    admin_ru(&call->body, "ruPerSecondNow", state.current_cru);
+    admin_ru(&call->body, "burstCredit", state.credit_cru);
+}
+
+static bool span_append(struct showing *showing, size_t at, struct error *err)
+{
+    const struct partition_span *span = &showing->spans[at];
+    struct rest_call *call = showing->call;
     struct container_usage usage;
     struct buf *out = &call->body;
 
-    if (!container_usage_partition(container, span, call->arena, &usage, err))
+    if (!container_usage_partition(showing->container, span, call->arena, &usage, err))
         return false;
-    sum->bytes += usage.bytes;
-    sum->items += usage.items;
+    showing->sum.bytes += usage.bytes;
+    showing->sum.items += usage.items;
     buf_printf(out, "{\"id\":\"%u\"", span->id);
     admin_hex(out, "minInclusive", span->min);
     admin_hex(out, "maxExclusive", span->max);
     admin_node(call, span->node);
     admin_number_append(out, "epoch", span->epoch);
-    buf_printf(out, ",\"share\":%.6f", container_rate_share(container, span));
+    buf_printf(out, ",\"share\":%.6f",
+               showing->rates[at] /
+                   (double)MAX(container_offer(showing->container)->ru, (uint64_t)1));
     if (span->cut)
         buf_printf(out, ",\"cut\":\"%s\"", partition_cut_name(span->cut));
     admin_number_append(out, "bytes", usage.bytes);
     admin_number_append(out, "items", usage.items);
-    meter_append(call, span->id, all);
+    meter_append(call, span->id);
+    totals_append(out, &showing->totals[at]);
     BUF_APPEND(out, "}");
     return true;
 }
@@ -189,34 +282,39 @@ static void container_head(struct rest_call *call, const struct container *conta
         document_json_write_value(&key, &call->body);
     }
     strategy_append(&call->body, fields);
-    offer_append(call, container_offer(container));
+    admin_offer_append(call, container_offer(container));
 }
 
 bool admin_containers_show(struct admin_request *request, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
     struct rest_call *call = request->call;
-    struct statistics_totals all = {.minute = clock_read_wall_ms(call->services->clock) / 60000};
-    struct container_usage sum = {0};
-    const struct partition_span *spans;
-    size_t count;
+    struct showing showing = {.call = call};
 
     if (!admin_container_open(request, &container, err))
         return false;
-    spans = partition_map_spans(container_map(container), &count);
+    showing.container = container;
+    showing.spans = partition_map_spans(container_map(container), &showing.count);
+    showing.rates = ARENA_ARRAY(call->arena, double, showing.count);
+    showing.totals =
+        arena_alloc_zero(call->arena, memory_array_size(showing.count, sizeof *showing.totals));
+    container_rates(container, container_map(container), showing.rates);
+    if (!hour_read(&showing, err))
+        return false;
     BUF_APPEND(&call->body, "{");
     container_head(call, container, request->names[0]);
     BUF_APPEND(&call->body, ",\"partitions\":[");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < showing.count; i++) {
         if (i)
             BUF_APPEND(&call->body, ",");
-        if (!span_append(call, container, &spans[i], &sum, &all, err))
+        if (!span_append(&showing, i, err))
             return false;
     }
     BUF_APPEND(&call->body, "]");
-    admin_number_append(&call->body, "bytes", sum.bytes);
-    admin_number_append(&call->body, "items", sum.items);
-    totals_append(&call->body, &all);
+    admin_number_append(&call->body, "bytes", showing.sum.bytes);
+    admin_number_append(&call->body, "items", showing.sum.items);
+    admin_throughput_append(call, container);
+    totals_append(&call->body, &showing.all);
     BUF_APPEND(&call->body, "}");
     call->status = 200;
     return true;

@@ -2,6 +2,8 @@
  * is written. The body is the document, or an array as the header of a request names a key. */
 #include "front/admin/admin.h"
 
+#include "container/container_space.h"
+#include "container/scan.h"
 #include "document/json.h"
 #include "partition/strategy.h"
 #include "partition/synthetic.h"
@@ -110,4 +112,49 @@ bool admin_containers_key(struct admin_request *request, struct error *err)
     BUF_APPEND(&call->body, "}");
     call->status = 200;
     return true;
+}
+
+/* --- Is there such a key? -------------------------------------------------------------------- */
+
+static bool span_has(const struct item_scope *scope, const struct partition_range *range,
+                     struct arena *arena, bool *has, struct error *err)
+{
+    const struct scan_request request = {
+        .order = SCAN_BY_KEY, .routing_min = range->min, .routing_max = range->max, .items_max = 1};
+    struct scan_page page;
+
+    if (!scan_items(scope, &request, arena, &page, err))
+        return false;
+    *has = *has || page.count > 0;
+    return true;
+}
+
+bool admin_key_check(struct rest_call *call, struct container *container,
+                     const struct partition_key *key, struct error *err)
+{
+    const struct partition_definition *definition =
+        &definition_fields(container_definition(container))->key;
+    const struct item_space space =
+        container_space(container, call->services->clock, call->services->gates);
+    const struct partition_range range = partition_route_range(definition, key, call->arena);
+    CLEANUP(buf_done) struct buf text;
+    bool has = slice_equal(admin_parameter(call, SLICE("empty")), SLICE("true"));
+    const struct partition_span *spans;
+    size_t count;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    spans = partition_map_overlap(container_map(container), range, &count);
+    for (size_t i = 0; i < count && !has; i++) {
+        const struct item_scope scope = item_space_span_scope(&space, &spans[i]);
+
+        if (!span_has(&scope, &range, call->arena, &has, err))
+            return false;
+    }
+    if (has)
+        return true;
+    partition_key_json(definition, key, &text);
+    return error_set(err, ERROR_NOT_FOUND,
+                     "no item has the partition key %.*s, and nothing was changed: for a key that "
+                     "is to come say empty=true (--empty)",
+                     (int)MIN(text.len, (size_t)80), (const char *)text.data);
 }

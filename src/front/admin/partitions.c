@@ -30,7 +30,7 @@ static void parents_append(struct buf *out, const struct partition_span *span)
 }
 
 static bool partition_append(struct rest_call *call, const struct container *container,
-                             const struct partition_span *span, struct error *err)
+                             const struct partition_span *span, double rate, struct error *err)
 {
     const struct migration *migration = container_migration(container);
     struct container_usage usage;
@@ -44,7 +44,8 @@ static bool partition_append(struct rest_call *call, const struct container *con
     admin_node(call, span->node);
     admin_number_append(out, "bytes", usage.bytes);
     admin_number_append(out, "items", usage.items);
-    buf_printf(out, ",\"share\":%.6f", container_rate_share(container, span));
+    buf_printf(out, ",\"share\":%.6f",
+               rate / (double)MAX(container_offer(container)->ru, (uint64_t)1));
     if (span->cut)
         buf_printf(out, ",\"cut\":\"%s\"", partition_cut_name(span->cut));
     admin_number_append(out, "epoch", span->epoch);
@@ -61,11 +62,14 @@ bool admin_partitions_list(struct admin_request *request, struct error *err)
     CLEANUP(container_unref) struct container *container = NULL;
     struct rest_call *call = request->call;
     const struct partition_span *spans;
+    double *rates;
     size_t count;
 
     if (!admin_container_open(request, &container, err))
         return false;
     spans = partition_map_spans(container_map(container), &count);
+    rates = ARENA_ARRAY(call->arena, double, count);
+    container_rates(container, container_map(container), rates);
     BUF_APPEND(&call->body, "{");
     admin_text(&call->body, "database", request->names[0]);
     admin_text(&call->body, "container", request->names[1]);
@@ -74,7 +78,7 @@ bool admin_partitions_list(struct admin_request *request, struct error *err)
     for (size_t i = 0; i < count; i++) {
         if (i)
             BUF_APPEND(&call->body, ",");
-        if (!partition_append(call, container, &spans[i], err))
+        if (!partition_append(call, container, &spans[i], rates[i], err))
             return false;
     }
     BUF_APPEND(&call->body, "]");
@@ -283,6 +287,8 @@ bool admin_partitions_isolate(struct admin_request *request, struct error *err)
         return false;
     if (key.count == 0)
         return error_set(err, ERROR_BAD_REQUEST, "partitionKey needs a value");
+    if (!admin_key_check(call, container, &key, err))
+        return false;
     return admin_migration_begun(
         call, container, migrator_isolate(call->services->migrator, container, &key, 0, err), err);
 }

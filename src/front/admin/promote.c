@@ -298,6 +298,8 @@ bool admin_promote_begin(struct admin_request *request, struct error *err)
         return false;
     if (!catalogue_promotion_check(call->services->catalogue, origin, own, &key, err))
         return admin_migration_refused(err);
+    if (!admin_key_check(call, origin, &key, err))
+        return false;
     if (asked.dry_run)
         return dry_run(call, origin, own, &key, err);
     if (!own && !own_make(request, origin, &asked, &own, err))

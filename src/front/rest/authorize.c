@@ -5,6 +5,7 @@
 
 #include "container/account_keys.h"
 #include "front/date.h"
+#include "front/directory_token.h"
 #include "front/rest/call.h"
 #include "front/rest/token.h"
 #include "front/signature.h"
@@ -206,6 +207,26 @@ static bool access_check(const struct rest_call *call, struct error *err)
                      call->operation->name);
 }
 
+static bool directory_authorize(struct rest_call *call, struct slice sig, struct error *err)
+{
+    static const char *const public_keys[] = {account_key_emulator, NULL};
+    const struct front_directory_token token = {
+        .text = sig,
+        .dev = call->options->dev,
+        .peer = &call->http->peer,
+        .public_keys = public_keys,
+        .keys = call->account_missing ? NULL : call->keys,
+        .now_s = clock_read_wall_ms(call->services->clock) / 1000,
+    };
+    bool readonly;
+    const char *why = front_directory_token_refused(&token, call->arena, &readonly);
+
+    if (why)
+        return error_set(err, ERROR_UNAUTHORIZED, "%s", why);
+    call->identity.kind = readonly ? REST_IDENTITY_READER : REST_IDENTITY_OWNER;
+    return true;
+}
+
 bool rest_authorize(struct rest_call *call, struct error *err)
 {
     struct slice header = rest_call_header(call, REST_HEADER_AUTHORIZATION);
@@ -225,9 +246,7 @@ bool rest_authorize(struct rest_call *call, struct error *err)
     if (slice_equal(token.type, SLICE("resource")))
         return rest_token_authorize(call, token.sig, err);
     if (slice_equal(token.type, SLICE("aad")))
-        return error_set(err, ERROR_UNAUTHORIZED,
-                         "directory (Entra) tokens are not supported: use an account key or a "
-                         "resource token");
+        return directory_authorize(call, token.sig, err) && access_check(call, err);
     if (slice_equal(token.type, SLICE("sas")))
         return error_set(err, ERROR_UNAUTHORIZED,
                          "SAS tokens are not supported: use an account key or a resource token");

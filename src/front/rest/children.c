@@ -4,6 +4,7 @@
 
 #include "document/bson.h"
 #include "front/rest/metadata.h"
+#include "front/rest/permission.h"
 #include "front/rest/token.h"
 #include "throughput/cost.h"
 
@@ -164,6 +165,7 @@ static bool owner_find(struct rest_call *call, const struct kind_row *row, struc
 struct feed_context {
     struct rendering rendering;
     struct catalogue_children *children; /* a reference */
+    struct error *failure;               /* code 0: every body could be read so far */
 };
 
 static uint64_t feed_number(const void *context, size_t index)
@@ -176,8 +178,15 @@ static uint64_t feed_number(const void *context, size_t index)
 static struct slice feed_document(struct rest_call *call, const void *context, size_t index)
 {
     const struct feed_context *feed = context;
+    CLEANUP(catalogue_child_unref) struct catalogue_child *whole = NULL;
+    struct error err;
 
-    return child_document(call, &feed->rendering, catalogue_children_at(feed->children, index));
+    if (catalogue_child_whole(call->services->catalogue,
+                              catalogue_children_at(feed->children, index), &whole, &err))
+        return child_document(call, &feed->rendering, whole);
+    if (err.code != ERROR_NOT_FOUND) /* else it was dropped meanwhile */
+        *feed->failure = err;
+    return SLICE_NONE;
 }
 
 static bool feed_answer(struct rest_call *call,
@@ -186,7 +195,8 @@ static bool feed_answer(struct rest_call *call,
                         struct error *err)
 {
     struct child_place place = place_of(call);
-    struct feed_context context = {0};
+    struct error failure = {0};
+    struct feed_context context = {.failure = &failure};
     struct rest_feed feed = {.context = &context, .number = feed_number, .document = feed_document};
     bool fine;
 
@@ -199,7 +209,9 @@ static bool feed_answer(struct rest_call *call,
     feed.count = catalogue_children_count(context.children);
     fine = answer(call, &feed, err);
     catalogue_children_unref(context.children);
-    return fine;
+    if (failure.code)
+        *err = failure;
+    return fine && !failure.code;
 }
 
 bool rest_children_list(struct rest_call *call, struct error *err)
@@ -216,15 +228,29 @@ bool rest_children_query(struct rest_call *call, struct error *err)
 
 bool rest_children_read(struct rest_call *call, struct error *err)
 {
-    CLEANUP(catalogue_child_unref) struct catalogue_child *child = NULL;
+    CLEANUP(catalogue_child_unref) struct catalogue_child *child = NULL, *whole = NULL;
+    struct catalogue *catalogue = call->services->catalogue;
     struct child_place place = place_of(call);
     struct rendering rendering;
 
     call->charge_cru = cost_metadata(COST_METADATA_READ);
     if (!rendering_prepare(call, &rendering, err) ||
-        !catalogue_child_open(call->services->catalogue, &place, call->route.id, &child, err))
+        !catalogue_child_open(catalogue, &place, call->route.id, &child, err) ||
+        !catalogue_child_whole(catalogue, child, &whole, err))
         return false;
-    child_answer(call, &rendering, child, 200);
+    child_answer(call, &rendering, whole, 200);
+    return true;
+}
+
+static bool body_read(struct rest_call *call, struct slice *ret_body, struct error *err)
+{
+    struct slice body;
+
+    if (!rest_call_body(call, &body, err))
+        return false;
+    if (call->route.resource == REST_PERMISSIONS)
+        return rest_permission_bind(call, body, ret_body, err);
+    *ret_body = body;
     return true;
 }
 
@@ -237,7 +263,7 @@ static bool child_post(struct rest_call *call, bool upsert, struct error *err)
     bool created = true;
 
     call->charge_cru = cost_metadata(COST_METADATA_WRITE);
-    if (!rendering_prepare(call, &rendering, err) || !rest_call_body(call, &body, err))
+    if (!rendering_prepare(call, &rendering, err) || !body_read(call, &body, err))
         return false;
     if (upsert ? !catalogue_child_upsert(call->services->catalogue, &place, body, if_match, &child,
                                          &created, err)
@@ -265,7 +291,7 @@ bool rest_children_replace(struct rest_call *call, struct error *err)
     struct slice body;
 
     call->charge_cru = cost_metadata(COST_METADATA_WRITE);
-    if (!rendering_prepare(call, &rendering, err) || !rest_call_body(call, &body, err) ||
+    if (!rendering_prepare(call, &rendering, err) || !body_read(call, &body, err) ||
         !catalogue_child_replace(call->services->catalogue, &place, call->route.id, body,
                                  rest_call_header(call, REST_HEADER_IF_MATCH), &child, err))
         return false;

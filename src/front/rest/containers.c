@@ -196,6 +196,8 @@ bool rest_containers_replace(struct rest_call *call, struct error *err)
            catalogue_container_replace(
                call->services->catalogue, call->account_id, call->route.database, call->route.id,
                body, rest_call_header(call, REST_HEADER_IF_MATCH), &container, err) &&
+           container_meters_apply(call->services->meters, container, call->services->burst_seconds,
+                                  err) &&
            container_answer(call, database, container, 200, err);
 }
 

@@ -14,33 +14,48 @@ void rest_functions_done(struct rest_functions *functions)
 {
     script_functions_free(functions->functions);
     functions->functions = NULL;
+    while (functions->count)
+        catalogue_child_unref(functions->wholes[--functions->count]);
     if (functions->place)
         rest_scripts_leave(functions->call, TAKE(functions->place));
 }
 
 /* --- Which are called ------------------------------------------------------------------------ */
 
-static void used_add(struct rest_functions *functions, const struct catalogue_child *child)
+static void used_grow(struct rest_functions *functions)
 {
     struct arena *arena = functions->call->arena;
+    size_t room = functions->room ? functions->room * 2 : 4;
+    struct script_function *used = ARENA_ARRAY(arena, struct script_function, room);
+    struct catalogue_child **wholes = ARENA_ARRAY(arena, struct catalogue_child *, room);
+
+    if (functions->count) {
+        memcpy(used, functions->used, functions->count * sizeof *used);
+        memcpy(wholes, functions->wholes, functions->count * sizeof *wholes);
+    }
+    functions->used = used;
+    functions->wholes = wholes;
+    functions->room = room;
+}
+
+static void used_add(struct rest_functions *functions, struct catalogue_child *child)
+{
+    struct rest_call *call = functions->call;
     struct slice name = catalogue_child_info(child)->id;
+    struct catalogue_child *whole;
 
     for (size_t i = 0; i < functions->count; i++)
         if (slice_equal(functions->used[i].name, name))
             return;
-    if (functions->count == functions->room) {
-        size_t room = functions->room ? functions->room * 2 : 4;
-        struct script_function *used = ARENA_ARRAY(arena, struct script_function, room);
-
-        if (functions->count)
-            memcpy(used, functions->used, functions->count * sizeof *used);
-        functions->used = used;
-        functions->room = room;
-    }
+    if (!catalogue_child_whole(call->services->catalogue, child, &whole, &functions->failure))
+        return;
+    if (functions->count == functions->room)
+        used_grow(functions);
+    functions->wholes[functions->count] = whole;
     functions->used[functions->count++] =
-        (struct script_function){.key = rest_script_key(functions->call, child, arena),
-                                 .name = name,
-                                 .source = rest_script_source(child)};
+        (struct script_function){.key = rest_script_key(call, whole, call->arena),
+                                 .name = catalogue_child_info(whole)->id,
+                                 .source = rest_script_source(whole)};
 }
 
 static bool known(void *self, struct slice name)
@@ -48,7 +63,7 @@ static bool known(void *self, struct slice name)
     struct rest_functions *functions = self;
     const struct catalogue_children *all =
         container_children(functions->items->container, CHILD_FUNCTION);
-    const struct catalogue_child *child = catalogue_children_find(all, name);
+    struct catalogue_child *child = catalogue_children_find(all, name);
 
     /* A _rid finds it too, but is no name. */
     if (!child || !slice_equal(catalogue_child_info(child)->id, name))
@@ -143,6 +158,10 @@ bool rest_functions_host(struct rest_functions *functions, struct query_udf_host
     struct script_party who;
 
     *ret_host = (struct query_udf_host){0};
+    if (functions->failure.code) {
+        *err = functions->failure;
+        return false;
+    }
     if (!functions->count)
         return true;
     if (!functions->within && !rest_scripts_enter(call, functions->items, &functions->place, err))

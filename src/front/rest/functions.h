@@ -16,8 +16,10 @@
 struct rest_functions {
     struct rest_call *call;
     const struct rest_items *items;
-    struct script_function *used; /* in the call's arena */
+    struct script_function *used;    /* in the call's arena */
+    struct catalogue_child **wholes; /* that they borrow from: a reference each */
     size_t count, room;
+    struct error failure; /* of reading one, told by rest_functions_host; code 0: none */
     struct script_functions *functions; /* owned; NULL: none is called */
     bool within;                        /* a script that is running anyway; set by its host */
     struct script_place *place;         /* owned; NULL: none is needed, or taken yet */

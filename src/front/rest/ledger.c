@@ -84,6 +84,23 @@ static void headers_print(struct buf *out)
                    fates[rest_header_rows[i].fate], rest_header_rows[i].meaning);
 }
 
+/* Whoever adds a client to the tests, or takes one out, says so here. */
+static void clients_print(struct buf *out)
+{
+    BUF_APPEND(
+        out, "\n## Clients\n\n"
+             "Run: the library itself is used by our tests against a server. Read: its source was "
+             "read and its requests\nare sent by hand in our tests; it was not run.\n\n"
+             "| language | library | |\n|---|---|---|\n"
+             "| JavaScript | `@azure/cosmos`, `@azure/data-tables` | run |\n"
+             "| Python | `azure.cosmos`, `azure.data.tables`, blocking and asynchronous | run, "
+             "where they can be imported |\n"
+             "| .NET | `Microsoft.Azure.Cosmos`, `Azure.Data.Tables` | read |\n"
+             "| Java | `azure-cosmos`, `azure-data-tables` | read |\n"
+             "| Go | `azcosmos`, `aztables` | read |\n"
+             "| Rust | `azure_data_cosmos` | read |\n");
+}
+
 void rest_ledger_print(struct buf *out)
 {
     BUF_APPEND(out,
@@ -94,4 +111,5 @@ void rest_ledger_print(struct buf *out)
                "a path that is not, 404.\n\n");
     operations_print(out);
     headers_print(out);
+    clients_print(out);
 }

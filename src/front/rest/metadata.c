@@ -244,7 +244,7 @@ static size_t rows_pick(const struct rest_feed *feed, const struct position *pos
 static size_t rows_append(struct rest_call *call, const struct rest_feed *feed,
                           const struct row *rows, size_t count)
 {
-    size_t told = 0;
+    size_t told = 0, shown = 0;
 
     BUF_APPEND(&call->body, "{\"_rid\":");
     document_json_write_string(feed->owner, &call->body);
@@ -252,11 +252,16 @@ static size_t rows_append(struct rest_call *call, const struct rest_feed *feed,
     buf_append_slice(&call->body, feed->name);
     BUF_APPEND(&call->body, "\":[");
     for (; told < count && call->body.len < REST_PAGE_BYTES_MAX; told++) {
-        if (told)
+        struct slice document = feed->document(call, feed->context, rows[told].index);
+
+        if (!document.data)
+            continue;
+        if (shown++)
             buf_append_byte(&call->body, ',');
-        document_json_write(feed->document(call, feed->context, rows[told].index), &call->body);
+        document_json_write(document, &call->body);
     }
-    buf_printf(&call->body, "],\"_count\":%zu}", told);
+    buf_printf(&call->body, "],\"_count\":%zu}", shown);
+    rest_answer_header_int(call, SLICE("x-ms-item-count"), (int64_t)shown);
     return told;
 }
 
@@ -272,7 +277,6 @@ bool rest_feed_list(struct rest_call *call, const struct rest_feed *feed, struct
     rows = ARENA_ARRAY(call->arena, struct row, size + 2);
     found = rows_pick(feed, &position, size + 1, rows); /* one more, to know whether more follow */
     told = rows_append(call, feed, rows, MIN(found, size));
-    rest_answer_header_int(call, SLICE("x-ms-item-count"), (int64_t)told);
     /* A page filled as asked for may have others behind it, whether it has or not. */
     if (told && (told < found || (asked && told == size))) {
         position.after = rows[told - 1].number;
@@ -289,11 +293,12 @@ bool rest_feed_query(struct rest_call *call, const struct rest_feed *feed, struc
     struct slice *documents = ARENA_ARRAY(call->arena, struct slice, feed->count + 1);
     struct row *rows = ARENA_ARRAY(call->arena, struct row, feed->count + 1);
     const struct position all = {0};
-    size_t bytes = 0, count = rows_pick(feed, &all, feed->count, rows);
+    size_t bytes = 0, count = 0, found = rows_pick(feed, &all, feed->count, rows);
 
-    for (size_t i = 0; i < count; i++) {
-        documents[i] = feed->document(call, feed->context, rows[i].index);
-        bytes += documents[i].len;
+    for (size_t i = 0; i < found; i++) {
+        documents[count] = feed->document(call, feed->context, rows[i].index);
+        bytes += documents[count].len;
+        count += documents[count].data != NULL;
         if (bytes > REST_METADATA_QUERY_BYTES_MAX)
             return error_set(err, ERROR_TOO_LARGE,
                              "the resources to be searched are larger than %d bytes together",

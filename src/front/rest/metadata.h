@@ -45,7 +45,7 @@ struct rest_feed {
     const void *context;
     uint64_t (*number)(const void *context, size_t index); /* of its rid */
     struct slice (*document)(struct rest_call *call, const void *context,
-                             size_t index); /* BSON, in the arena */
+                             size_t index); /* BSON, in the arena; data NULL: it has gone */
 };
 
 /* Answers with one page: x-ms-max-item-count, x-ms-continuation. ERROR_BAD_CONTINUATION,

@@ -32,11 +32,11 @@ struct slice rest_script_key(const struct rest_call *call, const struct catalogu
         arena, (struct slice[]){info->rid, blank, info->etag, blank, principal_of(call, arena)}, 5);
 }
 
-struct slice rest_script_source(const struct catalogue_child *child)
+struct slice rest_script_source(const struct catalogue_child *whole)
 {
     struct document_value body;
 
-    if (!document_find(catalogue_child_body(child), SLICE("body"), &body) ||
+    if (!document_find(catalogue_child_body(whole), SLICE("body"), &body) ||
         body.type != DOCUMENT_STRING)
         return SLICE_NONE;
     return body.text;
@@ -105,24 +105,27 @@ static int64_t script_cost(const struct script_counts *counts)
                                                counts->input_bytes + counts->output_bytes);
 }
 
-bool rest_script_run(struct rest_script_host *host, const struct catalogue_child *script,
+bool rest_script_run(struct rest_script_host *host, struct catalogue_child *script,
                      struct script_request request, struct script_result *ret_result,
                      struct error *err)
 {
+    CLEANUP(catalogue_child_unref) struct catalogue_child *whole = NULL;
     struct script_host served = rest_script_host(host);
     struct rest_call *call = host->call;
     bool fine;
 
+    *ret_result = (struct script_result){0};
+    if (!catalogue_child_whole(call->services->catalogue, script, &whole, err))
+        return false;
     request.who = rest_script_party(call, host->items);
-    request.key = rest_script_key(call, script, host->arena);
-    request.name = catalogue_child_info(script)->id;
-    request.source = rest_script_source(script);
+    request.key = rest_script_key(call, whole, host->arena);
+    request.name = catalogue_child_info(whole)->id;
+    request.source = rest_script_source(whole);
     request.self_link = host->self_link;
     request.alt_link = host->alt_link;
     request.logging = rest_headers_true(&call->headers, REST_HEADER_SCRIPT_LOGGING);
     request.may_write = true;
     request.arena = host->arena;
-    *ret_result = (struct script_result){0};
     fine = script_run(call->services->scripts, &request, &served, ret_result, err);
     host->reads_cru = cost_add(host->reads_cru, script_cost(&ret_result->counts));
     if (!fine && err->code == ERROR_SCRIPT_FAILED)
@@ -148,7 +151,7 @@ void rest_script_log(struct rest_call *call, struct slice log)
 struct execution {
     struct metered_transaction metered;
     struct rest_script_host host;
-    const struct catalogue_child *script;
+    struct catalogue_child *script; /* whole; a reference */
     struct slice arguments;
     int64_t late_ms; /* by the monotonic clock: no attempt begins then */
     struct slice response;
@@ -206,16 +209,17 @@ static bool arguments_read(struct rest_call *call, struct slice *ret_arguments, 
     return true;
 }
 
-static bool procedure_find(const struct rest_call *call, const struct rest_items *items,
-                           const struct catalogue_child **ret_script, struct error *err)
+static bool procedure_open(const struct rest_call *call, const struct rest_items *items,
+                           struct catalogue_child **ret_script, struct error *err)
 {
-    *ret_script = catalogue_children_find(container_children(items->container, CHILD_PROCEDURE),
-                                          call->route.id);
-    if (!*ret_script)
+    struct catalogue_child *script = catalogue_children_find(
+        container_children(items->container, CHILD_PROCEDURE), call->route.id);
+
+    if (!script)
         return error_set(err, ERROR_NOT_FOUND, "stored procedure \"%.*s\" does not exist",
                          (int)MIN(call->route.id.len, (size_t)64),
                          (const char *)call->route.id.data);
-    return true;
+    return catalogue_child_whole(call->services->catalogue, script, ret_script, err);
 }
 
 static bool execution_run(struct execution *execution, const struct rest_items *items,
@@ -248,11 +252,32 @@ void rest_script_charged(struct rest_call *call, const struct metered_call *mete
     call->wait_ms = wait_ms;
 }
 
+static bool execution_answer(struct execution *execution, struct rest_items *items,
+                             const struct partition_key *key, struct metered_call *metered,
+                             struct error *err)
+{
+    struct rest_call *call = execution->host.call;
+    struct script_place *place;
+    bool fine;
+
+    if (!rest_scripts_enter(call, items, &place, err))
+        return false;
+    fine = execution_run(execution, items, metered, err);
+    rest_scripts_leave(call, place);
+    rest_script_host_done(&execution->host);
+    rest_script_charged(call, metered);
+    rest_script_log(call, execution->log);
+    if (!fine)
+        return false;
+    rest_items_headers(call, items, rest_items_partition(items, key, call->arena), 0);
+    call->status = 200;
+    return true;
+}
+
 bool rest_procedures_execute(struct rest_call *call, struct error *err)
 {
     CLEANUP(rest_items_close) struct rest_items items = {0};
     struct execution execution = {0};
-    struct script_place *place;
     struct metered_call metered;
     struct partition_key key;
     bool given, fine;
@@ -262,20 +287,11 @@ bool rest_procedures_execute(struct rest_call *call, struct error *err)
         return false;
     if (!given)
         return rest_items_key_missing(err);
-    if (!procedure_find(call, &items, &execution.script, err) ||
-        !arguments_read(call, &execution.arguments, err) ||
-        !rest_script_host_init(&execution.host, call, &items, &key, metered.strong, err))
+    if (!procedure_open(call, &items, &execution.script, err))
         return false;
-    if (!rest_scripts_enter(call, &items, &place, err))
-        return false;
-    fine = execution_run(&execution, &items, &metered, err);
-    rest_scripts_leave(call, place);
-    rest_script_host_done(&execution.host);
-    rest_script_charged(call, &metered);
-    rest_script_log(call, execution.log);
-    if (!fine)
-        return false;
-    rest_items_headers(call, &items, rest_items_partition(&items, &key, call->arena), 0);
-    call->status = 200;
-    return true;
+    fine = arguments_read(call, &execution.arguments, err) &&
+           rest_script_host_init(&execution.host, call, &items, &key, metered.strong, err) &&
+           execution_answer(&execution, &items, &key, &metered, err);
+    catalogue_child_unref(execution.script);
+    return fine;
 }

@@ -113,17 +113,32 @@ static bool permittable(const struct rest_reach *reach)
     }
 }
 
-static struct rest_reach path_resolve(struct rest_call *call, struct slice path)
+/* What a path means that stands in a permission. */
+struct link {
+    struct rest_reach reach;
+    struct container *container; /* a reference, or NULL */
+    bool item;                   /* the path is that of an item */
+};
+
+static void link_done(struct link *link)
 {
-    CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_reach reach = {0};
+    container_unref(link->container);
+}
+CLEANUP_VALUE_FN(struct link, link_done)
+
+static struct link path_resolve(struct rest_call *call, struct slice path)
+{
+    struct link link = {0};
     struct rest_route route;
     struct error ignored;
 
     if (!rest_route_parse(path, SLICE_NONE, call->arena, &route, &ignored) || route.account.data)
-        return reach;
-    reach = rest_reach_of_route(call, &route, &container);
-    return permittable(&reach) ? reach : (struct rest_reach){0};
+        return link;
+    link.item = route.resource == REST_ITEMS && route.single;
+    link.reach = rest_reach_of_route(call, &route, &link.container);
+    if (!permittable(&link.reach))
+        link.reach = (struct rest_reach){0};
+    return link;
 }
 
 static struct slice percent_escaped(struct slice text, struct arena *arena)
@@ -143,20 +158,39 @@ static struct slice percent_escaped(struct slice text, struct arena *arena)
 
 /* Clients disagree on whether names in links have escapes: one that has a percent sign is first
  * looked for as it stands. */
-struct rest_reach rest_reach_of_link(struct rest_call *call, struct slice link)
+static struct link link_resolve(struct rest_call *call, struct slice text)
 {
-    struct rest_reach reach;
+    struct link link, escaped;
     struct slice path;
 
-    while (link.len && link.data[0] == '/')
-        link = slice_skip(link, 1);
-    while (link.len && link.data[link.len - 1] == '/')
-        link = slice_first(link, link.len - 1);
-    path = arena_printf(call->arena, "/%.*s", SLICE_ARG(link));
-    reach = path_resolve(call, percent_escaped(path, call->arena));
-    if (!reach.database && link.len && memchr(link.data, '%', link.len))
-        reach = path_resolve(call, path);
-    return reach;
+    while (text.len && text.data[0] == '/')
+        text = slice_skip(text, 1);
+    text = front_slashes_drop(text);
+    path = arena_printf(call->arena, "/%.*s", SLICE_ARG(text));
+    link = path_resolve(call, percent_escaped(path, call->arena));
+    if (link.reach.database || !text.len || !memchr(text.data, '%', text.len))
+        return link;
+    escaped = path_resolve(call, path);
+    escaped.item |= link.item;
+    link_done(&link);
+    return escaped;
+}
+
+struct rest_reach rest_reach_of_link(struct rest_call *call, struct slice text)
+{
+    CLEANUP(link_done) struct link link = link_resolve(call, text);
+
+    return link.reach;
+}
+
+struct rest_reach rest_reach_of_item_link(struct rest_call *call, struct slice text,
+                                          struct container **ret_container, bool *ret_item)
+{
+    CLEANUP(link_done) struct link link = link_resolve(call, text);
+
+    *ret_item = link.item;
+    *ret_container = link.item ? TAKE(link.container) : NULL;
+    return link.reach;
 }
 
 /* --- What covers what ------------------------------------------------------------------------ */

@@ -31,6 +31,11 @@ struct rest_reach rest_reach_of_route(struct rest_call *call, const struct rest_
  * slashes around it or not. database is 0 when it names nothing a permission can be given on. */
 struct rest_reach rest_reach_of_link(struct rest_call *call, struct slice link);
 
+/* The same of a link that may be to an item, with its container: a reference, or NULL where it is
+ * to something else or leads nowhere. *ret_item: it is to an item, be that there or not. */
+struct rest_reach rest_reach_of_item_link(struct rest_call *call, struct slice link,
+                                          struct container **ret_container, bool *ret_item);
+
 /* Whether the permission on the first reaches the second for this operation. */
 bool rest_reach_covers(const struct rest_reach *permitted, const struct rest_reach *wanted,
                        const struct rest_operation *operation);

@@ -8,7 +8,7 @@
  * compiled; its text; and whose its processes are. In the arena, or borrowed from the child. */
 struct slice rest_script_key(const struct rest_call *call, const struct catalogue_child *child,
                              struct arena *arena);
-struct slice rest_script_source(const struct catalogue_child *child);
+struct slice rest_script_source(const struct catalogue_child *whole);
 struct script_party rest_script_party(struct rest_call *call, const struct rest_items *items);
 
 /* Bounds of re-running: a script whose transaction loses to others is run again this often, and not
@@ -28,7 +28,7 @@ bool rest_script_busy(struct rest_call *call, struct error *err);
 /* Runs a script within the host's attempt, with what request says beyond the names and limits that
  * are the same for all, and adds what it cost to the host's figures. A failure becomes the message
  * of the answer. */
-NODISCARD bool rest_script_run(struct rest_script_host *host, const struct catalogue_child *script,
+NODISCARD bool rest_script_run(struct rest_script_host *host, struct catalogue_child *script,
                                struct script_request request, struct script_result *ret_result,
                                struct error *err);
 

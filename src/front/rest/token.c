@@ -25,6 +25,7 @@
 #include "base/bytes.h"
 #include "document/json.h"
 #include "front/rest/call.h"
+#include "front/rest/permission.h"
 #include "front/rest/reach.h"
 #include "front/signature.h"
 #include "partition/synthetic.h"
@@ -300,6 +301,12 @@ bool rest_token_check_key(struct rest_call *call, const struct partition_definit
         return stopped(err, "the partition key of its permission does not fit the container");
     if (limit.count == 0) /* the prefix of every key is no limit */
         return stopped(err, "the partition key of its permission is empty");
+    if (definition->synthetic && limit.count > definition->synthetic->target &&
+        limit.components[definition->synthetic->target].type == DOCUMENT_STRING &&
+        partition_synthetic_is_ambiguous(definition->synthetic,
+                                         limit.components[definition->synthetic->target].text))
+        return stopped(err, "its partition key can be made of other values too, since the "
+                            "container's synthetic key does not escape its separator: re-key it");
     return key_within(definition, key, &limit) ||
            insufficient(call, err, "the token is for another partition key");
 }
@@ -371,6 +378,14 @@ static bool claim_allows(struct rest_call *call, const struct claim *claim,
     wanted = rest_reach_of_route(call, &call->route, &container);
     if (!rest_reach_covers(permitted, &wanted, call->operation))
         return insufficient(call, err, "the token is for another resource");
+    if (container && !call->identity.key.data && rest_permission_needs_key(permitted, container)) {
+        log_event(call->services->log, LOG_WARNING, "token refused: its permission names no key",
+                  LOG_INT("database", claim->database), LOG_INT("user", claim->user),
+                  LOG_INT("permission", (int64_t)claim->permission),
+                  LOG_SLICE("item", permitted->id));
+        return stopped(err, "its permission is on an item and names no partition key, which would "
+                            "open that id under every key: replace the permission");
+    }
     if (call->identity.key.data && !bound_check(call, container, err))
         return false;
     if (container)

@@ -15,7 +15,7 @@
 enum { TRIGGERS_MAX = 8 }; /* of each type in one request; the service documents one */
 
 struct triggers {
-    const struct catalogue_child *list[TRIGGERS_MAX];
+    struct catalogue_child *list[TRIGGERS_MAX]; /* borrowed from the container */
     size_t count;
 };
 
@@ -65,31 +65,22 @@ static bool operation_suits(struct slice declared, enum rest_verb verb)
                         slice_equal_nocase(declared, SLICE("Replace"))));
 }
 
-static struct slice text_of(const struct catalogue_child *trigger, struct slice name)
-{
-    struct document_value value;
-
-    if (!document_find(catalogue_child_body(trigger), name, &value) ||
-        value.type != DOCUMENT_STRING)
-        return SLICE_NONE;
-    return value.text;
-}
-
 static bool trigger_find(const struct rest_call *call, const struct rest_items *items,
-                         struct slice name, const char *type,
-                         const struct catalogue_child **ret_trigger, struct error *err)
+                         struct slice name, const char *type, struct catalogue_child **ret_trigger,
+                         struct error *err)
 {
-    const struct catalogue_child *trigger =
+    struct catalogue_child *trigger =
         catalogue_children_find(container_children(items->container, CHILD_TRIGGER), name);
     int shown = (int)MIN(name.len, (size_t)64);
 
     if (!trigger)
         return error_set(err, ERROR_BAD_REQUEST, "trigger \"%.*s\" does not exist", shown,
                          (const char *)name.data);
-    if (!slice_equal_nocase(text_of(trigger, SLICE("triggerType")), slice_of_text(type)))
+    if (!slice_equal_nocase(catalogue_child_trait(trigger, SLICE("triggerType")),
+                            slice_of_text(type)))
         return error_set(err, ERROR_BAD_REQUEST, "trigger \"%.*s\" is not a %s-trigger", shown,
                          (const char *)name.data, type);
-    if (!operation_suits(text_of(trigger, SLICE("triggerOperation")), call->verb))
+    if (!operation_suits(catalogue_child_trait(trigger, SLICE("triggerOperation")), call->verb))
         return error_set(err, ERROR_BAD_REQUEST, "trigger \"%.*s\" is not for the operation %s",
                          shown, (const char *)name.data, operation_name(call->verb));
     *ret_trigger = trigger;

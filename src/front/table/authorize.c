@@ -11,6 +11,7 @@
 
 #include "document/order.h"
 #include "front/date.h"
+#include "front/directory_token.h"
 #include "front/table/authorize_private.h"
 #include "front/text.h"
 
@@ -162,6 +163,12 @@ static void paths_take(const struct table_call *call, bool lenient, struct signi
     s->paths[s->path_count++] = arena_join(call->arena, (struct slice[]){bare, SLICE("/")}, 2);
 }
 
+static struct table_identity identity_of_key(bool readonly)
+{
+    return (struct table_identity){
+        .rights = readonly ? TABLE_RIGHT_READ | TABLE_RIGHT_LIST : TABLE_RIGHT_ALL, .scopes = 7};
+}
+
 static bool key_authorize(struct table_call *call, bool lite, struct slice name, struct slice sig,
                           struct error *err)
 {
@@ -184,8 +191,27 @@ static bool key_authorize(struct table_call *call, bool lite, struct slice name,
     texts_make(call, &s);
     if (!table_signature_check(call, sig, s.texts, s.count, &readonly))
         return error_set(err, ERROR_TABLE_AUTHENTICATION, "the signature is wrong");
-    call->identity = (struct table_identity){
-        .rights = readonly ? TABLE_RIGHT_READ | TABLE_RIGHT_LIST : TABLE_RIGHT_ALL, .scopes = 7};
+    call->identity = identity_of_key(readonly);
+    return true;
+}
+
+static bool directory_authorize(struct table_call *call, struct slice text, struct error *err)
+{
+    static const char *const public_keys[] = {storage_emulator_key, account_key_emulator, NULL};
+    const struct front_directory_token token = {
+        .text = text,
+        .dev = call->options->dev,
+        .peer = &call->http->peer,
+        .public_keys = public_keys,
+        .keys = call->account.missing ? NULL : call->account.keys,
+        .now_s = clock_read_wall_ms(call->services->clock) / 1000,
+    };
+    bool readonly;
+    const char *why = front_directory_token_refused(&token, call->arena, &readonly);
+
+    if (why)
+        return error_set(err, ERROR_TABLE_AUTHENTICATION, "%s", why);
+    call->identity = identity_of_key(readonly);
     return true;
 }
 
@@ -205,9 +231,7 @@ bool table_authorize(struct table_call *call, struct error *err)
         return error_set(err, ERROR_TABLE_AUTHENTICATION, "the Authorization header is malformed");
     lite = slice_equal(scheme, SLICE("SharedKeyLite"));
     if (!lite && slice_equal(scheme, SLICE("Bearer")))
-        return error_set(err, ERROR_TABLE_AUTHENTICATION,
-                         "directory (Entra) tokens are not supported: use an account key or a "
-                         "shared access signature");
+        return directory_authorize(call, slice_trim(rest), err);
     if (!lite && !slice_equal(scheme, SLICE("SharedKey")))
         return error_set(err, ERROR_TABLE_AUTHENTICATION,
                          "the scheme of the Authorization header must be SharedKey or "

@@ -716,6 +716,113 @@ static void readers_see_whole_lists_while_everything_changes(void **state)
     assert_int_equal(count(bench, &users), 301);
 }
 
+/* --- Texts of scripts ------------------------------------------------------------------------ */
+
+static const char *trigger_of(struct bench *bench, const char *id, size_t bytes, char letter)
+{
+    char *text = arena_alloc(bench->arena, bytes + 1);
+
+    memset(text, letter, bytes);
+    text[bytes] = '\0';
+    return arena_text(bench->arena,
+                      arena_printf(bench->arena,
+                                   "{\"id\":\"%s\",\"body\":\"%s\",\"triggerType\":\"Pre\","
+                                   "\"triggerOperation\":\"All\",\"own\":1}",
+                                   id, text));
+}
+
+static struct catalogue_child *whole_of(struct bench *bench, struct catalogue_child *child)
+{
+    struct catalogue_child *whole;
+    struct error err;
+
+    assert_ok(catalogue_child_whole(bench->catalogue, child, &whole, &err), &err);
+    return whole;
+}
+
+static void a_long_script_is_read_when_it_is_wanted(void **state)
+{
+    struct bench *bench = *state;
+    const char *json, *other;
+    struct error err;
+
+    bench->limits.script_cache_bytes = 150000; /* one of the two */
+    bench_reopen(bench);
+    world(bench);
+    json = trigger_of(bench, "long", 100000, 'a');
+    other = trigger_of(bench, "other", 100000, 'b');
+    make(bench, &triggers, json);
+    make(bench, &triggers, other);
+    for (int restart = 0; restart < 2; restart++) {
+        CLEANUP(catalogue_child_unref)
+        struct catalogue_child *child = open_child(bench, &triggers, "long");
+
+        assert_slice_equal(catalogue_child_trait(child, SLICE("triggerOperation")), SLICE("All"));
+        for (int again = 0; again < 3; again++) {
+            CLEANUP(catalogue_child_unref) struct catalogue_child *whole = whole_of(bench, child);
+            CLEANUP(catalogue_child_unref)
+            struct catalogue_child *second = open_child(bench, &triggers, "other");
+            CLEANUP(catalogue_child_unref)
+            struct catalogue_child *second_whole = whole_of(bench, second);
+
+            assert_true(slice_equal(catalogue_child_body(whole), document_of(bench->arena, json)));
+            assert_true(
+                slice_equal(catalogue_child_body(second_whole), document_of(bench->arena, other)));
+            assert_slice_equal(catalogue_child_info(whole)->etag,
+                               catalogue_child_info(child)->etag);
+        }
+        bench_reopen(bench);
+    }
+    {
+        CLEANUP(catalogue_child_unref)
+        struct catalogue_child *before = open_child(bench, &triggers, "long");
+        CLEANUP(catalogue_child_unref) struct catalogue_child *now = NULL;
+        const char *shorter = trigger_of(bench, "long", 2000, 'c');
+
+        assert_ok(replace(bench, &triggers, "long", shorter, SLICE_NONE, &err), &err);
+        now = whole_of(bench, before);
+        assert_true(slice_equal(catalogue_child_body(now), document_of(bench->arena, shorter)));
+        assert_false(
+            slice_equal(catalogue_child_info(now)->etag, catalogue_child_info(before)->etag));
+        assert_ok(drop(bench, &triggers, "long", &err), &err);
+        assert_fails(catalogue_child_whole(bench->catalogue, before,
+                                           &(struct catalogue_child *){NULL}, &err),
+                     &err, ERROR_NOT_FOUND);
+    }
+}
+
+static void scripts_of_an_account_have_so_many_bytes(void **state)
+{
+    struct bench *bench = *state;
+    struct error err;
+
+    bench->limits.account_script_bytes_max = 10000;
+    bench_reopen(bench);
+    world(bench);
+    bench_container(bench, "acme", "shop", BENCH_BODY("other"), 0);
+    make(bench, &triggers, trigger_of(bench, "one", 6000, 'a'));
+    assert_fails(try_make(bench, &procedures, trigger_of(bench, "two", 6000, 'a'), &err), &err,
+                 ERROR_LIMIT_REACHED);
+    assert_contains(err.message, "account.script_bytes_max");
+    make(bench, &procedures, trigger_of(bench, "two", 3000, 'a'));
+    bench_reopen(bench);
+    assert_fails(
+        replace(bench, &procedures, "two", trigger_of(bench, "two", 4000, 'a'), SLICE_NONE, &err),
+        &err, ERROR_LIMIT_REACHED);
+    assert_ok(
+        replace(bench, &triggers, "one", trigger_of(bench, "one", 5000, 'a'), SLICE_NONE, &err),
+        &err);
+    assert_ok(
+        replace(bench, &procedures, "two", trigger_of(bench, "two", 4000, 'a'), SLICE_NONE, &err),
+        &err);
+    bench->limits.account_script_bytes_max = 100; /* lowered below what is there */
+    bench_reopen(bench);
+    assert_ok(
+        replace(bench, &procedures, "two", trigger_of(bench, "two", 3000, 'a'), SLICE_NONE, &err),
+        &err);
+    assert_fails(try_make(bench, &functions, SCRIPT("f"), &err), &err, ERROR_LIMIT_REACHED);
+}
+
 int main(void)
 {
     CLEANUP(postgres_free) struct postgres *server = postgres_start(false);
@@ -736,6 +843,8 @@ int main(void)
         ON(memory, a_user_with_many_permissions_is_purged_whole),
         ON(memory, a_change_cut_off_happened_or_did_not),
         ON(memory, readers_see_whole_lists_while_everything_changes),
+        ON_BOTH(a_long_script_is_read_when_it_is_wanted),
+        ON(memory, scripts_of_an_account_have_so_many_bytes),
         ON_POSTGRESQL(everything_is_there_after_a_restart),
         ON_POSTGRESQL(dropping_a_parent_drops_the_children),
     };

@@ -100,6 +100,28 @@ static void assert_writable(struct container *container)
 
 /* --- Stories --------------------------------------------------------------------------------- */
 
+static void whether_throughput_was_stated_is_kept(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(container_unref) struct container *said = NULL, *not_said = NULL;
+    struct error err;
+
+    bench_account(bench, "acme");
+    bench_database(bench, "acme", "shop", 0);
+    bench_container(bench, "acme", "shop", BENCH_BODY("said"), 400);
+    assert_ok(catalogue_container_create(bench->catalogue, SLICE("acme"), SLICE("shop"),
+                                         document_of(bench->arena, BENCH_BODY("not_said")), NULL,
+                                         &not_said, &err),
+              &err);
+    container_unref(TAKE(not_said));
+    bench_reopen(bench);
+    said = open_container(bench, "acme", "shop", "said");
+    not_said = open_container(bench, "acme", "shop", "not_said");
+    assert_true(container_is_enforced(said));
+    assert_false(container_is_enforced(not_said));
+    assert_int_equal(container_offer(not_said)->ru, 400);
+}
+
 static void everything_is_there_after_a_restart(void **state)
 {
     struct bench *bench = *state;
@@ -774,6 +796,7 @@ int main(void)
 {
     CLEANUP(postgres_free) struct postgres *server = postgres_start(false);
     const struct CMUnitTest tests[] = {
+        ON_BOTH(whether_throughput_was_stated_is_kept),
         ON_BOTH(everything_is_there_after_a_restart),
         ON_BOTH(a_container_begins_with_as_many_partitions_as_its_throughput_needs),
         ON_BOTH(a_recreated_container_has_another_rid),

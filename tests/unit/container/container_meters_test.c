@@ -1,6 +1,8 @@
 #include "container/container_meters.h"
 
 #include "container/catalogue_migration.h"
+#include "container/heat_profile.h"
+#include "container/metering.h"
 #include "support/catalogue_bench.h"
 #include "support/check.h"
 #include "support/documents.h"
@@ -203,6 +205,53 @@ static void a_split_divides_what_was_saved(void **state)
     assert_int_equal(h.first.credit_cru, h.second.credit_cru);
 }
 
+/* Two keys on either side of the bound; one of them spends nine tenths. */
+static void a_split_hands_on_what_keys_have_been_spending(void **state)
+{
+    struct bench *bench = *state;
+    int64_t now_ms = 60000000;
+    struct clock clock = clock_of(&now_ms);
+    CLEANUP(meters_free) struct meters *meters = meters_new(&clock);
+    CLEANUP(container_unref) struct container *container = NULL;
+    CLEANUP(container_unref) struct container *moving = NULL;
+    const struct partition_span *targets;
+    struct partition_key keys[2];
+    double used[2];
+    struct error err;
+    size_t count;
+
+    database_make(bench, NULL);
+    container = container_make(bench, "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/k\"]}}",
+                               &(struct offer_request){.given = true, .ru = 400});
+    assert_ok(container_meters_apply(meters, container, 0, &err), &err);
+    moving = split_begin(bench, container, NULL);
+    targets = migration_targets(container_migration(moving), &count);
+    for (size_t side = 0, i = 0; side < 2; i++) {
+        const struct partition_definition *key =
+            &definition_fields(container_definition(container))->key;
+        struct partition_range range;
+
+        assert_ok(partition_key_parse(key, arena_printf(bench->arena, "[\"k%zu\"]", i),
+                                      PARTITION_KEY_WHOLE, bench->arena, &keys[side], &err),
+                  &err);
+        range = partition_route_range(key, &keys[side], bench->arena);
+        side += (slice_compare(range.min, targets[1].min) >= 0) == (side == 1);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        struct statistics_event event = {.key = metering_pk(&keys[i], bench->arena),
+                                         .cru = (i ? 36 : 324) * 60 * 100};
+        uint32_t source = partition_map_spans(container_map(container), &count)->id;
+
+        statistics_record(meter_statistics(meters_find(meters, source)), &event, now_ms);
+    }
+    now_ms += 60000;
+    assert_ok(container_meters_prepare(meters, moving, 0, &err), &err);
+    for (size_t i = 0; i < 2; i++)
+        used[i] = heat_use_of(meter_statistics(meters_find(meters, targets[i].id)), now_ms).used;
+    assert_true(used[0] > 320 && used[0] < 328);
+    assert_true(used[1] > 35 && used[1] < 37);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +260,7 @@ int main(void)
         ON(memory, a_shared_autoscale_offer_follows_the_use_of_all),
         ON(memory, a_split_divides_what_is_owed),
         ON(memory, a_split_divides_what_was_saved),
+        ON(memory, a_split_hands_on_what_keys_have_been_spending),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

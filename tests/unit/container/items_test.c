@@ -483,7 +483,7 @@ static void keys_and_ids_over_their_limits_are_refused(void **state)
     struct error err;
 
     open_with(fixture, &(struct test_space_options){0});
-    fixture->test.space.key_limits = (struct partition_key_limits){16, 16};
+    fixture->test.space.key_limits = (struct partition_key_limits){16};
     fixture->test.space.id_bytes_max = 8;
     assert_fails(write_item(fixture, "[\"a key of 17 bytes\"]", "1", TRANSACTION_CREATE, "{}", NULL,
                             &result, &err),

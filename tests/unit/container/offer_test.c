@@ -217,6 +217,53 @@ static void a_tier_is_replaced_by_a_tier_or_by_a_number(void **state UNUSED)
     assert_int_equal(offer.ru, 600);
 }
 
+static void what_nobody_asks_for_is_unstated_until_somebody_does(void **state UNUSED)
+{
+    struct catalogue_limits other = CATALOGUE_LIMITS_DEFAULT;
+    struct offer offer = make(&unborn, (struct offer_request){0});
+    struct offer_request same = manual(400);
+    struct error err;
+
+    assert_true(offer.unstated);
+    assert_false(offer_is_enforced(limits, &offer));
+    other.enforce = THROUGHPUT_ALWAYS;
+    assert_true(offer_is_enforced(&other, &offer));
+    assert_false(make(&unborn, manual(400)).unstated);
+    assert_false(make(&unborn, autoscale(1000)).unstated);
+    assert_false(make(&unborn, (struct offer_request){.ru_per_minute = true}).unstated);
+    assert_ok(offer_replace(limits, &container, &same, &offer, &err), &err);
+    assert_true(offer_is_enforced(limits, &offer));
+    other.enforce = THROUGHPUT_NEVER;
+    assert_false(offer_is_enforced(&other, &offer));
+
+    offer = make(&unborn, (struct offer_request){0});
+    assert_ok(offer_migrate(limits, &container, OFFER_AUTOSCALE, &offer, &err), &err);
+    assert_false(offer.unstated);
+}
+
+static void a_container_is_made_with_partitions_of_ru_initial(void **state UNUSED)
+{
+    static const int64_t bought[] = {400, 6000, 10000, 12000, 21000, 30000};
+    static const uint32_t smaller[] = {1, 1, 1, 2, 4, 5}, plain[] = {1, 1, 1, 2, 3, 3};
+    struct catalogue_limits other = CATALOGUE_LIMITS_DEFAULT;
+
+    other.partition_ru_initial = 6000;
+    for (size_t i = 0; i < ARRAY_LEN(bought); i++) {
+        struct offer offer = make(&unborn, manual(bought[i]));
+
+        assert_int_equal(offer_partitions_initial(&other, &offer), smaller[i]);
+        assert_int_equal(offer_partitions_needed(&other, &offer), plain[i]);
+        assert_int_equal(offer_partitions_initial(limits, &offer), plain[i]);
+    }
+    assert_int_equal(
+        offer_partitions_initial(&other, &(struct offer){.kind = OFFER_AUTOSCALE, .ru = 21000}), 3);
+    other.partition_ru_initial = 50000; /* more than one may give */
+    assert_int_equal(offer_partitions_initial(&other, &(struct offer){.ru = 30000}), 3);
+    other.partition_ru_max = 100;
+    assert_int_equal(offer_partitions_initial(&other, &(struct offer){.ru = 400, .unstated = true}),
+                     1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +278,8 @@ int main(void)
         cmocka_unit_test(crowded_databases_have_a_higher_minimum),
         cmocka_unit_test(a_replace_does_not_change_the_kind_and_a_migration_does),
         cmocka_unit_test(ru_per_minute_is_bought_and_given_back),
+        cmocka_unit_test(what_nobody_asks_for_is_unstated_until_somebody_does),
+        cmocka_unit_test(a_container_is_made_with_partitions_of_ru_initial),
         cmocka_unit_test(partitions_are_throughput_divided_and_rounded_up),
         cmocka_unit_test(a_tier_is_replaced_by_a_tier_or_by_a_number),
     };

@@ -281,15 +281,49 @@ static uint32_t numbers_present(struct engine *engine, uint32_t count, struct ar
     return present;
 }
 
+static const char *mark_path(struct fixture *fixture)
+{
+    return arena_text(fixture->arena,
+                      arena_printf(fixture->arena, "%s/acknowledged", fixture->directory));
+}
+
+static void mark_read(struct fixture *fixture, uint8_t ret_bytes[16])
+{
+    int fd = open(mark_path(fixture), O_RDONLY);
+
+    assert_int_equal(read(fd, ret_bytes, 16), 16);
+    close(fd);
+}
+
+static void mark_write(struct fixture *fixture, const uint8_t bytes[16])
+{
+    int fd = open(mark_path(fixture), O_WRONLY);
+
+    assert_int_equal(write(fd, bytes, 16), 16);
+    close(fd);
+}
+
 /* The last record spoilt in its last bytes is what a power cut may leave of a write that was never
  * acknowledged; the store opens without it, also after another crash. */
 static void a_torn_write_at_the_end_of_the_log_is_dropped(void **state)
 {
     struct fixture *fixture = *state;
+    uint8_t before[16];
     const char *log;
     struct stat status;
 
-    node_make(fixture, 50, 1000);
+    {
+        CLEANUP(engine_close) struct engine *engine = open_node(fixture->url);
+        struct error err;
+
+        assert_ok(engine_partition_create(engine, 1, 1, &err), &err);
+        for (uint32_t i = 0; i < 50; i++) {
+            if (i == 49)
+                mark_read(fixture, before);
+            assert_ok(write_number(engine, i, 1000, &err), &err);
+        }
+    }
+    mark_write(fixture, before);
     log = store_file(fixture, ".log");
     assert_int_equal(stat(log, &status), 0);
     bytes_spoil(log, status.st_size - 500, 4);
@@ -298,6 +332,109 @@ static void a_torn_write_at_the_end_of_the_log_is_dropped(void **state)
 
         assert_int_equal(numbers_present(engine, 50, fixture->arena), 49);
     }
+}
+
+static void a_log_that_is_cut_short_or_gone_is_missed(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *log, *away;
+    struct engine *engine;
+    struct stat status;
+    struct error err;
+
+    node_make(fixture, 50, 1000);
+    log = store_file(fixture, ".log");
+    away = arena_text(fixture->arena, arena_printf(fixture->arena, "%s.away", log));
+    assert_int_equal(rename(log, away), 0);
+    for (int again = 0; again < 2; again++) {
+        assert_fails(try_open(fixture->url, &engine, &err), &err, ERROR_STORE_CORRUPT);
+        assert_contains(err.message, "acknowledged writes are missing");
+        assert_contains(err.message, mark_path(fixture));
+    }
+    assert_int_equal(rename(away, log), 0); /* nothing has happened to the store meanwhile */
+    {
+        CLEANUP(engine_close) struct engine *whole = open_node(fixture->url);
+
+        assert_int_equal(numbers_present(whole, 50, fixture->arena), 50);
+        assert_ok(write_number(whole, 50, 1000, &err), &err);
+    }
+    log = store_file(fixture, ".log"); /* the older one of two: the other has a single write */
+    assert_int_equal(rename(log, away), 0);
+    assert_fails(try_open(fixture->url, &engine, &err), &err, ERROR_STORE_CORRUPT);
+    assert_int_equal(rename(away, log), 0);
+    assert_int_equal(stat(log, &status), 0);
+    for (off_t size = status.st_size - 1; size >= 0; size -= 400) { /* anywhere */
+        assert_int_equal(truncate(log, size), 0);
+        assert_fails(try_open(fixture->url, &engine, &err), &err, ERROR_STORE_CORRUPT);
+    }
+    assert_int_equal(truncate(log, 0), 0);
+    assert_fails(try_open(fixture->url, &engine, &err), &err, ERROR_STORE_CORRUPT);
+    assert_int_equal(unlink(mark_path(fixture)), 0); /* the operator goes on without them */
+    {
+        CLEANUP(engine_close) struct engine *rest = open_node(fixture->url);
+
+        assert_ok(engine_partition_create(rest, 2, 1, &err), &err);
+    }
+    engine_close(open_node(fixture->url));
+}
+
+static void the_end_of_the_newest_log_is_missed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct engine *engine;
+    struct stat status;
+    struct error err;
+    const char *log;
+
+    node_make(fixture, 5, 1000);
+    log = store_file(fixture, ".log");
+    assert_int_equal(stat(log, &status), 0);
+    for (off_t size = status.st_size - 1; size >= 0; size -= 300) {
+        assert_int_equal(truncate(log, size), 0);
+        assert_fails(try_open(fixture->url, &engine, &err), &err, ERROR_STORE_CORRUPT);
+        assert_contains(err.message, "acknowledged writes are missing");
+    }
+}
+
+/* Logs whose writes are in files are taken away by RocksDB itself. */
+static void a_log_that_is_not_needed_is_not_missed(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct engine_options small = {.write_buffer_bytes = 65536};
+
+    node_make(fixture, 20, 1000);
+    for (uint32_t round = 0; round < 4; round++) {
+        CLEANUP(engine_close) struct engine *engine = NULL;
+        struct error err;
+
+        assert_ok(engine_open(slice_of_text(fixture->url), &small, &engine, &err), &err);
+        for (uint32_t i = 0; i < 400; i++)
+            assert_ok(write_number(engine, i, 1000, &err), &err);
+        assert_int_equal(numbers_present(engine, 400, fixture->arena), 400);
+    }
+    engine_close(open_node(fixture->url));
+}
+
+/* A mark that is behind, as a power cut may leave it, or that makes no sense, is in nobody's way.
+ */
+static void a_mark_that_is_behind_or_broken_says_nothing(void **state)
+{
+    static const uint8_t broken[16] = {1, 2, 3};
+    struct fixture *fixture = *state;
+    uint8_t early[16];
+
+    node_make(fixture, 10, 1000);
+    mark_read(fixture, early);
+    {
+        CLEANUP(engine_close) struct engine *engine = open_node(fixture->url);
+        struct error err;
+
+        assert_ok(write_number(engine, 11, 1000, &err), &err);
+    }
+    mark_write(fixture, early);
+    engine_close(open_node(fixture->url));
+    mark_write(fixture, broken);
+    engine_close(open_node(fixture->url));
 }
 
 static void damage_in_a_data_file_is_seen_when_it_is_read(void **state)
@@ -386,6 +523,10 @@ int main(void)
         ROCKS_TEST(a_damaged_current_or_manifest_is_refused),
         ROCKS_TEST(damage_in_the_middle_of_the_log_is_refused),
         ROCKS_TEST(a_torn_write_at_the_end_of_the_log_is_dropped),
+        ROCKS_TEST(a_log_that_is_cut_short_or_gone_is_missed),
+        ROCKS_TEST(the_end_of_the_newest_log_is_missed),
+        ROCKS_TEST(a_log_that_is_not_needed_is_not_missed),
+        ROCKS_TEST(a_mark_that_is_behind_or_broken_says_nothing),
         ROCKS_TEST(damage_in_a_data_file_is_seen_when_it_is_read),
         ROCKS_TEST(a_full_memory_node_says_so_and_still_takes_deletes),
     };

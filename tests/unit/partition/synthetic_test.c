@@ -20,7 +20,7 @@ static struct partition_definition with(struct arena *arena, const char *key, co
     struct partition_definition definition = definition_of(arena, key);
     struct error err;
 
-    assert_ok(partition_synthetic_read(document_of(arena, synthetic), &definition, arena,
+    assert_ok(partition_synthetic_read(document_of(arena, synthetic), &definition, true, arena,
                                        &definition.synthetic, &err),
               &err);
     return definition;
@@ -123,7 +123,7 @@ static void sources_are_written_as_the_manual_says(void **state UNUSED)
         {"{\"deviceId\":\"a\",\"date\":\"b\"}", "[\"a-b\"]"},
         {"{\"deviceId\":\"\",\"date\":\"\"}", "[\"-\"]"},
         {"{\"deviceId\":true,\"date\":false}", "[\"true-false\"]"},
-        {"{\"deviceId\":null,\"date\":-5}", "[\"null--5\"]"},
+        {"{\"deviceId\":null,\"date\":-5}", "[\"null-%2D5\"]"},
         {"{\"deviceId\":1.0,\"date\":-0.0}", "[\"1-0\"]"},
         {"{\"deviceId\":0.1,\"date\":1e300}", "[\"0.1-1e+300\"]"},
         {"{\"deviceId\":1e20,\"date\":9007199254740993}",
@@ -133,6 +133,78 @@ static void sources_are_written_as_the_manual_says(void **state UNUSED)
 
     for (size_t i = 0; i < ARRAY_LEN(samples); i++)
         assert_string_equal(derived(arena, &definition, samples[i].item, NULL), samples[i].key);
+}
+
+#define JOINED(separator, more)                                                                    \
+    "{\"kind\":\"concatenation\",\"target\":\"/pk\",\"sources\":[\"/a\",\"/b\",\"/c\"],"           \
+    "\"separator\":\"" separator "\"" more "}"
+
+static void no_two_lists_of_values_make_one_key(void **state UNUSED)
+{
+    static const char *const parts[] = {"",    "-", "--", "x",    "-x", "x-",
+                                        "%2D", "%", "%-", "x--x", "é",  "ü"};
+    static const char *const separators[] = {JOINED("-", ""), JOINED("--", ""), JOINED("-=-", ""),
+                                             JOINED("\u00e9", "")};
+    enum { PARTS = ARRAY_LEN(parts), TEXTS = PARTS * PARTS * PARTS };
+
+    for (size_t s = 0; s < ARRAY_LEN(separators); s++) {
+        CLEANUP(arena_free) struct arena *arena = arena_new();
+        struct partition_definition definition = with(arena, V2, separators[s]);
+        const char **keys = ARENA_ARRAY(arena, const char *, TEXTS);
+        size_t count = 0;
+
+        for (size_t i = 0; i < TEXTS; i++) {
+            const char *a = parts[i % PARTS], *b = parts[i / PARTS % PARTS],
+                       *c = parts[i / PARTS / PARTS];
+
+            keys[count] = derived(arena, &definition,
+                                  arena_text(arena, arena_printf(arena,
+                                                                 "{\"a\":\"%s\",\"b\":\"%s\","
+                                                                 "\"c\":\"%s\"}",
+                                                                 a, b, c)),
+                                  NULL);
+            for (size_t k = 0; k < count; k++)
+                if (strcmp(keys[k], keys[count]) == 0)
+                    fail_msg("twice: %s", keys[k]);
+            count++;
+        }
+    }
+}
+
+static void the_first_value_and_plain_ones_stay_as_they_are(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct partition_definition definition = with(arena, V2, JOINED("-", ""));
+
+    assert_string_equal(
+        derived(arena, &definition, "{\"a\":\"abc-123\",\"b\":2018,\"c\":\"x_y\"}", NULL),
+        "[\"abc-123-2018-x_y\"]");
+    assert_string_equal(derived(arena, &definition, "{\"a\":\"%\",\"b\":\"%\",\"c\":\"-\"}", NULL),
+                        "[\"%-%25-%2D\"]");
+}
+
+static void a_definition_from_before_escaping_keeps_its_values(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct slice object = document_of(arena, JOINED("-", ""));
+    struct partition_definition stored = definition_of(arena, V2), fresh = stored;
+    struct error err;
+
+    assert_ok(partition_synthetic_read(object, &stored, false, arena, &stored.synthetic, &err),
+              &err);
+    assert_string_equal(derived(arena, &stored, "{\"a\":1,\"b\":\"x-y\",\"c\":\"z\"}", NULL),
+                        "[\"1-x-y-z\"]");
+    assert_true(partition_synthetic_is_ambiguous(stored.synthetic, SLICE("1-x-y-z")));
+    assert_true(partition_synthetic_is_ambiguous(stored.synthetic, SLICE("1-z")));
+    assert_false(partition_synthetic_is_ambiguous(stored.synthetic, SLICE("1-y-z")));
+    assert_ok(partition_synthetic_read(partition_synthetic_fresh(object, arena), &fresh, false,
+                                       arena, &fresh.synthetic, &err),
+              &err);
+    assert_true(fresh.synthetic->escapes);
+    assert_false(partition_synthetic_equal(fresh.synthetic, stored.synthetic));
+    assert_false(partition_synthetic_is_ambiguous(fresh.synthetic, SLICE("1-x-y-z")));
+    object = document_of(arena, JOINED("-", ",\"escape\":false"));
+    assert_ptr_equal(partition_synthetic_fresh(object, arena).data, object.data);
 }
 
 static void what_is_no_scalar_or_missing_is_treated_as_defined(void **state UNUSED)
@@ -146,7 +218,7 @@ static void what_is_no_scalar_or_missing_is_treated_as_defined(void **state UNUS
                                 empty = with(arena, V2,
                                              "{\"kind\":\"concatenation\",\"target\":\"/pk\","
                                              "\"sources\":[\"/a\",\"/b\"],\"missing\":\"empty\","
-                                             "\"separator\":\"\"}");
+                                             "\"separator\":\"\",\"escape\":false}");
 
     assert_string_equal(derived(arena, &refuse, "{\"deviceId\":1}", NULL),
                         "the partition key is made of \"/date\", which is missing");
@@ -346,6 +418,18 @@ static void bad_definitions_are_refused_with_the_reason(void **state UNUSED)
          "b\"],\"separator\":1}",
          "separator must be a text"},
         {"{\"kind\":\"concatenation\",\"target\":\"/pk\",\"sources\":[\"/a\",\"/b\"],"
+         "\"separator\":\"\"}",
+         "an empty separator cannot be escaped"},
+        {"{\"kind\":\"concatenation\",\"target\":\"/pk\",\"sources\":[\"/a\",\"/b\"],"
+         "\"separator\":\"-0-\"}",
+         "cannot be escaped"},
+        {"{\"kind\":\"concatenation\",\"target\":\"/pk\",\"sources\":[\"/a\",\"/b\"],"
+         "\"escape\":1}",
+         "must be true or false"},
+        {"{\"kind\":\"randomSuffix\",\"target\":\"/pk\",\"base\":\"/d\",\"suffixes\":4,"
+         "\"escape\":true}",
+         "has no member \"escape\""},
+        {"{\"kind\":\"concatenation\",\"target\":\"/pk\",\"sources\":[\"/a\",\"/b\"],"
          "\"missing\":\"guess\"}",
          "\"missing\" must be"},
         {"{\"kind\":\"randomSuffix\",\"target\":\"/pk\",\"suffixes\":4}", "needs \"base\""},
@@ -377,14 +461,14 @@ static void bad_definitions_are_refused_with_the_reason(void **state UNUSED)
     for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
         const struct partition_synthetic *synthetic;
 
-        if (partition_synthetic_read(document_of(arena, samples[i].synthetic), &plain, arena,
+        if (partition_synthetic_read(document_of(arena, samples[i].synthetic), &plain, true, arena,
                                      &synthetic, &err))
             fail_msg("taken: %s", samples[i].synthetic);
         assert_int_equal(err.code, ERROR_BAD_REQUEST);
         if (!strstr(err.message, samples[i].why))
             fail_msg("%s: %s", samples[i].synthetic, err.message);
     }
-    assert_false(partition_synthetic_read(document_of(arena, CONCATENATION), &system, arena,
+    assert_false(partition_synthetic_read(document_of(arena, CONCATENATION), &system, true, arena,
                                           &(const struct partition_synthetic *){NULL}, &err));
 }
 
@@ -402,8 +486,8 @@ static void a_definition_comes_back_complete(void **state UNUSED)
     document_end(&out, begin);
     assert_true(document_find(buf_slice(&out), SLICE("s"), &object));
     again = definition;
-    assert_true(partition_synthetic_read(object.document, &definition, arena, &again.synthetic,
-                                         &(struct error){0}));
+    assert_true(partition_synthetic_read(object.document, &definition, false, arena,
+                                         &again.synthetic, &(struct error){0}));
     assert_true(partition_synthetic_equal(definition.synthetic, again.synthetic));
     assert_false(
         partition_synthetic_equal(definition.synthetic, with(arena, V2, RANDOM).synthetic));
@@ -434,6 +518,9 @@ int main(void)
         cmocka_unit_test(computed_suffixes_are_uniform),
         cmocka_unit_test(sources_are_written_as_the_manual_says),
         cmocka_unit_test(what_is_no_scalar_or_missing_is_treated_as_defined),
+        cmocka_unit_test(no_two_lists_of_values_make_one_key),
+        cmocka_unit_test(the_first_value_and_plain_ones_stay_as_they_are),
+        cmocka_unit_test(a_definition_from_before_escaping_keeps_its_values),
         cmocka_unit_test(an_item_must_not_contradict_its_sources),
         cmocka_unit_test(a_request_may_name_the_key_its_sources_or_less),
         cmocka_unit_test(a_hierarchical_key_may_have_one_component_made),

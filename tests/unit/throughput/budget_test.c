@@ -198,6 +198,14 @@ static void a_dropped_grant_was_never_there(void **state UNUSED)
 
 /* ---- several at once ---- */
 
+/* The only key value with throughput of its own. */
+static void set_tenant(struct budget *budget, const char *key, int64_t reserved_cru,
+                       int64_t cap_cru, int64_t now_ms)
+{
+    budget_set_tenants(budget, &(struct budget_tenant){slice_of_text(key), reserved_cru, cap_cru},
+                       1, now_ms);
+}
+
 static void all_of_several_are_admitted_or_none(void **state UNUSED)
 {
     CLEANUP(budget_free) struct budget *budget = budget_of(400);
@@ -207,7 +215,7 @@ static void all_of_several_are_admitted_or_none(void **state UNUSED)
     struct error err;
     int64_t wait_ms;
 
-    assert_ok(budget_set_tenant(budget, SLICE("capped"), 0, 100 * RU, 0, &err), &err);
+    set_tenant(budget, "capped", 0, 100 * RU, 0);
     assert_ok(budget_admit_all(budget, requests, 2, 0, grants, &wait_ms, &err), &err);
     for (int i = 0; i < 2; i++)
         budget_settle(budget, &grants[i], 300 * RU, 0);
@@ -615,9 +623,8 @@ static void a_reserving_tenant_is_served_whatever_others_do(void **state UNUSED)
          .key = "gold",
          .from_ms = 1000},
     };
-    struct error err;
 
-    assert_ok(budget_set_tenant(budget, SLICE("gold"), 100 * RU, 0, 0, &err), &err);
+    set_tenant(budget, "gold", 100 * RU, 0, 0);
     simulate(budget, crowds, 2, 2000, 12000, 1);
     show("everybody else", &crowds[0], 400 * RU);
     show("the tenant, reserving 25 %", &crowds[1], 400 * RU);
@@ -636,7 +643,7 @@ static void a_capped_tenant_is_refused_though_there_is_room(void **state UNUSED)
     struct error err;
     int64_t wait_ms;
 
-    assert_ok(budget_set_tenant(budget, SLICE("greedy"), 0, 50 * RU, 0, &err), &err);
+    set_tenant(budget, "greedy", 0, 50 * RU, 0);
     simulate(budget, &crowd, 1, 0, SECONDS * 1000, 1);
     assert_percent(crowd.delivered_cru, 50 * RU * SECONDS, 97, 103);
 
@@ -645,35 +652,52 @@ static void a_capped_tenant_is_refused_though_there_is_room(void **state UNUSED)
                  ERROR_KEY_THROTTLED);
     assert_int_equal(err.substatus, 3214);
     assert_int_equal(wait_ms, 2000);
-    assert_ok(budget_set_tenant(budget, SLICE("greedy"), 0, 0, 20000, &err), &err);
+    assert_true(budget_tenant_use(budget, SLICE("greedy")).refused > 0);
+    assert_percent(budget_tenant_use(budget, SLICE("greedy")).spent_cru,
+                   50 * RU * SECONDS + 100 * RU, 97, 103);
+    budget_set_tenants(budget, NULL, 0, 20000);
+    assert_int_equal(budget_tenant_use(budget, SLICE("greedy")).spent_cru, 0);
     assert_ok(budget_admit(budget, &request, 20000, &grant, &wait_ms, &err), &err);
 }
 
-static void reservations_beyond_the_partition_are_refused(void **state UNUSED)
+/* As when a partition is given less than was reserved in it. */
+static void reservations_beyond_the_partition_are_cut_in_proportion(void **state UNUSED)
 {
     CLEANUP(budget_free) struct budget *budget = budget_of(400);
-    struct error err;
+    const struct budget_tenant tenants[] = {{SLICE("a"), 600 * RU, 0}, {SLICE("b"), 200 * RU, 0}};
+    struct crowd crowds[2] = {
+        {.clients = 60, .price_cru = 1000, .charge_cru = 1000, .latency_ms = 1, .key = "a"},
+        {.clients = 60, .price_cru = 1000, .charge_cru = 1000, .latency_ms = 1, .key = "b"}};
 
-    assert_ok(budget_set_tenant(budget, SLICE("a"), 300 * RU, 0, 0, &err), &err);
-    assert_fails(budget_set_tenant(budget, SLICE("b"), 101 * RU, 0, 0, &err), &err,
-                 ERROR_BAD_REQUEST);
-    assert_ok(budget_set_tenant(budget, SLICE("a"), 200 * RU, 0, 0, &err), &err);
-    assert_ok(budget_set_tenant(budget, SLICE("b"), 200 * RU, 0, 0, &err), &err);
-    assert_fails(budget_set_tenant(budget, SLICE("c"), 20 * RU, 10 * RU, 0, &err), &err,
-                 ERROR_BAD_REQUEST);
+    budget_set_tenants(budget, tenants, 2, 0);
+    simulate(budget, crowds, 2, 0, SECONDS * 1000, 1);
+    show("three quarters reserved", &crowds[0], 400 * RU);
+    show("one quarter reserved", &crowds[1], 400 * RU);
+    assert_percent(crowds[0].delivered_cru, 300 * RU * SECONDS, 97, 106);
+    assert_true(crowds[1].delivered_cru >= 97 * RU * SECONDS); /* and what places it had before */
 }
 
-static void the_table_of_tenants_is_bounded(void **state UNUSED)
+static void the_table_of_tenants_is_bounded_and_replaced_whole(void **state UNUSED)
 {
     CLEANUP(budget_free) struct budget *budget = budget_of(400);
-    struct error err;
+    struct budget_tenant tenants[BUDGET_TENANTS_MAX];
+    uint32_t keys[2 * BUDGET_TENANTS_MAX];
 
-    for (uint32_t i = 0; i < 1024; i++)
-        assert_ok(budget_set_tenant(budget, slice_of(&i, 4), 0, RU, 0, &err), &err);
-    assert_fails(budget_set_tenant(budget, SLICE("more"), 0, RU, 0, &err), &err, ERROR_TOO_LARGE);
-    for (uint32_t i = 0; i < 1024; i += 2)
-        assert_ok(budget_set_tenant(budget, slice_of(&i, 4), 0, 0, 0, &err), &err);
-    assert_ok(budget_set_tenant(budget, SLICE("more"), 0, RU, 0, &err), &err);
+    for (uint32_t i = 0; i < 2 * BUDGET_TENANTS_MAX; i++)
+        keys[i] = i;
+    for (uint32_t from = 0; from < BUDGET_TENANTS_MAX; from += 300) {
+        struct budget_request request = {.price_cru = 2 * RU, .key = slice_of(&keys[from], 4)};
+        struct budget_grant grant;
+        struct error err;
+        int64_t wait_ms;
+
+        for (uint32_t i = 0; i < BUDGET_TENANTS_MAX; i++)
+            tenants[i] = (struct budget_tenant){slice_of(&keys[from + i], 4), 0, RU};
+        budget_set_tenants(budget, tenants, BUDGET_TENANTS_MAX, 0);
+        assert_ok(budget_admit(budget, &request, 0, &grant, &wait_ms, &err), &err);
+        assert_fails(budget_admit(budget, &request, 0, &grant, &wait_ms, &err), &err,
+                     ERROR_KEY_THROTTLED);
+    }
 }
 
 static void a_tenant_may_go_while_its_request_runs(void **state UNUSED)
@@ -684,10 +708,9 @@ static void a_tenant_may_go_while_its_request_runs(void **state UNUSED)
     struct error err;
     int64_t wait_ms;
 
-    assert_ok(budget_set_tenant(budget, SLICE("a"), 10 * RU, 50 * RU, 0, &err), &err);
+    set_tenant(budget, "a", 10 * RU, 50 * RU, 0);
     assert_ok(budget_admit(budget, &request, 0, &grant, &wait_ms, &err), &err);
-    assert_ok(budget_set_tenant(budget, SLICE("a"), 0, 0, 0, &err), &err);
-    assert_ok(budget_set_tenant(budget, SLICE("b"), 10 * RU, 50 * RU, 0, &err), &err);
+    set_tenant(budget, "b", 10 * RU, 50 * RU, 0);
     budget_settle(budget, &grant, 400 * RU, 0);
     request.key = SLICE("b"); /* has the position of "a" now, but not its charge */
     assert_ok(budget_admit(budget, &request, 0, &grant, &wait_ms, &err), &err);
@@ -775,8 +798,7 @@ static void press(void *context)
         if (i % 512 == 0) {
             budget_get_state(pressing->budget, now_ms, &state);
             budget_set_throughput(pressing->budget, 1000 * RU, false, false, now_ms);
-            (void)!budget_set_tenant(pressing->budget, SLICE("k"), 100 * RU,
-                                     i % 1024 ? 0 : 900 * RU, now_ms, &err);
+            set_tenant(pressing->budget, "k", 100 * RU, i % 1024 ? 0 : 900 * RU, now_ms);
         }
     }
 }
@@ -840,8 +862,8 @@ int main(void)
         cmocka_unit_test(a_bucket_gets_at_most_its_percentage),
         cmocka_unit_test(a_reserving_tenant_is_served_whatever_others_do),
         cmocka_unit_test(a_capped_tenant_is_refused_though_there_is_room),
-        cmocka_unit_test(reservations_beyond_the_partition_are_refused),
-        cmocka_unit_test(the_table_of_tenants_is_bounded),
+        cmocka_unit_test(reservations_beyond_the_partition_are_cut_in_proportion),
+        cmocka_unit_test(the_table_of_tenants_is_bounded_and_replaced_whole),
         cmocka_unit_test(a_tenant_may_go_while_its_request_runs),
         cmocka_unit_test(extreme_values_neither_overflow_nor_block_for_ever),
         cmocka_unit_test(the_same_story_ends_the_same),

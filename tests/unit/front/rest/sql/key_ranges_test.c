@@ -35,7 +35,7 @@ static struct partition_definition definition_of(struct arena *arena, const char
     if (range)
         definition.strategy = PARTITION_STRATEGY_RANGE;
     if (document_find(document_of(arena, json), SLICE("synthetic"), &synthetic))
-        assert_ok(partition_synthetic_read(synthetic.document, &definition, arena,
+        assert_ok(partition_synthetic_read(synthetic.document, &definition, true, arena,
                                            &definition.synthetic, &err),
                   &err);
     return definition;
