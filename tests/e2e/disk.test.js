@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { closeSync, openSync, readdirSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
 import { Server, orrery, scratch } from './server.js';
 import { signed } from './rest.js';
 
@@ -16,7 +17,7 @@ async function filled(server, items, bytes) {
 }
 
 const put = (server, id, bytes) =>
-  signed(server, 'POST', docs, { body: { id, pk: 'x', text: Array.from({ length: bytes / 8 }, () => Math.random().toString(36).slice(2, 10)).join('') }, headers: { 'x-ms-documentdb-partitionkey': '["x"]' } });
+  signed(server, 'POST', docs, { body: { id, pk: 'x', text: randomBytes(bytes / 2).toString('hex') }, headers: { 'x-ms-documentdb-partitionkey': '["x"]' } });
 
 const read = (server, id) => signed(server, 'GET', `${docs}/${id}`, { headers: { 'x-ms-documentdb-partitionkey': '["x"]' } });
 
@@ -41,7 +42,7 @@ test('a log that was removed or cut short keeps the server from starting', async
 });
 
 test('a node without room is told of by /ready, a metric and one line of the log, until there is room', async (t) => {
-  const server = await Server.start(t, ['--dev', '--set', 'engine.memory_bytes_max=24M', '--set', 'throughput.ru_default=100000', '--set', 'partition.ru_max=100000']);
+  const server = await Server.start(t, ['--dev', '--set', 'engine.memory_bytes_max=12M', '--set', 'throughput.ru_default=100000', '--set', 'partition.ru_max=100000']);
   await filled(server, 1, 1024);
   assert.equal((await server.get('/ready')).status, 200);
   let kept = 0;
