@@ -290,7 +290,7 @@ def main():
                 [orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--node",
                  f"local=rocksdb:{directory}/node", "--set", "partition.ru_max=1000000", "--set",
                  "account.by_use=true", "--set", "log.level=warning", "--set",
-                 "server.memory_bytes_max=256M"],
+                 "server.memory_bytes_max=256M", "--set", "query.deadline_ms=2s"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
             try:
                 for text in server.stdout:

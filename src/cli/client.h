@@ -42,10 +42,10 @@ enum {
 void cli_client_help(void);
 
 /* The value of --format: table or json. False after a message: it is another. */
-bool cli_format_take(const char *value, bool *ret_json);
+NODISCARD bool cli_format_take(const char *value, bool *ret_json);
 
 /* Takes one of those options. False: it is none of them, or after a message its value is wrong. */
-bool cli_client_take(struct cli_client_options *options, int option, const char *value);
+NODISCARD bool cli_client_take(struct cli_client_options *options, int option, const char *value);
 
 struct cli_client; /* opaque, owned */
 

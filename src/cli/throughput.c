@@ -26,8 +26,7 @@ void cli_throughput_help(void)
 
 static bool option_take(void *context, int option, const char *value)
 {
-    (void)cli_client_take(&((struct cli_asking *)context)->options, option, value);
-    return true;
+    return cli_client_take(&((struct cli_asking *)context)->options, option, value);
 }
 
 static int ask(struct cli_asking *command, const char *method, struct slice body)

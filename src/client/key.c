@@ -145,7 +145,7 @@ int orrery_key_compute(const struct orrery_key *key, const char *document, size_
                        struct orrery_key_error *error)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    const struct partition_key_limits none = {SIZE_MAX, SIZE_MAX};
+    const struct partition_key_limits none = {SIZE_MAX};
     struct partition_key found;
     struct slice bson;
     struct error err;

@@ -231,7 +231,7 @@ static bool key_read(const struct orrery_shards *shards, const char *key, size_t
                      enum partition_key_need need, struct arena *arena,
                      struct partition_key *ret_key, struct orrery_problem *problem)
 {
-    const struct partition_key_limits limits = {KEY_BYTES_MAX, KEY_BYTES_MAX};
+    const struct partition_key_limits limits = {KEY_BYTES_MAX};
     struct error err;
 
     if (partition_key_parse(&shards->definition, slice_of(key, len), need, arena, ret_key, &err) &&

@@ -36,6 +36,7 @@ struct flight {
     struct bulk_operation *operation;
     struct run *run;
     struct slice logical, item_key;
+    struct slice new_key;            /* that the item gets; empty: the same */
     struct transaction *transaction; /* while its commit is under way */
     struct metering metering;
     struct claim claim;
@@ -71,6 +72,13 @@ static void flight_charge(struct flight *flight, int64_t cru)
     metering_end(&flight->metering, cru);
     flight->operation->metered.charge_cru =
         cost_add(flight->operation->metered.charge_cru, flight->claim.cru);
+}
+
+/* An item with a made key that gets another id is written alone: what is claimed then is not the id
+ * that the operations of a wave are told apart by. */
+static bool is_renamed(const struct flight *flight)
+{
+    return flight->operation->options.new_id && flight->run->space->definition->key.synthetic;
 }
 
 static enum claim_purpose purpose_of(const struct bulk_operation *operation)
@@ -291,8 +299,9 @@ static bool flight_look(struct flight *flight, struct error *err)
     return begin(flight, err);
 }
 
-/* By a key in the terms of before a re-key: one by one, for it has to be found. */
-static void former_run(struct flight *flight)
+/* By a key in the terms of before a re-key, for it has to be found; or with another id. One by one.
+ */
+static void alone_run(struct flight *flight)
 {
     struct bulk_operation *operation = flight->operation;
     struct run *run = flight->run;
@@ -319,8 +328,8 @@ static bool flight_start(struct flight *flight)
     struct error err;
     bool ready;
 
-    if (flight->operation->key.former) {
-        former_run(flight);
+    if (flight->operation->key.former || is_renamed(flight)) {
+        alone_run(flight);
         return false;
     }
 
@@ -329,7 +338,9 @@ static bool flight_start(struct flight *flight)
     if (!ready)
         return false;
     if ((!flight->operation->is_read &&
-         !items_names_check(flight->space, &flight->key, &flight->operation->id, &err)) ||
+         !items_names_check(flight->space, &flight->key,
+                            items_id_written(&flight->operation->id, &flight->operation->options),
+                            &err)) ||
         !begin(flight, &err)) {
         flight_unclaim(flight);
         return fail(flight, &err);
@@ -360,12 +371,22 @@ static void pending_wait(struct pending *pending)
     }
 }
 
+/* Both ids of an item that gets another one count. */
+static bool is_same_item(const struct flight *a, const struct flight *b)
+{
+    if (slice_equal(a->item_key, b->item_key))
+        return true;
+    return (a->new_key.len &&
+            (slice_equal(a->new_key, b->item_key) || slice_equal(a->new_key, b->new_key))) ||
+           (b->new_key.len && slice_equal(b->new_key, a->item_key));
+}
+
 /* Whether an earlier operation on the same item is still under way or to come. */
 static bool must_wait(const struct flight *flights, size_t at)
 {
     for (size_t i = 0; i < at; i++)
         if ((flights[i].in_wave || !flights[i].operation->ended) &&
-            slice_equal(flights[i].item_key, flights[at].item_key))
+            is_same_item(&flights[i], &flights[at]))
             return true;
     return false;
 }
@@ -486,6 +507,8 @@ void bulk_run(struct meters *meters, const struct item_space *space,
         }
         flights[i].logical = item_logical(&space->definition->key, &operations[i].key, arena);
         flights[i].item_key = item_key(flights[i].logical, &operations[i].id, arena);
+        if (operations[i].options.new_id)
+            flights[i].new_key = item_key(flights[i].logical, operations[i].options.new_id, arena);
     }
     run_admit(&run, flights, count, options->admitted);
     mutex_init(&run.pending.lock);

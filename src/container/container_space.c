@@ -63,9 +63,7 @@ struct item_space container_space(struct container *container, const struct cloc
                 ? (int64_t)MIN(limits->partition_bytes_max, container_bytes_max(container))
                 : 0,
         .item_bytes_max = limits->item_bytes_max,
-        .key_limits = {.bytes_max = limits->key_bytes_max,
-                       .bytes_max_v1 =
-                           MIN(limits->key_bytes_max, (uint32_t)PARTITION_KEY_BYTES_V1_DEFAULT)},
+        .key_limits = {.bytes_max = limits->key_bytes_max},
         .id_bytes_max = limits->item_id_bytes_max,
         .clock = clock,
         .gates = gates,

@@ -133,7 +133,8 @@ static bool key_read(struct definition *definition, struct slice body,
     }
     if (before && !partition_definition_equal(key, &before->fields.key))
         return error_set(err, ERROR_BAD_REQUEST,
-                         "the partition key definition of a container cannot be changed");
+                         "the partition key definition of a container cannot be changed by "
+                         "replacing it; `orrery rekey` gives a container in use another key");
     return true;
 }
 
@@ -368,6 +369,33 @@ static bool conflict_policy_read(struct slice body, const struct definition *bef
     return true;
 }
 
+/* In a plane an index needs to know where, on the globe it does. */
+static bool boxes_check(struct slice body, struct slice type, struct error *err)
+{
+    bool plane = slice_equal(type, SLICE("Geometry"));
+    struct document_value policy, list, box;
+    struct document_iter iter;
+
+    if (!document_find(body, SLICE("indexingPolicy"), &policy) || policy.type != DOCUMENT_OBJECT ||
+        !document_find(policy.document, SLICE("spatialIndexes"), &list) ||
+        list.type != DOCUMENT_ARRAY)
+        return true;
+    document_iter_init(&iter, list.document);
+    while (document_iter_next(&iter)) {
+        bool given = iter.value.type == DOCUMENT_OBJECT &&
+                     document_find(iter.value.document, SLICE("boundingBox"), &box) &&
+                     box.type != DOCUMENT_NULL;
+
+        if (given != plane)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             plane ? "a spatial index needs a boundingBox where geospatialConfig "
+                                     "has type Geometry"
+                                   : "a spatial index has no boundingBox where geospatialConfig "
+                                     "has type Geography");
+    }
+    return true;
+}
+
 static bool geospatial_read(struct slice body, struct buf *out, struct error *err)
 {
     struct slice object, type = SLICE("Geography");
@@ -379,10 +407,18 @@ static bool geospatial_read(struct slice body, struct buf *out, struct error *er
     if (!slice_equal(type, SLICE("Geography")) && !slice_equal(type, SLICE("Geometry")))
         return error_set(err, ERROR_BAD_REQUEST, "the geospatial type \"%.*s\" is not known",
                          SLICE_ARG(type));
+    if (!boxes_check(body, type, err))
+        return false;
     begin = document_append_object_begin(out, SLICE("geospatialConfig"));
     document_append_string(out, SLICE("type"), type);
     document_end(out, begin);
     return true;
+}
+
+/* The service's words for something of another type than it should be, before ours. */
+static bool input_invalid(struct error *err)
+{
+    return error_prefix(err, "One of the specified inputs is invalid");
 }
 
 /* Names and queries are text; what the queries say is for whoever can read them. */
@@ -394,7 +430,7 @@ static bool computed_read(struct slice body, struct buf *out, struct error *err)
     size_t count = 0;
 
     if (!property_array(body, SLICE("computedProperties"), &array, err))
-        return false;
+        return input_invalid(err);
     if (!array.data)
         return true;
     document_iter_init(&iter, array);
@@ -403,10 +439,12 @@ static bool computed_read(struct slice body, struct buf *out, struct error *err)
             return error_set(err, ERROR_BAD_REQUEST, "there are more than %d computed properties",
                              COMPUTED_MAX);
         if (iter.value.type != DOCUMENT_OBJECT)
-            return error_set(err, ERROR_BAD_REQUEST, "a computed property is not an object");
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "One of the specified inputs is invalid: a computed property is not "
+                             "an object");
         if (!property_string(iter.value.document, SLICE("name"), SLICE(""), &name, err) ||
             !property_string(iter.value.document, SLICE("query"), SLICE(""), &query, err))
-            return false;
+            return input_invalid(err);
         if (!name.len || !query.len)
             return error_set(err, ERROR_BAD_REQUEST,
                              "a computed property needs a name and a query");

@@ -58,7 +58,7 @@ void feed_key_encode(struct feed_place place, uint8_t ret_key[FEED_KEY_LEN]);
 struct slice feed_record_encode(const struct feed_record *record, struct arena *arena);
 
 /* Offsets that the commit's stamp is written to. */
-enum { FEED_VALUE_WALL_AT = 2, FEED_VALUE_NUMBER_AT = 10 };
+enum { FEED_VALUE_WALL_AT = 2, FEED_VALUE_NUMBER_AT = 10, FEED_VALUE_PREVIOUS_AT = 18 };
 
 /* ERROR_STORE_CORRUPT. The slices point into value. */
 NODISCARD bool feed_record_decode(struct slice key, struct slice value,

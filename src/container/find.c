@@ -90,7 +90,7 @@ bool id_check(const struct catalogue_limits *limits, struct slice id, struct err
         return error_set(err, ERROR_BAD_REQUEST,
                          "The input name '%.*s' is invalid. Ensure to provide a unique non-empty "
                          "string less than '%u' characters.",
-                         NAME_ARG(id), limits->id_chars_max + 1);
+                         NAME_ARG(id), limits->id_chars_max);
     if (utf8_valid_length(id) != id.len)
         return error_set(err, ERROR_BAD_REQUEST, "the name is not UTF-8 at byte %zu",
                          utf8_valid_length(id));

@@ -476,7 +476,7 @@ static bool write_at_gate(const struct item_space *space, const struct partition
     struct gate *gate = gate_of(space, logical, attempt->id, arena);
     bool done;
 
-    if (!items_names_check(space, key, attempt->id, err))
+    if (!items_names_check(space, key, items_id_written(attempt->id, attempt->options), err))
         return false;
     gate_enter(gate);
     done = attempts_run(space, key, attempt, arena, ret_result, ret_work, err);
@@ -547,9 +547,9 @@ bool items_write_start(const struct item_space *space, const struct partition_ke
     bool warm;
 
     *ret_begun = false;
-    if (!items_names_check(space, key, id, err))
+    if (!items_names_check(space, key, items_id_written(id, options), err))
         return false;
-    if (space->definition->unique_key_count)
+    if (space->definition->unique_key_count || (options && options->new_id))
         return true;
     if (!is_warm(&scope, logical, id, arena, &warm, err))
         return false;

@@ -123,6 +123,13 @@ NODISCARD bool items_read_many(const struct item_space *space,
                                const struct items_reference *references, size_t count,
                                struct arena *arena, struct item *ret_items, struct error *err);
 
+/* The id a write leaves the item with. */
+static inline const struct document_value *
+items_id_written(const struct document_value *id, const struct transaction_options *options)
+{
+    return options && options->new_id ? options->new_id : id;
+}
+
 /* Whether a key and id may be written: within their limits, and no object or array.
  * ERROR_BAD_REQUEST. */
 NODISCARD bool items_names_check(const struct item_space *space, const struct partition_key *key,

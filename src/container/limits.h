@@ -19,7 +19,7 @@ struct catalogue_limits {
     uint64_t logical_partition_bytes_max; /* logical_partition.bytes_max */
 
     uint64_t item_bytes_max;    /* item.bytes_max */
-    uint32_t key_bytes_max;     /* partition_key.bytes_max: of a partition key value, version 2 */
+    uint32_t key_bytes_max;     /* partition_key.bytes_max: of a partition key value */
     uint32_t id_chars_max;      /* id.chars_max: of all names but items' */
     uint32_t item_id_bytes_max; /* item_id.bytes_max */
 

@@ -331,8 +331,8 @@ static bool write_run(struct meters *meters, const struct item_space *space,
     struct metering metering;
     bool written;
 
-    if (!write_admit(&metering, meters, space, key, id, cost_write(&known), claim, call, arena,
-                     err))
+    if (!write_admit(&metering, meters, space, key, items_id_written(id, options),
+                     cost_write(&known), claim, call, arena, err))
         return false;
     metering.bytes_in = document.len;
     written = items_write(space, key, id, verb, document, options, arena, ret_result, &work, err);
@@ -340,6 +340,36 @@ static bool write_run(struct meters *meters, const struct item_space *space,
     if (claim)
         call->charge_cru = cost_add(call->charge_cru, claim->cru);
     return written;
+}
+
+/* Under a random suffix the id an item gets must be free under its base. Only that is claimed, and
+ * not the id it has as well: two that exchange ids would wait for each other. The item is found
+ * without a claim, so that one who moves it to another suffix meanwhile makes this a 404. */
+static bool write_renamed(struct meters *meters, const struct item_space *space,
+                          const struct partition_key *key, const struct document_value *id,
+                          struct slice document, const struct transaction_options *options,
+                          struct metered_call *call, struct arena *arena,
+                          struct transaction_result *ret_result, struct error *err)
+{
+    CLEANUP(claim_release) struct claim found = {0};
+    CLEANUP(claim_release) struct claim claim = {0};
+    struct transaction_options claimed = *options;
+    int64_t before_cru = 0;
+    bool fine;
+
+    if (key->open) {
+        if (!claim_begin(&found, meters, space, key, id, CLAIM_READ, call, arena, err))
+            return false;
+        key = &found.key;
+        before_cru = found.cru;
+    }
+    claimed.id_is_free = true;
+    fine =
+        claim_begin(&claim, meters, space, key, options->new_id, CLAIM_CREATE, call, arena, err) &&
+        write_run(meters, &claim.space, &claim.key, id, TRANSACTION_REPLACE, document, &claimed,
+                  &claim, call, arena, ret_result, err);
+    charge_carry(call, before_cru);
+    return fine;
 }
 
 static bool write_claimed(struct meters *meters, const struct item_space *space,
@@ -352,6 +382,9 @@ static bool write_claimed(struct meters *meters, const struct item_space *space,
     CLEANUP(claim_release) struct claim claim = {0};
     struct transaction_options claimed = {0};
 
+    if (options && options->new_id && partition_synthetic_is_random(&space->definition->key))
+        return write_renamed(meters, space, key, id, document, options, call, arena, ret_result,
+                             err);
     if (!claim_is_needed(&space->definition->key, key, claim_purpose_of(verb)))
         return write_run(meters, space, key, id, verb, document, options, NULL, call, arena,
                          ret_result, err);
@@ -392,14 +425,16 @@ static bool write_former(struct meters *meters, const struct item_space *space,
                          struct arena *arena, struct transaction_result *ret_result,
                          struct error *err)
 {
-    struct slice claim = alias_claim(key->former, id, arena);
+    const struct document_value *name = items_id_written(id, options);
+    struct slice claim = alias_claim(key->former, name, arena);
     bool claims = space->gates && !partition_synthetic_is_random(&space->definition->key);
     int64_t before_cru;
     bool fine;
 
     if (claims)
         item_gates_claim(space->gates, claim);
-    fine = former_is_free(meters, space, key, id, verb, call, arena, err);
+    fine = former_is_free(meters, space, key, name, name == id ? verb : TRANSACTION_CREATE, call,
+                          arena, err);
     before_cru = call->charge_cru;
     if (fine) {
         fine = write_claimed(meters, space, key, id, verb, document, options, call, arena,

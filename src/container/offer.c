@@ -129,6 +129,7 @@ bool offer_new(const struct catalogue_limits *limits, const struct offer_subject
     offer.kind = request->autoscale_given ? OFFER_AUTOSCALE : OFFER_MANUAL;
     offer.ru_per_minute = request->ru_per_minute;
     offer.tier = request->given ? request->tier : 0;
+    offer.increment_given = request->increment_given;
     offer.increment_percent = request->increment_percent;
     if (offer.tier) {
         offer_grow(&offer, tier_ru[offer.tier]);
@@ -188,6 +189,7 @@ bool offer_replace(const struct catalogue_limits *limits, const struct offer_sub
     offer->unstated = false;
     offer->tier = request->tier;
     offer->ru_per_minute = request->ru_per_minute;
+    offer->increment_given = request->increment_given;
     offer->increment_percent = request->increment_percent;
     offer->bytes_max_ever = MAX(offer->bytes_max_ever, subject->bytes);
     offer_grow(offer, (uint64_t)amount);

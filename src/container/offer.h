@@ -15,12 +15,13 @@ enum { OFFER_ETAG_SIZE = 39 };
 
 struct offer {
     enum offer_kind kind;
-    uint64_t ru;                /* RU/s; autoscale: the maximum */
-    bool unstated;              /* nobody asked for any: ru is the default, for show */
-    bool ru_per_minute;         /* ten times the RU/s more in every minute */
-    bool shared;                /* by the containers of a database */
-    uint8_t tier;               /* legacy S1, S2, S3: 1, 2, 3; else 0 */
-    uint32_t increment_percent; /* autoscale: autoUpgradePolicy, kept as given */
+    uint64_t ru;          /* RU/s; autoscale: the maximum */
+    bool unstated;        /* nobody asked for any: ru is the default, for show */
+    bool ru_per_minute;   /* ten times the RU/s more in every minute */
+    bool shared;          /* by the containers of a database */
+    uint8_t tier;         /* legacy S1, S2, S3: 1, 2, 3; else 0 */
+    bool increment_given; /* autoscale: autoUpgradePolicy, kept as given: */
+    uint32_t increment_percent;
     uint64_t ru_max_ever;
     uint64_t bytes_max_ever;
 
@@ -37,6 +38,7 @@ struct offer_request {
     int64_t ru;
     bool autoscale_given;
     int64_t autoscale_max;
+    bool increment_given;
     uint32_t increment_percent;
     bool ru_per_minute;
     uint8_t tier; /* legacy S1, S2, S3 */

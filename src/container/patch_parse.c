@@ -114,7 +114,7 @@ static bool check_allowed(const struct parser *p, const struct patch_pointer *po
     }
     for (size_t i = 0; i < p->key_count; i++) {
         if (touches_key(pointer, &p->keys[i]))
-            return refuse(p, "partition key cannot be patched");
+            return refuse(p, "partition key cannot be patched; move-item gives an item another");
     }
     return true;
 }

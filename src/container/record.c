@@ -426,6 +426,9 @@ bool record_database_read(const struct record *record, struct state **ret_state,
     return true;
 }
 
+/* Added to a percentage that was given, so that 0 can be; records of before have none of it. */
+enum { INCREMENT_GIVEN = 1000 };
+
 struct slice record_offer_write(const struct offer *offer, struct arena *arena)
 {
     CLEANUP(buf_done) struct buf buf;
@@ -438,7 +441,8 @@ struct slice record_offer_write(const struct offer *offer, struct arena *arena)
     document_append_int64(&buf, SLICE("ru"), (int64_t)offer->ru);
     document_append_bool(&buf, SLICE("ruPerMinute"), offer->ru_per_minute);
     document_append_int32(&buf, SLICE("tier"), offer->tier);
-    document_append_int64(&buf, SLICE("increment"), offer->increment_percent);
+    document_append_int64(&buf, SLICE("increment"),
+                          offer->increment_given ? INCREMENT_GIVEN + offer->increment_percent : 0);
     document_append_int64(&buf, SLICE("ruMaxEver"), (int64_t)offer->ru_max_ever);
     document_append_int64(&buf, SLICE("bytesMaxEver"), (int64_t)offer->bytes_max_ever);
     if (offer->unstated)
@@ -463,6 +467,9 @@ bool record_offer_read(const struct record *record, struct offer *ret_offer, str
         !document_find(document, SLICE("ruPerMinute"), &per_minute) ||
         per_minute.type != DOCUMENT_BOOL)
         return damaged(err, "offer");
+    offer.increment_given = offer.increment_percent > 0;
+    if (offer.increment_percent >= INCREMENT_GIVEN)
+        offer.increment_percent -= INCREMENT_GIVEN;
     offer.number = (uint32_t)number;
     offer.kind = (enum offer_kind)kind;
     offer.tier = (uint8_t)tier;

@@ -1,7 +1,9 @@
-/* Planned writes are kept per item, in the order of their first mention; a second write of an item
- * changes the plan for it. Only the plan's beginning (as stored) and end matter to the write set.
+/* Writes are planned one after the other, each for an item under the id it has then: an item keeps
+ * what it is (its number) when it gets another id. What is stored in the end follows from where
+ * each item was before all of them and where it is behind them; the versions in between are told to
+ * the feed and to who asks what became of a write.
  */
-#include "container/transaction.h"
+#include "container/transaction_private.h"
 
 #include "base/bytes.h"
 #include "document/bson.h"
@@ -12,81 +14,6 @@
 #include "throughput/cost.h"
 
 #include <xxhash.h>
-
-enum {
-    WRITES_MAX = 65536,
-    BUCKETS = 256, /* of what it has seen: a large transaction stays near linear */
-};
-
-/* A logical partition the transaction is or was in. */
-struct place {
-    struct item_scope scope;
-    struct slice logical;
-};
-
-/* What is committed to one physical partition. */
-struct section {
-    const struct item_scope *scope;
-    struct change *changes;
-    size_t change_count;
-    struct write_set *set;
-};
-
-/* One item the transaction has looked at or wants to write. */
-struct seen {
-    const struct place *place;
-    struct slice key;   /* item key */
-    struct item stored; /* as of the snapshot, if any */
-    bool is_stored;     /* physically there */
-    bool is_over;       /* but expired */
-    bool is_written;    /* planned */
-    bool is_relied;     /* must not change meanwhile */
-    struct slice after; /* data NULL: deleted */
-    uint8_t flags;
-    int32_t ttl;
-    bool expired;
-    struct item view;      /* what the transaction sees now, when written */
-    struct change *change; /* at commit */
-    size_t index;          /* in transaction->seen */
-    size_t last_planned;   /* in transaction->planned, when written */
-    struct seen *next;     /* in its bucket */
-};
-
-struct planned {
-    size_t seen;
-    bool created;
-};
-
-/* A range that must not change before the commit. */
-struct scanned {
-    const struct place *place;
-    struct engine_range range;
-    struct scanned *next;
-};
-
-struct transaction {
-    const struct place *first, *place; /* where it began, and where it is */
-    struct arena *arena;
-    struct engine_snapshot *snapshot; /* of the whole node */
-    uint64_t moment;
-    int64_t now_ms;
-
-    struct seen **seen;
-    size_t seen_count, seen_capacity;
-    struct seen *buckets[BUCKETS];
-    struct planned *planned;
-    size_t planned_count, planned_capacity;
-    struct scanned *scanned;
-    struct transaction_work work;
-    const struct change *refused; /* whose unique key somebody else owns */
-
-    struct section *sections; /* one for each part */
-    struct commit_part *parts;
-    size_t part_count;
-    struct commit_batch batch;
-    void (*done)(struct transaction *transaction, const struct error *err, void *context);
-    void *context;
-};
 
 static const struct place *place_new(struct arena *arena, const struct item_scope *scope,
                                      struct slice logical)
@@ -124,6 +51,7 @@ void transaction_free(struct transaction *transaction)
         return;
     engine_snapshot_free(transaction->snapshot);
     memory_free(transaction->seen);
+    memory_free(transaction->entities);
     memory_free(transaction->planned);
     memory_free(transaction);
 }
@@ -168,7 +96,7 @@ static struct seen **bucket_of(struct transaction *transaction, const struct pla
 {
     uint64_t hash = XXH3_64bits_withSeed(key.data, key.len, place->scope.partition);
 
-    return &transaction->buckets[hash % BUCKETS];
+    return &transaction->buckets[hash % TRANSACTION_BUCKETS];
 }
 
 /* Of that place: containers may have equal keys. */
@@ -194,7 +122,6 @@ static void seen_add(struct transaction *transaction, struct seen *seen)
             memory_realloc(transaction->seen,
                            memory_array_size(transaction->seen_capacity, sizeof(struct seen *)));
     }
-    seen->index = transaction->seen_count;
     transaction->seen[transaction->seen_count++] = seen;
     seen->next = *bucket;
     *bucket = seen;
@@ -220,15 +147,15 @@ static bool seen_load(struct transaction *transaction, struct seen *seen, struct
     return true;
 }
 
-static bool seen_get_at(struct transaction *transaction, const struct place *place,
-                        struct slice key, struct seen **ret_seen, struct error *err)
+bool transaction_see(struct transaction *transaction, const struct place *place, struct slice key,
+                     struct seen **ret_seen, struct error *err)
 {
     struct seen *seen = seen_find(transaction, place, key);
 
     if (!seen) {
-        if (transaction->seen_count == WRITES_MAX)
+        if (transaction->seen_count == TRANSACTION_WRITES_MAX)
             return error_set(err, ERROR_TOO_LARGE, "a transaction touches more than %d items",
-                             WRITES_MAX);
+                             TRANSACTION_WRITES_MAX);
         seen = ARENA_NEW(transaction->arena, struct seen);
         seen->key = key;
         seen->place = place;
@@ -243,7 +170,7 @@ static bool seen_get_at(struct transaction *transaction, const struct place *pla
 static bool seen_get(struct transaction *transaction, const struct document_value *id,
                      struct seen **ret_seen, struct error *err)
 {
-    return seen_get_at(transaction, transaction->place, key_of(transaction, id), ret_seen, err);
+    return transaction_see(transaction, transaction->place, key_of(transaction, id), ret_seen, err);
 }
 
 /* NULL: there is none, as far as this transaction can see. */
@@ -265,37 +192,54 @@ bool transaction_read(struct transaction *transaction, const struct document_val
     return true;
 }
 
-static struct seen *seen_provisional(const struct transaction *transaction, uint64_t number)
+static struct entity *entity_provisional(const struct transaction *transaction, uint64_t number)
 {
     uint64_t first = partition_number(TRANSACTION_NUMBER_SOURCE, 0);
 
-    return number >= first && number - first < transaction->seen_count
-               ? transaction->seen[number - first]
+    return number >= first && number - first < transaction->entity_count
+               ? transaction->entities[number - first]
                : NULL;
+}
+
+/* The key of the item with this number by now; empty: there is none. */
+static bool number_key(struct transaction *transaction, uint64_t number, struct slice *ret_key,
+                       struct error *err)
+{
+    const struct item_scope *scope = &transaction->place->scope;
+    const struct entity *entity = entity_provisional(transaction, number);
+    const struct seen *seen;
+    struct engine_value value;
+    uint8_t key[9] = {PARTITION_FAMILY_NUMBER};
+
+    *ret_key = SLICE_NONE;
+    if (!entity) {
+        bytes_put_be64(key + 1, number);
+        if (!engine_get(scope->engine, transaction->snapshot, scope->partition,
+                        slice_of(key, sizeof key), ENGINE_READ_ANY, transaction->arena, &value,
+                        err))
+            return false;
+        if (value.found != ENGINE_FOUND)
+            return true;
+        *ret_key = value.bytes;
+        seen = seen_find(transaction, transaction->place, value.bytes);
+        entity = seen ? seen->own : NULL;
+    }
+    if (entity)
+        *ret_key = entity->at ? entity->at->key : SLICE_NONE;
+    return true;
 }
 
 bool transaction_find_number(struct transaction *transaction, uint64_t number,
                              struct document_value *ret_id, bool *ret_found, struct error *err)
 {
-    const struct item_scope *scope = &transaction->place->scope;
-    const struct seen *seen = seen_provisional(transaction, number);
-    struct engine_value value = {0};
-    struct slice item_key = SLICE_NONE, id;
-    uint8_t key[9] = {PARTITION_FAMILY_NUMBER};
+    struct slice key, id;
 
     *ret_found = false;
-    bytes_put_be64(key + 1, number);
-    if (seen)
-        item_key = seen->key;
-    else if (!engine_get(scope->engine, transaction->snapshot, scope->partition,
-                         slice_of(key, sizeof key), ENGINE_READ_ANY, transaction->arena, &value,
-                         err))
+    if (!number_key(transaction, number, &key, err))
         return false;
-    else if (value.found == ENGINE_FOUND)
-        item_key = value.bytes;
-    if (!slice_starts_with(item_key, transaction->place->logical))
+    if (!key.len || !slice_starts_with(key, transaction->place->logical))
         return true;
-    id = slice_skip(item_key, transaction->place->logical.len);
+    id = slice_skip(key, transaction->place->logical.len);
     *ret_found = true;
     return document_key_read(DOCUMENT_ORDER_SQL, &id, transaction->arena, ret_id, err);
 }
@@ -303,11 +247,11 @@ bool transaction_find_number(struct transaction *transaction, uint64_t number,
 bool transaction_number(const struct transaction *transaction, uint64_t provisional,
                         uint64_t *ret_number)
 {
-    const struct seen *seen = seen_provisional(transaction, provisional);
+    const struct entity *entity = entity_provisional(transaction, provisional);
 
-    if (!seen || !seen->change || !seen->after.data)
+    if (!entity || !entity->change)
         return false;
-    *ret_number = seen->change->header.number;
+    *ret_number = entity->change->header.number;
     return true;
 }
 
@@ -513,7 +457,36 @@ static bool verb_check(enum transaction_verb verb, const struct item *item, stru
     return true;
 }
 
-static void plan_note(struct transaction *transaction, struct seen *seen, bool created)
+static struct entity *entity_new(struct transaction *transaction, struct seen *stored)
+{
+    struct entity *entity = ARENA_NEW(transaction->arena, struct entity);
+
+    if (transaction->entity_count == transaction->entity_capacity) {
+        transaction->entity_capacity =
+            transaction->entity_capacity ? transaction->entity_capacity * 2 : 8;
+        transaction->entities =
+            memory_realloc(transaction->entities, memory_array_size(transaction->entity_capacity,
+                                                                    sizeof(struct entity *)));
+    }
+    *entity = (struct entity){
+        .stored = stored, .last = NO_WRITE_BEFORE, .index = transaction->entity_count};
+    transaction->entities[transaction->entity_count++] = entity;
+    return entity;
+}
+
+/* The item that a write here is about. One that was deleted and is made again stays what it was. */
+static struct entity *entity_of(struct transaction *transaction, struct seen *seen, bool exists)
+{
+    if (exists && seen->here)
+        return seen->here;
+    if (!exists && seen->own && !seen->own->at)
+        return seen->own;
+    if (exists)
+        return seen->own = entity_new(transaction, seen);
+    return entity_new(transaction, NULL);
+}
+
+static void plan_note(struct transaction *transaction, struct planned planned)
 {
     if (transaction->planned_count == transaction->planned_capacity) {
         transaction->planned_capacity =
@@ -522,9 +495,12 @@ static void plan_note(struct transaction *transaction, struct seen *seen, bool c
             memory_realloc(transaction->planned, memory_array_size(transaction->planned_capacity,
                                                                    sizeof *transaction->planned));
     }
-    seen->last_planned = transaction->planned_count;
-    transaction->planned[transaction->planned_count++] =
-        (struct planned){.seen = seen->index, .created = created};
+    planned.before = NO_WRITE_BEFORE;
+    if (planned.entity) {
+        planned.before = planned.entity->last;
+        planned.entity->last = transaction->planned_count;
+    }
+    transaction->planned[transaction->planned_count++] = planned;
 }
 
 /* Under a random suffix an id is unique within its base, which only a claim can promise; and the
@@ -542,16 +518,17 @@ static bool random_suffix_check(const struct item *item, const struct transactio
                      "ids are unique across all suffixes");
 }
 
-/* For every write of every API: here nobody passes by. */
+/* For every write of every API: here nobody passes by. there: the item that has the id it is
+ * written under, NULL: none. */
 static bool synthetic_apply(struct transaction *transaction, const struct item *item,
-                            const struct transaction_options *options, struct slice *document,
-                            struct error *err)
+                            const struct item *there, const struct transaction_options *options,
+                            struct slice *document, struct error *err)
 {
     const struct partition_definition *definition = &transaction->place->scope.definition->key;
     struct slice rest = transaction->place->logical;
     struct partition_key key;
 
-    if (partition_synthetic_is_random(definition) && !random_suffix_check(item, options, err))
+    if (partition_synthetic_is_random(definition) && !random_suffix_check(there, options, err))
         return false;
     return partition_route_skip(definition, &rest, err) &&
            partition_key_read(definition, &rest, transaction->arena, &key, err) &&
@@ -560,15 +537,51 @@ static bool synthetic_apply(struct transaction *transaction, const struct item *
 }
 
 static struct item_header header_provisional(const struct transaction *transaction,
-                                             const struct seen *seen, const struct item *before)
+                                             const struct entity *entity, const struct item *before)
 {
     return (struct item_header){
         .number = before ? before->header.number
-                         : partition_number(TRANSACTION_NUMBER_SOURCE, (uint32_t)seen->index),
+                         : partition_number(TRANSACTION_NUMBER_SOURCE, (uint32_t)entity->index),
         .lsn = TRANSACTION_LSN_PROVISIONAL,
         .ordinal = (uint32_t)transaction->planned_count,
         .wall_ms = transaction->now_ms,
     };
+}
+
+/* Where a write leaves the item: where it is, or under another id, which must be free. */
+static bool destination(struct transaction *transaction, struct seen *seen,
+                        const struct transaction_options *options, struct seen **ret_to,
+                        struct error *err)
+{
+    *ret_to = seen;
+    if (!options->new_id)
+        return true;
+    if (!seen_get(transaction, options->new_id, ret_to, err))
+        return false;
+    return *ret_to == seen || verb_check(TRANSACTION_CREATE, seen_item(*ret_to), err);
+}
+
+/* The item is deleted, or has gone elsewhere already. */
+static void seen_leave(struct seen *seen, struct entity *entity)
+{
+    seen->is_written = true;
+    seen->after = SLICE_NONE;
+    seen->here = NULL;
+    if (entity->at == seen)
+        entity->at = NULL;
+}
+
+static void seen_put(struct transaction *transaction, struct seen *seen, struct entity *entity,
+                     const struct item *before, struct slice document)
+{
+    seen->view = (struct item){.header = header_provisional(transaction, entity, before),
+                               .key = seen->key,
+                               .document = document};
+    seen->is_written = true;
+    seen->after = document;
+    seen->expired = false;
+    seen->here = entity;
+    entity->at = seen;
 }
 
 bool transaction_write(struct transaction *transaction, const struct document_value *id,
@@ -577,32 +590,42 @@ bool transaction_write(struct transaction *transaction, const struct document_va
 {
     static const struct transaction_options none;
     const struct item *item;
-    struct seen *seen;
+    struct entity *entity;
+    struct seen *seen, *to;
     int32_t ttl = 0;
 
     if (!options)
         options = &none;
+    assert(!options->new_id || verb == TRANSACTION_REPLACE);
+    if (transaction->planned_count == TRANSACTION_WRITES_MAX)
+        return error_set(err, ERROR_TOO_LARGE, "a transaction writes more than %d times",
+                         TRANSACTION_WRITES_MAX);
     if (!seen_get(transaction, id, &seen, err))
         return false;
     item = seen_item(seen);
     if (!verb_check(verb, item, err) ||
         !precondition_check(item, options, verb == TRANSACTION_UPSERT, err) ||
-        (verb != TRANSACTION_DELETE && !ttl_of(document, &ttl, err)))
+        (verb != TRANSACTION_DELETE && !ttl_of(document, &ttl, err)) ||
+        !destination(transaction, seen, options, &to, err))
         return false;
     if (transaction->place->scope.definition->key.synthetic && verb != TRANSACTION_DELETE &&
-        !synthetic_apply(transaction, item, options, &document, err))
+        !synthetic_apply(transaction, item, to == seen ? item : NULL, options, &document, err))
         return false;
-    seen->view = (struct item){.header = header_provisional(transaction, seen, item),
-                               .key = seen->key,
-                               .document = document};
-    seen->is_written = true;
-    seen->after = verb == TRANSACTION_DELETE ? SLICE_NONE : document;
-    seen->ttl = ttl;
-    seen->flags = options->not_indexed ? ITEM_NOT_INDEXED : 0;
-    seen->expired = false;
+    entity = entity_of(transaction, seen, item != NULL);
+    if (verb == TRANSACTION_DELETE)
+        document = SLICE_NONE;
+    if (verb != TRANSACTION_DELETE)
+        seen_put(transaction, to, entity, item, document);
+    if (verb == TRANSACTION_DELETE || to != seen)
+        seen_leave(seen, entity);
+    plan_note(transaction, (struct planned){.seen = to,
+                                            .entity = entity,
+                                            .created = !item,
+                                            .after = document,
+                                            .flags = options->not_indexed ? ITEM_NOT_INDEXED : 0,
+                                            .ttl = ttl});
     transaction->work.writes++;
     transaction->work.bytes_written += document.len;
-    plan_note(transaction, seen, !item);
     return true;
 }
 
@@ -619,368 +642,6 @@ bool transaction_remove_expired(struct transaction *transaction, const struct do
     seen->after = SLICE_NONE;
     seen->expired = true;
     transaction->work.writes++;
-    plan_note(transaction, seen, false);
+    plan_note(transaction, (struct planned){.seen = seen});
     return true;
-}
-
-/* --- Committing ------------------------------------------------------------------------------ */
-
-static bool is_changed(const struct seen *seen)
-{
-    /* Made and unmade again: nothing to do. */
-    return seen->is_written && (seen->is_stored || seen->after.data);
-}
-
-static struct section *section_of(struct transaction *transaction, const struct item_scope *scope)
-{
-    for (size_t i = 0; i < transaction->part_count; i++)
-        if (transaction->sections[i].scope->partition == scope->partition)
-            return &transaction->sections[i];
-    transaction->sections[transaction->part_count] = (struct section){
-        .scope = scope,
-        .changes = ARENA_ARRAY(transaction->arena, struct change, transaction->seen_count),
-    };
-    return &transaction->sections[transaction->part_count++];
-}
-
-static void changes_collect(struct transaction *transaction, size_t places)
-{
-    transaction->part_count = 0;
-    transaction->sections = ARENA_ARRAY(transaction->arena, struct section, places);
-    for (size_t i = 0; i < transaction->seen_count; i++) {
-        struct seen *seen = transaction->seen[i];
-        struct section *section;
-
-        if (!is_changed(seen))
-            continue;
-        section = section_of(transaction, &seen->place->scope);
-        seen->change = &section->changes[section->change_count++];
-        *seen->change = (struct change){
-            .key = seen->key,
-            .before = seen->is_stored ? &seen->stored : NULL,
-            .before_is_over = seen->is_over,
-            .after = seen->after,
-            .ttl = seen->ttl,
-            .flags = seen->flags,
-            .expired = seen->expired,
-        };
-    }
-}
-
-/* What is relied on goes to the part of its partition; if nothing is written there, to a part of
- * its own without operations. */
-static struct commit_part *part_of(struct transaction *transaction, const struct place *place)
-{
-    struct commit_part *part;
-
-    for (size_t i = 0; i < transaction->part_count; i++)
-        if (transaction->parts[i].partition == place->scope.partition)
-            return &transaction->parts[i];
-    part = &transaction->parts[transaction->part_count];
-    transaction->sections[transaction->part_count++] = (struct section){0};
-    *part = (struct commit_part){.partition = place->scope.partition, .epoch = place->scope.epoch};
-    return part;
-}
-
-static void scanned_add(struct transaction *transaction, const struct scanned *scanned)
-{
-    struct commit_part *part = part_of(transaction, scanned->place);
-    struct engine_range *ranges =
-        ARENA_ARRAY(transaction->arena, struct engine_range, part->scanned_count + 1);
-
-    if (part->scanned_count)
-        memcpy(ranges, part->scanned, part->scanned_count * sizeof *ranges);
-    ranges[part->scanned_count++] = scanned->range;
-    part->scanned = ranges;
-}
-
-static void relied_add(struct transaction *transaction, const struct seen *seen)
-{
-    struct commit_part *part = part_of(transaction, seen->place);
-    struct slice *relied;
-
-    relied = ARENA_ARRAY(transaction->arena, struct slice, part->relied_count + 1);
-    if (part->relied_count)
-        memcpy(relied, part->relied, part->relied_count * sizeof *relied);
-    relied[part->relied_count++] =
-        item_family_key(transaction->arena, PARTITION_FAMILY_ITEM, seen->key);
-    part->relied = relied;
-}
-
-static const struct place *place_of(const struct transaction *transaction,
-                                    const struct change *change)
-{
-    size_t i = 0;
-
-    while (transaction->seen[i]->change != change)
-        i++;
-    return transaction->seen[i]->place;
-}
-
-static bool owner_see(struct transaction *transaction, const struct place *place, uint64_t number,
-                      struct seen **ret_owner, struct error *err)
-{
-    const struct item_scope *scope = &place->scope;
-    uint8_t key[9] = {PARTITION_FAMILY_NUMBER};
-    struct engine_value value;
-
-    bytes_put_be64(key + 1, number);
-    if (!engine_get(scope->engine, transaction->snapshot, scope->partition,
-                    slice_of(key, sizeof key), ENGINE_READ_ANY, transaction->arena, &value, err))
-        return false;
-    if (value.found != ENGINE_FOUND)
-        return error_set(err, ERROR_STORE_CORRUPT, "a unique key is owned by no item");
-    return seen_get_at(transaction, place, value.bytes, ret_owner, err);
-}
-
-/* Who owns a unique key that is claimed. *ret_owned false: nobody, or somebody who lets go of it.
- */
-static bool claim_owner(struct transaction *transaction, const struct item_scope *scope,
-                        const struct write_set *set, struct slice key, bool *ret_owned,
-                        uint64_t *ret_owner, struct error *err)
-{
-    struct engine_value value;
-
-    *ret_owned = false;
-    if (!engine_get(scope->engine, transaction->snapshot, scope->partition, key, ENGINE_READ_ANY,
-                    transaction->arena, &value, err))
-        return false;
-    if (value.found != ENGINE_FOUND)
-        return true;
-    if (value.bytes.len != 8)
-        return error_set(err, ERROR_STORE_CORRUPT, "a unique key has no owner");
-    *ret_owner = bytes_get_be64(value.bytes.data);
-    *ret_owned = !write_set_releases(set, key, *ret_owner);
-    return true;
-}
-
-/* Somebody else owns a unique key that is claimed. If the owner's time is over, it is removed with
- * this transaction: so a stored item owns its unique keys for as long as it is stored, and whoever
- * removes it may remove them. */
-static bool owner_yield(struct transaction *transaction, const struct place *place, uint64_t number,
-                        bool *evicted, struct error *err)
-{
-    struct seen *owner;
-
-    if (!owner_see(transaction, place, number, &owner, err))
-        return false;
-    if (owner->is_written && owner->expired)
-        return true; /* another claim has seen to it */
-    if (!owner->is_stored || !owner->is_over || owner->is_written)
-        return error_set(err, ERROR_UNIQUE_KEY, "unique index constraint violation");
-    owner->is_written = true;
-    owner->after = SLICE_NONE;
-    owner->expired = true;
-    *evicted = true;
-    return true;
-}
-
-static bool claim_check(struct transaction *transaction, const struct section *section,
-                        const struct write_set_claim *claim, bool *evicted, struct error *err)
-{
-    uint64_t owner;
-    bool owned;
-
-    if (!claim_owner(transaction, section->scope, section->set, claim->key, &owned, &owner, err))
-        return false;
-    if (!owned)
-        return true;
-    return owner_yield(transaction, place_of(transaction, claim->change), owner, evicted, err);
-}
-
-static bool claims_check(struct transaction *transaction, const struct section *section,
-                         bool *evicted, struct error *err)
-{
-    size_t count;
-    const struct write_set_claim *claims = write_set_claims(section->set, &count);
-
-    for (size_t i = 0; i < count; i++)
-        if (!claim_check(transaction, section, &claims[i], evicted, err)) {
-            transaction->refused = claims[i].change;
-            return false;
-        }
-    return true;
-}
-
-bool transaction_unique_check(struct transaction *transaction, const struct document_value *id,
-                              struct slice document, struct error *err)
-{
-    const struct place *place = transaction->place;
-    const struct write_set_claim *claims;
-    struct commit_part part;
-    struct write_set *set;
-    struct seen *seen, *other;
-    struct change change;
-    size_t count;
-
-    if (place->scope.definition->unique_key_count == 0)
-        return true;
-    if (!seen_get(transaction, id, &seen, err))
-        return false;
-    change = (struct change){.key = seen->key,
-                             .before = seen->is_stored ? &seen->stored : NULL,
-                             .before_is_over = seen->is_over,
-                             .after = document};
-    if (!write_set_build(&place->scope, &change, 1, transaction->arena, &set, &part, err))
-        return false;
-    claims = write_set_claims(set, &count);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t owner;
-        bool owned;
-
-        if (!claim_owner(transaction, &place->scope, set, claims[i].key, &owned, &owner, err) ||
-            (owned && !owner_see(transaction, place, owner, &other, err)))
-            return false;
-        if (owned && other->is_stored && !other->is_over && !other->is_written)
-            return error_set(err, ERROR_UNIQUE_KEY, "unique index constraint violation");
-    }
-    return true;
-}
-
-static void transaction_stamp(struct commit_batch *batch)
-{
-    struct transaction *transaction = CONTAINER_OF(batch, struct transaction, batch);
-
-    for (size_t i = 0; i < transaction->part_count; i++)
-        if (transaction->sections[i].set)
-            write_set_stamp(transaction->sections[i].set, &transaction->parts[i].stamp);
-}
-
-/* Builds all write sets; anew if that brought up items to be removed with them. */
-static bool sections_build(struct transaction *transaction, struct error *err)
-{
-    bool evicted;
-
-    do {
-        size_t places = transaction->seen_count;
-
-        for (const struct scanned *scanned = transaction->scanned; scanned; scanned = scanned->next)
-            places++;
-        evicted = false;
-        changes_collect(transaction, places);
-        transaction->parts = ARENA_ARRAY(transaction->arena, struct commit_part, places);
-        for (size_t i = 0; i < transaction->part_count; i++) {
-            struct section *section = &transaction->sections[i];
-
-            if (!write_set_build(section->scope, section->changes, section->change_count,
-                                 transaction->arena, &section->set, &transaction->parts[i], err) ||
-                !claims_check(transaction, section, &evicted, err))
-                return false;
-        }
-    } while (evicted);
-    return true;
-}
-
-static void work_count(struct transaction *transaction)
-{
-    for (size_t i = 0; i < transaction->part_count; i++) {
-        const struct section *section = &transaction->sections[i];
-
-        for (size_t c = 0; c < section->change_count; c++)
-            transaction->work.index_entries +=
-                section->changes[c].index_puts + section->changes[c].index_deletes;
-        transaction->work.write_cru =
-            cost_add(transaction->work.write_cru, write_set_cost(section->set));
-    }
-}
-
-static bool commit_prepare(struct transaction *transaction, struct error *err)
-{
-    if (!sections_build(transaction, err))
-        return false;
-    work_count(transaction);
-    for (size_t i = 0; transaction->part_count && i < transaction->seen_count; i++)
-        if (transaction->seen[i]->is_relied)
-            relied_add(transaction, transaction->seen[i]);
-    for (const struct scanned *scanned = transaction->scanned; scanned && transaction->part_count;
-         scanned = scanned->next)
-        scanned_add(transaction, scanned);
-    transaction->batch = (struct commit_batch){
-        .parts = transaction->parts,
-        .part_count = transaction->part_count,
-        .moment = transaction->moment,
-        .stamp = transaction_stamp,
-    };
-    /* A postgresql: snapshot holds a connection: let go before waiting for the commit. */
-    engine_snapshot_free(TAKE(transaction->snapshot));
-    return true;
-}
-
-bool transaction_commit(struct transaction *transaction, struct error *err)
-{
-    if (transaction->planned_count == 0)
-        return true;
-    return commit_prepare(transaction, err) &&
-           (transaction->part_count == 0 ||
-            commit_run(transaction->first->scope.commit, &transaction->batch, err));
-}
-
-static void commit_done(struct commit_batch *batch, const struct error *err)
-{
-    struct transaction *transaction = CONTAINER_OF(batch, struct transaction, batch);
-
-    transaction->done(transaction, err, transaction->context);
-}
-
-bool transaction_commit_start(struct transaction *transaction,
-                              void (*done)(struct transaction *transaction, const struct error *err,
-                                           void *context),
-                              void *context, struct error *err)
-{
-    if (transaction->planned_count && !commit_prepare(transaction, err))
-        return false;
-    if (transaction->part_count == 0) {
-        done(transaction, NULL, context);
-        return true;
-    }
-    transaction->done = done;
-    transaction->context = context;
-    transaction->batch.done = commit_done;
-    return commit_submit(transaction->first->scope.commit, &transaction->batch, err);
-}
-
-static uint64_t lsn_in(const struct transaction *transaction, uint32_t partition)
-{
-    for (size_t i = 0; i < transaction->part_count; i++)
-        if (transaction->parts[i].partition == partition)
-            return transaction->parts[i].stamp.lsn;
-    return 0;
-}
-
-uint64_t transaction_lsn(const struct transaction *transaction)
-{
-    return lsn_in(transaction, transaction->first->scope.partition);
-}
-
-struct transaction_work transaction_work(const struct transaction *transaction)
-{
-    return transaction->work;
-}
-
-struct transaction_result transaction_result(const struct transaction *transaction, size_t nth)
-{
-    const struct planned *planned = &transaction->planned[nth];
-    const struct seen *seen = transaction->seen[planned->seen];
-    struct transaction_result result = {.created = planned->created,
-                                        .lsn = lsn_in(transaction, seen->place->scope.partition)};
-
-    assert(nth < transaction->planned_count);
-    if (seen->change && seen->last_planned == nth)
-        result.charge_cru = write_set_change_cost(seen->change);
-    if (seen->after.data)
-        result.item = (struct item){
-            .header = seen->change->header, .key = seen->key, .document = seen->after};
-    else
-        result.item = seen->stored;
-    return result;
-}
-
-bool transaction_refused(const struct transaction *transaction, size_t *ret_nth)
-{
-    for (size_t i = 0; transaction->refused && i < transaction->seen_count; i++)
-        if (transaction->seen[i]->change == transaction->refused) {
-            *ret_nth = transaction->seen[i]->last_planned;
-            return true;
-        }
-    return false;
 }

@@ -61,8 +61,8 @@ NODISCARD bool transaction_find_number(struct transaction *transaction, uint64_t
                                        struct document_value *ret_id, bool *ret_found,
                                        struct error *err);
 
-/* After the commit: the number that an item got for a provisional one. False: it is none of these,
- * or the item was not stored. */
+/* After the commit: the number that an item got for a provisional one, also if it was deleted
+ * again. False: it is none of these. */
 bool transaction_number(const struct transaction *transaction, uint64_t provisional,
                         uint64_t *ret_number);
 
@@ -90,10 +90,14 @@ enum transaction_verb {
 };
 
 struct transaction_options {
+    /* Of a replace: the item gets this id, and stays the item it is. ERROR_ITEM_EXISTS: another one
+     * has it. NULL: it keeps the one it has. */
+    const struct document_value *new_id;
     struct slice if_match;      /* etag without quotes, or "*"; empty: none */
     struct slice if_none_match; /* likewise */
     bool not_indexed;
-    bool id_is_free; /* under the base of a random suffix: the caller holds a claim (claim.h) */
+    bool id_is_free; /* under the base of a random suffix: the caller holds a claim (claim.h), with
+                      * new_id on that */
 };
 
 /* Plans a write. ERROR_PRECONDITION_FAILED: the etag is another. The document is BSON without
@@ -121,13 +125,16 @@ struct transaction_result {
     struct item item;   /* after; of a delete: before */
     bool created;       /* there was none */
     uint64_t lsn;       /* of the commit in the item's partition; 0: nothing was to be done */
-    int64_t charge_cru; /* of the item, at its last write; at earlier ones 0 */
+    int64_t charge_cru; /* of this write */
 };
 
-/* The result of the nth planned write (from 0), after a successful commit. All writes of one item
- * show its final form: only that is stored and has an etag. An item made and deleted again has
- * none: document.data is NULL. */
+/* The result of the nth planned write (from 0), after a successful commit: the item as that write
+ * left it, with an etag of its own, whatever later writes have made of it. */
 struct transaction_result transaction_result(const struct transaction *transaction, size_t nth);
+
+/* The same, but the item as the transaction has left it in the end. Deleted: document.data is NULL.
+ */
+struct transaction_result transaction_outcome(const struct transaction *transaction, size_t nth);
 
 /* After a commit that failed with ERROR_UNIQUE_KEY: the last write of the item that is to blame.
  * False: it is not known. */

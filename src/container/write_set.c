@@ -47,10 +47,18 @@ struct builder {
     struct write_set *set;
     const struct item_scope *scope;
     struct change *change;
-    uint32_t index;              /* of the change: its ordinal */
+    uint32_t index;              /* of the change */
     bool keeps_number;           /* before and after are the same item */
     struct item_key_parts parts; /* of the key */
 };
+
+/* New ones, and those that are gone before anybody else could see them: clients were told of both.
+ */
+static bool wants_number(const struct change *change)
+{
+    return !change->is_carried && !change->reindexed &&
+           (!change->before || (change->before_is_over && change->after.data));
+}
 
 /* --- Lists that grow in the arena ------------------------------------------------------------ */
 
@@ -129,12 +137,24 @@ static void header_open(struct builder *b)
 {
     b->change->header = (struct item_header){
         .flags = b->change->flags,
-        .number = b->keeps_number ? b->change->before->header.number : 0,
+        .number = wants_number(b->change) ? 0 : b->change->before->header.number,
         .origin = b->scope->partition,
-        .ordinal = b->index,
+        .ordinal = b->change->ordinal,
         .ttl = b->change->ttl,
         .policy_version = b->scope->policy_version,
     };
+}
+
+/* It is deleted, or gets another id: then who writes it under the one it had is told of a conflict,
+ * as is who makes another one of the id it gets. */
+static void key_leave(struct builder *b)
+{
+    struct slice left = b->change->from.data ? b->change->from : b->change->key;
+    struct slice key = item_family_key(b->set->arena, PARTITION_FAMILY_ITEM, left);
+
+    b->set->touched[b->set->touched_count++] = key;
+    if (!b->change->is_succeeded)
+        delete (b->set, key);
 }
 
 static void item_build(struct builder *b)
@@ -143,17 +163,17 @@ static void item_build(struct builder *b)
     struct slice key = item_family_key(b->set->arena, PARTITION_FAMILY_ITEM, change->key);
     uint8_t *stored;
 
-    b->set->touched[b->set->touched_count++] = key;
-    if (!change->after.data) {
-        delete (b->set, key);
-        return;
-    }
     if (change->reindexed)
         header_keep(b);
     else if (change->is_carried)
         header_carry(b);
     else
         header_open(b);
+    if (change->from.data || !change->after.data)
+        key_leave(b);
+    if (!change->after.data)
+        return;
+    b->set->touched[b->set->touched_count++] = key;
     stored = arena_alloc(b->set->arena, ITEM_HEADER_LEN + change->after.len);
     item_header_encode(&change->header, stored);
     memcpy(stored + ITEM_HEADER_LEN, change->after.data, change->after.len);
@@ -170,8 +190,14 @@ static void number_build(struct builder *b)
 {
     struct arena *arena = b->set->arena;
 
-    if (b->keeps_number)
+    if (b->keeps_number) {
+        if (b->change->from.data)
+            put(b->set,
+                item_family_key(arena, PARTITION_FAMILY_NUMBER,
+                                number_bytes(arena, b->change->before->header.number)),
+                b->change->key);
         return;
+    }
     if (b->change->before)
         delete (b->set, item_family_key(arena, PARTITION_FAMILY_NUMBER,
                                         number_bytes(arena, b->change->before->header.number)));
@@ -221,22 +247,24 @@ static bool entries_of(struct builder *b, const struct index_policy *policy, uin
 }
 
 static struct partition_entry *entries_as_sets(struct builder *b, struct index_entry *entries,
-                                               size_t count)
+                                               size_t count, struct slice value)
 {
     struct partition_entry *set = ARENA_ARRAY(b->set->arena, struct partition_entry, count);
 
     for (size_t i = 0; i < count; i++)
-        set[i] = (struct partition_entry){.key = entries[i].bytes, .value = SLICE("")};
+        set[i] = (struct partition_entry){.key = entries[i].bytes, .value = value};
     return set;
 }
 
-/* The same item before and after: the value of an entry cannot change, only whether it is there. */
+/* The same item before and after: of the entries in both, the value changes only with the id. */
 static void index_build_difference(struct builder *b, struct index_entry *old, size_t old_count,
                                    struct index_entry *new, size_t new_count)
 {
     struct engine_op *ops = ARENA_ARRAY(b->set->arena, struct engine_op, old_count + new_count);
-    size_t count = partition_difference(entries_as_sets(b, old, old_count), old_count,
-                                        entries_as_sets(b, new, new_count), new_count, ops);
+    struct slice before = b->change->from.data ? SLICE("another") : SLICE("");
+    size_t count =
+        partition_difference(entries_as_sets(b, old, old_count, before), old_count,
+                             entries_as_sets(b, new, new_count, SLICE("")), new_count, ops);
     uint64_t number = b->change->before->header.number;
 
     for (size_t i = 0; i < count; i++) {
@@ -285,10 +313,14 @@ static struct slice feed_key(struct arena *arena, struct feed_place place)
     return slice_of(key, FEED_KEY_LEN);
 }
 
-static enum feed_kind kind_of(const struct builder *b)
+static enum feed_kind kind_of(const struct builder *b, bool keeps_versions)
 {
-    if (!b->change->after.data)
-        return b->change->expired ? FEED_EXPIRE : FEED_DELETE;
+    const struct change *change = b->change;
+
+    if (!change->after.data)
+        return change->expired ? FEED_EXPIRE : FEED_DELETE;
+    if (keeps_versions && change->step_count)
+        return change->steps[change->step_count - 1].after.data ? FEED_REPLACE : FEED_CREATE;
     return b->keeps_number ? FEED_REPLACE : FEED_CREATE;
 }
 
@@ -315,12 +347,49 @@ static void feed_carry(struct builder *b)
     put(b->set, feed_key(b->set->arena, place), feed_record_encode(&record, b->set->arena));
 }
 
+/* Adds a record of this commit. Its place is filled in by the commit; so is that of the record
+ * before it, if it is of the same one. */
+static void feed_add(struct builder *b, const struct feed_record *record, uint32_t ordinal)
+{
+    struct slice key = feed_key(
+        b->set->arena, (struct feed_place){.origin = b->scope->partition, .ordinal = ordinal});
+    struct slice value = feed_record_encode(record, b->set->arena);
+
+    put(b->set, key, value);
+    point_add(b->set, key, 1, POINT_LSN, b->index, 0);
+    point_add(b->set, value, FEED_VALUE_WALL_AT, POINT_WALL_MS, b->index, 0);
+    if (wants_number(b->change))
+        point_add(b->set, value, FEED_VALUE_NUMBER_AT, POINT_NUMBER, b->index, 0);
+    if (record->previous.lsn == 0 && record->previous.origin)
+        point_add(b->set, value, FEED_VALUE_PREVIOUS_AT, POINT_LSN, b->index, 0);
+}
+
+/* The versions that nobody but the transaction has seen, each behind the one before it. */
+static void feed_steps_build(struct builder *b, struct feed_record *last)
+{
+    for (size_t i = 0; i < b->change->step_count; i++) {
+        const struct change_step *step = &b->change->steps[i];
+        bool was_there = i == 0 ? b->change->before && !b->change->before_is_over
+                                : b->change->steps[i - 1].after.data != NULL;
+        struct feed_record record = {.kind = !step->after.data ? FEED_DELETE
+                                             : was_there       ? FEED_REPLACE
+                                                               : FEED_CREATE,
+                                     .key = step->key,
+                                     .number = last->number,
+                                     .previous = last->previous,
+                                     .image = step->after};
+
+        feed_add(b, &record, step->ordinal);
+        last->previous =
+            (struct feed_place){.origin = b->scope->partition, .ordinal = step->ordinal};
+    }
+}
+
 static void feed_build(struct builder *b)
 {
     const struct item *before = b->change->before;
     bool keeps_versions = b->scope->definition->feed_retention_ms > 0;
-    struct feed_record record = {.kind = kind_of(b), .key = b->change->key};
-    struct slice key, value;
+    struct feed_record record = {.kind = kind_of(b, keeps_versions), .key = b->change->key};
 
     if (before) {
         record.previous = (struct feed_place){.lsn = before->header.lsn,
@@ -332,16 +401,11 @@ static void feed_build(struct builder *b)
     }
     if (!b->change->after.data && !keeps_versions)
         return;
-    if (keeps_versions)
+    if (keeps_versions) {
         record.image = b->change->after;
-    key = feed_key(b->set->arena,
-                   (struct feed_place){.origin = b->scope->partition, .ordinal = b->index});
-    value = feed_record_encode(&record, b->set->arena);
-    put(b->set, key, value);
-    point_add(b->set, key, 1, POINT_LSN, b->index, 0);
-    point_add(b->set, value, FEED_VALUE_WALL_AT, POINT_WALL_MS, b->index, 0);
-    if (!b->keeps_number && b->change->after.data)
-        point_add(b->set, value, FEED_VALUE_NUMBER_AT, POINT_NUMBER, b->index, 0);
+        feed_steps_build(b, &record);
+    }
+    feed_add(b, &record, b->change->ordinal);
 }
 
 /* --- Expiry ---------------------------------------------------------------------------------- */
@@ -481,9 +545,9 @@ static void unique_settle(struct write_set *set)
 
 /* --- Counters -------------------------------------------------------------------------------- */
 
-static int64_t stored_bytes(const struct builder *b, size_t document_len)
+static int64_t stored_bytes(struct slice key, size_t document_len)
 {
-    return (int64_t)(1 + b->change->key.len + ITEM_HEADER_LEN + document_len);
+    return (int64_t)(1 + key.len + ITEM_HEADER_LEN + document_len);
 }
 
 static struct slice counter_key(struct arena *arena, uint8_t kind, struct slice logical)
@@ -512,11 +576,12 @@ static void counters_build(struct builder *b)
     struct commit_delta *delta;
 
     if (b->change->before) {
-        bytes -= stored_bytes(b, b->change->before->document.len);
+        bytes -= stored_bytes(b->change->from.data ? b->change->from : b->change->key,
+                              b->change->before->document.len);
         items--;
     }
     if (b->change->after.data) {
-        bytes += stored_bytes(b, b->change->after.len);
+        bytes += stored_bytes(b->change->key, b->change->after.len);
         items++;
     }
     delta = delta_of(b->set, counter_key(b->set->arena, 'l', b->parts.logical));
@@ -587,12 +652,8 @@ static uint32_t numbers_wanted(const struct write_set *set)
 {
     uint32_t count = 0;
 
-    for (size_t i = 0; i < set->change_count; i++) {
-        const struct change *change = &set->changes[i];
-
-        count += change->after.data && !change->is_carried &&
-                 (!change->before || change->before_is_over);
-    }
+    for (size_t i = 0; i < set->change_count; i++)
+        count += wants_number(&set->changes[i]);
     return count;
 }
 
@@ -607,7 +668,7 @@ bool write_set_build(const struct item_scope *scope, struct change *changes, siz
     set->change_count = count;
     set->arena = arena;
     set->origin = scope->partition;
-    set->touched = ARENA_ARRAY(arena, struct slice, count * (1 + uniques));
+    set->touched = ARENA_ARRAY(arena, struct slice, count * (2 + uniques));
     set->claims = ARENA_ARRAY(arena, struct write_set_claim, count * uniques);
     set->released = ARENA_ARRAY(arena, struct write_set_claim, count * uniques);
     set->deltas = ARENA_ARRAY(arena, struct commit_delta, 2 * count);
@@ -669,9 +730,9 @@ void write_set_stamp(struct write_set *set, const struct commit_stamp *stamp)
     for (size_t i = 0; i < set->change_count; i++) {
         struct change *change = &set->changes[i];
 
-        if (!change->after.data || change->reindexed || change->is_carried)
+        if (change->reindexed || change->is_carried)
             continue;
-        if (!change->before || change->before_is_over)
+        if (wants_number(change))
             change->header.number = number++;
         change->header.lsn = stamp->lsn;
         change->header.wall_ms = stamp->wall_ms;

@@ -12,16 +12,30 @@
 #include "container/scope.h"
 #include "partition/commit.h"
 
-/* One item of a transaction. */
+/* A version of an item that the same transaction has replaced or deleted again. It is told to the
+ * feed where that keeps all versions. */
+struct change_step {
+    uint32_t ordinal;
+    struct slice key;   /* item key */
+    struct slice after; /* data NULL: deleted */
+};
+
+/* One item of a transaction. Neither before nor after: it was made and deleted again, and gets no
+ * more than a number. */
 struct change {
-    struct slice key;          /* item key */
+    struct slice key;          /* item key, by now or when it was deleted */
+    struct slice from;         /* the key it was stored under; data NULL: the same */
+    bool is_succeeded;         /* another change puts an item under the key that this one leaves */
     const struct item *before; /* as stored; NULL: not there */
     bool before_is_over;       /* it had expired: gone, though still stored */
     struct slice after;        /* BSON without system properties; data NULL: deleted */
     int32_t ttl;               /* own ttl of after; 0: none */
     uint8_t flags;             /* enum item_flags of after */
     bool expired;              /* deleted because its time was over */
-    bool reindexed;            /* after is before: only entries are remade; no new version */
+    uint32_t ordinal;          /* of its version among those of the commit */
+    const struct change_step *steps; /* the versions before that one, in their order */
+    size_t step_count;
+    bool reindexed; /* after is before: only entries are remade; no new version */
 
     /* A migration carries the item here as it is elsewhere: the commit gives it neither number nor
      * version, and nothing is told of it but its last version. carried: as it is there, of after.
@@ -29,7 +43,8 @@ struct change {
     bool is_carried;
     struct item_header carried;
 
-    struct item_header header;          /* out, after the commit: of after */
+    /* Out, after the commit: of after; of what was deleted, its number and when that was. */
+    struct item_header header;
     uint32_t index_puts, index_deletes; /* out: entries of index, unique keys and expiry */
 };
 

@@ -8,7 +8,7 @@
 struct parser {
     struct slice text;
     size_t at;
-    bool index;    /* for an indexing policy */
+    bool index;    /* for an indexing policy; else of a key, whose names may have dashes */
     bool in_tuple; /* tuples do not nest, and hold properties alone */
     struct arena *arena;
     struct error *err;
@@ -16,8 +16,11 @@ struct parser {
 
 static bool parse_relative(struct parser *p, struct document_path *ret_path);
 static bool parse_segment(struct parser *p, struct document_segment *ret_segment);
-static bool parse_quoted(struct parser *p, struct slice *ret_name);
+static bool parse_quoted(struct parser *p, char quote, struct slice *ret_name);
 static bool parse_tuple(struct parser *p, struct document_segment *ret_segment);
+
+#define NEEDS_QUOTES                                                                               \
+    "this character has no place here, or the name needs quotes, as in /\"first-name\""
 
 static bool fail(const struct parser *p, const char *what)
 {
@@ -73,7 +76,7 @@ bool document_path_parse(struct slice text, enum document_path_use use, struct a
     if (!parse_relative(&p, &path))
         return false;
     if (!at_end(&p))
-        return fail(&p, "nothing may follow here");
+        return fail(&p, NEEDS_QUOTES);
     *ret_path = path;
     return true;
 }
@@ -117,36 +120,37 @@ static bool parse_segment(struct parser *p, struct document_segment *ret_segment
 
     *ret_segment = (struct document_segment){.kind = DOCUMENT_SEGMENT_PROPERTY};
     if (accept(p, '"'))
-        return parse_quoted(p, &ret_segment->name);
+        return parse_quoted(p, '"', &ret_segment->name);
+    if (accept(p, '\''))
+        return parse_quoted(p, '\'', &ret_segment->name);
     if (special && accept(p, '[')) {
         ret_segment->kind = DOCUMENT_SEGMENT_ELEMENTS;
         return accept(p, ']') || fail(p, "expected ]");
     }
     if (special && accept(p, '{'))
         return parse_tuple(p, ret_segment);
-    while (!at_end(p) && is_name_byte(p->text.data[p->at]))
+    while (!at_end(p) && (is_name_byte(p->text.data[p->at]) || (next_is(p, '-') && !p->index)))
         p->at++;
     if (p->at == begin)
-        return fail(p, at_end(p) ? "a path does not end in a slash"
-                                 : "this character needs quotes or has no place here");
+        return fail(p, at_end(p) ? "a path does not end in a slash" : NEEDS_QUOTES);
     ret_segment->name = arena_copy(p->arena, slice_of(p->text.data + begin, p->at - begin));
     return true;
 }
 
 /* After the opening quote. */
-static bool parse_quoted(struct parser *p, struct slice *ret_name)
+static bool parse_quoted(struct parser *p, char quote, struct slice *ret_name)
 {
     uint8_t *name = arena_alloc(p->arena, p->text.len - p->at + 1);
     size_t len = 0;
 
-    while (!at_end(p) && !next_is(p, '"')) {
-        if (accept(p, '\\') && !next_is(p, '"') && !next_is(p, '\\'))
+    while (!at_end(p) && !next_is(p, quote)) {
+        if (accept(p, '\\') && !next_is(p, quote) && !next_is(p, '\\'))
             return fail(p, "unknown escape");
         if (next_is(p, '\0'))
             return fail(p, "a name holds no NUL");
         name[len++] = p->text.data[p->at++];
     }
-    if (!accept(p, '"'))
+    if (!accept(p, quote))
         return fail(p, "a quote is not closed");
     *ret_name = slice_of(name, len);
     return true;

@@ -1,6 +1,7 @@
 /* Path: where in a document, as partition keys, unique keys and indexing policies write it.
  *
- *     /tenant/"display name"/0     a property, one with other characters in quotes, an element
+ *     /tenant/"display name"/0     a property, one with other characters in quotes, an element;
+ *                                  /'display name' is the same
  *     /tags/[]/?                   every element of an array; the scalar there
  *     /address/ and an asterisk    everything below
  *     /events/[]/{name, at/day}/?  several values of each element together
@@ -49,7 +50,8 @@ enum document_path_use {
 };
 
 /* Parses text into the arena. An unquoted name is made of letters, digits, _ and non-ASCII
- * characters; in quotes, \" and \\ stand for " and \. ERROR_BAD_REQUEST names the path and the
+ * characters, of a key also of dashes; in quotes, of either kind, a backslash stands before the
+ * quote and itself. ERROR_BAD_REQUEST names the path and the
  * position. */
 NODISCARD bool document_path_parse(struct slice text, enum document_path_use use,
                                    struct arena *arena, struct document_path *ret_path,

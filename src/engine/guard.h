@@ -101,14 +101,14 @@ enum engine_guard_state { ENGINE_GUARD_SERVING, ENGINE_GUARD_SUSPECT, ENGINE_GUA
 struct engine_guard_status {
     enum engine_guard_state state;
     bool paused;
-    int64_t since_ms;                     /* wall clock: when it began to be so */
-    uint64_t downs;                       /* how often it went down */
-    uint64_t refused;                     /* calls turned away */
-    uint64_t inside;                      /* calls, snapshots and iterators now */
-    char reason[ERROR_MESSAGE_SIZE];                     /* why it is down, or was last */
-    bool faults[ENGINE_FAULTS];           /* now */
-    uint64_t fault_counts[ENGINE_FAULTS]; /* calls that met one */
-    char fault_reason[ERROR_MESSAGE_SIZE];               /* of the one that began last */
+    int64_t since_ms;                      /* wall clock: when it began to be so */
+    uint64_t downs;                        /* how often it went down */
+    uint64_t refused;                      /* calls turned away */
+    uint64_t inside;                       /* calls, snapshots and iterators now */
+    char reason[ERROR_MESSAGE_SIZE];       /* why it is down, or was last */
+    bool faults[ENGINE_FAULTS];            /* now */
+    uint64_t fault_counts[ENGINE_FAULTS];  /* calls that met one */
+    char fault_reason[ERROR_MESSAGE_SIZE]; /* of the one that began last */
 };
 
 /* False: the engine is no guard. */

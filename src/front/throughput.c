@@ -30,9 +30,12 @@ static bool autoscale_read(struct slice text, struct offer_request *request, str
         policy.type == DOCUMENT_OBJECT &&
         document_find(policy.document, SLICE("throughputPolicy"), &throughput) &&
         throughput.type == DOCUMENT_OBJECT &&
-        document_find(throughput.document, SLICE("incrementPercent"), &increment) &&
-        document_to_int64(&increment, &percent) && percent >= 0 && percent <= UINT32_MAX)
+        document_find(throughput.document, SLICE("incrementPercent"), &increment)) {
+        if (!document_to_int64(&increment, &percent) || percent < 0 || percent > 100)
+            return error_set(err, ERROR_BAD_REQUEST, "incrementPercent must be 0 to 100");
+        request->increment_given = true;
         request->increment_percent = (uint32_t)percent;
+    }
     request->autoscale_given = true;
     return true;
 }

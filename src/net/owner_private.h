@@ -1,6 +1,7 @@
 /* An owner as workers see it: its work that waits, and how much of them it has. */
 #pragma once
 
+#include "base/thread.h"
 #include "net/owner.h"
 #include "net/workers.h"
 
@@ -16,6 +17,7 @@ struct net_lane {
 /* A thread that has stopped in the middle of its work, until it is its turn again. */
 struct net_waiter {
     struct net_waiter *next;
+    struct condition changed;
 };
 
 struct net_owner {
@@ -28,9 +30,10 @@ struct net_owner {
     bool house;             /* the server itself: nothing holds it back */
     struct net_lane lanes[NET_LANES];
     unsigned lane_next;
-    size_t queued;  /* waits for a thread */
-    size_t running; /* has a thread */
-    size_t active;  /* and does not wait for its turn in the middle */
+    size_t queued;    /* waits for a thread */
+    size_t running;   /* has a thread */
+    size_t active;    /* and does not wait for its turn in the middle */
+    size_t computing; /* and uses a processor all the time */
     struct net_waiter *waiter_first, *waiter_last;
     bool favours_new;   /* work that has not begun comes before a waiter */
     uint64_t load_ns;   /* processor time of late: halved after every HALVING_MS */

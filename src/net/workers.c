@@ -4,9 +4,12 @@
  * There are far more threads than processors, for most work waits for a store. So handing out
  * threads fairly is not enough: an owner whose work computes could keep every processor busy with a
  * few of them, and the kernel would give each of its threads as much as another owner's only one.
- * Therefore the processor time of each owner is followed, and while it is high only busy_max of its
- * threads may be active: others stop where they breathe, and its further work does not begin. What
- * waits for stores uses little processor time and is never held back so.
+ * Therefore only busy_max of an owner's threads may compute at a time; others stop where they
+ * breathe. A thread computes if it has used a millisecond of processor time and hardly ever waited
+ * meanwhile, by its own doing: what is read from stores waits all the time and is never held back
+ * so, and it makes no difference how much else runs on the machine. Besides, the processor time of
+ * each owner is followed, for work too short to breathe: while it is high, as few threads of it may
+ * begin anything.
  *
  * Within an owner work that has begun and work that has not take turns. What may begin or go on
  * changes with time alone as well, when load is forgotten; so every wait is for a few milliseconds
@@ -21,12 +24,14 @@
 #include "base/thread.h"
 #include "net/owner_private.h"
 
+#include <sys/resource.h>
 #include <time.h>
 
 enum {
     LOOK_MS = 10,          /* between two looks at whether something may go on */
     HALVING_MS = 50,       /* an owner's load falls to half in this time */
     BREATH_NS = 1000000,   /* processor time between two looks of work that runs long */
+    WAITS_MAX = 8,         /* in that time, of a thread that computes */
     TURN_NS = 10 * 1000000 /* after so much others of its owner come first */
 };
 
@@ -41,17 +46,20 @@ struct slot {
     struct net_lane *lane;
     uint64_t cpu_ns;  /* of the thread, as far as its owner was told */
     uint64_t turn_ns; /* the same when its turn began */
+    long waits;       /* how often it had waited by then */
+    bool computing;   /* counted in its owner; under the lock */
 };
 
 struct net_workers {
     struct net_workers_settings settings;
     struct mutex lock; /* for everything below */
     struct condition work_came;
-    struct condition turn_came;
     struct net_owner house;
     struct net_owner *first, *last; /* owners with work that waits, in turn */
     bool stopping;
-    size_t idle; /* threads waiting for work_came */
+    size_t idle;   /* threads waiting for work_came */
+    size_t called; /* of those, that were told to look */
+    bool watched;  /* one of them looks every LOOK_MS at whether something may begin */
     struct net_workers_metrics metrics;
     struct slot slots[]; /* settings.threads_max */
 };
@@ -60,6 +68,7 @@ static _Thread_local struct slot *current; /* of a worker's thread */
 
 static void worker_run(void *context);
 static void worker_start(struct net_workers *workers);
+static void worker_call(struct net_workers *workers);
 static bool work_take(struct slot *slot, struct net_work **ret_work);
 static void work_finish(struct net_work *work);
 static void slot_leave(struct slot *slot);
@@ -85,7 +94,6 @@ struct net_workers *net_workers_new(const struct net_workers_settings *settings)
     workers->house.house = true;
     mutex_init(&workers->lock);
     condition_init(&workers->work_came);
-    condition_init(&workers->turn_came);
     for (size_t i = 0; i < settings->threads_max; i++)
         workers->slots[i].workers = workers;
     return workers;
@@ -109,14 +117,12 @@ void net_workers_free(struct net_workers *workers)
     WITH_LOCK (&workers->lock) {
         workers->stopping = true;
         condition_broadcast(&workers->work_came);
-        condition_broadcast(&workers->turn_came);
     }
     for (size_t i = 0; i < workers->settings.threads_max; i++)
         if (slot_is_used(&workers->slots[i]))
             thread_join(&workers->slots[i].thread);
     assert(!workers->metrics.queued && !workers->first);
     condition_done(&workers->work_came);
-    condition_done(&workers->turn_came);
     mutex_done(&workers->lock);
     memory_free(workers);
 }
@@ -223,13 +229,22 @@ bool net_workers_submit(struct net_workers *workers, struct net_work *work, stru
                              (unsigned long long)workers->metrics.queued);
         }
         work_append(workers, owner, work);
-        if (workers->idle >= workers->metrics.queued ||
-            workers->metrics.threads >= workers->settings.threads_max)
-            condition_signal(&workers->work_came);
-        else if (startable(workers, owner, clock_monotonic_ms()))
-            worker_start(workers);
+        if (startable(workers, owner, clock_monotonic_ms()))
+            worker_call(workers);
     }
     return true;
+}
+
+/* A thread looks for work: one that waits and was not called yet, or else another. Under the lock.
+ */
+static void worker_call(struct net_workers *workers)
+{
+    if (workers->idle > workers->called) {
+        workers->called++;
+        condition_signal(&workers->work_came);
+    } else if (!workers->stopping && workers->metrics.threads < workers->settings.threads_max) {
+        worker_start(workers);
+    }
 }
 
 /* Under the lock: an ended thread holds it no more, so joining one cannot wait for us. */
@@ -278,6 +293,15 @@ static uint64_t thread_cpu_ns(void)
     return (uint64_t)spent.tv_sec * 1000000000 + (uint64_t)spent.tv_nsec;
 }
 
+/* How often the thread has waited for something other than a processor. */
+static long thread_waits(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
 /* The owner whose turn it is has work that may begin: the slot takes it, and the owner goes to the
  * end of the row. NULL: nothing may begin now. */
 static struct net_work *work_begin(struct slot *slot)
@@ -309,7 +333,27 @@ static struct net_work *work_begin(struct slot *slot)
     slot->owner = owner;
     slot->lane = lane;
     slot->cpu_ns = slot->turn_ns = thread_cpu_ns();
+    slot->waits = thread_waits();
     return work;
+}
+
+/* Waits until something may have changed. Work that may not begin yet is looked at again and again
+ * by one thread alone, for each wake-up takes the lock that loops need. */
+static bool work_await(struct net_workers *workers, int64_t until_ms)
+{
+    bool watches = workers->metrics.queued && !workers->watched, in_time;
+
+    workers->watched |= watches;
+    workers->idle++;
+    in_time =
+        condition_wait_until(&workers->work_came, &workers->lock,
+                             watches ? MIN(until_ms, clock_monotonic_ms() + LOOK_MS) : until_ms);
+    workers->idle--;
+    if (workers->called)
+        workers->called--;
+    if (watches)
+        workers->watched = false;
+    return in_time;
 }
 
 /* The next piece of work; false after idle_ms without any, or at the end. Under the lock. */
@@ -319,19 +363,15 @@ static bool work_take(struct slot *slot, struct net_work **ret_work)
     int64_t until_ms = clock_monotonic_ms() + workers->settings.idle_ms;
 
     while (!(*ret_work = work_begin(slot))) {
-        int64_t look_ms = until_ms;
-        bool in_time;
-
-        if (workers->metrics.queued)
-            look_ms = MIN(until_ms, clock_monotonic_ms() + LOOK_MS);
-        else if (workers->stopping)
+        if (!workers->metrics.queued && workers->stopping)
             return false;
-        workers->idle++;
-        in_time = condition_wait_until(&workers->work_came, &workers->lock, look_ms);
-        workers->idle--;
-        if (!in_time && !workers->metrics.queued && clock_monotonic_ms() >= until_ms)
+        if (!work_await(workers, until_ms) && !workers->metrics.queued &&
+            clock_monotonic_ms() >= until_ms)
             return false;
     }
+    /* somebody else watches what is left */
+    if (workers->metrics.queued && !workers->watched && workers->idle > workers->called)
+        worker_call(workers);
     return true;
 }
 
@@ -360,13 +400,9 @@ static void work_finish(struct net_work *work)
 static void owner_wake(struct net_workers *workers, struct net_owner *owner)
 {
     if (owner->waiter_first)
-        condition_broadcast(&workers->turn_came);
-    if (!workers->metrics.queued)
-        return;
-    if (workers->idle)
-        condition_signal(&workers->work_came);
-    else if (!workers->stopping && workers->metrics.threads < workers->settings.threads_max)
-        worker_start(workers);
+        condition_signal(&owner->waiter_first->changed);
+    if (workers->metrics.queued)
+        worker_call(workers);
 }
 
 static void slot_account(struct slot *slot, int64_t now_ms)
@@ -377,11 +413,21 @@ static void slot_account(struct slot *slot, int64_t now_ms)
     slot->cpu_ns = cpu_ns;
 }
 
+static void slot_compute(struct slot *slot, bool computing)
+{
+    if (slot->computing && !computing)
+        slot->owner->computing--;
+    else if (!slot->computing && computing)
+        slot->owner->computing++;
+    slot->computing = computing;
+}
+
 static void slot_leave(struct slot *slot)
 {
     struct net_owner *owner = slot->owner;
 
     slot_account(slot, clock_monotonic_ms());
+    slot_compute(slot, false);
     assert(owner->running && owner->active && slot->lane->running);
     owner->running--;
     owner->active--;
@@ -404,10 +450,8 @@ static bool may_go_on(const struct net_workers *workers, struct net_owner *owner
     bool new_first =
         owner->favours_new && owner->queued && workers->idle && lane_find(workers, owner) != NULL;
 
-    if (owner->waiter_first != waiter)
-        return false;
-    return !is_busy(workers, owner, clock_monotonic_ms()) ||
-           (owner->active < workers->settings.busy_max && !new_first);
+    return owner->waiter_first == waiter &&
+           (workers->stopping || (owner->computing < workers->settings.busy_max && !new_first));
 }
 
 static void turn_await(struct slot *slot)
@@ -416,6 +460,8 @@ static void turn_await(struct slot *slot)
     struct net_owner *owner = slot->owner;
     struct net_waiter waiter = {0};
 
+    condition_init(&waiter.changed);
+    slot_compute(slot, false);
     owner->active--;
     workers->metrics.waiting++;
     if (owner->waiter_first)
@@ -424,16 +470,22 @@ static void turn_await(struct slot *slot)
         owner->waiter_first = &waiter;
     owner->waiter_last = &waiter;
     owner_wake(workers, owner);
-    while (!may_go_on(workers, owner, &waiter))
-        (void)condition_wait_until(&workers->turn_came, &workers->lock,
-                                   clock_monotonic_ms() + LOOK_MS);
+    while (!may_go_on(workers, owner, &waiter)) {
+        if (owner->waiter_first == &waiter)
+            (void)condition_wait_until(&waiter.changed, &workers->lock,
+                                       clock_monotonic_ms() + LOOK_MS);
+        else
+            condition_wait(&waiter.changed, &workers->lock);
+    }
+    condition_done(&waiter.changed);
     owner->waiter_first = waiter.next;
     workers->metrics.waiting--;
     owner->active++;
     owner->favours_new = true;
+    slot_compute(slot, true);
     slot->turn_ns = slot->cpu_ns;
     if (owner->waiter_first)
-        condition_broadcast(&workers->turn_came); /* the next one may be free to go, too */
+        condition_signal(&owner->waiter_first->changed); /* it is first now */
 }
 
 static struct slot *slot_of(struct net_workers *workers)
@@ -446,19 +498,26 @@ static struct slot *slot_of(struct net_workers *workers)
 void net_workers_breathe(struct net_workers *workers)
 {
     struct slot *slot = slot_of(workers);
+    long waits;
 
     if (!slot || thread_cpu_ns() - slot->cpu_ns < BREATH_NS)
         return;
+    waits = thread_waits();
     WITH_LOCK (&workers->lock) {
         struct net_owner *owner = slot->owner;
-        int64_t now_ms = clock_monotonic_ms();
 
-        slot_account(slot, now_ms);
-        if (is_busy(workers, owner, now_ms) &&
-            (owner->active > workers->settings.busy_max ||
-             (slot->cpu_ns - slot->turn_ns >= TURN_NS && has_rivals(workers, owner))))
+        slot_account(slot, clock_monotonic_ms());
+        if (waits - slot->waits > WAITS_MAX) {
+            slot_compute(slot, false);
+            owner_wake(workers, owner);
+        } else if (!slot->computing && owner->computing < workers->settings.busy_max) {
+            slot_compute(slot, true);
+        } else if (!slot->computing ||
+                   (slot->cpu_ns - slot->turn_ns >= TURN_NS && has_rivals(workers, owner))) {
             turn_await(slot);
+        }
     }
+    slot->waits = thread_waits();
 }
 
 void net_workers_rest(struct net_workers *workers)
@@ -469,6 +528,7 @@ void net_workers_rest(struct net_workers *workers)
         return;
     WITH_LOCK (&workers->lock) {
         slot_account(slot, clock_monotonic_ms());
+        slot_compute(slot, false);
         slot->owner->active--;
         owner_wake(workers, slot->owner);
     }

@@ -4,9 +4,9 @@
  * over which work is refused at once rather than late.
  *
  * Work has an owner. Owners take turns, an owner's containers do among themselves, and no owner has
- * all threads or fills the queue: three quarters of either. One that keeps processors busy may have
- * only so many threads computing at a time; work that runs long stops now and then
- * (net_workers_breathe) until it is its turn again. */
+ * all threads or fills the queue: three quarters of either. Only so many threads of one owner may
+ * compute at a time; work that runs long stops now and then (net_workers_breathe) until it is its
+ * turn again. */
 #pragma once
 
 #include "net/loop.h"
@@ -30,7 +30,7 @@ struct net_work {
 struct net_workers_settings {
     size_t threads_max;
     size_t queue_max; /* work waiting, besides what runs */
-    size_t busy_max;  /* threads of one owner that compute, once it keeps so many half busy */
+    size_t busy_max;  /* threads of one owner that may compute at a time */
     int64_t idle_ms;  /* a thread without work for so long ends */
 };
 

@@ -19,7 +19,8 @@ bool partition_definition_build(const struct partition_definition_parts *parts, 
                                 struct partition_definition *ret_definition, struct error *err)
 {
     static const struct slice system_path = SLICE("/_partitionKey");
-    struct partition_definition definition = {.system_key = parts->system_key};
+    struct partition_definition definition = {.system_key = parts->system_key,
+                                              .version_given = parts->version == 1};
     const struct slice *paths = parts->paths;
     size_t count = parts->path_count, count_max;
 
@@ -170,6 +171,8 @@ void partition_definition_append(const struct partition_definition *definition, 
     document_append_string(buf, SLICE("kind"), multi ? SLICE("MultiHash") : SLICE("Hash"));
     if (definition->kind != PARTITION_HASH_V1)
         document_append_int32(buf, SLICE("version"), 2);
+    else if (definition->version_given)
+        document_append_int32(buf, SLICE("version"), 1);
     if (definition->system_key)
         document_append_bool(buf, SLICE("systemKey"), true);
     document_end(buf, object);

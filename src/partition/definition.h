@@ -32,7 +32,8 @@ struct partition_synthetic; /* synthetic.h */
 struct partition_definition {
     enum partition_kind kind;
     enum partition_strategy_kind strategy;
-    bool system_key; /* a fixed container made without a key: /_partitionKey, filled by nobody */
+    bool system_key;    /* a fixed container made without a key: /_partitionKey, filled by nobody */
+    bool version_given; /* of version 1, which is also that of who says none: it is shown again */
     uint8_t path_count;
     struct document_path paths[PARTITION_PATHS_MAX];
     struct slice texts[PARTITION_PATHS_MAX];     /* the paths as they were given */

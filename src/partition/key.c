@@ -41,8 +41,9 @@ struct partition_key partition_key_of(const struct partition_definition *definit
     for (size_t i = 0; i < count; i++) {
         bool nested = is_nested(&values[i]);
 
+        /* An object counts as if it was not there, as the service has it. */
         key.components[i] = nested ? document_undefined() : values[i];
-        key.nested |= nested;
+        key.nested |= nested && values[i].type != DOCUMENT_OBJECT;
     }
     return key;
 }
@@ -76,13 +77,12 @@ bool partition_key_check(const struct partition_definition *definition,
                          const struct partition_key *key, const struct partition_key_limits *limits,
                          struct error *err)
 {
-    bool v1 = definition->kind == PARTITION_HASH_V1;
-    size_t max = v1 ? limits->bytes_max_v1 : limits->bytes_max, size = 0;
+    size_t max = limits->bytes_max, size = 0;
 
     if (key->nested)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "partition key value is an object or array; it must be a string, a "
-                         "number, a boolean, null or missing");
+                         "partition key value is an array; it must be a string, a number, a "
+                         "boolean, null or missing");
     if (key->partial)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Number of components in partition key value (%u) does not match "
@@ -121,7 +121,13 @@ bool partition_key_parse(const struct partition_definition *definition, struct s
         values[0] = document_undefined();
         count = 1;
     }
-    if (count > expected || (count < expected && need == PARTITION_KEY_WHOLE))
+    if (count < expected && need == PARTITION_KEY_WHOLE)
+        return error_set(err, ERROR_KEY_MISMATCH,
+                         "Partition key provided either doesn't correspond to definition in the "
+                         "collection or doesn't match partition key field values specified in the "
+                         "document. It has %zu of %zu components.",
+                         count, expected);
+    if (count > expected)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Number of components in partition key value (%zu) does not match "
                          "definition (%zu)",

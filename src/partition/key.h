@@ -22,8 +22,8 @@ struct partition_key {
     bool open;    /* of a synthetic key: its made component is not known yet, only perhaps the base
                      of it, which stands there instead; else undefined does. Whoever reads or
                      writes finds it out (container/claim.h) */
-    bool nested;  /* the item has an object or array, or code with a scope, where a component
-                     should be: it counts as undefined, and partition_key_check refuses it */
+    bool nested;  /* the item has an array, or code with a scope, where a component should be: it
+                     counts as undefined, and partition_key_check refuses it */
 
     /* Of a container that was re-keyed (former.h): the key in the terms of before, if the request
      * may have been meant so. former_only: in those of now it makes no sense. */
@@ -34,14 +34,13 @@ struct partition_key {
 /* Bytes of text and binary that the components of one key may have together. Settings: the service
  * has these. */
 struct partition_key_limits {
-    size_t bytes_max;    /* 2048 */
-    size_t bytes_max_v1; /* 101 */
+    size_t bytes_max; /* 2048; of version 1 too, though no more than 100 characters place it */
 };
 
-enum { PARTITION_KEY_BYTES_DEFAULT = 2048, PARTITION_KEY_BYTES_V1_DEFAULT = 101 };
+enum { PARTITION_KEY_BYTES_DEFAULT = 2048 };
 
-/* The key an item has. Cannot fail: what is not there is undefined, what cannot be a key is noted
- * (`nested`). Borrowed from item. */
+/* The key an item has. Cannot fail: what is not there or an object is undefined, what cannot be a
+ * key is noted (`nested`). Borrowed from item. */
 struct partition_key partition_key_extract(const struct partition_definition *definition,
                                            struct slice item);
 

@@ -68,7 +68,7 @@ bool partition_key_explain(const struct partition_definition *definition, struct
                            struct arena *arena, struct buf *json, struct partition_key *ret_key,
                            struct error *err)
 {
-    const struct partition_key_limits none = {SIZE_MAX, SIZE_MAX};
+    const struct partition_key_limits none = {SIZE_MAX};
 
     if (!partition_key_derive(definition, document, NULL, arena, ret_key, err) ||
         !partition_key_check(definition, ret_key, &none, err))

@@ -14,7 +14,9 @@ static bool mismatch(struct error *err)
 {
     return error_set(err, ERROR_KEY_MISMATCH,
                      "PartitionKey extracted from document doesn't match the one specified in the "
-                     "header");
+                     "header. An item gets another key value by move-item "
+                     "(/_orrery/containers/DB/COLL/move-item), a container another key by "
+                     "`orrery rekey`.");
 }
 
 /* The text of a base, as it stands in open keys. */
@@ -263,10 +265,12 @@ static bool sources_check(const struct partition_synthetic *synthetic, struct sl
     partition_synthetic_sources(synthetic, document, new);
     for (size_t i = 0; i < synthetic->source_count; i++)
         if (!values_equal(&old[i], &new[i]))
-            return error_set(err, ERROR_KEY_MISMATCH,
-                             "\"%.*s\" is part of the partition key and cannot be changed",
-                             (int)MIN(synthetic->texts[i].len, (size_t)80),
-                             (const char *)synthetic->texts[i].data);
+            return error_set(
+                err, ERROR_KEY_MISMATCH,
+                "\"%.*s\" is part of the partition key and cannot be changed by writing "
+                "the item; move-item (/_orrery/containers/DB/COLL/move-item) does",
+                (int)MIN(synthetic->texts[i].len, (size_t)80),
+                (const char *)synthetic->texts[i].data);
     return true;
 }
 

@@ -30,11 +30,19 @@ test('a batch does all of its operations, and reads see what it wrote', async (t
   assert.equal(result[7].resourceBody.n, 7);
   const stored = await container.item('old', 'x').read();
   assert.equal(stored.resource.n, 7);
-  // Every result of an item shows the etag it has now.
-  for (const i of [4, 5, 7]) assert.equal(result[i].eTag, stored.resource._etag);
+  // Every result shows the item as its operation left it.
+  for (const i of [5, 7]) assert.equal(result[i].eTag, stored.resource._etag);
+  assert.notEqual(result[4].eTag, stored.resource._etag);
+  assert.equal(result[4].resourceBody.n, 2);
   const made = await container.item('new', 'x').read();
-  for (const i of [0, 1, 2]) assert.equal(result[i].eTag, made.resource._etag);
+  assert.equal(result[0].eTag, result[1].eTag);
+  assert.equal(result[0].resourceBody.n, 1);
+  assert.equal(result[0].resourceBody._etag, result[0].eTag);
+  assert.equal(result[0].resourceBody._rid, made.resource._rid);
+  assert.notEqual(result[0].eTag, made.resource._etag);
+  assert.equal(result[2].eTag, made.resource._etag);
   assert.equal(made.resource.n, 2);
+  for (const i of [0, 2, 4, 5, 6]) assert.ok(result[i].requestCharge > 5, `${i}: ${result[i].requestCharge}`);
   assert.equal(result[6].resourceBody, undefined);
   const sum = result.reduce((total, r) => total + r.requestCharge, 0);
   assert.equal(sum.toFixed(2), headers['x-ms-request-charge']);
@@ -51,7 +59,7 @@ test('a failing operation undoes the batch and is the only one with its own stat
     [{ operationType: 'Read', id: 'none' }, 404],
     [{ operationType: 'Delete', id: 'none' }, 404],
     [{ operationType: 'Replace', id: 'none', resourceBody: { id: 'none', tenant: 'x' } }, 404],
-    [{ operationType: 'Replace', id: 'there', resourceBody: { id: 'other', tenant: 'x' } }, 400],
+    [{ operationType: 'Replace', id: 'there', resourceBody: { id: 'first', tenant: 'x' } }, 409],
     [{ operationType: 'Delete', id: 'there', ifMatch: '"other"' }, 412],
     [{ operationType: 'Patch', id: 'there', resourceBody: { operations: [{ op: 'remove', path: '/none' }] } }, 400],
     [{ operationType: 'Create', resourceBody: { id: 'b', tenant: 'y' } }, 400],
@@ -79,13 +87,16 @@ test('etags inside a batch', async (t) => {
   assert.deepEqual(await run([replace]), [200]);
 });
 
-test('an item made and deleted in one batch leaves nothing', async (t) => {
+test('an item made and deleted in one batch is reported twice and leaves nothing', async (t) => {
   const { container } = await shop(t, {}, rich);
   const { result } = await container.items.batch(
     [{ operationType: 'Create', resourceBody: { id: 'a', tenant: 'x' } }, { operationType: 'Delete', id: 'a' }],
     'x',
   );
   assert.deepEqual(result.map((r) => r.statusCode), [201, 204]);
+  assert.equal(result[0].resourceBody.id, 'a');
+  assert.ok(result[0].resourceBody._rid && result[0].eTag === result[0].resourceBody._etag);
+  assert.ok(result.every((r) => r.requestCharge > 4));
   assert.equal((await container.item('a', 'x').read()).statusCode, 404);
 });
 

@@ -104,7 +104,7 @@ test('every command that prints prints JSON when asked to', async (t) => {
     ['version'], ['certificate', 'show'], ['certificate', 'export'], ['node', 'list'], ['node', 'show', 'local'], ['node', 'rebalance', '--plan'],
     ['node', 'rebalance', '--no-wait'], ['account', 'create', 'team'], ['account', 'list'], ['account', 'show'], ['account', 'keys', 'team'],
     ['account', 'rotate', 'team', 'secondary'], ['account', 'drop', 'team', '--yes'], ['stats'], ['stats', 'shop'], ['stats', 'shop', 'orders'],
-    ['stats', 'shop', 'orders', '--keys'], ['partition', 'list', 'shop', 'orders'], ['partition', 'shards', 'shop', 'orders'], ['partition', 'watch'],
+    ['stats', 'shop', 'orders', '--keys'], ['throughput', 'show', 'shop', 'orders'], ['partition', 'list', 'shop', 'orders'], ['partition', 'shards', 'shop', 'orders'], ['partition', 'watch'],
     ['partition', 'watch', 'shop', 'orders'], ['partition', 'pause'], ['partition', 'resume'], ['partition', 'hot'],
     ['partition', 'heat', 'shop', 'orders'], ['partition', 'split', 'shop', 'orders', partition], ['directory', 'list', 'shop', 'placed'],
     ['directory', 'find', 'shop', 'placed', 'a'], ['directory', 'set', 'shop', 'placed', 'a', '1'], ['key', 'explain', 'shop', 'orders', '{"tenant":"a"}'],
@@ -119,7 +119,8 @@ test('every command that prints prints JSON when asked to', async (t) => {
     assert.equal(code, 0, `${words.join(' ')}: ${err}`);
     assert.doesNotThrow(() => JSON.parse(out), `${words.join(' ')}: ${out}`);
   }
-  assert.equal((await say(['stats', '--format', 'xml'])).code, 2);
+  for (const words of [['stats'], ['throughput', 'show', 'shop', 'orders'], ['version']])
+    assert.equal((await say([...words, '--format', 'xml'])).code, 2);
 });
 
 test('an import into a container that is not there is one error', async (t) => {

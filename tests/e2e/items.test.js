@@ -52,7 +52,7 @@ test('null, missing, false, 0 and the empty text are different keys', async (t) 
   }
   for (const [i, key] of keys.entries())
     assert.equal((await send('GET', `${docs}/same`, { key })).json.n, i);
-  const nested = await send('POST', docs, { body: { id: 'b', tenant: { a: 1 } } });
+  const nested = await send('POST', docs, { body: { id: 'b', tenant: [1] } });
   assert.equal(nested.status, 400);
 });
 
@@ -67,7 +67,7 @@ test('hierarchical keys need all their components', async (t) => {
   assert.equal((await container.item('a', key).read()).resource.user, 'u');
   const short = await send('GET', `${docs}/a`, { key: ['t', 'u'] });
   assert.equal(short.status, 400);
-  assert.match(short.json.message, /Number of components in partition key value \(2\) does not match definition \(3\)/);
+  assert.match(short.json.message, /^Partition key provided either .* It has 2 of 3 components/);
   // A prefix names a feed.
   await container.items.create({ ...item, id: 'b', user: 'v' });
   await container.items.create({ ...item, id: 'c', tenant: 's' });
@@ -200,10 +200,9 @@ test('etags guard reads, replaces, upserts and deletes', async (t) => {
   assert.equal((await send('PUT', path, { key: ['x'], body })).status, 404);
 });
 
-test('a replace cannot change id or key', async (t) => {
+test('a replace cannot change the key or leave out the id', async (t) => {
   const { container, docs, send } = await shop(t);
   await container.items.create({ id: 'a', tenant: 'x' });
-  assert.equal((await send('PUT', `${docs}/a`, { key: ['x'], body: { id: 'b', tenant: 'x' } })).status, 400);
   assert.equal((await send('PUT', `${docs}/a`, { key: ['x'], body: { id: 'a', tenant: 'y' } })).status, 400);
   assert.equal((await send('PUT', `${docs}/a`, { key: ['x'], body: { tenant: 'x' } })).status, 400);
   assert.equal((await container.item('a', 'x').read()).statusCode, 200);

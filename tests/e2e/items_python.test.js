@@ -8,5 +8,5 @@ test('the Python client works with items', { skip: missing('azure.cosmos') }, as
 });
 
 test('the asynchronous Python client works with items', { skip: missing('azure.cosmos.aio', 'aiohttp') }, async (t) => {
-  await claims(t, await Server.start(t, ['--dev', '--set', 'migration.pause_ms=20']), 'asynchronous.py');
+  await claims(t, await Server.start(t, ['--dev', '--set', 'migration.pause_ms=20ms']), 'asynchronous.py');
 });

@@ -237,7 +237,7 @@ test('a container tells what it stores', async (t) => {
   const read = await signed(server, 'GET', '/dbs/d/colls/c', {
     headers: { 'x-ms-documentdb-populatequotainfo': 'True', 'x-ms-documentdb-populatepartitionstatistics': 'True' },
   });
-  assert.match(read.headers['x-ms-resource-quota'], /documentsCount=-1;collectionSize=52428800;/);
+  assert.match(read.headers['x-ms-resource-quota'], /documentsCount=-1;collectionSize=10485760;/);
   const used = Number(/collectionSize=(\d+);/.exec(read.headers['x-ms-resource-usage'])[1]);
   assert.ok(used >= 20 && used <= 25, read.headers['x-ms-resource-usage']);
   assert.match(read.headers['x-ms-resource-usage'], /documentsCount=10;/);

@@ -216,7 +216,7 @@ test('an order by a path without an index is refused unless that is allowed', as
   const definition = { indexingPolicy: { includedPaths: [{ path: '/*' }], excludedPaths: [{ path: '/secret/*' }] } };
   const ordered = { query: 'SELECT VALUE c.secret FROM c ORDER BY c.secret' };
   const scan = { 'x-ms-documentdb-query-enable-scan': 'true' };
-  for (const [args, headers, status] of [[[], {}, 400], [[], scan, 200], [['--set', 'query.order_unindexed=true'], {}, 200]]) {
+  for (const [args, headers, status] of [[[], {}, 400], [[], scan, 200], [[], { 'x-ms-documentdb-force-query-scan': 'true' }, 200], [['--set', 'query.order_unindexed=true'], {}, 200]]) {
     const { send, docs } = await shop(t, definition, { args });
     for (const n of [3, 1, 2]) await send('POST', docs, { key: ['a'], body: { id: String(n), tenant: 'a', secret: n } });
     const answer = await send('POST', docs, { headers: { ...across, ...headers }, body: ordered });

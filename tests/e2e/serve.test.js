@@ -115,7 +115,8 @@ test('what does not exist is a named error in JSON with an activity id', async (
     ['/readyx', 401, 'Unauthorized'], // no account of that name, which is not told
     ['/', 401, 'Unauthorized'],
     ['/dbs', 401, 'Unauthorized'],
-    ['/dbs/', 401, 'Unauthorized'], // a slash at the end means nothing
+    ['/dbs/', 401, 'Unauthorized'], // slashes at the end mean nothing
+    ['/dbs//colls', 400, 'BadRequest'],
     ['/dbs/d/nothing', 404, 'NotFound'],
     ['/dbs/d/colls/c/docs', 401, 'Unauthorized'],
     ['/offers', 401, 'Unauthorized'],

@@ -195,3 +195,11 @@ test('without --dev every signature has a date', async (t) => {
   assert.equal((await undated(server, { account: 'default', path: '/default/Tables', key })).status, 403);
   assert.equal((await undated(server, { path: `/${storageAccount}/Tables` })).status, 403);
 });
+
+test('with --dev a name that others can lead here is MisdirectedRequest, and a page of another origin AuthorizationFailure', async (t) => {
+  const { server } = await tables(t);
+  const rebound = await sendTable(server, 'GET', '/Tables', { headers: { host: `evil.example:${server.tablePort}` } });
+  assert.deepEqual([rebound.status, rebound.code], [421, 'MisdirectedRequest']);
+  const page = await sendTable(server, 'POST', '/Tables', { headers: { origin: 'https://evil.example' }, body: { TableName: 'stolen' } });
+  assert.deepEqual([page.status, page.code], [403, 'AuthorizationFailure']);
+});

@@ -91,7 +91,7 @@ static struct model_planned *planned_of(struct model_transaction *transaction, u
     }
     assert(transaction->planned_count < MODEL_PLANNED_MAX);
     planned = &transaction->planned[transaction->planned_count++];
-    *planned = (struct model_planned){.key = key, .id = id};
+    *planned = (struct model_planned){.key = key, .id = id, .own = NO_ENTITY, .here = NO_ENTITY};
     return planned;
 }
 
@@ -99,7 +99,7 @@ static const struct model_item *view_of(const struct model_transaction *transact
                                         const struct model_planned *planned)
 {
     if (planned->written)
-        return planned->after.data ? &planned->view : NULL;
+        return planned->here != NO_ENTITY ? &planned->view : NULL;
     return model_find(transaction->snapshot, planned->key, planned->id);
 }
 
@@ -157,15 +157,50 @@ static enum error_code write_check(const struct model_item *item, enum transacti
     return ERROR_NONE;
 }
 
-enum error_code model_write(struct model_transaction *transaction, unsigned key, unsigned id,
-                            enum transaction_verb verb, struct slice document,
-                            const struct transaction_options *options)
+static int entity_new(struct model_transaction *transaction, unsigned key, unsigned id, bool stored)
+{
+    assert(transaction->entity_count < MODEL_PLANNED_MAX);
+    transaction->entities[transaction->entity_count] = (struct model_entity){
+        .key = key, .id = id, .stored_id = id, .stored = stored, .there = stored, .last = -1};
+    return (int)transaction->entity_count++;
+}
+
+static int entity_of(struct model_transaction *transaction, struct model_planned *planned,
+                     bool exists)
+{
+    if (exists && planned->written)
+        return planned->here;
+    if (!exists && planned->own != NO_ENTITY && !transaction->entities[planned->own].there)
+        return planned->own;
+    if (exists)
+        return planned->own = entity_new(transaction, planned->key, planned->id, true);
+    return entity_new(transaction, planned->key, planned->id, false);
+}
+
+static void step_add(struct model_transaction *transaction, struct model_step step)
+{
+    struct model_entity *entity = &transaction->entities[step.entity];
+
+    assert(transaction->step_count < MODEL_PLANNED_MAX);
+    step.before = entity->last;
+    entity->last = (int)transaction->step_count;
+    entity->there = step.after.data != NULL;
+    entity->id = step.id;
+    transaction->steps[transaction->step_count++] = step;
+}
+
+static enum error_code write_to(struct model_transaction *transaction, unsigned key, unsigned id,
+                                unsigned new_id, enum transaction_verb verb, struct slice document,
+                                const struct transaction_options *options)
 {
     static const struct transaction_options none;
-    struct model_planned *planned = planned_of(transaction, key, id);
+    struct model_planned *planned = planned_of(transaction, key, id), *to;
     const struct model_item *item = view_of(transaction, planned);
     enum error_code code = write_check(item, verb, options ? options : &none);
     struct model_item view = {.stored = true, .document = document};
+    struct model_step step = {.id = new_id,
+                              .after = verb == TRANSACTION_DELETE ? SLICE_NONE : document,
+                              .flags = options && options->not_indexed ? ITEM_NOT_INDEXED : 0};
 
     if (item)
         view.header = item->header;
@@ -173,12 +208,33 @@ enum error_code model_write(struct model_transaction *transaction, unsigned key,
         code = ttl_of(document, &view.header.ttl);
     if (code != ERROR_NONE)
         return code;
-    view.header.flags = options && options->not_indexed ? ITEM_NOT_INDEXED : 0;
-    planned->written = true;
-    planned->expired = false;
-    planned->after = verb == TRANSACTION_DELETE ? SLICE_NONE : document;
-    planned->view = view;
+    to = planned_of(transaction, key, new_id);
+    if (to != planned && view_of(transaction, to))
+        return ERROR_ITEM_EXISTS;
+    view.header.flags = step.flags;
+    step.ttl = view.header.ttl;
+    step.entity = entity_of(transaction, planned, item != NULL);
+    step_add(transaction, step);
+    planned->written = to->written = true;
+    planned->here = NO_ENTITY;
+    to->expired = false;
+    to->here = step.after.data ? step.entity : NO_ENTITY;
+    to->view = view;
     return ERROR_NONE;
+}
+
+enum error_code model_write(struct model_transaction *transaction, unsigned key, unsigned id,
+                            enum transaction_verb verb, struct slice document,
+                            const struct transaction_options *options)
+{
+    return write_to(transaction, key, id, id, verb, document, options);
+}
+
+enum error_code model_rename(struct model_transaction *transaction, unsigned key, unsigned id,
+                             unsigned new_id, struct slice document,
+                             const struct transaction_options *options)
+{
+    return write_to(transaction, key, id, new_id, TRANSACTION_REPLACE, document, options);
 }
 
 void model_remove_expired(struct model_transaction *transaction, unsigned key, unsigned id)
@@ -189,32 +245,42 @@ void model_remove_expired(struct model_transaction *transaction, unsigned key, u
     if (!item->stored || !model_is_over(transaction->snapshot->world, item) || planned->written)
         return;
     planned->written = planned->expired = true;
-    planned->after = SLICE_NONE;
 }
 
 /* --- Committing ------------------------------------------------------------------------------ */
 
-static bool is_changed(const struct model_transaction *transaction,
+/* What is stored but over, and must go: swept, in the way of a unique key, or of an item that had
+ * its id for a while or gets it. */
+static bool is_evicted(const struct model_transaction *transaction,
                        const struct model_planned *planned)
 {
-    return planned->written &&
-           (planned->after.data || transaction->snapshot->items[planned->key][planned->id].stored);
+    const struct model_item *item = &transaction->snapshot->items[planned->key][planned->id];
+
+    return item->stored && model_is_over(transaction->snapshot->world, item) && planned->written &&
+           (planned->here == NO_ENTITY || transaction->entities[planned->here].stored);
 }
 
 /* Without any the commit has nothing to do, and nothing to rely on. */
 static bool has_changes(const struct model_transaction *transaction)
 {
     for (size_t i = 0; i < transaction->planned_count; i++)
-        if (is_changed(transaction, &transaction->planned[i]))
+        if (is_evicted(transaction, &transaction->planned[i]))
             return true;
-    return false;
+    return transaction->entity_count > 0;
 }
 
-/* The item stays the one it was, and does not become another of the same name. */
-static bool is_kept(const struct model_transaction *transaction,
-                    const struct model_planned *planned)
+/* What an item was before: itself, or what was over in its place. NULL: nothing. */
+static const struct model_item *before_of(const struct model_transaction *transaction,
+                                          const struct model_entity *entity)
 {
-    return planned->after.data && model_find(transaction->snapshot, planned->key, planned->id);
+    const struct model_item *items = transaction->snapshot->items[entity->key];
+
+    if (entity->stored)
+        return &items[entity->stored_id];
+    return entity->there && items[entity->id].stored &&
+                   model_is_over(transaction->snapshot->world, &items[entity->id])
+               ? &items[entity->id]
+               : NULL;
 }
 
 static const struct model_planned *plan_for(const struct model_transaction *transaction,
@@ -272,15 +338,15 @@ static enum error_code claims_collect(struct model_transaction *transaction, str
     const struct world *world = transaction->snapshot->world;
 
     *ret_count = 0;
-    for (size_t i = 0; i < transaction->planned_count; i++) {
-        const struct model_planned *planned = &transaction->planned[i];
-        unsigned key = planned->key, id = planned->id;
+    for (size_t i = 0; i < transaction->entity_count; i++) {
+        const struct model_entity *entity = &transaction->entities[i];
+        unsigned key = entity->key, id = entity->id;
+        struct slice after = transaction->steps[entity->last].after;
 
-        for (size_t u = 0;
-             planned->written && planned->after.data && u < world->definition.unique_key_count;
-             u++) {
-            struct slice wanted = model_unique_key(world, key, u, planned->after, arena);
-            const struct model_item *before = model_find(transaction->snapshot, key, id);
+        for (size_t u = 0; entity->there && u < world->definition.unique_key_count; u++) {
+            struct slice wanted = model_unique_key(world, key, u, after, arena);
+            const struct model_item *before =
+                entity->stored ? &transaction->snapshot->items[key][entity->stored_id] : NULL;
 
             if (before &&
                 slice_equal(model_unique_key(world, key, u, before->document, arena), wanted))
@@ -288,10 +354,9 @@ static enum error_code claims_collect(struct model_transaction *transaction, str
             claims[(*ret_count)++] = wanted;
             owners_evict(transaction, key, id, u, wanted, arena);
         }
-        for (size_t u = 0;
-             planned->written && planned->after.data && u < world->definition.unique_key_count; u++)
+        for (size_t u = 0; entity->there && u < world->definition.unique_key_count; u++)
             if (unique_clashes(transaction, key, id, u,
-                               model_unique_key(world, key, u, planned->after, arena), arena))
+                               model_unique_key(world, key, u, after, arena), arena))
                 return ERROR_UNIQUE_KEY;
     }
     return ERROR_NONE;
@@ -305,8 +370,18 @@ static bool has_conflict(const struct model_transaction *transaction, const stru
     for (size_t i = 0; i < transaction->planned_count; i++) {
         const struct model_planned *planned = &transaction->planned[i];
 
-        if ((is_changed(transaction, planned) || planned->relied) &&
+        if ((is_evicted(transaction, planned) || planned->relied) &&
             model->items[planned->key][planned->id].touched_at > moment)
+            return true;
+    }
+    for (size_t i = 0; i < transaction->entity_count; i++) {
+        const struct model_entity *entity = &transaction->entities[i];
+
+        if (model->items[entity->key][entity->stored_id].touched_at > moment &&
+            (entity->stored || entity->stored_id == entity->id))
+            return true;
+        if (model->items[entity->key][entity->id].touched_at > moment &&
+            (entity->there || !entity->stored))
             return true;
     }
     for (unsigned key = 0; key < WORLD_KEYS; key++)
@@ -326,17 +401,26 @@ static int64_t stored_bytes(const struct world *world, unsigned key, unsigned id
 }
 
 static int64_t growth_of(const struct model_transaction *transaction,
-                         const struct model_planned *planned)
+                         const struct model_entity *entity)
 {
     const struct world *world = transaction->snapshot->world;
-    const struct model_item *before = &transaction->snapshot->items[planned->key][planned->id];
+    const struct model_item *before = before_of(transaction, entity);
     int64_t growth = 0;
 
-    if (before->stored)
-        growth -= stored_bytes(world, planned->key, planned->id, before->document.len);
-    if (planned->after.data)
-        growth += stored_bytes(world, planned->key, planned->id, planned->after.len);
+    if (before)
+        growth -= stored_bytes(world, entity->key, entity->stored ? entity->stored_id : entity->id,
+                               before->document.len);
+    if (entity->there)
+        growth += stored_bytes(world, entity->key, entity->id,
+                               transaction->steps[entity->last].after.len);
     return growth;
+}
+
+static int64_t eviction_growth(const struct model_transaction *transaction,
+                               const struct model_planned *planned)
+{
+    return -stored_bytes(transaction->snapshot->world, planned->key, planned->id,
+                         transaction->snapshot->items[planned->key][planned->id].document.len);
 }
 
 static bool is_full(const struct model_transaction *transaction, const struct model *model)
@@ -346,10 +430,13 @@ static bool is_full(const struct model_transaction *transaction, const struct mo
     for (unsigned key = 0; key < WORLD_KEYS; key++) {
         int64_t growth = 0;
 
+        for (size_t i = 0; i < transaction->entity_count; i++)
+            if (transaction->entities[i].key == key)
+                growth += growth_of(transaction, &transaction->entities[i]);
         for (size_t i = 0; i < transaction->planned_count; i++)
             if (transaction->planned[i].key == key &&
-                is_changed(transaction, &transaction->planned[i]))
-                growth += growth_of(transaction, &transaction->planned[i]);
+                is_evicted(transaction, &transaction->planned[i]))
+                growth += eviction_growth(transaction, &transaction->planned[i]);
         if (max && growth > 0 && model->logicals[key].bytes + growth > max)
             return true;
     }
@@ -380,73 +467,117 @@ static bool is_of_item(const struct model_record *record, uint32_t partition,
            record->ordinal == item->header.ordinal;
 }
 
-static void record_apply(struct model *model, const struct model_planned *planned,
-                         const struct model_item *before, const struct item_header *stamp,
-                         bool kept)
+static void former_record_remove(struct model *model, uint32_t partition,
+                                 const struct model_item *before)
 {
-    bool keeps_versions = model->world->config->feed_retention_ms > 0;
-    struct model_record record = {
-        .partition = model->world->keys[planned->key].partition,
-        .lsn = stamp->lsn,
-        .ordinal = stamp->ordinal,
-        .wall_ms = stamp->wall_ms,
-        .key = planned->key,
-        .id = planned->id,
-        .number = planned->after.data ? stamp->number : before->header.number,
-    };
-
-    if (planned->after.data)
-        record.kind = kept ? FEED_REPLACE : FEED_CREATE;
-    else
-        record.kind = planned->expired ? FEED_EXPIRE : FEED_DELETE;
-    if (before->stored) {
-        record.previous_lsn = before->header.lsn;
-        record.previous_ordinal = before->header.ordinal;
-    }
-    for (size_t i = 0; !keeps_versions && i < model->record_count; i++)
-        if (is_of_item(&model->records[i], record.partition, before)) {
+    for (size_t i = 0; i < model->record_count; i++)
+        if (is_of_item(&model->records[i], partition, before)) {
             record_remove(model, i);
-            break;
+            return;
         }
-    if (keeps_versions)
-        record.image = planned->after;
-    if (keeps_versions || planned->after.data)
-        record_add(model, &record);
 }
 
-static void change_apply(const struct model_transaction *transaction,
-                         const struct model_planned *planned, struct model *model, uint32_t ordinal)
+/* The last version of an item, and where all are kept those before it. */
+static void records_apply(const struct model_transaction *transaction,
+                          const struct model_entity *entity, struct model *model,
+                          const struct item_header *stamp)
+{
+    const struct model_item *before = before_of(transaction, entity);
+    bool keeps_versions = model->world->config->feed_retention_ms > 0;
+    bool exists = before && entity->stored;
+    int order[MODEL_PLANNED_MAX], count = 0;
+    struct model_record record = {
+        .partition = model->world->keys[entity->key].partition,
+        .lsn = stamp->lsn,
+        .wall_ms = stamp->wall_ms,
+        .key = entity->key,
+        .number = stamp->number,
+        .previous_lsn = before ? before->header.lsn : 0,
+        .previous_ordinal = before ? before->header.ordinal : 0,
+    };
+
+    if (before && !keeps_versions)
+        former_record_remove(model, record.partition, before);
+    for (int i = entity->last; i >= 0 && (keeps_versions || count == 0);
+         i = transaction->steps[i].before)
+        order[count++] = i;
+    while (count-- > 0) {
+        const struct model_step *step = &transaction->steps[order[count]];
+
+        record.kind = !step->after.data ? FEED_DELETE : exists ? FEED_REPLACE : FEED_CREATE;
+        record.ordinal = (uint32_t)order[count];
+        record.id = step->id;
+        record.image = keeps_versions ? step->after : SLICE_NONE;
+        if (keeps_versions || step->after.data)
+            record_add(model, &record);
+        exists = step->after.data != NULL;
+        record.previous_lsn = record.lsn;
+        record.previous_ordinal = record.ordinal;
+    }
+}
+
+static void entity_apply(const struct model_transaction *transaction,
+                         const struct model_entity *entity, struct model *model)
 {
     const struct world *world = model->world;
-    uint32_t partition = world->keys[planned->key].partition;
-    struct model_item *item = &model->items[planned->key][planned->id], before = *item;
-    bool kept = is_kept(transaction, planned);
+    const struct model_step *last = &transaction->steps[entity->last];
+    const struct model_item *before = before_of(transaction, entity);
+    uint32_t partition = world->keys[entity->key].partition;
     struct item_header header = {
-        .flags = planned->view.header.flags,
-        .number = kept ? before.header.number : 0,
+        .flags = last->flags,
+        .number = entity->stored ? before->header.number : 0,
         .lsn = model->partitions[partition].lsn,
         .origin = WORLD_FIRST_PARTITION + partition,
-        .ordinal = ordinal,
+        .ordinal = (uint32_t)entity->last,
         .wall_ms = model->partitions[partition].wall_ms,
-        .ttl = planned->view.header.ttl,
+        .ttl = last->ttl,
         .policy_version = world->space.policy_version,
     };
 
-    if (planned->after.data && !kept)
+    if (!entity->stored)
         header.number = (uint64_t)(WORLD_FIRST_PARTITION + partition) << 32 |
                         model->partitions[partition].counter++;
     if (header.ttl == 0 && world->config->default_ttl > 0)
         header.flags |= ITEM_EXPIRY_BY_DEFAULT;
+    model->logicals[entity->key].touched = true;
+    model->logicals[entity->key].bytes += growth_of(transaction, entity);
+    model->logicals[entity->key].items += entity->there - (before != NULL);
+    records_apply(transaction, entity, model, &header);
+    if (entity->there)
+        model->items[entity->key][entity->id] =
+            (struct model_item){.stored = true, .header = header, .document = last->after};
+}
+
+static void eviction_apply(const struct model_transaction *transaction,
+                           const struct model_planned *planned, struct model *model,
+                           uint32_t ordinal)
+{
+    const struct model_item *before = &transaction->snapshot->items[planned->key][planned->id];
+    uint32_t partition = model->world->keys[planned->key].partition;
+    struct model_record record = {.partition = partition,
+                                  .lsn = model->partitions[partition].lsn,
+                                  .ordinal = ordinal,
+                                  .wall_ms = model->partitions[partition].wall_ms,
+                                  .key = planned->key,
+                                  .id = planned->id,
+                                  .kind = FEED_EXPIRE,
+                                  .number = before->header.number,
+                                  .previous_lsn = before->header.lsn,
+                                  .previous_ordinal = before->header.ordinal};
+
     model->logicals[planned->key].touched = true;
-    model->logicals[planned->key].bytes += growth_of(transaction, planned);
-    model->logicals[planned->key].items += (planned->after.data != NULL) - before.stored;
-    record_apply(model, planned, &before, &header, kept);
-    *item = (struct model_item){.touched_at = model->sequence};
-    if (planned->after.data) {
-        item->stored = true;
-        item->header = header;
-        item->document = planned->after;
-    }
+    model->logicals[planned->key].bytes += eviction_growth(transaction, planned);
+    model->logicals[planned->key].items--;
+    if (model->world->config->feed_retention_ms > 0)
+        record_add(model, &record);
+    else
+        former_record_remove(model, partition, before);
+}
+
+/* What is touched is empty until somebody is put there. */
+static void item_touch(struct model *model, unsigned key, unsigned id)
+{
+    model->items[key][id] = (struct model_item){0};
 }
 
 static void partition_stamp(struct model *model, uint32_t partition)
@@ -456,9 +587,52 @@ static void partition_stamp(struct model *model, uint32_t partition)
         MAX(model->partitions[partition].wall_ms, model->world->now_ms);
 }
 
+/* Everything that leaves its place does so before anything is put somewhere. */
+static void places_clear(const struct model_transaction *transaction, struct model *model)
+{
+    for (size_t i = 0; i < transaction->entity_count; i++) {
+        const struct model_entity *entity = &transaction->entities[i];
+
+        if (entity->stored)
+            item_touch(model, entity->key, entity->stored_id);
+        if (entity->there)
+            item_touch(model, entity->key, entity->id);
+    }
+    for (size_t i = 0; i < transaction->planned_count; i++)
+        if (is_evicted(transaction, &transaction->planned[i]))
+            item_touch(model, transaction->planned[i].key, transaction->planned[i].id);
+}
+
+static void places_note(const struct model_transaction *transaction, struct model *model)
+{
+    for (size_t i = 0; i < transaction->entity_count; i++) {
+        const struct model_entity *entity = &transaction->entities[i];
+
+        if (entity->stored)
+            model->items[entity->key][entity->stored_id].touched_at = model->sequence;
+        if (entity->there || !entity->stored)
+            model->items[entity->key][entity->id].touched_at = model->sequence;
+    }
+    for (size_t i = 0; i < transaction->planned_count; i++)
+        if (is_evicted(transaction, &transaction->planned[i]))
+            model->items[transaction->planned[i].key][transaction->planned[i].id].touched_at =
+                model->sequence;
+}
+
+static int record_compare(const void *left, const void *right)
+{
+    const struct model_record *a = left, *b = right;
+
+    if (a->partition != b->partition)
+        return a->partition < b->partition ? -1 : 1;
+    if (a->lsn != b->lsn)
+        return a->lsn < b->lsn ? -1 : 1;
+    return (a->ordinal > b->ordinal) - (a->ordinal < b->ordinal);
+}
+
 static void transaction_apply(const struct model_transaction *transaction, struct model *model)
 {
-    uint32_t ordinals[WORLD_PARTITIONS] = {0};
+    uint32_t ordinal = (uint32_t)transaction->step_count;
     bool stamped[WORLD_PARTITIONS] = {false};
 
     if (!has_changes(transaction))
@@ -468,13 +642,20 @@ static void transaction_apply(const struct model_transaction *transaction, struc
         const struct model_planned *planned = &transaction->planned[i];
         uint32_t partition = model->world->keys[planned->key].partition;
 
-        if (!is_changed(transaction, planned))
+        if (!planned->written || stamped[partition])
             continue;
-        if (!stamped[partition])
-            partition_stamp(model, partition);
+        partition_stamp(model, partition);
         stamped[partition] = true;
-        change_apply(transaction, planned, model, ordinals[partition]++);
     }
+    places_clear(transaction, model);
+    for (size_t i = 0; i < transaction->entity_count; i++)
+        entity_apply(transaction, &transaction->entities[i], model);
+    for (size_t i = 0; i < transaction->planned_count; i++)
+        if (is_evicted(transaction, &transaction->planned[i]))
+            eviction_apply(transaction, &transaction->planned[i], model, ordinal++);
+    places_note(transaction, model);
+    if (model->record_count)
+        qsort(model->records, model->record_count, sizeof *model->records, record_compare);
 }
 
 enum error_code model_commit(struct model_transaction *transaction, struct model *model)
@@ -484,9 +665,8 @@ enum error_code model_commit(struct model_transaction *transaction, struct model
     size_t claim_count;
     enum error_code code;
 
-    for (size_t i = 0; i < transaction->planned_count; i++)
-        if (transaction->planned[i].written &&
-            transaction->planned[i].after.len > model->world->space.item_bytes_max)
+    for (size_t i = 0; i < transaction->step_count; i++)
+        if (transaction->steps[i].after.len > model->world->space.item_bytes_max)
             return ERROR_TOO_LARGE;
     code = claims_collect(transaction, claims, &claim_count, arena);
     if (code != ERROR_NONE)
@@ -541,6 +721,7 @@ bool model_sweep_one(struct model *model, uint32_t partition)
         return false;
     model_begin(&transaction, model);
     model_remove_expired(&transaction, first_key, first_id);
+    transaction.step_count++; /* it is a write like others, if of no item that lives */
     return model_commit(&transaction, model) == ERROR_NONE;
 }
 

@@ -45,7 +45,7 @@ struct model {
         int64_t wall_ms;
         uint64_t trimmed_lsn; /* the highest of a record removed by trimming */
     } partitions[WORLD_PARTITIONS];
-    struct model_record *records; /* owned; in order of their commits */
+    struct model_record *records; /* owned; by partition, in the order of its feed */
     size_t record_count, record_capacity;
     uint64_t sequence;
     struct model_claim claims[MODEL_CLAIMS];
@@ -67,19 +67,39 @@ struct slice model_unique_key(const struct world *world, unsigned key, size_t wh
 
 /* --- Transactions ---------------------------------------------------------------------------- */
 
+/* A key and id that the transaction has looked at. */
 struct model_planned {
     unsigned key, id;
     bool written, relied, expired;
-    struct slice after; /* data NULL: deleted */
+    int own, here; /* entities: the one stored here, the one here by now; NO_ENTITY */
     struct model_item view;
 };
 
-enum { MODEL_PLANNED_MAX = 32 };
+/* One item through the transaction: where it was stored, if it was, and where it is, if it is. */
+struct model_entity {
+    bool stored, there;
+    unsigned stored_id, id, key;
+    int last; /* step */
+};
+
+/* One write. */
+struct model_step {
+    int entity, before; /* before: the step of the same item before this one; -1: none */
+    unsigned id;
+    struct slice after; /* data NULL: deleted */
+    uint8_t flags;
+    int32_t ttl;
+};
+
+enum { MODEL_PLANNED_MAX = 32, NO_ENTITY = -1 };
 
 struct model_transaction {
     struct model *snapshot;                          /* owned */
     struct model_planned planned[MODEL_PLANNED_MAX]; /* by first mention */
     size_t planned_count;
+    struct model_entity entities[MODEL_PLANNED_MAX];
+    struct model_step steps[MODEL_PLANNED_MAX];
+    size_t entity_count, step_count;
     bool relied_keys[WORLD_KEYS]; /* logical partitions scanned and relied on */
 };
 
@@ -102,6 +122,11 @@ void model_rely_all(struct model_transaction *transaction, unsigned key);
 enum error_code model_write(struct model_transaction *transaction, unsigned key, unsigned id,
                             enum transaction_verb verb, struct slice document,
                             const struct transaction_options *options);
+
+/* The same of a replace that gives the item another id (or the one it has). */
+enum error_code model_rename(struct model_transaction *transaction, unsigned key, unsigned id,
+                             unsigned new_id, struct slice document,
+                             const struct transaction_options *options);
 void model_remove_expired(struct model_transaction *transaction, unsigned key, unsigned id);
 
 /* Applies it to the model, which may have gone on since the transaction began; or leaves the model

@@ -13,6 +13,7 @@ void write_with_etag(struct run *run);
 void write_unique_clash(struct run *run);
 void write_fill(struct run *run);
 void write_move(struct run *run);
+void write_rename(struct run *run);
 void transaction_batch(struct run *run);
 void transaction_span(struct run *run);
 void transaction_interleaved(struct run *run);

@@ -57,21 +57,33 @@ static bool pair_read(struct run *run, struct pair *pair, unsigned key, unsigned
 /* False: the transaction cannot go on, for its write was refused, or met the fault. */
 static bool pair_write(struct run *run, struct pair *pair, unsigned key, unsigned id)
 {
+    unsigned new_id = run_below(run, WORLD_IDS);
     struct transaction_options options = {.not_indexed = run_below(run, 20) == 0};
     bool exists = model_read(&pair->foretold, key, id) != NULL;
+    bool renames = run_below(run, 4) == 0;
     /* Mostly what will succeed, or no batch would. */
     enum transaction_verb verb = run_below(run, 12) == 0 ? run_below(run, 4)
                                  : !exists               ? TRANSACTION_CREATE
+                                 : renames               ? TRANSACTION_REPLACE
                                  : run_below(run, 3)     ? TRANSACTION_UPSERT
                                                          : TRANSACTION_DELETE;
-    struct slice document = verb == TRANSACTION_DELETE
-                                ? SLICE_NONE
-                                : world_document(&run->world, &run->random, key, id, 0);
-    enum error_code expected = model_write(&pair->foretold, key, id, verb, document, &options);
+    struct slice document;
+    enum error_code expected;
     struct error err;
     bool ok;
 
-    run_log_more(run, "; verb %d %u/%u", verb, key, id);
+    if (verb != TRANSACTION_REPLACE || !renames)
+        new_id = id;
+    document = verb == TRANSACTION_DELETE
+                   ? SLICE_NONE
+                   : world_document(&run->world, &run->random, key, new_id, 0);
+    if (verb == TRANSACTION_REPLACE) {
+        options.new_id = &run->world.ids[new_id];
+        expected = model_rename(&pair->foretold, key, id, new_id, document, &options);
+    } else {
+        expected = model_write(&pair->foretold, key, id, verb, document, &options);
+    }
+    run_log_more(run, "; verb %d %u/%u as %u", verb, key, id, new_id);
     ok = transaction_write(pair->real, &run->world.ids[id], verb, document, &options, &err);
 
     if (!ok && run_is_fault(run, &err))

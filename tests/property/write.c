@@ -296,3 +296,31 @@ void write_move(struct run *run)
         item.header.number != run->model->items[to][id].header.number)
         run_fail(run, "the moved item has another number");
 }
+
+/* --- Another id ------------------------------------------------------------------------------ */
+
+void write_rename(struct run *run)
+{
+    CLEANUP(model_transaction_done) struct model_transaction foretold = {0};
+    struct world *world = &run->world;
+    unsigned key = run_below(run, WORLD_KEYS), id = run_below(run, WORLD_IDS);
+    unsigned new_id = run_below(run, WORLD_IDS);
+    struct transaction_options options = {.new_id = &world->ids[new_id],
+                                          .not_indexed = run_below(run, 20) == 0};
+    struct slice document = world_document(world, &run->random, key, new_id, 0);
+    struct model *after = model_copy(run->model);
+    struct transaction_result result;
+    enum error_code expected;
+    struct error err;
+    bool ok;
+
+    run_log(run, "rename key %u id %u to %u", key, id, new_id);
+    model_begin(&foretold, run->model);
+    expected = model_rename(&foretold, key, id, new_id, document, &options);
+    if (expected == ERROR_NONE)
+        expected = model_commit(&foretold, after);
+    ok = items_write(&world->space, &world->keys[key].key, &world->ids[id], TRANSACTION_REPLACE,
+                     document, &options, run->arena, &result, NULL, &err);
+    if (run_settle(run, ok, &err, expected, after))
+        result_check(run, &result, key, new_id);
+}

@@ -77,10 +77,19 @@ static void location_append(struct rest_call *call, const char *property, struct
 /* The client's own words for where we are: whatever it reached us by must lead here again. */
 struct slice rest_call_endpoint(struct rest_call *call)
 {
+    static const struct slice local = SLICE("localhost");
     struct slice host = rest_call_header(call, REST_HEADER_HOST);
+    struct slice name = host, port = SLICE_NONE;
 
-    return arena_printf(call->arena, "%s://%.*s%.*s/", call->http->tls ? "https" : "http",
-                        SLICE_ARG(host), SLICE_ARG(call->route.prefix));
+    /* As the emulator does: some clients try ::1 first and do not come back from it. */
+    if (call->options->dev && host.len >= local.len &&
+        slice_equal_nocase(slice_first(host, local.len), local) &&
+        (host.len == local.len || host.data[local.len] == ':')) {
+        name = SLICE("127.0.0.1");
+        port = slice_skip(host, local.len);
+    }
+    return arena_printf(call->arena, "%s://%.*s%.*s%.*s/", call->http->tls ? "https" : "http",
+                        SLICE_ARG(name), SLICE_ARG(port), SLICE_ARG(call->route.prefix));
 }
 
 bool rest_account_read(struct rest_call *call, struct error *err UNUSED)

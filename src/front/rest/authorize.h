@@ -21,6 +21,7 @@ struct rest_identity {
     enum rest_identity_kind kind;
     struct slice key;   /* of a token bound to a partition key: its JSON; data NULL: to none */
     uint64_t key_lsn;   /* when that was said: the LSN of its permission */
+    bool one_item;      /* of a token: its permission is on an item, under the id that has now */
     uint32_t container; /* of a token: the number of the container it was allowed; 0: none */
 };
 

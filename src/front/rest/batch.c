@@ -219,9 +219,11 @@ bool rest_batch_read(struct rest_call *call, struct rest_batch *ret_batch, struc
     struct slice body = call->http->body;
     struct rest_batch batch = {.binary = body.len && body.data[0] == HYBRID_ROW_VERSION};
 
-    if (body.len > REST_BATCH_BYTES_MAX)
+    if (body.len > REST_BATCH_BYTES_MAX) {
+        call->message = SLICE("Message: {\"Errors\":[\"Request size is too large\"]}");
         return error_set(err, ERROR_TOO_LARGE, "a batch of %zu bytes is over the limit of %d",
                          body.len, REST_BATCH_BYTES_MAX);
+    }
     if (batch.binary ? !rows_read(call, &batch, err) : !json_read(call, &batch, err))
         return false;
     for (size_t i = 0; i < batch.count; i++) {
@@ -248,8 +250,11 @@ static bool item_prepare(struct rest_call *call, const struct rest_items *items,
         return false;
     operation->key = own;
     if (operation->kind == REST_BATCH_REPLACE && operation->id_given.data &&
-        !slice_equal(operation->id_given, operation->id.text))
-        return error_set(err, ERROR_BAD_REQUEST, "the id of an item cannot be changed");
+        !slice_equal(operation->id_given, operation->id.text)) {
+        operation->new_id = operation->id;
+        operation->id = document_string(operation->id_given);
+        operation->options.new_id = &operation->new_id;
+    }
     return rest_item_size_check(items, operation->document, err);
 }
 

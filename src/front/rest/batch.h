@@ -39,7 +39,8 @@ struct rest_batch_operation {
     struct error err;
     struct partition_key key;
     struct document_value id;
-    struct slice document; /* of create, upsert and replace */
+    struct document_value new_id; /* of a replace that gives another */
+    struct slice document;        /* of create, upsert and replace */
     struct rest_patch patch;
     struct transaction_options options;
 

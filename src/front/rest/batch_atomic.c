@@ -1,8 +1,8 @@
 /* The whole batch is one transaction. It is planned in order until an operation fails, which ends
  * it: that one shows why, the others that they depended on it, and nothing is written.
  *
- * Etags are known only after the commit, so items are shown then: a read of what the batch has
- * written before shows the item as it was read, with the etag it has now. */
+ * Etags are known only after the commit, so items are shown then: each as its operation left it,
+ * with the etag it had at that moment; a read of what the batch has written before shows that. */
 #include "front/rest/batch.h"
 
 #include "partition/former.h"
@@ -34,9 +34,10 @@ struct run {
 /* --- Planning ----------------------------------------------------------------------------------
  */
 
-static bool is_same_item(const struct rest_batch_operation *a, const struct rest_batch_operation *b)
+/* The id an operation leaves its item with. */
+static struct slice id_after(const struct rest_batch_operation *operation)
 {
-    return slice_equal(a->id.text, b->id.text);
+    return items_id_written(&operation->id, &operation->options)->text;
 }
 
 /* The last operation before this one that wrote the same item. */
@@ -44,7 +45,7 @@ static int written_before(const struct run *run, size_t at)
 {
     for (size_t i = at; i-- > 0;)
         if (run->steps[i].write != NONE &&
-            is_same_item(&run->batch->operations[i], &run->batch->operations[at]))
+            slice_equal(id_after(&run->batch->operations[i]), run->batch->operations[at].id.text))
             return (int)i;
     return NONE;
 }
@@ -115,7 +116,8 @@ static bool plan_one(struct run *run, struct transaction *transaction, size_t at
     }
     if (operation->kind == REST_BATCH_READ)
         return plan_read(run, transaction, at, err);
-    if (!items_names_check(&run->items->space, &operation->key, &operation->id, err) ||
+    if (!items_names_check(&run->items->space, &operation->key,
+                           items_id_written(&operation->id, &operation->options), err) ||
         (operation->kind == REST_BATCH_PATCH &&
          !plan_patch(run, transaction, operation, &document, err)) ||
         !transaction_write(transaction, &operation->id, verb_of(operation->kind), document,
@@ -175,7 +177,7 @@ static void refused(struct metered_transaction *self, size_t nth)
             run->failed = (int)i;
 }
 
-/* An item as it was read, with the etag of what it has become through the batch itself. */
+/* An item as it was read, with the etag that the batch itself gave it before. */
 static void read_show(struct run *run, const struct transaction *transaction, size_t at)
 {
     struct item item = *run->steps[at].read;

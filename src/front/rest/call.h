@@ -67,6 +67,15 @@ static inline struct slice rest_call_header(const struct rest_call *call, enum r
     return call->headers.values[header];
 }
 
+/* Is it of a library of before this date? Versions are dates: texts of one length, in order. Who
+ * says none is of today. */
+static inline bool rest_call_version_before(const struct rest_call *call, struct slice date)
+{
+    struct slice version = rest_call_header(call, REST_HEADER_VERSION);
+
+    return version.len == date.len && slice_compare(version, date) < 0;
+}
+
 /* Ends the call: answers with what it has gathered, or with the error. From any thread. */
 void rest_call_finish(struct rest_call *call, bool fine, const struct error *err);
 

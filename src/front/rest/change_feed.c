@@ -84,9 +84,11 @@ static bool position_find(struct reading *r, struct error *err)
         return true;
     }
     if (r->request.mode == FEED_ALL_VERSIONS)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "a feed of all versions and deletes begins now (if-none-match: *) or at "
-                         "the etag of an earlier answer");
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "You must read the change feed from within the retention period. A feed of "
+            "all versions and deletes begins now (if-none-match: *) or at the etag of "
+            "an earlier answer.");
     if (!since.data)
         return true;
     if (!front_date_parse(since, &since_ms))

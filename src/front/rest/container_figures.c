@@ -19,6 +19,8 @@ static uint64_t kilobytes(uint64_t bytes)
     return bytes / 1024 + (bytes % 1024 != 0);
 }
 
+#define PARTITION_BYTES_SHOWN (UINT64_C(10) << 30)
+
 /* --- Quota ----------------------------------------------------------------------------------- */
 
 /* What the physical partitions there are may hold, or the container's own limit. */
@@ -32,6 +34,16 @@ static uint64_t room_of(const struct container *container)
         return own;
     (void)partition_map_spans(container_map(container), &count);
     return each > UINT64_MAX / count ? UINT64_MAX : each * count;
+}
+
+/* What libraries expect to read as the size of a container: 10 GB for each physical partition,
+ * whatever it may hold, unless that is less. */
+static uint64_t size_shown(const struct container *container)
+{
+    size_t count;
+
+    (void)partition_map_spans(container_map(container), &count);
+    return MIN(room_of(container), PARTITION_BYTES_SHOWN * count);
 }
 
 bool rest_container_quota(struct rest_call *call, const struct container *container,
@@ -49,7 +61,7 @@ bool rest_container_quota(struct rest_call *call, const struct container *contai
                "documentSize=%" PRIu64 ";documentsSize=%" PRIu64
                ";documentsCount=-1;collectionSize=%" PRIu64 ";\r\n",
                limits->functions_max, limits->procedures_max, limits->triggers_max,
-               kilobytes(limits->item_bytes_max), room, room);
+               kilobytes(limits->item_bytes_max), room, kilobytes(size_shown(container)));
     buf_printf(&call->lines,
                "x-ms-resource-usage: functions=%zu;storedProcedures=%zu;triggers=%zu;"
                "documentSize=0;documentsSize=%" PRIu64 ";documentsCount=%" PRIu64

@@ -12,13 +12,9 @@
 
 /* --- As a document --------------------------------------------------------------------------- */
 
-/* Dates as versions are written: texts of one length, in order. */
 static bool client_is_keyless(const struct rest_call *call)
 {
-    static const struct slice first = SLICE("2018-12-31");
-    struct slice version = rest_call_header(call, REST_HEADER_VERSION);
-
-    return version.len == first.len && slice_compare(version, first) < 0;
+    return rest_call_version_before(call, SLICE("2018-12-31"));
 }
 
 static void properties_append(struct rest_call *call, const struct container *container,

@@ -85,6 +85,18 @@ static void traffic_tell(const struct rest_call *call, const struct rest_items *
 
 /* --- Reading --------------------------------------------------------------------------------- */
 
+/* Where the item was read from, as it was asked for. */
+static void location_show(struct rest_call *call)
+{
+    struct buf *lines = &call->lines;
+
+    BUF_APPEND(lines, "Content-Location: ");
+    buf_append_text(lines, call->http->tls ? "https://" : "http://");
+    buf_append_slice(lines, rest_call_header(call, REST_HEADER_HOST));
+    buf_append_slice(lines, call->http->path);
+    BUF_APPEND(lines, "\r\n");
+}
+
 bool rest_items_read(struct rest_call *call, struct error *err)
 {
     CLEANUP(rest_items_close) struct rest_items items = {0};
@@ -113,6 +125,7 @@ bool rest_items_read(struct rest_call *call, struct error *err)
         return false;
     }
     traffic_tell(call, &items, &target, ADVISE_READ, item.document, NULL);
+    location_show(call);
     item_etag(&item.header, etag);
     if (known.data && slice_equal(known, slice_of(etag, sizeof etag))) {
         item_answer(call, &items, &target.key, &item, item.header.lsn, 304);
@@ -194,6 +207,7 @@ static bool item_write(struct rest_call *call, struct rest_items *items,
         rest_items_close(items);
         return false;
     }
+    rest_item_target_options(target, &options);
     written = metered_write(call->services->meters, &items->space, &target->key, &target->id, verb,
                             target->document, &options, &metered, call->arena, &result, err);
     rest_items_charged(call, &metered);
@@ -209,7 +223,7 @@ static bool item_write(struct rest_call *call, struct rest_items *items,
 static bool item_post(struct rest_call *call, enum transaction_verb verb, struct error *err)
 {
     CLEANUP(rest_items_close) struct rest_items items = {0};
-    struct rest_item_target target;
+    struct rest_item_target target = {0};
 
     if (rest_triggers_named(call))
         return rest_triggers_write(call, err);
@@ -232,7 +246,7 @@ bool rest_items_upsert(struct rest_call *call, struct error *err)
 bool rest_items_replace(struct rest_call *call, struct error *err)
 {
     CLEANUP(rest_items_close) struct rest_items items = {0};
-    struct rest_item_target target, body;
+    struct rest_item_target target = {0}, body = {0};
 
     if (rest_triggers_named(call))
         return rest_triggers_write(call, err);
@@ -240,10 +254,11 @@ bool rest_items_replace(struct rest_call *call, struct error *err)
         !rest_item_target_of_path(call, &items, &target, err) ||
         !target_of_body(call, &items, &body, err))
         return false;
-    if (!slice_equal(body.id.text, target.id.text))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "the id of an item cannot be changed: the body says \"%.*s\"",
-                         (int)MIN(body.id.text.len, (size_t)64), (const char *)body.id.text.data);
+    if (!slice_equal(body.id.text, target.id.text)) {
+        if (!rest_token_check_rename(call, err))
+            return false;
+        target.new_id = body.id;
+    }
     target.document = body.document;
     if (target.key.open || target.key.former)
         target.key = body.key; /* known better: the item has what it is made of */

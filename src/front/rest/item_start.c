@@ -65,6 +65,15 @@ static void write_done(const struct transaction_result *result,
     atomic_fetch_sub(under_way, 1); /* the loop is not needed any more by this thread */
 }
 
+static bool options_of(struct write_under_way *way, struct error *err)
+{
+    if (!rest_items_options(way->call, &way->options, err) ||
+        !rest_items_metered(way->call, &way->metered, err))
+        return false;
+    rest_item_target_options(&way->target, &way->options);
+    return true;
+}
+
 bool rest_item_start(struct rest_call *call, struct rest_items *items,
                      const struct rest_item_target *target, enum transaction_verb verb,
                      struct error *err)
@@ -79,8 +88,7 @@ bool rest_item_start(struct rest_call *call, struct rest_items *items,
     way->target = *target;
     way->verb = verb;
     atomic_fetch_add(under_way, 1);
-    if (!rest_items_options(call, &way->options, err) ||
-        !rest_items_metered(call, &way->metered, err) ||
+    if (!options_of(way, err) ||
         !metered_write_start(call->services->meters, &way->items.space, &way->target.key,
                              &way->target.id, verb, way->target.document, &way->options,
                              &way->metered, call->arena, write_done, way, &begun, err)) {

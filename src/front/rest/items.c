@@ -361,7 +361,9 @@ void rest_items_headers(struct rest_call *call, const struct rest_items *items, 
     now = MAX(now, lsn);
     BUF_APPEND(lines, "x-ms-session-token: ");
     buf_append_uint64(lines, partition);
-    BUF_APPEND(lines, ":-1#");
+    BUF_APPEND(lines, ":");
+    if (!rest_call_version_before(call, SLICE("2018-06-18")))
+        BUF_APPEND(lines, "-1#"); /* libraries of before know the simple form only */
     buf_append_uint64(lines, now);
     BUF_APPEND(lines, "\r\n");
     rest_answer_header_int(call, SLICE("lsn"), (int64_t)now);

@@ -94,8 +94,17 @@ NODISCARD bool rest_items_options(struct rest_call *call, struct transaction_opt
 struct rest_item_target {
     struct partition_key key;
     struct document_value id;
-    struct slice document; /* of writes that bring one */
+    struct document_value new_id; /* of a replace that gives another; else no string */
+    struct slice document;        /* of writes that bring one */
 };
+
+/* What options say of an id that is given: the target's, which outlives them. */
+static inline void rest_item_target_options(const struct rest_item_target *target,
+                                            struct transaction_options *options)
+{
+    if (target->new_id.type == DOCUMENT_STRING)
+        options->new_id = &target->new_id;
+}
 
 /* The item that the path of the call names: by id, with the partition key of the header, or by its
  * _rid where the path is made of those. On a loop call->cold may be set. */

@@ -86,7 +86,7 @@ static void autoscale_append(struct buf *document, const struct offer *offer)
     document_append_int32(document, SLICE("maximumTierThroughput"), 0);
     document_append_bool(document, SLICE("autoUpgrade"), false);
     document_append_int64(document, SLICE("maxThroughput"), (int64_t)offer->ru);
-    if (offer->increment_percent) {
+    if (offer->increment_given) {
         size_t policy = document_append_object_begin(document, SLICE("autoUpgradePolicy"));
         size_t throughput = document_append_object_begin(document, SLICE("throughputPolicy"));
 
@@ -311,6 +311,7 @@ static bool autoscale_read(struct slice settings, struct offer_request *request,
         return false;
     if (percent < 0 || percent > 100)
         return error_set(err, ERROR_BAD_REQUEST, "incrementPercent must be 0 to 100");
+    request->increment_given = given;
     request->increment_percent = (uint32_t)percent;
     return true;
 }

@@ -139,6 +139,8 @@ void rest_script_log(struct rest_call *call, struct slice log)
 {
     if (!rest_headers_true(&call->headers, REST_HEADER_SCRIPT_LOGGING))
         return;
+    if (log.len && log.data[log.len - 1] == '\n')
+        log.len--; /* between lines, not behind the last */
     BUF_APPEND(&call->lines, "x-ms-documentdb-script-log-results: ");
     front_percent_encode(log, &call->lines);
     BUF_APPEND(&call->lines, "\r\n");

@@ -245,13 +245,13 @@ static bool item_read(struct rest_script_host *host, const struct script_operati
 
 /* The target of an operation on one item, and what it shall become. */
 static bool target_find(struct rest_script_host *host, const struct script_operation *operation,
-                        struct document_value *ret_id, struct slice *ret_document,
-                        struct error *err)
+                        struct rest_item_target *ret_target, struct error *err)
 {
+    struct document_value *ret_id = &ret_target->id;
+    struct slice *ret_document = &ret_target->document;
     struct document_value named;
     bool found;
 
-    *ret_document = SLICE_NONE;
     if (operation->verb == SCRIPT_CREATE || operation->verb == SCRIPT_UPSERT)
         return rest_script_link_is_collection(host, operation->link, err) &&
                rest_script_item(host, operation->body, !operation->id_given, ret_document, ret_id,
@@ -265,34 +265,36 @@ static bool target_find(struct rest_script_host *host, const struct script_opera
     if (!rest_script_item(host, operation->body, false, ret_document, &named, err))
         return false;
     if (!slice_equal(named.text, ret_id->text))
-        return error_set(err, ERROR_BAD_REQUEST, "the id of an item cannot be changed");
+        ret_target->new_id = named;
     return true;
 }
 
 static bool item_write(struct rest_script_host *host, const struct script_operation *operation,
-                       const struct document_value *id, struct slice document,
-                       struct script_answer *answer, struct arena *arena, struct error *err)
+                       const struct rest_item_target *target, struct script_answer *answer,
+                       struct arena *arena, struct error *err)
 {
     static const enum transaction_verb verbs[] = {[SCRIPT_CREATE] = TRANSACTION_CREATE,
                                                   [SCRIPT_REPLACE] = TRANSACTION_REPLACE,
                                                   [SCRIPT_UPSERT] = TRANSACTION_UPSERT,
                                                   [SCRIPT_DELETE] = TRANSACTION_DELETE};
     struct transaction_options options = {.if_match = rest_etag_bare(operation->etag)};
+    const struct document_value *id = &target->id;
     int64_t before_cru = host->writes_cru;
     const struct item *item;
 
     if (!options_check(operation, &options.not_indexed, arena, err) ||
         !transaction_read(host->transaction, id, &item, err))
         return false;
+    rest_item_target_options(target, &options);
     answer->status = operation->verb == SCRIPT_DELETE ? 204 : item ? 200 : 201;
     if (operation->verb == SCRIPT_PATCH
             ? !rest_script_patch(host, id, operation->body, &options, err)
-            : !rest_script_write(host, id, verbs[operation->verb], document, &options, err))
+            : !rest_script_write(host, id, verbs[operation->verb], target->document, &options, err))
         return false;
     answer->charge_cru = host->writes_cru - before_cru;
     if (operation->verb == SCRIPT_DELETE)
         return true;
-    if (!transaction_read(host->transaction, id, &item, err))
+    if (!transaction_read(host->transaction, items_id_written(id, &options), &item, err))
         return false;
     answer->etag = rest_item_etag(item, arena);
     answer->body = item_json(host, item, arena);
@@ -302,17 +304,16 @@ static bool item_write(struct rest_script_host *host, const struct script_operat
 static bool operation_run(struct rest_script_host *host, const struct script_operation *operation,
                           struct script_answer *answer, struct arena *arena, struct error *err)
 {
-    struct document_value id;
-    struct slice document;
+    struct rest_item_target target = {0};
 
     if (operation->verb == SCRIPT_QUERY || operation->verb == SCRIPT_READ_FEED)
         return rest_script_link_is_collection(host, operation->link, err) &&
                rest_script_query(host, operation, answer, arena, err);
-    if (!target_find(host, operation, &id, &document, err))
+    if (!target_find(host, operation, &target, err))
         return false;
     if (operation->verb == SCRIPT_READ)
-        return item_read(host, operation, &id, answer, arena, err);
-    return item_write(host, operation, &id, document, answer, arena, err);
+        return item_read(host, operation, &target.id, answer, arena, err);
+    return item_write(host, operation, &target, answer, arena, err);
 }
 
 /* Long texts are told in full: those of faults in a query are. */

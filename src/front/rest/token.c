@@ -390,6 +390,7 @@ static bool claim_allows(struct rest_call *call, const struct claim *claim,
         return false;
     if (container)
         call->identity.container = container_info(container)->number;
+    call->identity.one_item = permitted->resource == REST_ITEMS && permitted->single;
     if (call->operation->access == REST_ACCESS_OWNER)
         return insufficient(call, err, "it needs a read-write key of the account");
     return call->operation->access == REST_ACCESS_READ || claim->all ||
@@ -421,4 +422,10 @@ bool rest_token_authorize(struct rest_call *call, struct slice sig, struct error
                                             .key = key_of(call, permission),
                                             .key_lsn = catalogue_child_info(permission)->lsn};
     return claim_allows(call, &claim, &permitted, err);
+}
+
+bool rest_token_check_rename(struct rest_call *call, struct error *err)
+{
+    return !call->identity.one_item ||
+           insufficient(call, err, "the token is for the item under the id it has");
 }

@@ -38,3 +38,7 @@ NODISCARD bool rest_token_authorize(struct rest_call *call, struct slice sig, st
 NODISCARD bool rest_token_check_key(struct rest_call *call,
                                     const struct partition_definition *definition,
                                     const struct partition_key *key, struct error *err);
+
+/* Whether an item may get another id: not by a token for that one item, which would reach ids it
+ * was not given. ERROR_FORBIDDEN. */
+NODISCARD bool rest_token_check_rename(struct rest_call *call, struct error *err);

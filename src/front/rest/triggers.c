@@ -2,6 +2,7 @@
  * is written, and what came of it goes through the post-triggers, all on the loop of one
  * transaction; nobody else sees anything before all of it is committed. */
 #include "front/rest/scripts.h"
+#include "front/rest/token.h"
 
 #include "base/clock.h"
 #include "document/json.h"
@@ -143,11 +144,13 @@ static bool item_put(struct write *write, enum transaction_verb verb, struct err
 
     if (!rest_script_item(&write->host, write->body, false, &document, &write->written, err))
         return false;
-    if (write->id.type != DOCUMENT_UNDEFINED && !slice_equal(write->id.text, write->written.text))
-        return error_set(
-            err, ERROR_BAD_REQUEST, "the id of an item cannot be changed: the body says \"%.*s\"",
-            (int)MIN(write->written.text.len, (size_t)64), (const char *)write->written.text.data);
-    return rest_script_write(&write->host, &write->written, verb, document, &write->options, err);
+    if (write->id.type == DOCUMENT_UNDEFINED || slice_equal(write->id.text, write->written.text))
+        return rest_script_write(&write->host, &write->written, verb, document, &write->options,
+                                 err);
+    if (!rest_token_check_rename(write->host.call, err))
+        return false;
+    write->options.new_id = &write->written;
+    return rest_script_write(&write->host, &write->id, verb, document, &write->options, err);
 }
 
 static bool item_write(struct write *write, struct error *err)
@@ -208,7 +211,7 @@ static void write_done(struct metered_transaction *metered, struct transaction *
     struct write *write = CONTAINER_OF(metered, struct write, metered);
     struct rest_call *call = write->host.call;
     struct rest_item_target target = {.key = write->host.key, .id = write->written};
-    struct transaction_result result = transaction_result(transaction, write->nth);
+    struct transaction_result result = transaction_outcome(transaction, write->nth);
     bool deleted = call->verb == REST_DELETE || !result.item.document.data;
     enum transaction_verb verb = call->verb == REST_CREATE   ? TRANSACTION_CREATE
                                  : call->verb == REST_UPSERT ? TRANSACTION_UPSERT

@@ -483,7 +483,7 @@ static void keys_and_ids_over_their_limits_are_refused(void **state)
     struct error err;
 
     open_with(fixture, &(struct test_space_options){0});
-    fixture->test.space.key_limits = (struct partition_key_limits){16, 16};
+    fixture->test.space.key_limits = (struct partition_key_limits){16};
     fixture->test.space.id_bytes_max = 8;
     assert_fails(write_item(fixture, "[\"a key of 17 bytes\"]", "1", TRANSACTION_CREATE, "{}", NULL,
                             &result, &err),
@@ -899,12 +899,13 @@ static void a_feed_page_ends_after_so_many_records(void **state)
 
 /* --- Results of transactions ------------------------------------------------------------------ */
 
-static void writes_of_one_item_show_its_final_form_and_are_charged_once(void **state)
+static void each_write_of_one_item_shows_what_it_left_and_is_charged(void **state)
 {
     struct fixture *fixture = *state;
     CLEANUP(transaction_free) struct transaction *transaction = NULL;
     struct document_value one = document_string(SLICE("1")), two = document_string(SLICE("2"));
     struct transaction_result first, second;
+    int64_t sum_cru = 0;
     struct transaction_options stale = {.if_match = SLICE("00000000-0000-0000-0000-000000000000")};
     struct partition_key key;
     struct item_scope scope;
@@ -935,12 +936,55 @@ static void writes_of_one_item_show_its_final_form_and_are_charged_once(void **s
     assert_ok(transaction_commit(transaction, &err), &err);
     first = transaction_result(transaction, 0);
     second = transaction_result(transaction, 1);
-    assert_string_equal(json_of(fixture, first.item.document), "{\"n\":2}");
+    assert_string_equal(json_of(fixture, first.item.document), "{\"n\":1}");
+    assert_string_equal(json_of(fixture, second.item.document), "{\"n\":2}");
+    assert_int_equal(first.item.header.number, second.item.header.number);
     assert_int_equal(first.item.header.lsn, second.item.header.lsn);
-    assert_int_equal(first.charge_cru, 0);
-    assert_int_equal(second.charge_cru, transaction_work(transaction).write_cru);
-    assert_null(transaction_result(transaction, 2).item.document.data);
-    assert_int_equal(transaction_result(transaction, 3).charge_cru, 0);
+    assert_int_not_equal(first.item.header.ordinal, second.item.header.ordinal);
+    assert_true(first.charge_cru > 0 && second.charge_cru > first.charge_cru);
+    assert_string_equal(json_of(fixture, transaction_outcome(transaction, 0).item.document),
+                        "{\"n\":2}");
+    /* Also what nobody else ever saw. */
+    assert_string_equal(json_of(fixture, transaction_result(transaction, 2).item.document), "{}");
+    assert_int_not_equal(transaction_result(transaction, 2).item.header.number, 0);
+    assert_null(transaction_outcome(transaction, 2).item.document.data);
+    for (size_t i = 0; i < 4; i++)
+        sum_cru += transaction_result(transaction, i).charge_cru;
+    assert_int_equal(sum_cru, transaction_work(transaction).write_cru);
+}
+
+static void an_item_gets_another_id_and_stays_the_item_it_is(void **state)
+{
+    struct fixture *fixture = *state;
+    struct document_value b = document_string(SLICE("b"));
+    struct transaction_options rename = {.new_id = &b};
+    struct transaction_result made, renamed;
+    struct feed_page page;
+    struct item item;
+    struct error err;
+
+    open_with(fixture, &(struct test_space_options){.feed_retention_ms = 60 * 1000});
+    made = must_write(fixture, "[\"k\"]", "a", TRANSACTION_CREATE, "{\"n\":1}");
+    assert_ok(write_item(fixture, "[\"k\"]", "a", TRANSACTION_REPLACE, "{\"n\":2}", &rename,
+                         &renamed, &err),
+              &err);
+    assert_int_equal(renamed.item.header.number, made.item.header.number);
+    assert_string_equal(read_item(fixture, "[\"k\"]", "a"), "");
+    assert_string_equal(read_item(fixture, "[\"k\"]", "b"), "{\"n\":2}");
+    assert_ok(items_read_number(&fixture->test.space, made.item.header.number, fixture->arena,
+                                &item, &err),
+              &err);
+    assert_slice_equal(item.key, renamed.item.key);
+    page = feed_of(fixture, FEED_ALL_VERSIONS, 0);
+    assert_int_equal(page.count, 2);
+    assert_int_equal(page.changes[1].kind, FEED_REPLACE);
+    assert_string_equal(json_of(fixture, page.changes[1].previous), "{\"n\":1}");
+    /* The id it had is free, and the one it has is not. */
+    made = must_write(fixture, "[\"k\"]", "a", TRANSACTION_CREATE, "{}");
+    assert_int_not_equal(made.item.header.number, renamed.item.header.number);
+    assert_fails(
+        write_item(fixture, "[\"k\"]", "a", TRANSACTION_REPLACE, "{}", &rename, &renamed, &err),
+        &err, ERROR_ITEM_EXISTS);
 }
 
 #define ITEMS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -974,7 +1018,8 @@ int main(void)
         ITEMS_TEST(the_items_of_one_key_come_by_number_too),
         ITEMS_TEST(a_page_ends_after_so_many_entries_and_goes_on_there),
         ITEMS_TEST(a_feed_page_ends_after_so_many_records),
-        ITEMS_TEST(writes_of_one_item_show_its_final_form_and_are_charged_once),
+        ITEMS_TEST(each_write_of_one_item_shows_what_it_left_and_is_charged),
+        ITEMS_TEST(an_item_gets_another_id_and_stays_the_item_it_is),
     };
     return cmocka_run_group_tests_name("container/items", tests, NULL, NULL);
 }

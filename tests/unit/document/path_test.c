@@ -26,6 +26,7 @@ static void paths_print_in_their_canonical_form(void **state UNUSED)
         {"/\"\"", "/\"\""},
         {"/\"a/b\"/\"q\\\"\\\\\"", "/\"a/b\"/\"q\\\"\\\\\""},
         {"/n\xC3\xA4me", "/n\xC3\xA4me"},
+        {"/'a'/'l\" 1*()'/'le/vel2'/'it\\'s'", "/a/\"l\\\" 1*()\"/\"le/vel2\"/\"it's\""},
         {"/*", "/*"},
         {"/", "/*"},
         {"/?", "/?"},
@@ -45,6 +46,20 @@ static void paths_print_in_their_canonical_form(void **state UNUSED)
     }
 }
 
+static void names_in_keys_have_dashes_without_quotes(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct document_path path;
+    struct error err;
+
+    assert_slice_equal(canonical(arena, "/a/first-name", DOCUMENT_PATH_KEY),
+                       SLICE("/a/\"first-name\""));
+    assert_fails(
+        document_path_parse(SLICE("/first-name/?"), DOCUMENT_PATH_INDEX, arena, &path, &err), &err,
+        ERROR_BAD_REQUEST);
+    assert_contains(err.message, "needs quotes");
+}
+
 static void keys_take_properties_alone(void **state UNUSED)
 {
     static const struct {
@@ -53,7 +68,7 @@ static void keys_take_properties_alone(void **state UNUSED)
         {"", "position '0'"},         {"id", "position '0'"},      {"/", "position '1'"},
         {"/a/", "position '3'"},      {"//a", "position '1'"},     {"/a/*", "position '3'"},
         {"/*", "position '1'"},       {"/a/?", "position '3'"},    {"/a/[]", "position '3'"},
-        {"/{a,b}/?", "position '1'"}, {"/a b", "position '2'"},    {"/a-b", "position '2'"},
+        {"/{a,b}/?", "position '1'"}, {"/a b", "position '2'"},    {"/'a", "position '3'"},
         {"/\"a", "position '3'"},     {"/\"a\"b", "position '4'"}, {"/\"a\\n\"", "position '4'"},
         {"/a\"", "position '2'"},
     };
@@ -152,6 +167,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_print_in_their_canonical_form),
+        cmocka_unit_test(names_in_keys_have_dashes_without_quotes),
         cmocka_unit_test(keys_take_properties_alone),
         cmocka_unit_test(index_paths_end_where_they_end),
         cmocka_unit_test(length_and_nesting_are_limited),

@@ -83,6 +83,7 @@ static void a_deleted_item_at_the_boundary_loses_nothing(void **state)
     struct query_plan plan = queries_plan(queries_path(f, "b"), NULL);
     struct queries_rows rows = {.arena = f->arena};
     struct query_request request = {.space = &f->test.space,
+                                    .order_unindexed = true,
                                     .limits = {.rows_max = 2},
                                     .arena = f->arena,
                                     .row = queries_row,
@@ -187,6 +188,7 @@ static void check_reshaped(struct queries *f, struct query_plan *plan, const cha
     queries_put(f);
     do {
         struct query_request request = {.space = &f->test.space,
+                                        .order_unindexed = true,
                                         .continuation = continuation,
                                         .limits = {.rows_max = 4},
                                         .arena = f->arena,

@@ -87,6 +87,67 @@ static void aggregates_see_every_partition(void **state)
     queries_everywhere(f, check_count, &plan);
 }
 
+/* A row, and 299 items that give none. */
+static void one_row_put(struct queries *f)
+{
+    queries_add(f, "{\"id\": \"first\", \"pk\": \"p\", \"a\": 1}");
+    for (int i = 0; i < 299; i++) {
+        char json[80];
+
+        snprintf(json, sizeof json, "{\"id\": \"i%d\", \"pk\": \"p\"}", i);
+        queries_add(f, json);
+    }
+    queries_open(f, &(struct test_space_options){0});
+    queries_put(f);
+}
+
+static void a_full_page_goes_on_if_its_time_is_up_before_the_next_row_is_found(void **state)
+{
+    struct queries *f = *state;
+    struct query_plan plan = queries_plan(queries_path(f, "a"), NULL);
+    struct queries_rows rows = {.arena = f->arena};
+    struct query_request request = {.limits = {.rows_max = 1, .pause_ms = 1},
+                                    .arena = f->arena,
+                                    .row = queries_row,
+                                    .self = &rows};
+    struct query_page page;
+    struct error err;
+    size_t pages = 0;
+
+    one_row_put(f);
+    request.space = &f->test.space;
+    do {
+        assert_ok(query_run(&plan, &request, &page, &err), &err);
+        request.continuation = page.continuation;
+        assert_true(++pages < 20);
+    } while (page.continuation.len);
+    queries_are(&rows, "1");
+    assert_true(pages > 2); /* what the page before passed over is not looked at again */
+}
+
+static void a_fault_behind_a_full_page_is_told_to_the_next(void **state)
+{
+    struct queries *f = *state;
+    const struct query_expression *fault = query_udf_call(&f->build, SLICE("none"), NULL, 0);
+    struct query_plan plan = queries_plan(
+        query_conditional(&f->build, queries_compare(f, "id", QUERY_EQUAL, "\"first\""),
+                          queries_path(f, "a"), fault),
+        NULL);
+    struct queries_rows rows = {.arena = f->arena};
+    struct query_request request = {
+        .limits = {.rows_max = 1}, .arena = f->arena, .row = queries_row, .self = &rows};
+    struct query_page page;
+    struct error err;
+
+    one_row_put(f);
+    request.space = &f->test.space;
+    assert_ok(query_run(&plan, &request, &page, &err), &err);
+    queries_are(&rows, "1");
+    assert_true(page.continuation.len > 0);
+    request.continuation = page.continuation;
+    assert_fails(query_run(&plan, &request, &page, &err), &err, ERROR_QUERY_NOT_SUPPORTED);
+}
+
 /* Whatever the access, and the order that it has. */
 static void lists_and_sets_are_in_the_order_of_creation(void **state)
 {
@@ -360,6 +421,11 @@ int main(void)
                                         queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(aggregates_see_every_partition, queries_setup,
                                         queries_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_full_page_goes_on_if_its_time_is_up_before_the_next_row_is_found, queries_setup,
+            queries_teardown),
+        cmocka_unit_test_setup_teardown(a_fault_behind_a_full_page_is_told_to_the_next,
+                                        queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(lists_and_sets_are_in_the_order_of_creation, queries_setup,
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(a_join_goes_on_within_an_item, queries_setup,

@@ -90,8 +90,8 @@ bool sql_computed_check(struct slice definitions, struct arena *arena, struct sq
                                     SQL_COMPUTED_MAX);
         if (!definition_read(&iter.value, &names[count], &text))
             return sql_report_whole(&report, ERROR_BAD_QUERY,
-                                    "A computed property must be an object with a name and a "
-                                    "query.");
+                                    "One of the specified inputs is invalid: a computed property "
+                                    "must be an object with a name and a query.");
         if (!check_name(names[count], names, count, &report) ||
             !sql_computed_parse(text, arena, &query, ret_error, err))
             return false;

@@ -1,0 +1,101 @@
+/* A transaction from within: what it has seen and plans (transaction.c), and what becomes of that
+ * at the commit (transaction_commit.c). */
+#pragma once
+
+#include "container/transaction.h"
+
+enum {
+    TRANSACTION_WRITES_MAX = 65536, /* and as many items that are looked at */
+    TRANSACTION_BUCKETS = 256,      /* of what it has seen: a large one stays near linear */
+};
+
+/* A logical partition the transaction is or was in. */
+struct place {
+    struct item_scope scope;
+    struct slice logical;
+};
+
+/* What is committed to one physical partition. */
+struct section {
+    const struct item_scope *scope;
+    struct change *changes;
+    size_t change_count;
+    struct write_set *set;
+};
+
+/* One item the transaction has looked at or wants to write. */
+struct seen {
+    const struct place *place;
+    struct slice key;   /* item key */
+    struct item stored; /* as of the snapshot, if any */
+    bool is_stored;     /* physically there */
+    bool is_over;       /* but expired */
+    bool is_written;    /* planned */
+    bool is_relied;     /* must not change meanwhile */
+    struct slice after; /* data NULL: nothing is here any more */
+    bool expired;
+    struct item view;    /* what the transaction sees now, when written */
+    struct entity *own;  /* the item stored here, once it is written; NULL: not, or it is over */
+    struct entity *here; /* the item that is here by now, when written; NULL: none */
+    struct seen *next;   /* in its bucket */
+};
+
+/* One item through the transaction, under whatever id. */
+struct entity {
+    struct seen *stored;   /* where it was stored; NULL: it is new */
+    struct seen *at;       /* where it is by now; NULL: deleted */
+    size_t last;           /* in transaction->planned: its last write */
+    struct change *change; /* at commit */
+    size_t index;          /* in transaction->entities */
+};
+
+#define NO_WRITE_BEFORE SIZE_MAX
+
+/* One write, in the order they came. */
+struct planned {
+    struct seen *seen;     /* where it put the item, or deleted it from */
+    struct entity *entity; /* NULL: what is over was removed */
+    size_t before;         /* the write of the same item before this one; or NO_WRITE_BEFORE */
+    bool created;
+    struct slice after; /* data NULL: deleted */
+    uint8_t flags;
+    int32_t ttl;
+    int64_t charge_cru; /* once the commit is prepared */
+};
+
+/* A range that must not change before the commit. */
+struct scanned {
+    const struct place *place;
+    struct engine_range range;
+    struct scanned *next;
+};
+
+struct transaction {
+    const struct place *first, *place; /* where it began, and where it is */
+    struct arena *arena;
+    struct engine_snapshot *snapshot; /* of the whole node */
+    uint64_t moment;
+    int64_t now_ms;
+
+    struct seen **seen;
+    size_t seen_count, seen_capacity;
+    struct seen *buckets[TRANSACTION_BUCKETS];
+    struct entity **entities;
+    size_t entity_count, entity_capacity;
+    struct planned *planned;
+    size_t planned_count, planned_capacity;
+    struct scanned *scanned;
+    struct transaction_work work;
+    const struct change *refused; /* whose unique key somebody else owns */
+
+    struct section *sections; /* one for each part */
+    struct commit_part *parts;
+    size_t part_count;
+    struct commit_batch batch;
+    void (*done)(struct transaction *transaction, const struct error *err, void *context);
+    void *context;
+};
+
+/* The item under a key, as stored; looked up once. */
+NODISCARD bool transaction_see(struct transaction *transaction, const struct place *place,
+                               struct slice key, struct seen **ret_seen, struct error *err);
