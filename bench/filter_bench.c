@@ -4,7 +4,7 @@
 #include "rounds.h"
 
 #include "document/json.h"
-#include "query/expression.h"
+#include "query/expression/expression.h"
 
 #include <bson/bson.h>
 #include <stdio.h>

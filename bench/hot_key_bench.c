@@ -7,11 +7,11 @@
  * waits for a disk. */
 #include "base/random.h"
 #include "base/thread.h"
-#include "container/container_meters.h"
-#include "container/heat.h"
-#include "container/metering.h"
 #include "document/bson.h"
+#include "heat/heat.h"
+#include "item/metering.h"
 #include "living.h"
+#include "load/offer_meters.h"
 #include "rounds.h"
 #include "space.h"
 
@@ -42,7 +42,7 @@ static void on_published(struct container *container, void *context)
     struct bench *bench = context;
     struct error err;
 
-    bench_must(container_meters_apply(bench->meters, container, 0, &err), &err);
+    bench_must(load_meters_apply(bench->meters, container, 0, &err), &err);
     heat_published(bench->heat, container);
 }
 
@@ -67,7 +67,7 @@ static void open_all(struct bench *bench)
                                                          .ru = RU});
     bench->meters = meters_new(&clock_system);
     container = living_container(&bench->living);
-    bench_must(container_meters_apply(bench->meters, container, 0, &err), &err);
+    bench_must(load_meters_apply(bench->meters, container, 0, &err), &err);
     bench->heat = heat_new(&(struct heat_options){
         .catalogue = bench->living.catalogue, .meters = bench->meters, .pause_ms = 1000});
     living_migrate(&bench->living, &(struct migrator_options){.meters = bench->meters,

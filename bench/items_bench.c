@@ -12,10 +12,10 @@
  * fresh node up to its closing. */
 #include "base/bytes.h"
 #include "base/thread.h"
-#include "container/patch.h"
 #include "document/bson.h"
 #include "document/order.h"
 #include "engine/rocks/rocks_private.h"
+#include "item/patch.h"
 #include "partition/layout.h"
 #include "rounds.h"
 #include "space.h"
@@ -104,13 +104,13 @@ static void operation_prepare(struct operation *operation, const struct bench_sp
                                      .policy_version = 1},
                           .key = key,
                           .document = state->document};
-    struct change *change = ARENA_NEW(arena, struct change);
+    struct write_set_change *change = ARENA_NEW(arena, struct write_set_change);
     static const uint8_t counter[32];
     struct write_set *set;
     struct commit_part part;
     struct error err;
 
-    *change = (struct change){
+    *change = (struct write_set_change){
         .key = key, .before = state->lsn ? &before : NULL, .after = operation->item.document};
     bench_must(write_set_build(&scope, change, 1, arena, &set, &part, &err), &err);
     write_set_stamp(set, &(struct commit_stamp){.lsn = lsn,

@@ -11,8 +11,8 @@
 #pragma once
 
 #include "base/random.h"
-#include "container/container_space.h"
-#include "container/migrator.h"
+#include "catalogue/container_space.h"
+#include "migration/migrator.h"
 
 enum { LIVING_NODES_MAX = 4, LIVING_MB = 1024 * 1024 };
 

@@ -4,7 +4,7 @@
  * made; two revisions differ in three values. */
 #pragma once
 
-#include "container/items.h"
+#include "item/items.h"
 
 struct bench_space {
     struct engine *engine;

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "container/account_keys.h"
+#include "catalogue/account_keys.h"
 #include "front/signature.h"
 
 #include <inttypes.h>

@@ -16,7 +16,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 #include "base/thread.h"
-#include "container/catalogue_notes.h"
+#include "catalogue/notes.h"
 #include "document/bson.h"
 
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "advise/traffic.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "container/catalogue.h"
+#include "catalogue/catalogue.h"
 
 struct keeper_options {
     struct catalogue *catalogue; /* these three outlive the keeper */

@@ -4,10 +4,10 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "catalogue/account_keys.h"
 #include "cli/cli.h"
 #include "cli/client_socket.h"
 #include "cli/local.h"
-#include "container/account_keys.h"
 #include "document/json.h"
 #include "document/json_number.h"
 #include "front/signature.h"

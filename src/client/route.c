@@ -2,7 +2,7 @@
  * same order. */
 #include <orrery/route.h>
 
-#include "container/definition_strategy.h"
+#include "definition/strategy.h"
 #include "document/bson.h"
 #include "document/json.h"
 #include "partition/map.h"

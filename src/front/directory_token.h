@@ -7,7 +7,7 @@
  * whom and with which rights nobody can say here: whoever has a read-write key has all. */
 #pragma once
 
-#include "container/account_keys.h"
+#include "catalogue/account_keys.h"
 #include "net/address.h"
 
 struct arena;

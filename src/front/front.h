@@ -3,15 +3,15 @@
 
 #include "advise/keeper.h"
 #include "advise/traffic.h"
+#include "balance/balancer.h"
 #include "base/log.h"
-#include "container/balancer.h"
-#include "container/caretaker.h"
-#include "container/catalogue.h"
-#include "container/heat.h"
-#include "container/items.h"
-#include "container/metering.h"
-#include "container/migrator.h"
+#include "catalogue/caretaker.h"
+#include "catalogue/catalogue.h"
 #include "front/browser.h"
+#include "heat/heat.h"
+#include "item/items.h"
+#include "item/metering.h"
+#include "migration/migrator.h"
 #include "net/workers.h"
 #include "script/script.h"
 
@@ -35,6 +35,6 @@ struct front_services {
     struct script_pool *scripts; /* NULL: scripts are not run */
     struct traffic *traffic;     /* NULL: nothing is recorded for advice */
     struct keeper *keeper;       /* of that record; NULL: none is written down */
-    uint32_t burst_seconds;      /* for container_meters_apply */
+    uint32_t burst_seconds;      /* for load_meters_apply */
     size_t query_threads;        /* that may share the work of one query */
 };

@@ -1,7 +1,7 @@
 /* Throughput as clients ask for it in headers, when they make a database, container or table. */
 #pragma once
 
-#include "container/offer.h"
+#include "definition/offer.h"
 
 /* The values of the headers; data NULL: it is not there. */
 struct front_throughput {

@@ -10,7 +10,7 @@
 #include "advise/traffic.h"
 #include "document/bson.h"
 #include "document/order.h"
-#include "query/condition.h"
+#include "query/access/condition.h"
 
 #include <xxhash.h>
 

@@ -11,7 +11,7 @@
 enum { COMMIT_META_LEN = 33 };
 
 /* Where the numbering of a partition stands. */
-struct numbering {
+struct commit_numbers {
     uint64_t lsn;
     int64_t wall_ms;
     uint64_t source, counter;
@@ -20,8 +20,8 @@ struct numbering {
 struct partition {
     uint32_t id;
     uint64_t epoch;
-    struct numbering durable;
-    struct numbering now; /* including the group being made */
+    struct commit_numbers durable;
+    struct commit_numbers now; /* including the group being made */
     bool in_group;
     bool closing;          /* open or close waits: no more batches */
     bool tapped;           /* a journal is kept */
@@ -32,7 +32,7 @@ struct partition {
 
 /* One operation on its way into the engine: sorted by partition, key, and age: the
  * place among all operations of the group. */
-struct placed_op {
+struct commit_placed_op {
     uint64_t key_head; /* the first 8 bytes of the key, so that most comparisons are one */
     uint32_t partition;
     uint32_t age;
@@ -70,8 +70,8 @@ struct commit {
     struct recent *recent;
     struct counters *counters;
     uint64_t sequence;
-    struct arena *arena;      /* of the group being made */
-    struct placed_op *placed; /* reused from group to group */
+    struct arena *arena;             /* of the group being made */
+    struct commit_placed_op *placed; /* reused from group to group */
     size_t placed_capacity;
     struct partition *in_group;
     struct commit_batch *held, **held_end; /* waiting for their partitions, oldest first */

@@ -77,6 +77,6 @@ void partition_definition_append(const struct partition_definition *definition, 
                                  struct buf *buf);
 
 /* Equal in kind and paths; paths count by what they mean, not by their quotes. The strategy is not
- * looked at: it is read apart (container/definition_strategy.c). */
+ * looked at: it is read apart (definition/strategy.c). */
 bool partition_definition_equal(const struct partition_definition *a,
                                 const struct partition_definition *b);

@@ -3,7 +3,7 @@
  *
  * A key of a request is read in the terms of now and, as long as the definition has `formerly`, in
  * those of before: the latter stand in `former` of the key. Where only they make sense, the key has
- * `former_only` and no components. Whoever is told of neither sees a key as ever. container/alias.h
+ * `former_only` and no components. Whoever is told of neither sees a key as ever. item/alias.h
  * finds items by them. */
 #pragma once
 

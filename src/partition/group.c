@@ -152,13 +152,13 @@ static void op_place(struct commit *commit, size_t at, uint32_t partition, uint3
         commit->placed = memory_realloc(
             commit->placed, memory_array_size(commit->placed_capacity, sizeof *commit->placed));
     }
-    commit->placed[at] = (struct placed_op){
+    commit->placed[at] = (struct commit_placed_op){
         .key_head = key_head(op->key), .partition = partition, .age = age, .op = op};
 }
 
 static int placed_compare(const void *left, const void *right)
 {
-    const struct placed_op *a = left, *b = right;
+    const struct commit_placed_op *a = left, *b = right;
     int order;
 
     if (a->partition != b->partition)
@@ -174,7 +174,7 @@ static int placed_compare(const void *left, const void *right)
 static void part_stamp(struct commit *commit, struct commit_part *part, int64_t now_ms)
 {
     struct partition *partition = commit_partition_find(commit, part->partition);
-    struct numbering *now = &partition->now;
+    struct commit_numbers *now = &partition->now;
 
     if (part->op_count == 0)
         return; /* relied on only: nothing happens to it */
@@ -294,7 +294,7 @@ static size_t sections_make(struct commit *commit, size_t placed_count,
 
     qsort(commit->placed, placed_count, sizeof *commit->placed, placed_compare);
     for (size_t i = 0; i < placed_count; i++) {
-        const struct placed_op *placed = &commit->placed[i];
+        const struct commit_placed_op *placed = &commit->placed[i];
         struct engine_section *section = section_count ? &sections[section_count - 1] : NULL;
 
         if (!section || section->partition != placed->partition) {

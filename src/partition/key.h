@@ -21,7 +21,7 @@ struct partition_key {
     bool partial; /* fewer components than the definition has paths */
     bool open;    /* of a synthetic key: its made component is not known yet, only perhaps the base
                      of it, which stands there instead; else undefined does. Whoever reads or
-                     writes finds it out (container/claim.h) */
+                     writes finds it out (item/claim.h) */
     bool nested;  /* the item has an array, or code with a scope, where a component should be: it
                      counts as undefined, and partition_key_check refuses it */
 

@@ -38,7 +38,7 @@ struct partition *commit_partition_find(const struct commit *commit, uint32_t id
 
 void commit_meta_encode(struct partition *partition)
 {
-    const struct numbering *now = &partition->now;
+    const struct commit_numbers *now = &partition->now;
 
     partition->meta[0] = META_FORMAT;
     bytes_put_be64(partition->meta + 1, now->lsn);
@@ -47,11 +47,11 @@ void commit_meta_encode(struct partition *partition)
     bytes_put_be64(partition->meta + 25, now->counter);
 }
 
-static bool meta_decode(struct slice bytes, struct numbering *ret_numbering, struct error *err)
+static bool meta_decode(struct slice bytes, struct commit_numbers *ret_numbering, struct error *err)
 {
     if (bytes.len != COMMIT_META_LEN || bytes.data[0] != META_FORMAT)
         return error_set(err, ERROR_STORE_CORRUPT, "the numbering of a partition is damaged");
-    *ret_numbering = (struct numbering){
+    *ret_numbering = (struct commit_numbers){
         .lsn = bytes_get_be64(bytes.data + 1),
         .wall_ms = (int64_t)bytes_get_be64(bytes.data + 9),
         .source = bytes_get_be64(bytes.data + 17),
@@ -67,7 +67,7 @@ struct slice commit_meta_key(void)
     return slice_of(key, sizeof key);
 }
 
-static bool meta_read(struct commit *commit, uint32_t id, struct numbering *ret_numbering,
+static bool meta_read(struct commit *commit, uint32_t id, struct commit_numbers *ret_numbering,
                       struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
@@ -77,7 +77,7 @@ static bool meta_read(struct commit *commit, uint32_t id, struct numbering *ret_
                     err))
         return false;
     if (value.found == ENGINE_ABSENT) {
-        *ret_numbering = (struct numbering){.source = id};
+        *ret_numbering = (struct commit_numbers){.source = id};
         return true;
     }
     return meta_decode(value.bytes, ret_numbering, err);
@@ -119,7 +119,7 @@ static bool partition_open_locked(struct commit *commit, uint32_t id, uint64_t e
                                   struct error *err)
 {
     struct partition *partition = partition_quiet(commit, id);
-    struct numbering numbering;
+    struct commit_numbers numbering;
 
     if (!meta_read(commit, id, &numbering, err))
         return false;
@@ -257,7 +257,7 @@ bool commit_partitions_reload(struct commit *commit, struct error *err)
 {
     for (size_t i = 0; i < commit->partition_count; i++) {
         struct partition *partition = commit->partitions[i];
-        struct numbering numbering;
+        struct commit_numbers numbering;
 
         if (!meta_read(commit, partition->id, &numbering, err))
             return false;

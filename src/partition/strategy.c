@@ -1,6 +1,6 @@
 /* A table of functions for each strategy (strategy_private.h). A new one is a row in `strategies`,
  * a value of enum partition_strategy_kind and the rules of strategy.h kept; who reads definitions
- * (container/definition_strategy.c) and edits directories knows which it is, nobody else. */
+ * (definition/strategy.c) and edits directories knows which it is, nobody else. */
 #include "partition/strategy_private.h"
 
 #include "base/bytes.h"

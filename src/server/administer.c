@@ -3,7 +3,7 @@
 #include "server/node_paths.h"
 #include "server/server_private.h"
 
-#include "container/catalogue_node.h"
+#include "catalogue/node.h"
 
 static void settings_append(void *context, struct buf *out)
 {
@@ -15,7 +15,7 @@ static void settings_append(void *context, struct buf *out)
 /* Before its store is opened, which may be one that is open already. */
 static bool name_check(struct catalogue *catalogue, const char *name, struct error *err)
 {
-    CLEANUP(node_table_free) struct node_table *table = catalogue_nodes(catalogue);
+    CLEANUP(catalogue_nodes_free) struct node_table *table = catalogue_nodes(catalogue);
 
     return !node_table_find(table, slice_of_text(name)) ||
            error_set(err, ERROR_NAME_TAKEN, "there is a node \"%s\" already", name);
@@ -26,8 +26,8 @@ static bool node_add(void *context, const struct node_info *info, struct error *
     const struct server *server = context;
 
     if (!name_check(store_catalogue(server->store), info->name, err) ||
-        !node_paths_check(slice_of_text(info->url),
-                          slice_of_text(server->settings->nodes_add_paths), err))
+        !server_node_paths_check(slice_of_text(info->url),
+                                 slice_of_text(server->settings->nodes_add_paths), err))
         return false;
     if (store_node_add(server->store, info, err))
         return true;

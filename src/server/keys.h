@@ -7,7 +7,7 @@
  * alone: a client in the middle of a feed goes on. */
 #pragma once
 
-#include "container/catalogue.h"
+#include "catalogue/catalogue.h"
 #include "server/settings.h"
 
 enum { KEYS_SEAL_BYTES = 32 };

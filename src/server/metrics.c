@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "engine/guard.h"
-#include "query/spill.h"
+#include "query/spool/spill.h"
 
 #include <dirent.h>
 #include <sys/resource.h>

@@ -3,9 +3,9 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "container/catalogue.h"
-#include "container/heat.h"
+#include "catalogue/catalogue.h"
 #include "front/rest/rest.h"
+#include "heat/heat.h"
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/workers.h"

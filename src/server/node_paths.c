@@ -155,7 +155,7 @@ static bool postgresql_check(struct slice url, struct slice directories, struct 
     return true;
 }
 
-bool node_paths_check(struct slice url, struct slice directories, struct error *err)
+bool server_node_paths_check(struct slice url, struct slice directories, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct slice scheme, rest;

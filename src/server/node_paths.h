@@ -11,4 +11,5 @@
 
 /* Whether every path in the URL is below one of the directories, which are separated by commas.
  * ERROR_FORBIDDEN names the setting. */
-NODISCARD bool node_paths_check(struct slice url, struct slice directories, struct error *err);
+NODISCARD bool server_node_paths_check(struct slice url, struct slice directories,
+                                       struct error *err);

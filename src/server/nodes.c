@@ -1,7 +1,7 @@
 #include "server/nodes.h"
 
 #include "base/memory.h"
-#include "container/catalogue_node.h"
+#include "catalogue/node.h"
 #include "engine/guard.h"
 
 #include <limits.h>
@@ -141,7 +141,7 @@ static bool is_open(const struct nodes *nodes, const struct node_info *info)
 /* Those of the settings, then those that were added later; what the settings say of a URL holds. */
 static bool others_open(struct nodes *nodes, struct error *err)
 {
-    CLEANUP(node_table_free) struct node_table *table = MEMORY_NEW(struct node_table);
+    CLEANUP(catalogue_nodes_free) struct node_table *table = MEMORY_NEW(struct node_table);
     const struct settings *settings = nodes->settings;
 
     if (!catalogue_nodes_peek(nodes->members[0].engine, table, err))

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "container/node.h"
+#include "cluster/node.h"
 #include "engine/engine.h"
 #include "server/settings.h"
 

@@ -1,6 +1,6 @@
 #include "server/ready.h"
 
-#include "container/catalogue_node.h"
+#include "catalogue/node.h"
 #include "document/json.h"
 #include "engine/guard.h"
 #include "front/fault.h"

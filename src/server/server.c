@@ -7,7 +7,7 @@
 #include "server/server_private.h"
 
 #include "base/bytes.h"
-#include "container/catalogue_notes.h"
+#include "catalogue/notes.h"
 #include "server/file.h"
 #include "server/machine.h"
 #include "server/notify.h"

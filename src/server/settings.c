@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/nearest.h"
-#include "container/node.h"
+#include "cluster/node.h"
 #include "document/json.h"
 
 enum kind { KIND_BOOL, KIND_INT, KIND_SIZE, KIND_DURATION, KIND_CHOICE, KIND_TEXT };

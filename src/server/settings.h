@@ -4,7 +4,7 @@
  * (ORRERY_SECTION_NAME), the command line. A name nobody knows is an error that suggests the
  * nearest one; a value out of range is an error that names the range. settings.def lists them all;
  * besides, `node.NAME = URL` names a storage node and may occur for many names, and
- * `node.NAME.ATTRIBUTE = VALUE` says what it is like (container/node.h). */
+ * `node.NAME.ATTRIBUTE = VALUE` says what it is like (cluster/node.h). */
 #pragma once
 
 #include "base/arena.h"

@@ -1,13 +1,13 @@
 #include "server/store.h"
 
+#include "balance/balancer.h"
 #include "base/thread.h"
-#include "container/balancer.h"
-#include "container/caretaker.h"
-#include "container/catalogue_node.h"
-#include "container/container_meters.h"
-#include "container/heat.h"
-#include "container/migrator.h"
+#include "catalogue/caretaker.h"
+#include "catalogue/node.h"
 #include "engine/guard.h"
+#include "heat/heat.h"
+#include "load/offer_meters.h"
+#include "migration/migrator.h"
 
 /* Whom the guard of a node tells that it is here again. */
 struct keeper {
@@ -40,7 +40,7 @@ static struct catalogue_limits limits_of(const struct settings *settings)
     limits.partition_bytes_max = (uint64_t)settings->partition_bytes_max;
     limits.partition_ru_max = (uint64_t)settings->partition_ru_max;
     limits.partition_ru_initial = (uint64_t)settings->partition_ru_initial;
-    limits.enforce = (enum throughput_enforce)settings->throughput_enforce;
+    limits.enforce = (enum offer_enforce)settings->throughput_enforce;
     limits.logical_partition_bytes_max = (uint64_t)settings->logical_partition_bytes_max;
     limits.item_bytes_max = (uint64_t)settings->item_bytes_max;
     limits.key_bytes_max = (uint32_t)settings->partition_key_bytes_max;
@@ -155,8 +155,8 @@ static bool account_meters_fill(struct store *store, const struct account *accou
         const struct database *database = account_database(account, d);
 
         for (size_t c = 0; c < database_container_count(database); c++)
-            if (!container_meters_apply(store->meters, database_container(database, c),
-                                        store->burst_seconds, err))
+            if (!load_meters_apply(store->meters, database_container(database, c),
+                                   store->burst_seconds, err))
                 return false;
     }
     return true;
@@ -183,7 +183,7 @@ static void on_publishing(const struct container *container, void *context)
     struct store *store = context;
     struct error err;
 
-    if (!container_meters_prepare(store->meters, container, store->burst_seconds, &err))
+    if (!load_meters_prepare(store->meters, container, store->burst_seconds, &err))
         log_error(store->log, "throughput of new partitions not set", &err);
 }
 
@@ -193,7 +193,7 @@ static void on_published(struct container *container, void *context)
     struct store *store = context;
     struct error err;
 
-    if (!container_meters_apply(store->meters, container, store->burst_seconds, &err))
+    if (!load_meters_apply(store->meters, container, store->burst_seconds, &err))
         log_error(store->log, "throughput of new partitions not set", &err);
     heat_published(store->heat, container);
 }
@@ -203,7 +203,7 @@ static void on_shared(struct container *container, void *context)
     struct store *store = context;
     struct error err;
 
-    if (!container_meters_apply(store->meters, container, store->burst_seconds, &err))
+    if (!load_meters_apply(store->meters, container, store->burst_seconds, &err))
         log_error(store->log, "throughput of partitions not set", &err);
 }
 

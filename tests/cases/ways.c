@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "document/json.h"
-#include "query/value.h"
+#include "query/expression/value.h"
 #include "support/space.h"
 
 #include <stdio.h>

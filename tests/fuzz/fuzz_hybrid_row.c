@@ -1,6 +1,6 @@
 /* The bytes are a binary batch. Whatever they are, fields stay within them and reading ends. The
  * checksums in records are set right first, so that what is behind them is reached. */
-#include "front/rest/hybrid_row.h"
+#include "front/rest/item/hybrid_row.h"
 
 #include "base/bytes.h"
 #include "base/memory.h"

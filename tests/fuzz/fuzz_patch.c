@@ -1,9 +1,9 @@
 /* The first line is a patch, the rest an item, both JSON. Whatever they are, the result is a valid
  * document or an error that leaves the buffer alone. The entries of what comes out can be read. */
-#include "container/index_policy.h"
-#include "container/patch.h"
 #include "document/json.h"
 #include "fuzz/fuzz.h"
+#include "index/policy.h"
+#include "item/patch.h"
 
 enum { RESULT_MAX = 1024 * 1024 };
 

@@ -10,8 +10,8 @@
 
 #include "base/random.h"
 #include "base/thread.h"
-#include "container/items.h"
 #include "isolation/recording.h"
+#include "item/items.h"
 
 enum {
     CLIENTS = 6,

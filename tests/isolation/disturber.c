@@ -22,12 +22,13 @@ static struct partition_key key_any(struct disturber *disturber, struct arena *a
     return (struct partition_key){.components = {value}, .count = 1};
 }
 
-static bool directory_edit(struct disturber *disturber, const struct container *container,
-                           struct arena *arena, struct error *err)
+static bool definition_directory_change(struct disturber *disturber,
+                                        const struct container *container, struct arena *arena,
+                                        struct error *err)
 {
-    struct directory_edit edit = {.value = key_any(disturber, arena).components[0],
-                                  .shard = below(disturber, 8),
-                                  .removes = below(disturber, 5) == 0};
+    struct definition_directory_change edit = {.value = key_any(disturber, arena).components[0],
+                                               .shard = below(disturber, 8),
+                                               .removes = below(disturber, 5) == 0};
 
     return migrator_reroute(disturber->world->migrator, container, &edit, 1, err);
 }
@@ -63,7 +64,7 @@ static bool migration_try(struct disturber *disturber, enum migration_kind kind,
     case MIGRATION_MOVE:
         return migrator_move(migrator, container, ids[0], 1 - spans[at].node, err);
     case MIGRATION_REROUTE:
-        return directory_edit(disturber, container, arena, err);
+        return definition_directory_change(disturber, container, arena, err);
     case MIGRATION_REKEY:
         return rekey(disturber, container, arena, err);
     default:

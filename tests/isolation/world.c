@@ -7,9 +7,9 @@
  * crashes (map_renew). */
 #include "isolation/world.h"
 
-#include "container/catalogue_migration.h"
-#include "container/catalogue_node.h"
-#include "container/container_space.h"
+#include "catalogue/container_space.h"
+#include "catalogue/migration.h"
+#include "catalogue/node.h"
 #include "engine/guard.h"
 #include "isolation/recording.h"
 #include "support/check.h"
@@ -71,7 +71,7 @@ static const char *node_name(uint32_t number)
 
 static void node_start(struct world *world, uint32_t number)
 {
-    CLEANUP(node_table_free) struct node_table *table = MEMORY_NEW(struct node_table);
+    CLEANUP(catalogue_nodes_free) struct node_table *table = MEMORY_NEW(struct node_table);
     struct world_node *node = &world->nodes[number];
     struct error err;
 

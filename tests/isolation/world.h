@@ -5,9 +5,9 @@
 
 #include "base/random.h"
 #include "base/thread.h"
-#include "container/catalogue.h"
-#include "container/items.h"
-#include "container/migrator.h"
+#include "catalogue/catalogue.h"
+#include "item/items.h"
+#include "migration/migrator.h"
 #include "support/fault_engine.h"
 #include "support/postgres.h"
 #include "support/scratch.h"

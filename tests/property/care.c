@@ -1,9 +1,9 @@
 /* What happens to a container without anybody writing to it: time, expiry, trimming, another index
  * policy, power cuts. */
 #include "base/thread.h"
-#include "container/expiry.h"
-#include "container/feed_read.h"
-#include "container/transform.h"
+#include "item/expiry.h"
+#include "item/feed_read.h"
+#include "item/transform.h"
 #include "property/operations.h"
 #include "support/check.h"
 #include "support/fault_engine.h"

@@ -1,5 +1,5 @@
 /* The stored bytes are made again from the model, family by family, from the layouts that the
- * headers write down (container/item.h, container/feed.h, the top of partition/numbering.c),
+ * headers write down (item/item.h, item/feed.h, the top of partition/numbering.c),
  * without the code that writes them. What entries an item has in the index is asked of
  * index_entries, which has tests of its own. */
 #include "property/check.h"

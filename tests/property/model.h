@@ -3,7 +3,7 @@
  * to the commit (LSNs, numbers, times) is predicted too, so that the stored bytes can be. */
 #pragma once
 
-#include "container/feed.h"
+#include "item/feed.h"
 #include "property/world.h"
 
 struct model_item {

@@ -1,12 +1,12 @@
 #include "property/moving.h"
 
-#include "container/catalogue_migration.h"
-#include "container/catalogue_node.h"
-#include "container/container_space.h"
-#include "container/expiry.h"
-#include "container/feed_read.h"
+#include "catalogue/container_space.h"
+#include "catalogue/migration.h"
+#include "catalogue/node.h"
 #include "document/bson.h"
 #include "engine/guard.h"
+#include "item/expiry.h"
+#include "item/feed_read.h"
 #include "support/check.h"
 #include "support/documents.h"
 #include "support/fault_engine.h"
@@ -54,7 +54,7 @@ static struct engine *guard_new(struct moving *moving, size_t node)
 /* Engines that live on stay behind the guards they have. */
 static void guards_open(struct moving *moving)
 {
-    CLEANUP(node_table_free) struct node_table *table = MEMORY_NEW(struct node_table);
+    CLEANUP(catalogue_nodes_free) struct node_table *table = MEMORY_NEW(struct node_table);
     struct error err;
 
     for (size_t i = 0; i < MOVING_NODES && !moving->store->reopen; i++)
@@ -521,13 +521,13 @@ static void feed_follow(struct moving *moving)
 /* Up to three keys to any shards, or to where the rule places them. */
 static bool reroute_try(struct moving *moving, const struct container *container, struct error *err)
 {
-    struct directory_edit edits[3];
+    struct definition_directory_change edits[3];
     unsigned keys[3], count = 1 + below(moving, 3);
     bool fine;
 
     for (unsigned i = 0; i < count; i++) {
         keys[i] = below(moving, MOVING_KEYS);
-        edits[i] = (struct directory_edit){
+        edits[i] = (struct definition_directory_change){
             .value = key_of(moving, keys[i]).components[0],
             .shard = below(moving, 8),
             .removes = below(moving, 5) == 0,

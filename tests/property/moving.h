@@ -4,10 +4,10 @@
 #pragma once
 
 #include "base/random.h"
-#include "container/caretaker.h"
-#include "container/catalogue.h"
-#include "container/items.h"
-#include "container/migrator.h"
+#include "catalogue/caretaker.h"
+#include "catalogue/catalogue.h"
+#include "item/items.h"
+#include "migration/migrator.h"
 
 enum { MOVING_NODES = 2, MOVING_KEYS = 40, MOVING_IDS = 8, MOVING_RANGES_MAX = 512 };
 

@@ -4,7 +4,7 @@
 #include "property/operations.h"
 #include "support/check.h"
 
-#include "container/feed_read.h"
+#include "item/feed_read.h"
 
 static void item_compare(struct run *run, const char *where, const struct item *item,
                          const struct model_item *expected)
@@ -180,11 +180,11 @@ static void list_sort(struct list *list, bool backwards,
     }
 }
 
-static void scan_random(struct run *run, enum scan_order order)
+static void scan_random(struct run *run, enum item_scan_order order)
 {
     struct filter filter = filter_random(run);
     struct item_scope scope = world_scope(&run->world, filter.partition);
-    struct scan_request request = {
+    struct item_scan_request request = {
         .order = order,
         .backwards = run_below(run, 2),
         .logical = filter.key < 0 ? SLICE_NONE : run->world.keys[filter.key].logical,
@@ -193,7 +193,7 @@ static void scan_random(struct run *run, enum scan_order order)
         .items_max = run_below(run, 10),
         .bytes_max = run_below(run, 3) ? 0 : 1 + run_below(run, 1000),
     };
-    struct scan_page page = {.more = true};
+    struct item_scan_page page = {.more = true};
     struct list list;
     size_t at = 0;
     struct error err;
@@ -203,7 +203,7 @@ static void scan_random(struct run *run, enum scan_order order)
     list_items(run, &filter, &list);
     list_sort(&list, request.backwards, order == SCAN_BY_KEY ? compare_by_key : compare_by_number);
     for (unsigned pages = 0; page.more; pages++) {
-        if (!run_settle_read(run, scan_items(&scope, &request, run->arena, &page, &err), &err))
+        if (!run_settle_read(run, item_scan_items(&scope, &request, run->arena, &page, &err), &err))
             return;
         if (request.items_max && page.count > request.items_max)
             run_fail(run, "a page of %zu is too long", page.count);
@@ -236,7 +236,7 @@ void read_scan_by_number(struct run *run)
 /* --- The index ------------------------------------------------------------------------------- */
 
 /* Scalars at n of the indexed items, also of those whose time is over: an index scan leaves it to
- * scan_fetch to see that. */
+ * item_scan_fetch to see that. */
 static void list_values(const struct run *run, const struct filter *filter,
                         const struct document_value *min, const struct document_value *max,
                         struct list *list)
@@ -280,7 +280,8 @@ static struct slice path_bytes(struct run *run, struct slice text)
     return arena_copy(run->arena, buf_slice(&bytes));
 }
 
-static void hit_compare(struct run *run, const struct index_hit *hit, const struct listed *expected)
+static void hit_compare(struct run *run, const struct item_index_hit *hit,
+                        const struct listed *expected)
 {
     if (hit->number != expected->item->header.number ||
         !slice_equal(hit->key, run->world.item_keys[expected->key][expected->id]) ||
@@ -306,14 +307,14 @@ void read_scan_index(struct run *run)
     struct document_value high = document_int32((int32_t)run_below(run, 12));
     struct document_value arrays = document_array(slice_of("\5\0\0\0\0", 5));
     bool has_high = run_below(run, 2);
-    struct index_scan_request request = {
+    struct item_index_request request = {
         .path = path_bytes(run, SLICE("/n/?")),
         .min = value_bytes(run, &low),
         .max = value_bytes(run, has_high ? &high : &arrays),
         .backwards = run_below(run, 2),
         .entries_max = run_below(run, 8),
     };
-    struct index_page page = {.more = true};
+    struct item_index_page page = {.more = true};
     struct list list;
     size_t at = 0;
     struct error err;
@@ -328,7 +329,7 @@ void read_scan_index(struct run *run)
     list_values(run, &filter, &low, has_high ? &high : &arrays, &list);
     list_sort(&list, request.backwards, compare_by_value);
     while (page.more) {
-        if (!run_settle_read(run, scan_index(&scope, &request, run->arena, &page, &err), &err))
+        if (!run_settle_read(run, item_scan_index(&scope, &request, run->arena, &page, &err), &err))
             return;
         for (size_t i = 0; i < page.count; i++, at++) {
             if (at == list.count)

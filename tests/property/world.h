@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/random.h"
-#include "container/items.h"
+#include "item/items.h"
 
 enum {
     WORLD_KEYS = 8,       /* logical partitions */

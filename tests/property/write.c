@@ -1,6 +1,6 @@
 /* Plain writes of single items. */
-#include "container/patch.h"
 #include "document/bson.h"
+#include "item/patch.h"
 #include "property/operations.h"
 #include "support/check.h"
 #include "support/documents.h"

@@ -2,7 +2,7 @@
  * engines. ON(memory, story) and its kin are the rows of a list of tests. */
 #pragma once
 
-#include "container/catalogue.h"
+#include "catalogue/catalogue.h"
 #include "support/fault_engine.h"
 #include "support/postgres.h"
 #include "support/scratch.h"

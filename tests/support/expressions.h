@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "query/expression.h"
+#include "query/expression/expression.h"
 
 enum { EXPRESSION_SLOTS = 64 };
 

@@ -2,7 +2,7 @@
  * when it is told to. */
 #pragma once
 
-#include "query/spill.h"
+#include "query/spool/spill.h"
 
 struct faulty_disk {
     struct query_spill_io io;

@@ -2,8 +2,8 @@
  * should give: the same plan over the documents themselves. */
 #pragma once
 
-#include "query/cache.h"
-#include "query/run.h"
+#include "query/run/run.h"
+#include "query/spool/cache.h"
 #include "support/check.h"
 #include "support/documents.h"
 #include "support/space.h"

@@ -2,7 +2,7 @@
  * clock stands still until the test turns it. */
 #pragma once
 
-#include "container/items.h"
+#include "item/items.h"
 
 struct test_space {
     struct engine *engine;

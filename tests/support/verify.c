@@ -3,9 +3,9 @@
 #include "support/verify.h"
 
 #include "base/bytes.h"
-#include "container/container_space.h"
-#include "container/feed.h"
-#include "container/write_set.h"
+#include "catalogue/container_space.h"
+#include "item/feed.h"
+#include "item/write_set.h"
 #include "partition/counters.h"
 #include "partition/layout.h"
 #include "support/check.h"
@@ -64,7 +64,7 @@ static size_t *sorted(const struct entries *entries, struct arena *arena)
 static void expect_item(struct verifying *v, struct slice key, struct slice stored)
 {
     struct item item;
-    struct change change;
+    struct write_set_change change;
     struct write_set *set;
     struct commit_part part;
     struct item_key_parts parts;
@@ -73,7 +73,7 @@ static void expect_item(struct verifying *v, struct slice key, struct slice stor
     assert_ok(item_decode(key, stored, &item, &err), &err);
     if (slice_compare(key, v->span->min) < 0 || slice_compare(key, v->span->max) >= 0)
         fail_msg("an item is in partition %u, whose span it is not in", v->span->id);
-    change = (struct change){
+    change = (struct write_set_change){
         .key = key, .after = item.document, .ttl = item.header.ttl, .flags = item.header.flags};
     assert_ok(item_key_split(&v->scope.definition->key, key, &parts, &err), &err);
     assert_ok(write_set_build(&v->scope, &change, 1, v->arena, &set, &part, &err), &err);

@@ -4,7 +4,7 @@
  * that is not so. */
 #pragma once
 
-#include "container/catalogue.h"
+#include "catalogue/catalogue.h"
 
 /* Returns how many items there are. */
 size_t verify_container(struct container *container);

@@ -2,7 +2,7 @@
 
 #include "cli/client.h"
 #include "document/bson.h"
-#include "query/access.h"
+#include "query/access/access.h"
 
 enum { COUNTED_MAX = QUERY_ESTIMATE_MAX };
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 struct shell_explained {
-    struct slice plan; /* of the first page: the BSON of query/explain.c; empty: none came */
+    struct slice plan; /* of the first page: the BSON of query/run/explain.c; empty: none came */
     uint64_t pages;
     double entries, loaded, matched, rows;
     double total, partitions, index, items, output; /* RU */

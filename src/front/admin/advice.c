@@ -5,10 +5,10 @@
 #include "advise/advise.h"
 #include "advise/records.h"
 #include "advise/what_if_plot.h"
-#include "container/container_space.h"
-#include "container/sample.h"
+#include "catalogue/container_space.h"
 #include "document/json.h"
 #include "front/table/table.h"
+#include "item/sample.h"
 
 enum {
     ITEMS_MAX = 20000,

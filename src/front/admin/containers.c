@@ -2,13 +2,13 @@
  * or against a partition key rests on. */
 #include "front/admin/admin.h"
 
-#include "container/catalogue_shares.h"
-#include "container/container_usage.h"
-#include "container/definition_strategy.h"
-#include "container/heat.h"
-#include "container/heat_store.h"
+#include "catalogue/container_usage.h"
+#include "catalogue/shares.h"
+#include "definition/strategy.h"
 #include "document/bson.h"
 #include "document/json.h"
+#include "heat/heat.h"
+#include "heat/store.h"
 
 enum { KEYS_DEFAULT = 20, KEYS_MAX = STATISTICS_KEYS_MAX, MINUTES_DEFAULT = 5 };
 

@@ -1,10 +1,10 @@
 /* The directory of a container whose strategy is lookup: which virtual shard its keys belong to. */
 #include "front/admin/admin.h"
 
-#include "container/definition_strategy.h"
-#include "container/migrator.h"
+#include "definition/strategy.h"
 #include "document/json.h"
 #include "front/admin/migrations.h"
+#include "migration/migrator.h"
 #include "partition/lookup.h"
 #include "partition/strategy.h"
 
@@ -116,8 +116,8 @@ bool admin_directory_show(struct admin_request *request, struct error *err)
 
 /* --- Editing --------------------------------------------------------------------------------- */
 
-static bool edit_read(const struct document_value *value, struct directory_edit *ret_edit,
-                      struct error *err)
+static bool edit_read(const struct document_value *value,
+                      struct definition_directory_change *ret_edit, struct error *err)
 {
     struct document_value key, shard;
     int64_t number = 0;
@@ -130,13 +130,13 @@ static bool edit_read(const struct document_value *value, struct directory_edit 
         (!document_to_int64(&shard, &number) || number < 0 || number >= PARTITION_SHARDS_MAX))
         return error_set(err, ERROR_BAD_REQUEST,
                          "the shard of an edit is its number, or null to remove the line");
-    *ret_edit =
-        (struct directory_edit){.shard = (uint32_t)number, .removes = shard.type == DOCUMENT_NULL};
+    *ret_edit = (struct definition_directory_change){.shard = (uint32_t)number,
+                                                     .removes = shard.type == DOCUMENT_NULL};
     return component_read(&key, &ret_edit->value, err);
 }
 
-static bool edits_read(struct rest_call *call, struct directory_edit **ret_edits, size_t *ret_count,
-                       struct error *err)
+static bool edits_read(struct rest_call *call, struct definition_directory_change **ret_edits,
+                       size_t *ret_count, struct error *err)
 {
     struct document_value list;
     struct document_iter iter;
@@ -151,7 +151,7 @@ static bool edits_read(struct rest_call *call, struct directory_edit **ret_edits
     count = document_count(list.document);
     if (count == 0 || count > EDITS_MAX)
         return error_set(err, ERROR_BAD_REQUEST, "edits are 1 to %d at a time", EDITS_MAX);
-    *ret_edits = ARENA_ARRAY(call->arena, struct directory_edit, count);
+    *ret_edits = ARENA_ARRAY(call->arena, struct definition_directory_change, count);
     document_iter_init(&iter, list.document);
     for (size_t i = 0; i < count && document_iter_next(&iter); i++)
         if (!edit_read(&iter.value, &(*ret_edits)[i], err))
@@ -164,7 +164,7 @@ bool admin_directory_edit(struct admin_request *request, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
     struct rest_call *call = request->call;
-    struct directory_edit *edits = NULL;
+    struct definition_directory_change *edits = NULL;
     size_t count = 0;
 
     if (!admin_migrator_need(call, err) || !admin_container_open(request, &container, err) ||

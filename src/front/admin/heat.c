@@ -2,10 +2,10 @@
  * time; and the keys that are too hot or too large. */
 #include "front/admin/admin.h"
 
-#include "container/container_usage.h"
-#include "container/heat.h"
+#include "catalogue/container_usage.h"
 #include "document/json.h"
 #include "document/order.h"
+#include "heat/heat.h"
 #include "partition/strategy.h"
 
 enum { MINUTES_DEFAULT = 120, POINTS_DEFAULT = 240, MINUTE_S = 60, MINUTE_MS = 60000 };

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "container/node.h"
+#include "cluster/node.h"
 
 /* Any of the functions may be NULL; what would need it is then refused. They may be called from any
  * thread. */

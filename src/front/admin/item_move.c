@@ -2,11 +2,11 @@
  * delete and a create, with a moment in between. */
 #include "front/admin/admin.h"
 
-#include "container/container_space.h"
-#include "container/items.h"
+#include "catalogue/container_space.h"
 #include "document/bson.h"
 #include "document/json.h"
-#include "front/rest/items.h"
+#include "front/rest/item/items.h"
+#include "item/items.h"
 #include "partition/synthetic.h"
 
 struct asked {

@@ -2,9 +2,9 @@
  * is written. The body is the document, or an array as the header of a request names a key. */
 #include "front/admin/admin.h"
 
-#include "container/container_space.h"
-#include "container/scan.h"
+#include "catalogue/container_space.h"
 #include "document/json.h"
+#include "item/scan.h"
 #include "partition/strategy.h"
 #include "partition/synthetic.h"
 
@@ -119,11 +119,11 @@ bool admin_containers_key(struct admin_request *request, struct error *err)
 static bool span_has(const struct item_scope *scope, const struct partition_range *range,
                      struct arena *arena, bool *has, struct error *err)
 {
-    const struct scan_request request = {
+    const struct item_scan_request request = {
         .order = SCAN_BY_KEY, .routing_min = range->min, .routing_max = range->max, .items_max = 1};
-    struct scan_page page;
+    struct item_scan_page page;
 
-    if (!scan_items(scope, &request, arena, &page, err))
+    if (!item_scan_items(scope, &request, arena, &page, err))
         return false;
     *has = *has || page.count > 0;
     return true;

@@ -2,7 +2,7 @@
  * it is. */
 #pragma once
 
-#include "container/catalogue_migration.h"
+#include "catalogue/migration.h"
 #include "front/rest/call.h"
 
 /* Appends the migration a container has. */

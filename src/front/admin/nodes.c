@@ -2,9 +2,9 @@
  * them. What opens and closes a store is the server's (hooks.h); all else is in the catalogue. */
 #include "front/admin/admin.h"
 
+#include "balance/balancer.h"
 #include "base/memory.h"
-#include "container/balancer.h"
-#include "container/catalogue_node.h"
+#include "catalogue/node.h"
 #include "document/json.h"
 #include "engine/guard.h"
 
@@ -263,7 +263,7 @@ bool admin_nodes_add(struct admin_request *request, struct error *err)
 
 bool admin_nodes_change(struct admin_request *request, struct error *err)
 {
-    CLEANUP(node_table_free) struct node_table *table = NULL;
+    CLEANUP(catalogue_nodes_free) struct node_table *table = NULL;
     struct rest_call *call = request->call;
     struct node_info *info;
     struct slice body;
@@ -272,9 +272,10 @@ bool admin_nodes_change(struct admin_request *request, struct error *err)
         return false;
     table = catalogue_nodes(call->services->catalogue);
     info = node_table_find(table, request->names[0]);
-    if (info && (!attributes_read(body, info, err) ||
-                 !catalogue_node_change(call->services->catalogue, request->names[0],
-                                        &(struct node_change){.attributes = info}, err)))
+    if (info &&
+        (!attributes_read(body, info, err) ||
+         !catalogue_node_change(call->services->catalogue, request->names[0],
+                                &(struct catalogue_node_settings){.attributes = info}, err)))
         return false;
     balancer_tell(call);
     return node_answer(request, request->names[0], 200, err);
@@ -294,7 +295,7 @@ bool admin_nodes_remove(struct admin_request *request, struct error *err)
     return true;
 }
 
-static bool node_flag(struct admin_request *request, const struct node_change *change,
+static bool node_flag(struct admin_request *request, const struct catalogue_node_settings *change,
                       struct error *err)
 {
     struct rest_call *call = request->call;
@@ -310,22 +311,22 @@ static const bool yes = true, no = false;
 
 bool admin_nodes_drain(struct admin_request *request, struct error *err)
 {
-    return node_flag(request, &(struct node_change){.draining = &yes}, err);
+    return node_flag(request, &(struct catalogue_node_settings){.draining = &yes}, err);
 }
 
 bool admin_nodes_undrain(struct admin_request *request, struct error *err)
 {
-    return node_flag(request, &(struct node_change){.draining = &no}, err);
+    return node_flag(request, &(struct catalogue_node_settings){.draining = &no}, err);
 }
 
 bool admin_nodes_pause(struct admin_request *request, struct error *err)
 {
-    return node_flag(request, &(struct node_change){.paused = &yes}, err);
+    return node_flag(request, &(struct catalogue_node_settings){.paused = &yes}, err);
 }
 
 bool admin_nodes_resume(struct admin_request *request, struct error *err)
 {
-    return node_flag(request, &(struct node_change){.paused = &no}, err);
+    return node_flag(request, &(struct catalogue_node_settings){.paused = &no}, err);
 }
 
 bool admin_regions_pause(struct admin_request *request, struct error *err)

@@ -2,8 +2,8 @@
  * is asked for begins and goes on by itself: the answer is 202 with the migration. */
 #include "front/admin/admin.h"
 
-#include "container/catalogue_shares.h"
-#include "container/container_usage.h"
+#include "catalogue/container_usage.h"
+#include "catalogue/shares.h"
 #include "document/bson.h"
 #include "document/json.h"
 #include "front/admin/migrations.h"

@@ -2,12 +2,12 @@
  * demoted, ended, forgotten. */
 #include "front/admin/admin.h"
 
-#include "container/catalogue_promotion.h"
-#include "container/container_meters.h"
-#include "container/container_usage.h"
+#include "catalogue/container_usage.h"
+#include "catalogue/promotion.h"
 #include "document/bson.h"
 #include "document/json.h"
 #include "front/admin/migrations.h"
+#include "load/offer_meters.h"
 
 /* --- What is asked for ----------------------------------------------------------------------- */
 
@@ -121,7 +121,8 @@ static bool promotion_show(struct rest_call *call, const struct container *conta
     struct error ignored;
     struct slice obstacle;
 
-    bool there = promotion_other(call->services->catalogue, container, promotion, &other, &ignored);
+    bool there = catalogue_promotion_other(call->services->catalogue, container, promotion, &other,
+                                           &ignored);
 
     origin = promotion->origin == container_info(container)->number ? container : other;
     home = promotion_home(promotion) == container_info(container)->number ? container : other;
@@ -253,8 +254,7 @@ static bool own_make(struct admin_request *request, const struct container *orig
     return catalogue_container_create(call->services->catalogue, account_of(call),
                                       request->names[0], body_like(call, origin, asked->to),
                                       &asked->offer, ret_own, err) &&
-           container_meters_apply(call->services->meters, *ret_own, call->services->burst_seconds,
-                                  err);
+           load_meters_apply(call->services->meters, *ret_own, call->services->burst_seconds, err);
 }
 
 static bool dry_run(struct rest_call *call, const struct container *origin,

@@ -2,11 +2,11 @@
  * its grace period. */
 #include "front/admin/admin.h"
 
-#include "container/migrator.h"
-#include "container/mover.h"
 #include "document/bson.h"
 #include "document/json.h"
 #include "front/admin/migrations.h"
+#include "migration/migrator.h"
+#include "migration/mover.h"
 #include "partition/synthetic.h"
 
 enum { CONFLICTS_SHOWN = 100, DRY_RUN_MS = 10 * 1000, DRY_RUN_MS_MAX = 300 * 1000 };

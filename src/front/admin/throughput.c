@@ -3,9 +3,9 @@
  * (definition_throughput.h): an edit is a replace of it that says nothing else. */
 #include "front/admin/admin.h"
 
-#include "container/container_meters.h"
 #include "document/bson.h"
 #include "document/json.h"
+#include "load/offer_meters.h"
 
 enum { EDITS_MAX = 1000, ATTEMPTS_MAX = 10 };
 
@@ -327,7 +327,7 @@ bool admin_throughput_edit(struct admin_request *request, struct error *err)
         if (!edit_once(request, edits, &container, err) && err->code != ERROR_PRECONDITION_FAILED)
             return false;
     return container &&
-           container_meters_apply(call->services->meters, container, call->services->burst_seconds,
-                                  err) &&
+           load_meters_apply(call->services->meters, container, call->services->burst_seconds,
+                             err) &&
            answer(request, container);
 }

@@ -3,7 +3,7 @@
  * of; the usual one is tried first, and a wrong signature costs a dozen hashes. */
 #include "front/rest/authorize.h"
 
-#include "container/account_keys.h"
+#include "catalogue/account_keys.h"
 #include "front/date.h"
 #include "front/directory_token.h"
 #include "front/rest/call.h"

@@ -6,11 +6,11 @@
 #pragma once
 
 #include "base/random.h"
-#include "container/account_keys.h"
-#include "container/container_space.h"
+#include "catalogue/account_keys.h"
+#include "catalogue/container_space.h"
 #include "front/rest/authorize.h"
 #include "front/rest/header.h"
-#include "front/rest/metadata_budget.h"
+#include "front/rest/metadata/metadata_budget.h"
 #include "front/rest/operation.h"
 #include "front/rest/rest.h"
 

@@ -2,9 +2,9 @@
  * told when a name comes to mean something else. */
 #include "front/rest/reach.h"
 
-#include "container/catalogue_child.h"
+#include "catalogue/child.h"
 #include "front/rest/call.h"
-#include "front/rest/children.h"
+#include "front/rest/metadata/children.h"
 
 /* --- What is meant --------------------------------------------------------------------------- */
 

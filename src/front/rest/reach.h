@@ -7,7 +7,7 @@
  * account's alone (offers, administration, the list of databases). */
 #pragma once
 
-#include "container/catalogue.h"
+#include "catalogue/catalogue.h"
 #include "front/rest/operation.h"
 
 struct rest_call;

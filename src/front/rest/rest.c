@@ -8,8 +8,8 @@
 #include "front/rest/answer.h"
 #include "front/rest/call.h"
 #include "front/rest/cors.h"
-#include "query/cache.h"
-#include "query/spill.h"
+#include "query/spool/cache.h"
+#include "query/spool/spill.h"
 #include "throughput/cost.h"
 
 #include <time.h>

@@ -6,7 +6,7 @@
  * is deleted or made anew, and when the primary key is rotated. Nothing is stored for it. */
 #pragma once
 
-#include "container/catalogue_child.h"
+#include "catalogue/child.h"
 #include "partition/key.h"
 
 struct rest_call;

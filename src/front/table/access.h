@@ -2,7 +2,7 @@
  * accessPolicies of what a container is beyond the service (orrery). */
 #pragma once
 
-#include "container/catalogue.h"
+#include "catalogue/catalogue.h"
 
 enum { TABLE_POLICIES_MAX = 5 };
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/random.h"
-#include "container/container_space.h"
+#include "catalogue/container_space.h"
 #include "front/account.h"
 #include "front/table/authorize.h"
 #include "front/table/operation.h"

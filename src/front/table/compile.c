@@ -6,8 +6,8 @@
  * that an index can be used all the same. */
 #include "front/table/entity.h"
 #include "front/table/filter.h"
-#include "query/date.h"
-#include "query/item.h"
+#include "query/expression/item.h"
+#include "query/function/date.h"
 
 struct compiling {
     const struct table_filter_place *place;

@@ -5,7 +5,7 @@
 #include "front/seal.h"
 #include "front/table/route.h"
 #include "front/text.h"
-#include "query/date.h"
+#include "query/function/date.h"
 
 #include <math.h>
 #include <openssl/evp.h>

@@ -6,7 +6,7 @@
  *     Edm.Int64     int64                         to 9999 units of 100 ns, stands beside the item's
  *     Edm.Double    double                        properties in the object "$ticks", by name
  *
- * A moment is a number of ticks: 100 ns since 1970 (query/date.h). */
+ * A moment is a number of ticks: 100 ns since 1970 (query/function/date.h). */
 #pragma once
 
 #include "base/arena.h"

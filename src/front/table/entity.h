@@ -11,9 +11,9 @@
  * millisecond from its LSN, so that no two versions of an entity have the same. */
 #pragma once
 
-#include "container/item.h"
 #include "front/table/edm.h"
 #include "front/table/route.h"
+#include "item/item.h"
 
 /* The stored name of a property, and back; borrowed, or in the arena. */
 struct slice table_property_stored(struct slice name, struct arena *arena);

@@ -2,7 +2,7 @@
 
 #include "document/json_number.h"
 #include "front/table/route.h"
-#include "query/date.h"
+#include "query/function/date.h"
 
 struct parser {
     struct slice text;

@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "front/table/edm.h"
-#include "query/expression.h"
+#include "query/expression/expression.h"
 
 enum {
     TABLE_FILTER_BYTES_MAX = 32 * 1024,

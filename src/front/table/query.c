@@ -8,8 +8,8 @@
 #include "front/table/select.h"
 #include "front/table/write.h"
 #include "front/traffic.h"
-#include "query/item.h"
-#include "query/run.h"
+#include "query/expression/item.h"
+#include "query/run/run.h"
 #include "throughput/cost.h"
 
 #include <xxhash.h>

@@ -1,11 +1,11 @@
 /* Tables: containers of the database TablesDB, which is made with the first of them. */
-#include "container/container_meters.h"
 #include "document/json.h"
 #include "front/table/answer.h"
 #include "front/table/filter.h"
 #include "front/table/select.h"
 #include "front/table/write.h"
 #include "front/throughput.h"
+#include "load/offer_meters.h"
 #include "throughput/cost.h"
 
 /* Order over all partitions comes from the composite index, and so do ranges of PartitionKey.
@@ -100,8 +100,7 @@ static bool container_make(struct table_call *call, struct slice name, struct er
                              SLICE_ARG(name));
         return false;
     }
-    return container_meters_apply(call->services->meters, container, call->services->burst_seconds,
-                                  err);
+    return load_meters_apply(call->services->meters, container, call->services->burst_seconds, err);
 }
 
 bool table_tables_create(struct table_call *call, struct error *err)

@@ -5,10 +5,10 @@
  * as it is read, and written on the condition that this is still the version. */
 #pragma once
 
-#include "container/metering.h"
 #include "front/table/call.h"
 #include "front/table/entity.h"
 #include "front/traffic.h"
+#include "item/metering.h"
 
 enum table_write_kind {
     TABLE_WRITE_INSERT,

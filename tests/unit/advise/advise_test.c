@@ -1,6 +1,6 @@
 #include "advise/advise.h"
 
-#include "container/definition.h"
+#include "definition/definition.h"
 #include "document/json.h"
 #include "support/check.h"
 #include "support/documents.h"

@@ -3,7 +3,7 @@
 
 #include "advise/records.h"
 #include "base/bytes.h"
-#include "container/catalogue_notes.h"
+#include "catalogue/notes.h"
 #include "document/bson.h"
 #include "support/catalogue_bench.h"
 #include "support/check.h"

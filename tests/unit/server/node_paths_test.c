@@ -10,7 +10,7 @@
 static bool allowed(const char *url, const char *directories)
 {
     struct error err;
-    bool fine = node_paths_check(slice_of_text(url), slice_of_text(directories), &err);
+    bool fine = server_node_paths_check(slice_of_text(url), slice_of_text(directories), &err);
 
     if (!fine)
         assert_int_equal(err.code, ERROR_FORBIDDEN);

@@ -11,14 +11,14 @@
 
 static int named_compare(const void *a, const void *b)
 {
-    const struct named *x = a, *y = b;
+    const struct sql_named *x = a, *y = b;
     int order = slice_compare(x->name, y->name);
 
     return order ? order : (x->span.start > y->span.start) - (x->span.start < y->span.start);
 }
 
-bool check_unique(struct named *names, size_t count, const char *what,
-                  const struct sql_report *report)
+bool sql_check_unique(struct sql_named *names, size_t count, const char *what,
+                      const struct sql_report *report)
 {
     qsort(names, count, sizeof *names, named_compare);
     for (size_t i = 1; i < count; i++)
@@ -54,7 +54,7 @@ static struct slice expr_column(const struct sql_expr *expr)
 static bool name_columns(struct sql_query *query, struct arena *arena,
                          const struct sql_report *report)
 {
-    struct named *names = ARENA_ARRAY(arena, struct named, query->item_count + 1);
+    struct sql_named *names = ARENA_ARRAY(arena, struct sql_named, query->item_count + 1);
     unsigned unnamed = 0;
 
     for (uint32_t i = 0; i < query->item_count; i++) {
@@ -65,12 +65,12 @@ static bool name_columns(struct sql_query *query, struct arena *arena,
             item->column = arena_printf(arena, "$%u", ++unnamed);
         if (item->column.len && memchr(item->column.data, 0, item->column.len))
             return sql_report_at(report, "", item->span, "A column name holds a NUL character.");
-        names[i] = (struct named){item->column, item->span};
+        names[i] = (struct sql_named){item->column, item->span};
     }
-    return check_unique(names, query->item_count, "column", report);
+    return sql_check_unique(names, query->item_count, "column", report);
 }
 
-bool check_select(struct sql_query *query, struct arena *arena, const struct sql_report *report)
+bool sql_check_select(struct sql_query *query, struct arena *arena, const struct sql_report *report)
 {
     switch (query->select) {
     case SQL_SELECT_STAR:
@@ -181,7 +181,7 @@ static bool is_grouped(const struct sql_expr *expr, struct grouping *grouping)
     }
 }
 
-bool check_grouping(const struct sql_query *query, const struct sql_report *report)
+bool sql_check_grouping(const struct sql_query *query, const struct sql_report *report)
 {
     struct grouping grouping = {query, report, false};
 
@@ -224,8 +224,8 @@ static bool check_order_steps(struct sql_expr *expr, const struct sql_report *re
     return sql_expr_start(expr)->kind == SQL_EXPR_NAME || path_fault(report);
 }
 
-bool check_order(const struct sql_query *query, bool outermost, struct arena *arena,
-                 const struct sql_report *report)
+bool sql_check_order(const struct sql_query *query, bool outermost, struct arena *arena,
+                     const struct sql_report *report)
 {
     if (query->order_by_rank)
         return sql_report_at(report, "", query->order_by[0].expr->span,
@@ -265,7 +265,7 @@ static bool check_amount(const struct sql_expr *amount, const char *clause, cons
     return true;
 }
 
-bool check_amounts(const struct sql_query *query, const struct sql_report *report)
+bool sql_check_amounts(const struct sql_query *query, const struct sql_report *report)
 {
     if (query->top && query->offset)
         return sql_report_at(report, "", query->offset->span,

@@ -8,10 +8,10 @@
 
 #include <xxhash.h>
 
-static void compile_query(struct compiler *compiler, struct level *level, bool from_container,
-                          struct query_subquery *query);
+static void compile_query(struct sql_compiler *compiler, struct sql_level *level,
+                          bool from_container, struct query_subquery *query);
 
-static const struct query_expression *undefined(struct compiler *compiler)
+static const struct query_expression *undefined(struct sql_compiler *compiler)
 {
     return query_constant(&compiler->build, document_undefined());
 }
@@ -19,7 +19,7 @@ static const struct query_expression *undefined(struct compiler *compiler)
 /* --- Sources -----------------------------------------------------------------------------------
  */
 
-static void alias_set(struct compiler *compiler, const struct sql_source *source,
+static void alias_set(struct sql_compiler *compiler, const struct sql_source *source,
                       const struct query_expression *expression)
 {
     if (source->slot >= compiler->alias_room) {
@@ -44,7 +44,7 @@ static void source_add(struct query_subquery *query, struct query_source *room,
 
 /* A source is one or two of the engine's, or none for the item itself: x IN (SELECT ...) walks the
  * arrays that the subquery gives. */
-static void compile_source(struct compiler *compiler, struct level *level,
+static void compile_source(struct sql_compiler *compiler, struct sql_level *level,
                            const struct sql_source *source, bool from_container,
                            struct query_subquery *query, struct query_source *room)
 {
@@ -56,7 +56,7 @@ static void compile_source(struct compiler *compiler, struct level *level,
     uint32_t base;
 
     if (source->subquery) {
-        struct level inner = {.outer = level, .query = source->subquery};
+        struct sql_level inner = {.outer = level, .query = source->subquery};
         struct query_subquery rows = {0};
 
         compile_query(compiler, &inner, from_container, &rows);
@@ -66,7 +66,7 @@ static void compile_source(struct compiler *compiler, struct level *level,
         made.expression = query_variable(build, slot);
         made.slot = source->iterates ? compiler->slots++ : slot;
     } else {
-        made.expression = compile_expr(compiler, level, source->path);
+        made.expression = sql_compile_expr(compiler, level, source->path);
     }
     if (source->iterates)
         made.kind = QUERY_SOURCE_EACH;
@@ -81,8 +81,8 @@ static void compile_source(struct compiler *compiler, struct level *level,
         source_add(query, room, made);
 }
 
-static void compile_sources(struct compiler *compiler, struct level *level, bool from_container,
-                            struct query_subquery *query)
+static void compile_sources(struct sql_compiler *compiler, struct sql_level *level,
+                            bool from_container, struct query_subquery *query)
 {
     struct query_source *room = ARENA_ARRAY(compiler->build.arena, struct query_source,
                                             2 * (size_t)level->query->source_count + 1);
@@ -95,7 +95,7 @@ static void compile_sources(struct compiler *compiler, struct level *level, bool
 /* --- Clauses -----------------------------------------------------------------------------------
  */
 
-static void compile_groups(struct compiler *compiler, struct level *level,
+static void compile_groups(struct sql_compiler *compiler, struct sql_level *level,
                            struct query_subquery *query)
 {
     const struct sql_exprs *list = &level->query->group_by;
@@ -107,15 +107,15 @@ static void compile_groups(struct compiler *compiler, struct level *level,
     level->key_slot = compiler->slots;
     compiler->slots += list->count;
     for (uint32_t i = 0; i < list->count; i++) {
-        keys[i].expression = compile_expr(compiler, level, list->items[i]);
+        keys[i].expression = sql_compile_expr(compiler, level, list->items[i]);
         keys[i].slot = level->key_slot + i;
     }
     query->keys = keys;
     query->key_count = list->count;
 }
 
-static const struct query_expression *compile_columns(struct compiler *compiler,
-                                                      struct level *level)
+static const struct query_expression *compile_columns(struct sql_compiler *compiler,
+                                                      struct sql_level *level)
 {
     const struct sql_query *query = level->query;
     struct arena *arena = compiler->build.arena;
@@ -125,12 +125,13 @@ static const struct query_expression *compile_columns(struct compiler *compiler,
 
     for (uint32_t i = 0; i < query->item_count; i++) {
         names[i] = query->items[i].column;
-        values[i] = compile_expr(compiler, level, query->items[i].expr);
+        values[i] = sql_compile_expr(compiler, level, query->items[i].expr);
     }
     return query_object(&compiler->build, names, values, query->item_count);
 }
 
-static const struct query_expression *compile_select(struct compiler *compiler, struct level *level)
+static const struct query_expression *compile_select(struct sql_compiler *compiler,
+                                                     struct sql_level *level)
 {
     const struct sql_query *query = level->query;
     const struct query_expression *select;
@@ -141,7 +142,7 @@ static const struct query_expression *compile_select(struct compiler *compiler, 
         select = compiler->aliases[query->sources[0]->slot];
         break;
     case SQL_SELECT_VALUE:
-        select = compile_expr(compiler, level, query->items[0].expr);
+        select = sql_compile_expr(compiler, level, query->items[0].expr);
         break;
     case SQL_SELECT_LIST:
         select = compile_columns(compiler, level);
@@ -155,7 +156,7 @@ static const struct query_expression *compile_select(struct compiler *compiler, 
 }
 
 /* What is one row in the end has no order, and the rows it comes from need none. */
-static void compile_order(struct compiler *compiler, struct level *level,
+static void compile_order(struct sql_compiler *compiler, struct sql_level *level,
                           struct query_subquery *query)
 {
     const struct sql_query *from = level->query;
@@ -165,13 +166,13 @@ static void compile_order(struct compiler *compiler, struct level *level,
         return;
     order = ARENA_ARRAY(compiler->build.arena, struct query_order, from->order_count);
     for (uint32_t i = 0; i < from->order_count; i++)
-        order[i] = (struct query_order){compile_expr(compiler, level, from->order_by[i].expr),
+        order[i] = (struct query_order){sql_compile_expr(compiler, level, from->order_by[i].expr),
                                         from->order_by[i].descending};
     query->order = order;
     query->order_count = from->order_count;
 }
 
-static void compile_amounts(struct compiler *compiler, const struct sql_query *from,
+static void compile_amounts(struct sql_compiler *compiler, const struct sql_query *from,
                             struct query_subquery *query)
 {
     uint32_t limit = 0, offset = 0;
@@ -206,18 +207,18 @@ static const struct sql_query *spanning_source(const struct sql_query *query)
 
 /* Aggregates over what is distinct: the values are collected as a set, in one row; that row is
  * then the array which the query around it walks. */
-static void compile_over_distinct(struct compiler *compiler, struct level *level,
+static void compile_over_distinct(struct sql_compiler *compiler, struct sql_level *level,
                                   const struct sql_query *inner, struct query_subquery *query)
 {
     struct query_build *build = &compiler->build;
-    struct level below = {.outer = level, .query = inner};
+    struct sql_level below = {.outer = level, .query = inner};
     struct query_source *each = ARENA_NEW(build->arena, struct query_source);
     struct query_aggregate_call *set = ARENA_NEW(build->arena, struct query_aggregate_call);
     struct query_subquery rest = {0};
 
     compile_sources(compiler, &below, true, query);
     if (inner->where)
-        query->filter = compile_expr(compiler, &below, inner->where);
+        query->filter = sql_compile_expr(compiler, &below, inner->where);
     *set = (struct query_aggregate_call){.kind = QUERY_MAKE_SET, .slot = compiler->slots++};
     set->argument = compile_select(compiler, &below);
     query->aggregates = set;
@@ -230,7 +231,7 @@ static void compile_over_distinct(struct compiler *compiler, struct level *level
     rest.sources = each;
     rest.source_count = 1;
     if (level->query->where)
-        rest.filter = compile_expr(compiler, level, level->query->where);
+        rest.filter = sql_compile_expr(compiler, level, level->query->where);
     rest.select = compile_select(compiler, level);
     rest.aggregates = level->aggregates;
     rest.aggregate_count = level->aggregate_count;
@@ -240,17 +241,17 @@ static void compile_over_distinct(struct compiler *compiler, struct level *level
 
 /* A condition and projection of groups: the alias is what the groups select, and a group that the
  * condition does not accept gives nothing. */
-static void compile_over_groups(struct compiler *compiler, struct level *level,
+static void compile_over_groups(struct sql_compiler *compiler, struct sql_level *level,
                                 const struct sql_query *inner, struct query_subquery *query)
 {
     struct query_build *build = &compiler->build;
-    struct level below = {.outer = level, .query = inner};
+    struct sql_level below = {.outer = level, .query = inner};
     const struct query_function *defined = query_function_find(SLICE("IS_DEFINED"));
     const struct query_expression *group, *accepted;
 
     compile_sources(compiler, &below, true, query);
     if (inner->where)
-        query->filter = compile_expr(compiler, &below, inner->where);
+        query->filter = sql_compile_expr(compiler, &below, inner->where);
     compile_groups(compiler, &below, query);
     group = compile_select(compiler, &below);
     query->aggregates = below.aggregates;
@@ -259,13 +260,14 @@ static void compile_over_groups(struct compiler *compiler, struct level *level,
     alias_set(compiler, level->query->sources[0], group);
     accepted = query_call(build, defined, &group, 1);
     if (level->query->where)
-        accepted = query_and(build, accepted, compile_expr(compiler, level, level->query->where));
+        accepted =
+            query_and(build, accepted, sql_compile_expr(compiler, level, level->query->where));
     query->select =
         query_conditional(build, accepted, compile_select(compiler, level), undefined(compiler));
     query->distinct = level->query->distinct;
 }
 
-static void compile_spanning(struct compiler *compiler, struct level *level,
+static void compile_spanning(struct sql_compiler *compiler, struct sql_level *level,
                              const struct sql_query *inner, struct query_subquery *query)
 {
     const struct sql_query *outer = level->query;
@@ -279,16 +281,17 @@ static void compile_spanning(struct compiler *compiler, struct level *level,
     else if (known && !groups && inner->distinct && outer->aggregates)
         compile_over_distinct(compiler, level, inner, query);
     else
-        query->select = compile_refuse(compiler, outer->sources[0]->span,
-                                       "A subquery in FROM that orders, groups or cuts the items "
-                                       "of the container is not supported in this query.");
+        query->select =
+            sql_compile_refuse(compiler, outer->sources[0]->span,
+                               "A subquery in FROM that orders, groups or cuts the items "
+                               "of the container is not supported in this query.");
 }
 
 /* --- Queries -----------------------------------------------------------------------------------
  */
 
-static void compile_query(struct compiler *compiler, struct level *level, bool from_container,
-                          struct query_subquery *query)
+static void compile_query(struct sql_compiler *compiler, struct sql_level *level,
+                          bool from_container, struct query_subquery *query)
 {
     const struct sql_query *from = level->query;
     const struct sql_query *spanning = from_container ? spanning_source(from) : NULL;
@@ -300,7 +303,7 @@ static void compile_query(struct compiler *compiler, struct level *level, bool f
     }
     compile_sources(compiler, level, from_container, query);
     if (from->where)
-        query->filter = compile_expr(compiler, level, from->where);
+        query->filter = sql_compile_expr(compiler, level, from->where);
     compile_groups(compiler, level, query);
     query->select = compile_select(compiler, level);
     compile_order(compiler, level, query);
@@ -309,10 +312,11 @@ static void compile_query(struct compiler *compiler, struct level *level, bool f
     query->distinct = from->distinct;
 }
 
-const struct query_subquery *compile_subquery(struct compiler *compiler, const struct level *outer,
-                                              const struct sql_query *query)
+const struct query_subquery *sql_compile_subquery(struct sql_compiler *compiler,
+                                                  const struct sql_level *outer,
+                                                  const struct sql_query *query)
 {
-    struct level level = {.outer = outer, .query = query};
+    struct sql_level level = {.outer = outer, .query = query};
     struct query_subquery made = {0};
 
     compile_query(compiler, &level, false, &made);
@@ -321,7 +325,7 @@ const struct query_subquery *compile_subquery(struct compiler *compiler, const s
 
 /* The first fault of the build, told like those of the text; one that the compiler has seen itself
  * is told already. */
-static bool build_fault(const struct compiler *compiler, const struct sql_report *report)
+static bool build_fault(const struct sql_compiler *compiler, const struct sql_report *report)
 {
     const struct error *error = &compiler->build.error;
 
@@ -338,11 +342,11 @@ bool sql_compile(const struct sql_query *query, const struct sql_compile_options
 {
     static const struct sql_compile_options none;
     struct sql_report report = {arena, ret_error, err};
-    struct compiler compiler = {.build = {.arena = arena},
-                                .report = &report,
-                                .options = options ? options : &none,
-                                .slots = 1};
-    struct level level = {.query = query};
+    struct sql_compiler compiler = {.build = {.arena = arena},
+                                    .report = &report,
+                                    .options = options ? options : &none,
+                                    .slots = 1};
+    struct sql_level level = {.query = query};
     struct query_plan plan = {.constant = query->source_count == 0};
 
     compile_query(&compiler, &level, true, &plan.query);

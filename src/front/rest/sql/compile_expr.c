@@ -1,5 +1,5 @@
-/* Expressions. Each kind of the tree has its builder in query/expression.h; what is left to do here
- * is to say what names stand for. */
+/* Expressions. Each kind of the tree has its builder in query/expression/expression.h; what is left
+ * to do here is to say what names stand for. */
 #include "front/rest/sql/compile_private.h"
 
 #include "front/rest/sql/computed.h"
@@ -9,8 +9,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-const struct query_expression *compile_refuse(struct compiler *compiler, struct sql_span span,
-                                              const char *format, ...)
+const struct query_expression *sql_compile_refuse(struct sql_compiler *compiler,
+                                                  struct sql_span span, const char *format, ...)
 {
     char message[200];
     va_list args;
@@ -26,21 +26,21 @@ const struct query_expression *compile_refuse(struct compiler *compiler, struct 
     return query_constant(&compiler->build, document_undefined());
 }
 
-static const struct query_expression **compile_list(struct compiler *compiler, struct level *level,
-                                                    const struct sql_exprs *list)
+static const struct query_expression **
+compile_list(struct sql_compiler *compiler, struct sql_level *level, const struct sql_exprs *list)
 {
     const struct query_expression **compiled =
         ARENA_ARRAY(compiler->build.arena, const struct query_expression *, list->count + 1);
 
     for (uint32_t i = 0; i < list->count; i++)
-        compiled[i] = compile_expr(compiler, level, list->items[i]);
+        compiled[i] = sql_compile_expr(compiler, level, list->items[i]);
     return compiled;
 }
 
 /* --- Names -------------------------------------------------------------------------------------
  */
 
-static const struct query_expression *compile_name(struct compiler *compiler,
+static const struct query_expression *compile_name(struct sql_compiler *compiler,
                                                    const struct sql_expr *expr)
 {
     const struct sql_source *source = expr->name.source;
@@ -62,14 +62,15 @@ static bool is_item(const struct query_expression *expression)
 
 /* The expression of a computed property. It was checked when the container was defined; a fault
  * now means that the rules have changed since, and is reported like one of the query. */
-static const struct query_expression *compile_computed(struct compiler *compiler, struct slice text)
+static const struct query_expression *compile_computed(struct sql_compiler *compiler,
+                                                       struct slice text)
 {
     static const struct sql_compile_options none;
     const struct sql_report *report = compiler->report;
-    struct compiler inner = *compiler;
+    struct sql_compiler inner = *compiler;
     struct sql_query *query;
     const struct query_expression *expression, *item;
-    struct level level;
+    struct sql_level level;
 
     if (!sql_computed_parse(text, compiler->build.arena, &query, report->error, report->err)) {
         compiler->build.failed = true;
@@ -77,19 +78,19 @@ static const struct query_expression *compile_computed(struct compiler *compiler
         return query_constant(&compiler->build, document_undefined());
     }
     item = query_variable(&inner.build, 0);
-    level = (struct level){.query = query};
+    level = (struct sql_level){.query = query};
     inner.options = &none;
     inner.aliases = &item;
     inner.alias_room = 1;
-    expression = compile_expr(&inner, &level, query->items[0].expr);
+    expression = sql_compile_expr(&inner, &level, query->items[0].expr);
     compiler->build = inner.build;
     return expression;
 }
 
-static const struct query_expression *compile_member(struct compiler *compiler, struct level *level,
-                                                     const struct sql_expr *expr)
+static const struct query_expression *
+compile_member(struct sql_compiler *compiler, struct sql_level *level, const struct sql_expr *expr)
 {
-    const struct query_expression *object = compile_expr(compiler, level, expr->member.object);
+    const struct query_expression *object = sql_compile_expr(compiler, level, expr->member.object);
     struct slice text;
 
     if (is_item(object) && sql_computed_find(compiler->options->computed, expr->member.name, &text))
@@ -103,7 +104,7 @@ static const struct query_expression *compile_member(struct compiler *compiler, 
 /* In the SELECT of a grouped query, and in what stands in it, a group expression is a key of the
  * group. NULL: it is none. */
 static const struct query_expression *
-group_key(struct compiler *compiler, const struct level *level, const struct sql_expr *expr)
+group_key(struct sql_compiler *compiler, const struct sql_level *level, const struct sql_expr *expr)
 {
     for (; level; level = level->outer) {
         const struct sql_exprs *keys = &level->query->group_by;
@@ -115,7 +116,7 @@ group_key(struct compiler *compiler, const struct level *level, const struct sql
     return NULL;
 }
 
-static void aggregates_grow(struct arena *arena, struct level *level)
+static void aggregates_grow(struct arena *arena, struct sql_level *level)
 {
     size_t room = level->aggregate_room ? level->aggregate_room * 2 : 8;
     struct query_aggregate_call *calls = ARENA_ARRAY(arena, struct query_aggregate_call, room);
@@ -126,18 +127,19 @@ static void aggregates_grow(struct arena *arena, struct level *level)
     level->aggregate_room = room;
 }
 
-static const struct query_expression *
-compile_aggregate(struct compiler *compiler, struct level *level, const struct sql_expr *expr)
+static const struct query_expression *compile_aggregate(struct sql_compiler *compiler,
+                                                        struct sql_level *level,
+                                                        const struct sql_expr *expr)
 {
     const char *name = expr->call.function->name;
     struct query_aggregate_call call = {.slot = compiler->slots++};
     bool selecting = level->selecting;
 
     if (!query_aggregate_find(slice_of_text(name), &call.kind))
-        return compile_refuse(compiler, expr->span, "The aggregate function %s is not supported.",
-                              name);
+        return sql_compile_refuse(compiler, expr->span,
+                                  "The aggregate function %s is not supported.", name);
     level->selecting = false; /* the argument is of the rows, not of the groups */
-    call.argument = compile_expr(compiler, level, expr->call.arguments.items[0]);
+    call.argument = sql_compile_expr(compiler, level, expr->call.arguments.items[0]);
     level->selecting = selecting;
     if (level->aggregate_count == level->aggregate_room)
         aggregates_grow(compiler->build.arena, level);
@@ -148,8 +150,8 @@ compile_aggregate(struct compiler *compiler, struct level *level, const struct s
 /* --- Calls and subqueries ----------------------------------------------------------------------
  */
 
-static const struct query_expression *compile_call(struct compiler *compiler, struct level *level,
-                                                   const struct sql_expr *expr)
+static const struct query_expression *
+compile_call(struct sql_compiler *compiler, struct sql_level *level, const struct sql_expr *expr)
 {
     const struct sql_function *named = expr->call.function;
     const struct query_function *function = query_function_find(slice_of_text(named->name));
@@ -157,22 +159,22 @@ static const struct query_expression *compile_call(struct compiler *compiler, st
     if (named->kind == SQL_FUNCTION_KIND_AGGREGATE)
         return compile_aggregate(compiler, level, expr);
     if (!function)
-        return compile_refuse(compiler, expr->span, "The function %s is not supported.",
-                              named->name);
+        return sql_compile_refuse(compiler, expr->span, "The function %s is not supported.",
+                                  named->name);
     return query_call(&compiler->build, function,
                       compile_list(compiler, level, &expr->call.arguments),
                       expr->call.arguments.count);
 }
 
-static const struct query_expression *compile_udf(struct compiler *compiler, struct level *level,
-                                                  const struct sql_expr *expr)
+static const struct query_expression *
+compile_udf(struct sql_compiler *compiler, struct sql_level *level, const struct sql_expr *expr)
 {
     const struct sql_compile_options *options = compiler->options;
 
     if (!options->udf_known)
-        return compile_refuse(compiler, expr->span,
-                              "The user-defined function '%.*s' cannot be called here.",
-                              SLICE_ARG(sql_excerpt(expr->call.name)));
+        return sql_compile_refuse(compiler, expr->span,
+                                  "The user-defined function '%.*s' cannot be called here.",
+                                  SLICE_ARG(sql_excerpt(expr->call.name)));
     if (!options->udf_known(options->udf_self, expr->call.name) && !compiler->build.failed) {
         sql_report_at(compiler->report, "", expr->span,
                       "There is no user-defined function 'udf.%.*s' in this container.",
@@ -185,15 +187,17 @@ static const struct query_expression *compile_udf(struct compiler *compiler, str
                           expr->call.arguments.count);
 }
 
-static const struct query_expression *
-compile_nested(struct compiler *compiler, const struct level *level, const struct sql_expr *expr)
+static const struct query_expression *compile_nested(struct sql_compiler *compiler,
+                                                     const struct sql_level *level,
+                                                     const struct sql_expr *expr)
 {
     static const enum query_quantifier quantifiers[] = {
         [SQL_SUBQUERY_SCALAR] = QUERY_SCALAR, [SQL_SUBQUERY_EXISTS] = QUERY_EXISTS,
         [SQL_SUBQUERY_ARRAY] = QUERY_ARRAY,   [SQL_SUBQUERY_ALL] = QUERY_ALL,
         [SQL_SUBQUERY_FIRST] = QUERY_FIRST,   [SQL_SUBQUERY_LAST] = QUERY_LAST,
     };
-    const struct query_subquery *subquery = compile_subquery(compiler, level, expr->subquery.query);
+    const struct query_subquery *subquery =
+        sql_compile_subquery(compiler, level, expr->subquery.query);
 
     if (!subquery)
         return query_constant(&compiler->build, document_undefined());
@@ -203,23 +207,23 @@ compile_nested(struct compiler *compiler, const struct level *level, const struc
 /* --- Operators ---------------------------------------------------------------------------------
  */
 
-static const struct query_expression *compile_unary(struct compiler *compiler, struct level *level,
-                                                    const struct sql_expr *expr)
+static const struct query_expression *
+compile_unary(struct sql_compiler *compiler, struct sql_level *level, const struct sql_expr *expr)
 {
     static const enum query_operator operators[] = {
         [SQL_UNARY_PLUS] = QUERY_PLUS,
         [SQL_UNARY_MINUS] = QUERY_MINUS,
         [SQL_UNARY_BIT_NOT] = QUERY_BIT_NOT,
     };
-    const struct query_expression *operand = compile_expr(compiler, level, expr->unary.operand);
+    const struct query_expression *operand = sql_compile_expr(compiler, level, expr->unary.operand);
 
     if (expr->unary.op == SQL_UNARY_NOT)
         return query_not(&compiler->build, operand);
     return query_unary(&compiler->build, operators[expr->unary.op], operand);
 }
 
-static const struct query_expression *compile_binary(struct compiler *compiler, struct level *level,
-                                                     const struct sql_expr *expr)
+static const struct query_expression *
+compile_binary(struct sql_compiler *compiler, struct sql_level *level, const struct sql_expr *expr)
 {
     static const enum query_operator operators[SQL_BINARY_COUNT] = {
         [SQL_BINARY_MULTIPLY] = QUERY_MULTIPLY,
@@ -240,8 +244,8 @@ static const struct query_expression *compile_binary(struct compiler *compiler, 
         [SQL_BINARY_GREATER] = QUERY_GREATER, [SQL_BINARY_GREATER_EQUAL] = QUERY_GREATER_EQUAL,
         [SQL_BINARY_EQUAL] = QUERY_EQUAL,     [SQL_BINARY_NOT_EQUAL] = QUERY_NOT_EQUAL,
     };
-    const struct query_expression *left = compile_expr(compiler, level, expr->binary.left);
-    const struct query_expression *right = compile_expr(compiler, level, expr->binary.right);
+    const struct query_expression *left = sql_compile_expr(compiler, level, expr->binary.left);
+    const struct query_expression *right = sql_compile_expr(compiler, level, expr->binary.right);
     enum sql_binary op = expr->binary.op;
 
     if (op == SQL_BINARY_COALESCE)
@@ -251,13 +255,14 @@ static const struct query_expression *compile_binary(struct compiler *compiler, 
     return query_binary(&compiler->build, operators[op], left, right);
 }
 
-static const struct query_expression *compile_chain(struct compiler *compiler, struct level *level,
-                                                    const struct sql_expr *expr)
+static const struct query_expression *
+compile_chain(struct sql_compiler *compiler, struct sql_level *level, const struct sql_expr *expr)
 {
-    const struct query_expression *chain = compile_expr(compiler, level, expr->items.items[0]);
+    const struct query_expression *chain = sql_compile_expr(compiler, level, expr->items.items[0]);
 
     for (uint32_t i = 1; i < expr->items.count; i++) {
-        const struct query_expression *next = compile_expr(compiler, level, expr->items.items[i]);
+        const struct query_expression *next =
+            sql_compile_expr(compiler, level, expr->items.items[i]);
 
         chain = expr->kind == SQL_EXPR_AND ? query_and(&compiler->build, chain, next)
                                            : query_or(&compiler->build, chain, next);
@@ -265,8 +270,8 @@ static const struct query_expression *compile_chain(struct compiler *compiler, s
     return chain;
 }
 
-static const struct query_expression *compile_object(struct compiler *compiler, struct level *level,
-                                                     const struct sql_expr *expr)
+static const struct query_expression *
+compile_object(struct sql_compiler *compiler, struct sql_level *level, const struct sql_expr *expr)
 {
     struct arena *arena = compiler->build.arena;
     uint32_t count = expr->object.count;
@@ -276,29 +281,29 @@ static const struct query_expression *compile_object(struct compiler *compiler, 
 
     for (uint32_t i = 0; i < count; i++) {
         names[i] = expr->object.properties[i].name;
-        values[i] = compile_expr(compiler, level, expr->object.properties[i].value);
+        values[i] = sql_compile_expr(compiler, level, expr->object.properties[i].value);
     }
     return query_object(&compiler->build, names, values, count);
 }
 
 /* BETWEEN, IN and LIKE, before NOT. */
-static const struct query_expression *compile_test(struct compiler *compiler, struct level *level,
-                                                   const struct sql_expr *expr)
+static const struct query_expression *
+compile_test(struct sql_compiler *compiler, struct sql_level *level, const struct sql_expr *expr)
 {
     struct query_build *build = &compiler->build;
 
     switch (expr->kind) {
     case SQL_EXPR_BETWEEN:
-        return query_between(build, compile_expr(compiler, level, expr->between.operand),
-                             compile_expr(compiler, level, expr->between.low),
-                             compile_expr(compiler, level, expr->between.high));
+        return query_between(build, sql_compile_expr(compiler, level, expr->between.operand),
+                             sql_compile_expr(compiler, level, expr->between.low),
+                             sql_compile_expr(compiler, level, expr->between.high));
     case SQL_EXPR_IN:
-        return query_in(build, compile_expr(compiler, level, expr->in.operand),
+        return query_in(build, sql_compile_expr(compiler, level, expr->in.operand),
                         compile_list(compiler, level, &expr->in.items), expr->in.items.count);
     default:
-        return query_like(build, compile_expr(compiler, level, expr->like.operand),
-                          compile_expr(compiler, level, expr->like.pattern),
-                          expr->like.escape ? compile_expr(compiler, level, expr->like.escape)
+        return query_like(build, sql_compile_expr(compiler, level, expr->like.operand),
+                          sql_compile_expr(compiler, level, expr->like.pattern),
+                          expr->like.escape ? sql_compile_expr(compiler, level, expr->like.escape)
                                             : NULL);
     }
 }
@@ -315,8 +320,9 @@ static bool is_negated(const struct sql_expr *expr)
     }
 }
 
-const struct query_expression *compile_expr(struct compiler *compiler, struct level *level,
-                                            const struct sql_expr *expr)
+const struct query_expression *sql_compile_expr(struct sql_compiler *compiler,
+                                                struct sql_level *level,
+                                                const struct sql_expr *expr)
 {
     struct query_build *build = &compiler->build;
     const struct query_expression *made = group_key(compiler, level, expr);
@@ -334,8 +340,8 @@ const struct query_expression *compile_expr(struct compiler *compiler, struct le
     case SQL_EXPR_MEMBER:
         return compile_member(compiler, level, expr);
     case SQL_EXPR_INDEX:
-        made = compile_expr(compiler, level, expr->index.object);
-        return query_index(build, made, compile_expr(compiler, level, expr->index.index));
+        made = sql_compile_expr(compiler, level, expr->index.object);
+        return query_index(build, made, sql_compile_expr(compiler, level, expr->index.index));
     case SQL_EXPR_ARRAY:
         return query_array(build, compile_list(compiler, level, &expr->items), expr->items.count);
     case SQL_EXPR_OBJECT:
@@ -354,14 +360,15 @@ const struct query_expression *compile_expr(struct compiler *compiler, struct le
     case SQL_EXPR_OR:
         return compile_chain(compiler, level, expr);
     case SQL_EXPR_CONDITIONAL:
-        made = compile_expr(compiler, level, expr->conditional.condition);
-        return query_conditional(build, made, compile_expr(compiler, level, expr->conditional.then),
-                                 compile_expr(compiler, level, expr->conditional.otherwise));
+        made = sql_compile_expr(compiler, level, expr->conditional.condition);
+        return query_conditional(build, made,
+                                 sql_compile_expr(compiler, level, expr->conditional.then),
+                                 sql_compile_expr(compiler, level, expr->conditional.otherwise));
     case SQL_EXPR_BETWEEN:
     case SQL_EXPR_IN:
     case SQL_EXPR_LIKE:
         made = compile_test(compiler, level, expr);
         return is_negated(expr) ? query_not(build, made) : made;
     }
-    return compile_refuse(compiler, expr->span, "This kind of expression is not supported.");
+    return sql_compile_refuse(compiler, expr->span, "This kind of expression is not supported.");
 }

@@ -1,9 +1,9 @@
-/* The compiler from within: queries in compile.c, expressions in compile_expr.c. */
+/* The compiler from within: queries in compile.c, expressions in sql_compile_expr.c. */
 #pragma once
 
 #include "front/rest/sql/compile.h"
 
-struct compiler {
+struct sql_compiler {
     struct query_build build;
     const struct sql_report *report;
     const struct sql_compile_options *options;
@@ -15,8 +15,8 @@ struct compiler {
 };
 
 /* One query of those around an expression. */
-struct level {
-    const struct level *outer; /* NULL: the outermost */
+struct sql_level {
+    const struct sql_level *outer; /* NULL: the outermost */
     const struct sql_query *query;
     bool selecting;    /* SELECT is being compiled: rows are groups, if there are any */
     uint32_t key_slot; /* of the first group key; the others follow */
@@ -25,12 +25,15 @@ struct level {
 };
 
 /* Refuses a part of the text by name; the build has failed then. */
-const struct query_expression *compile_refuse(struct compiler *compiler, struct sql_span span,
-                                              const char *format, ...) PRINTF_LIKE(3, 4);
+const struct query_expression *sql_compile_refuse(struct sql_compiler *compiler,
+                                                  struct sql_span span, const char *format, ...)
+    PRINTF_LIKE(3, 4);
 
-const struct query_expression *compile_expr(struct compiler *compiler, struct level *level,
-                                            const struct sql_expr *expr);
+const struct query_expression *sql_compile_expr(struct sql_compiler *compiler,
+                                                struct sql_level *level,
+                                                const struct sql_expr *expr);
 
 /* A query within another; the sources of that one come first. NULL where the build failed. */
-const struct query_subquery *compile_subquery(struct compiler *compiler, const struct level *outer,
-                                              const struct sql_query *query);
+const struct query_subquery *sql_compile_subquery(struct sql_compiler *compiler,
+                                                  const struct sql_level *outer,
+                                                  const struct sql_query *query);

@@ -2,7 +2,7 @@
 
 #include "front/rest/sql/parser.h"
 #include "front/rest/sql/resolve.h"
-#include "query/item.h"
+#include "query/expression/item.h"
 
 /* A patch holds up others of its logical partition, and may be asked on the event loop: a condition
  * gets as much as some tens of milliseconds are good for. */

@@ -1,9 +1,9 @@
 /* Condition: what a patch asks of the stored item before it is applied: `from c where ...`. */
 #pragma once
 
-#include "container/item.h"
-#include "container/rid.h"
+#include "definition/rid.h"
 #include "front/rest/sql/compile.h"
+#include "item/item.h"
 
 /* Does the condition hold for the item, system properties included? container is what _rid and
  * _self are made of. options NULL: the defaults. ERROR_BAD_QUERY and kin as of any query;

@@ -11,7 +11,7 @@
 #include "front/rest/sql/resolve.h"
 #include "partition/strategy.h"
 #include "partition/synthetic.h"
-#include "query/ranges.h"
+#include "query/access/ranges.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* Recursive descent over the clauses; expressions are in parser_expr.c. Tokens are read one at a
- * time: a query has many, and lookahead is needed in three places only. */
+/* Recursive descent over the clauses; expressions are in sql_parser_expr.c. Tokens are read one at
+ * a time: a query has many, and lookahead is needed in three places only. */
 #include "front/rest/sql/parser_private.h"
 
 /* The service names 500 for AND and OR. It cannot mean the queries of its own clients: to read a
@@ -18,13 +18,13 @@ const struct sql_limits SQL_LIMITS_DEFAULT = {
 /* --- Tokens ------------------------------------------------------------------------------------
  */
 
-bool parser_advance(struct parser *parser)
+bool sql_parser_advance(struct sql_parser *parser)
 {
     parser->last = parser->token;
     return sql_lexer_next(&parser->lexer, &parser->token);
 }
 
-bool parser_peek(const struct parser *parser, unsigned ahead, struct sql_token *ret_token)
+bool sql_parser_peek(const struct sql_parser *parser, unsigned ahead, struct sql_token *ret_token)
 {
     struct sql_lexer lexer = parser->lexer;
 
@@ -34,27 +34,27 @@ bool parser_peek(const struct parser *parser, unsigned ahead, struct sql_token *
     return true;
 }
 
-bool parser_expect(struct parser *parser, enum sql_token_kind kind)
+bool sql_parser_expect(struct sql_parser *parser, enum sql_token_kind kind)
 {
-    return parser_at(parser, kind) ? parser_advance(parser) : parser_fault(parser);
+    return sql_parser_at(parser, kind) ? sql_parser_advance(parser) : sql_parser_fault(parser);
 }
 
-bool parser_expect_word(struct parser *parser, enum sql_keyword word)
+bool sql_parser_expect_word(struct sql_parser *parser, enum sql_keyword word)
 {
-    return parser_at_word(parser, word) ? parser_advance(parser) : parser_fault(parser);
+    return sql_parser_at_word(parser, word) ? sql_parser_advance(parser) : sql_parser_fault(parser);
 }
 
-bool parser_fault(const struct parser *parser)
+bool sql_parser_fault(const struct sql_parser *parser)
 {
     const struct sql_token *token =
-        parser_at(parser, SQL_TOKEN_END) ? &parser->last : &parser->token;
+        sql_parser_at(parser, SQL_TOKEN_END) ? &parser->last : &parser->token;
 
     return sql_report_at(parser->report, "SC1001", token->span,
                          "Syntax error, incorrect syntax near '%.*s'.",
                          SLICE_ARG(sql_excerpt(token->text)));
 }
 
-bool parser_enter(struct parser *parser)
+bool sql_parser_enter(struct sql_parser *parser)
 {
     if (++parser->nesting <= parser->limits->nesting_max)
         return true;
@@ -63,7 +63,8 @@ bool parser_enter(struct parser *parser)
                          parser->limits->nesting_max);
 }
 
-bool parser_count(const struct parser *parser, uint32_t *count, uint32_t max, const char *what)
+bool sql_parser_count(const struct sql_parser *parser, uint32_t *count, uint32_t max,
+                      const char *what)
 {
     if (++*count <= max)
         return true;
@@ -75,25 +76,25 @@ bool parser_count(const struct parser *parser, uint32_t *count, uint32_t max, co
  */
 
 /* [[AS] alias]; empty when there is none. */
-static bool parse_alias(struct parser *parser, struct slice *ret_alias)
+static bool parse_alias(struct sql_parser *parser, struct slice *ret_alias)
 {
     *ret_alias = SLICE_NONE;
-    if (parser_at_word(parser, SQL_WORD_AS)) {
-        if (!parser_advance(parser))
+    if (sql_parser_at_word(parser, SQL_WORD_AS)) {
+        if (!sql_parser_advance(parser))
             return false;
-        if (!parser_at_name(parser))
-            return parser_fault(parser);
+        if (!sql_parser_at_name(parser))
+            return sql_parser_fault(parser);
     }
-    if (!parser_at_name(parser))
+    if (!sql_parser_at_name(parser))
         return true;
     *ret_alias = parser->token.text;
-    return parser_advance(parser);
+    return sql_parser_advance(parser);
 }
 
-static bool parse_item(struct parser *parser, struct sql_select_item *item)
+static bool parse_item(struct sql_parser *parser, struct sql_select_item *item)
 {
     item->span = parser->token.span;
-    if (!parser_expr(parser, &item->expr) || !parse_alias(parser, &item->alias))
+    if (!sql_parser_expr(parser, &item->expr) || !parse_alias(parser, &item->alias))
         return false;
     item->span.end = parser->last.span.end;
     return true;
@@ -112,7 +113,7 @@ static void items_grow(struct arena *arena, struct sql_query *query, uint32_t *c
     query->items = items;
 }
 
-static bool parse_items(struct parser *parser, struct sql_query *query)
+static bool parse_items(struct sql_parser *parser, struct sql_query *query)
 {
     uint32_t capacity = 0;
 
@@ -121,34 +122,34 @@ static bool parse_items(struct parser *parser, struct sql_query *query)
         query->items[query->item_count] = (struct sql_select_item){0};
         if (!parse_item(parser, &query->items[query->item_count++]))
             return false;
-        if (query->select == SQL_SELECT_VALUE || !parser_at(parser, SQL_TOKEN_COMMA))
+        if (query->select == SQL_SELECT_VALUE || !sql_parser_at(parser, SQL_TOKEN_COMMA))
             return true;
-        if (!parser_advance(parser))
+        if (!sql_parser_advance(parser))
             return false;
     }
 }
 
-static bool parse_select(struct parser *parser, struct sql_query *query)
+static bool parse_select(struct sql_parser *parser, struct sql_query *query)
 {
-    if (!parser_expect_word(parser, SQL_WORD_SELECT))
+    if (!sql_parser_expect_word(parser, SQL_WORD_SELECT))
         return false;
-    if (parser_at_word(parser, SQL_WORD_DISTINCT)) {
+    if (sql_parser_at_word(parser, SQL_WORD_DISTINCT)) {
         query->distinct = true;
-        if (!parser_advance(parser))
+        if (!sql_parser_advance(parser))
             return false;
     }
-    if (parser_at_word(parser, SQL_WORD_TOP))
-        if (!parser_advance(parser) || !parser_amount(parser, &query->top))
+    if (sql_parser_at_word(parser, SQL_WORD_TOP))
+        if (!sql_parser_advance(parser) || !sql_parser_amount(parser, &query->top))
             return false;
-    if (parser_at(parser, SQL_TOKEN_STAR)) {
+    if (sql_parser_at(parser, SQL_TOKEN_STAR)) {
         query->select = SQL_SELECT_STAR;
         query->star = parser->token.span;
-        return parser_advance(parser);
+        return sql_parser_advance(parser);
     }
     query->select = SQL_SELECT_LIST;
-    if (parser_at_word(parser, SQL_WORD_VALUE)) {
+    if (sql_parser_at_word(parser, SQL_WORD_VALUE)) {
         query->select = SQL_SELECT_VALUE;
-        if (!parser_advance(parser))
+        if (!sql_parser_advance(parser))
             return false;
     }
     return parse_items(parser, query);
@@ -165,39 +166,40 @@ static struct slice path_alias(const struct sql_expr *path)
     return path->kind == SQL_EXPR_NAME ? path->name.name : SLICE_NONE;
 }
 
-static bool parse_source_query(struct parser *parser, struct sql_source *source)
+static bool parse_source_query(struct sql_parser *parser, struct sql_source *source)
 {
-    return parser_enter(parser) && parser_advance(parser) &&
-           parser_query(parser, &source->subquery) && parser_expect(parser, SQL_TOKEN_CLOSE) &&
-           (parser_leave(parser), true);
+    return sql_parser_enter(parser) && sql_parser_advance(parser) &&
+           sql_parser_query(parser, &source->subquery) &&
+           sql_parser_expect(parser, SQL_TOKEN_CLOSE) && (sql_parser_leave(parser), true);
 }
 
 /* Behind `alias IN`. */
-static bool parse_iterated(struct parser *parser, struct sql_source *source)
+static bool parse_iterated(struct sql_parser *parser, struct sql_source *source)
 {
     source->iterates = true;
     source->alias_given = true;
-    if (parser_at(parser, SQL_TOKEN_OPEN))
+    if (sql_parser_at(parser, SQL_TOKEN_OPEN))
         return parse_source_query(parser, source);
-    return parser_path(parser, &source->path);
+    return sql_parser_path(parser, &source->path);
 }
 
-static bool parse_source(struct parser *parser, struct sql_source *source)
+static bool parse_source(struct sql_parser *parser, struct sql_source *source)
 {
     struct sql_token next;
 
-    if (parser_at(parser, SQL_TOKEN_OPEN)) {
+    if (sql_parser_at(parser, SQL_TOKEN_OPEN)) {
         if (!parse_source_query(parser, source))
             return false;
     } else {
-        if (!parser_peek(parser, 1, &next))
+        if (!sql_parser_peek(parser, 1, &next))
             return false;
-        if (parser_at_name(parser) && next.kind == SQL_TOKEN_WORD && next.keyword == SQL_WORD_IN) {
+        if (sql_parser_at_name(parser) && next.kind == SQL_TOKEN_WORD &&
+            next.keyword == SQL_WORD_IN) {
             source->alias = parser->token.text;
-            return parser_advance(parser) && parser_advance(parser) &&
+            return sql_parser_advance(parser) && sql_parser_advance(parser) &&
                    parse_iterated(parser, source);
         }
-        if (!parser_path(parser, &source->path))
+        if (!sql_parser_path(parser, &source->path))
             return false;
     }
     if (!parse_alias(parser, &source->alias))
@@ -208,7 +210,7 @@ static bool parse_source(struct parser *parser, struct sql_source *source)
     return true;
 }
 
-static bool parse_from(struct parser *parser, struct sql_query *query)
+static bool parse_from(struct sql_parser *parser, struct sql_query *query)
 {
     uint32_t room = parser->limits->joins_max + 1;
 
@@ -217,9 +219,9 @@ static bool parse_from(struct parser *parser, struct sql_query *query)
         struct sql_source *source = ARENA_NEW(parser->arena, struct sql_source);
 
         if (query->source_count > 0 &&
-            !parser_count(parser, &parser->joins, parser->limits->joins_max, "JOINs"))
+            !sql_parser_count(parser, &parser->joins, parser->limits->joins_max, "JOINs"))
             return false;
-        if (!parser_advance(parser)) /* FROM or JOIN */
+        if (!sql_parser_advance(parser)) /* FROM or JOIN */
             return false;
         source->span = parser->token.span;
         if (!parse_source(parser, source))
@@ -227,82 +229,82 @@ static bool parse_from(struct parser *parser, struct sql_query *query)
         source->span.end = parser->last.span.end;
         assert(query->source_count < room);
         query->sources[query->source_count++] = source;
-    } while (parser_at_word(parser, SQL_WORD_JOIN));
+    } while (sql_parser_at_word(parser, SQL_WORD_JOIN));
     return true;
 }
 
 /* --- The other clauses --------------------------------------------------------------------------
  */
 
-static bool parse_group_by(struct parser *parser, struct sql_query *query)
+static bool parse_group_by(struct sql_parser *parser, struct sql_query *query)
 {
-    if (!parser_advance(parser) || !parser_expect_word(parser, SQL_WORD_BY))
+    if (!sql_parser_advance(parser) || !sql_parser_expect_word(parser, SQL_WORD_BY))
         return false;
     for (uint32_t count = 0;;) {
         struct sql_expr *expr;
 
-        if (!parser_count(parser, &count, SQL_GROUP_ITEMS_MAX, "GROUP BY items") ||
-            !parser_expr(parser, &expr))
+        if (!sql_parser_count(parser, &count, SQL_GROUP_ITEMS_MAX, "GROUP BY items") ||
+            !sql_parser_expr(parser, &expr))
             return false;
         sql_exprs_add(parser->arena, &query->group_by, expr);
-        if (!parser_at(parser, SQL_TOKEN_COMMA))
+        if (!sql_parser_at(parser, SQL_TOKEN_COMMA))
             return true;
-        if (!parser_advance(parser))
+        if (!sql_parser_advance(parser))
             return false;
     }
 }
 
-static bool parse_order_item(struct parser *parser, struct sql_order_item *item)
+static bool parse_order_item(struct sql_parser *parser, struct sql_order_item *item)
 {
-    if (!parser_expr(parser, &item->expr))
+    if (!sql_parser_expr(parser, &item->expr))
         return false;
-    item->descending = parser_at_word(parser, SQL_WORD_DESC);
-    item->direction_given = item->descending || parser_at_word(parser, SQL_WORD_ASC);
-    return !item->direction_given || parser_advance(parser);
+    item->descending = sql_parser_at_word(parser, SQL_WORD_DESC);
+    item->direction_given = item->descending || sql_parser_at_word(parser, SQL_WORD_ASC);
+    return !item->direction_given || sql_parser_advance(parser);
 }
 
 /* RANK is an ordinary name unless a function follows it. */
-static bool parse_rank(struct parser *parser, struct sql_query *query)
+static bool parse_rank(struct sql_parser *parser, struct sql_query *query)
 {
     struct sql_token next;
 
-    if (!parser_at_name(parser) || !slice_equal_nocase(parser->token.text, SLICE("RANK")))
+    if (!sql_parser_at_name(parser) || !slice_equal_nocase(parser->token.text, SLICE("RANK")))
         return true;
-    if (!parser_peek(parser, 1, &next))
+    if (!sql_parser_peek(parser, 1, &next))
         return false;
     if (next.kind != SQL_TOKEN_WORD || next.keyword != SQL_WORD_NONE)
         return true;
     query->order_by_rank = true;
-    return parser_advance(parser);
+    return sql_parser_advance(parser);
 }
 
 /* Behind RANK stands the call of one function. */
-static bool check_rank(const struct parser *parser, const struct sql_expr *expr)
+static bool check_rank(const struct sql_parser *parser, const struct sql_expr *expr)
 {
     return expr->kind == SQL_EXPR_CALL ||
            sql_report_at(parser->report, "SC1001", expr->span,
                          "Syntax error, incorrect syntax near 'RANK'.");
 }
 
-static bool parse_order_by(struct parser *parser, struct sql_query *query)
+static bool parse_order_by(struct sql_parser *parser, struct sql_query *query)
 {
     struct sql_order_item items[SQL_ORDER_ITEMS_MAX] = {0};
     uint32_t count = 0;
 
-    if (!parser_advance(parser) || !parser_expect_word(parser, SQL_WORD_BY) ||
+    if (!sql_parser_advance(parser) || !sql_parser_expect_word(parser, SQL_WORD_BY) ||
         !parse_rank(parser, query))
         return false;
     for (;;) {
         uint32_t at = count;
 
-        if (!parser_count(parser, &count, SQL_ORDER_ITEMS_MAX, "ORDER BY items") ||
+        if (!sql_parser_count(parser, &count, SQL_ORDER_ITEMS_MAX, "ORDER BY items") ||
             !parse_order_item(parser, &items[at]))
             return false;
         if (query->order_by_rank && !check_rank(parser, items[at].expr))
             return false;
-        if (query->order_by_rank || !parser_at(parser, SQL_TOKEN_COMMA))
+        if (query->order_by_rank || !sql_parser_at(parser, SQL_TOKEN_COMMA))
             break;
-        if (!parser_advance(parser))
+        if (!sql_parser_advance(parser))
             return false;
     }
     query->order_by = ARENA_ARRAY(parser->arena, struct sql_order_item, count);
@@ -311,28 +313,29 @@ static bool parse_order_by(struct parser *parser, struct sql_query *query)
     return true;
 }
 
-static bool parse_where(struct parser *parser, struct sql_query *query)
+static bool parse_where(struct sql_parser *parser, struct sql_query *query)
 {
-    return parser_advance(parser) && parser_expr(parser, &query->where);
+    return sql_parser_advance(parser) && sql_parser_expr(parser, &query->where);
 }
 
-static bool parse_clauses(struct parser *parser, struct sql_query *query)
+static bool parse_clauses(struct sql_parser *parser, struct sql_query *query)
 {
-    if (parser_at_word(parser, SQL_WORD_FROM) && !parse_from(parser, query))
+    if (sql_parser_at_word(parser, SQL_WORD_FROM) && !parse_from(parser, query))
         return false;
-    if (parser_at_word(parser, SQL_WORD_WHERE) && !parse_where(parser, query))
+    if (sql_parser_at_word(parser, SQL_WORD_WHERE) && !parse_where(parser, query))
         return false;
-    if (parser_at_word(parser, SQL_WORD_GROUP) && !parse_group_by(parser, query))
+    if (sql_parser_at_word(parser, SQL_WORD_GROUP) && !parse_group_by(parser, query))
         return false;
-    if (parser_at_word(parser, SQL_WORD_ORDER) && !parse_order_by(parser, query))
+    if (sql_parser_at_word(parser, SQL_WORD_ORDER) && !parse_order_by(parser, query))
         return false;
-    if (!parser_at_word(parser, SQL_WORD_OFFSET))
+    if (!sql_parser_at_word(parser, SQL_WORD_OFFSET))
         return true;
-    return parser_advance(parser) && parser_amount(parser, &query->offset) &&
-           parser_expect_word(parser, SQL_WORD_LIMIT) && parser_amount(parser, &query->limit);
+    return sql_parser_advance(parser) && sql_parser_amount(parser, &query->offset) &&
+           sql_parser_expect_word(parser, SQL_WORD_LIMIT) &&
+           sql_parser_amount(parser, &query->limit);
 }
 
-static bool query_finish(const struct parser *parser, struct sql_query *query)
+static bool query_finish(const struct sql_parser *parser, struct sql_query *query)
 {
     sql_query_settle(query);
     query->span.end = parser->last.span.end;
@@ -343,7 +346,7 @@ static bool query_finish(const struct parser *parser, struct sql_query *query)
                          parser->limits->height_max);
 }
 
-bool parser_query(struct parser *parser, struct sql_query **ret_query)
+bool sql_parser_query(struct sql_parser *parser, struct sql_query **ret_query)
 {
     struct sql_query *query = ARENA_NEW(parser->arena, struct sql_query);
 
@@ -358,24 +361,24 @@ bool parser_query(struct parser *parser, struct sql_query **ret_query)
 /* --- Whole texts -------------------------------------------------------------------------------
  */
 
-static bool parser_init(struct parser *parser, struct slice text, const struct sql_limits *limits,
-                        const struct sql_report *report)
+static bool parser_init(struct sql_parser *parser, struct slice text,
+                        const struct sql_limits *limits, const struct sql_report *report)
 {
-    *parser = (struct parser){
+    *parser = (struct sql_parser){
         .limits = limits ? limits : &SQL_LIMITS_DEFAULT, .arena = report->arena, .report = report};
     if (text.len > parser->limits->text_bytes_max)
         return sql_report_whole(report, ERROR_BAD_QUERY,
                                 "The query text of %zu bytes exceeds the maximum of %zu.", text.len,
                                 parser->limits->text_bytes_max);
-    return sql_lexer_init(&parser->lexer, text, report) && parser_advance(parser);
+    return sql_lexer_init(&parser->lexer, text, report) && sql_parser_advance(parser);
 }
 
 /* Nothing but blanks may follow. */
-static bool parser_end(const struct parser *parser, struct sql_query *query,
+static bool parser_end(const struct sql_parser *parser, struct sql_query *query,
                        struct sql_query **ret_query)
 {
-    if (!parser_at(parser, SQL_TOKEN_END))
-        return parser_fault(parser);
+    if (!sql_parser_at(parser, SQL_TOKEN_END))
+        return sql_parser_fault(parser);
     query->parameters = parser->parameters;
     *ret_query = query;
     return true;
@@ -386,9 +389,9 @@ bool sql_parse(struct slice text, const struct sql_limits *limits, struct arena 
 {
     struct sql_report report = {arena, ret_error, err};
     struct sql_query *query;
-    struct parser parser;
+    struct sql_parser parser;
 
-    return parser_init(&parser, text, limits, &report) && parser_query(&parser, &query) &&
+    return parser_init(&parser, text, limits, &report) && sql_parser_query(&parser, &query) &&
            parser_end(&parser, query, ret_query);
 }
 
@@ -398,18 +401,18 @@ bool sql_parse_condition(struct slice text, const struct sql_limits *limits, str
 {
     struct sql_report report = {arena, ret_error, err};
     struct sql_query *query = ARENA_NEW(arena, struct sql_query);
-    struct parser parser;
+    struct sql_parser parser;
 
     if (!parser_init(&parser, text, limits, &report))
         return false;
     query->select = SQL_SELECT_CONDITION;
     query->span = parser.token.span;
-    if (!parser_at_word(&parser, SQL_WORD_FROM))
-        return parser_fault(&parser);
+    if (!sql_parser_at_word(&parser, SQL_WORD_FROM))
+        return sql_parser_fault(&parser);
     if (!parse_from(&parser, query))
         return false;
-    if (query->source_count != 1 || !parser_at_word(&parser, SQL_WORD_WHERE))
-        return parser_fault(&parser);
+    if (query->source_count != 1 || !sql_parser_at_word(&parser, SQL_WORD_WHERE))
+        return sql_parser_fault(&parser);
     return parse_where(&parser, query) && query_finish(&parser, query) &&
            parser_end(&parser, query, ret_query);
 }

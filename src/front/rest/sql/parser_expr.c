@@ -49,15 +49,15 @@ static const struct infix {
     [SQL_TOKEN_COALESCE] = {COALESCE, SQL_BINARY_COALESCE},
 };
 
-static bool parse_binary(struct parser *parser, enum precedence loosest,
+static bool parse_binary(struct sql_parser *parser, enum precedence loosest,
                          struct sql_expr **ret_expr);
-static bool parse_unary(struct parser *parser, struct sql_expr **ret_expr);
-static bool parse_primary(struct parser *parser, struct sql_expr **ret_expr);
-static bool parse_literal(struct parser *parser, struct document_value value,
+static bool parse_unary(struct sql_parser *parser, struct sql_expr **ret_expr);
+static bool parse_primary(struct sql_parser *parser, struct sql_expr **ret_expr);
+static bool parse_literal(struct sql_parser *parser, struct document_value value,
                           struct sql_expr **ret_expr);
 
 /* Ends a node whose height is known: it reaches to the last token read. */
-static bool finish_settled(const struct parser *parser, struct sql_expr *expr,
+static bool finish_settled(const struct sql_parser *parser, struct sql_expr *expr,
                            struct sql_expr **ret_expr)
 {
     expr->span.end = parser->last.span.end;
@@ -69,18 +69,19 @@ static bool finish_settled(const struct parser *parser, struct sql_expr *expr,
     return true;
 }
 
-static bool finish(const struct parser *parser, struct sql_expr *expr, struct sql_expr **ret_expr)
+static bool finish(const struct sql_parser *parser, struct sql_expr *expr,
+                   struct sql_expr **ret_expr)
 {
     sql_expr_settle(expr);
     return finish_settled(parser, expr, ret_expr);
 }
 
-static struct sql_expr *begin(const struct parser *parser, enum sql_expr_kind kind)
+static struct sql_expr *begin(const struct sql_parser *parser, enum sql_expr_kind kind)
 {
     return sql_expr_new(parser->arena, kind, parser->token.span);
 }
 
-static struct sql_expr *begin_with(const struct parser *parser, enum sql_expr_kind kind,
+static struct sql_expr *begin_with(const struct sql_parser *parser, enum sql_expr_kind kind,
                                    const struct sql_expr *first)
 {
     return sql_expr_new(parser->arena, kind, first->span);
@@ -89,37 +90,38 @@ static struct sql_expr *begin_with(const struct parser *parser, enum sql_expr_ki
 /* --- Operators ---------------------------------------------------------------------------------
  */
 
-bool parser_expr(struct parser *parser, struct sql_expr **ret_expr)
+bool sql_parser_expr(struct sql_parser *parser, struct sql_expr **ret_expr)
 {
     struct sql_expr *condition, *expr;
 
-    if (!parser_enter(parser) || !parse_binary(parser, LOOSEST, &condition))
+    if (!sql_parser_enter(parser) || !parse_binary(parser, LOOSEST, &condition))
         return false;
-    if (parser_at(parser, SQL_TOKEN_QUESTION)) {
+    if (sql_parser_at(parser, SQL_TOKEN_QUESTION)) {
         expr = begin_with(parser, SQL_EXPR_CONDITIONAL, condition);
         expr->conditional.condition = condition;
-        if (!parser_advance(parser) || !parser_expr(parser, &expr->conditional.then) ||
-            !parser_expect(parser, SQL_TOKEN_COLON) ||
-            !parser_expr(parser, &expr->conditional.otherwise) || !finish(parser, expr, &condition))
+        if (!sql_parser_advance(parser) || !sql_parser_expr(parser, &expr->conditional.then) ||
+            !sql_parser_expect(parser, SQL_TOKEN_COLON) ||
+            !sql_parser_expr(parser, &expr->conditional.otherwise) ||
+            !finish(parser, expr, &condition))
             return false;
     }
-    parser_leave(parser);
+    sql_parser_leave(parser);
     *ret_expr = condition;
     return true;
 }
 
 /* One more item of a chain of AND or OR, which is one node. */
-static bool parse_chain(struct parser *parser, enum sql_expr_kind kind, struct sql_expr *left,
+static bool parse_chain(struct sql_parser *parser, enum sql_expr_kind kind, struct sql_expr *left,
                         struct sql_expr **ret_expr)
 {
     bool and = kind == SQL_EXPR_AND;
     struct sql_expr *chain = left, *right;
 
-    if (!parser_count(parser, and? &parser->ands : &parser->ors,
-                      and? parser->limits->and_max : parser->limits->or_max,
-                      and? "AND operators" : "OR operators"))
+    if (!sql_parser_count(parser, and? &parser->ands : &parser->ors,
+                          and? parser->limits->and_max : parser->limits->or_max,
+                          and? "AND operators" : "OR operators"))
         return false;
-    if (!parser_advance(parser) || !parse_binary(parser, (and? AND : OR) + 1, &right))
+    if (!sql_parser_advance(parser) || !parse_binary(parser, (and? AND : OR) + 1, &right))
         return false;
     if (left->kind != kind) {
         chain = begin_with(parser, kind, left);
@@ -131,48 +133,48 @@ static bool parse_chain(struct parser *parser, enum sql_expr_kind kind, struct s
     return finish_settled(parser, chain, ret_expr);
 }
 
-static bool parse_between(struct parser *parser, bool negated, struct sql_expr *operand,
+static bool parse_between(struct sql_parser *parser, bool negated, struct sql_expr *operand,
                           struct sql_expr **ret_expr)
 {
     struct sql_expr *expr = begin_with(parser, SQL_EXPR_BETWEEN, operand);
 
     expr->between.operand = operand;
     expr->between.negated = negated;
-    return parser_advance(parser) && parse_binary(parser, CONCAT, &expr->between.low) &&
-           parser_expect_word(parser, SQL_WORD_AND) &&
+    return sql_parser_advance(parser) && parse_binary(parser, CONCAT, &expr->between.low) &&
+           sql_parser_expect_word(parser, SQL_WORD_AND) &&
            parse_binary(parser, CONCAT, &expr->between.high) && finish(parser, expr, ret_expr);
 }
 
-static bool parse_in(struct parser *parser, bool negated, struct sql_expr *operand,
+static bool parse_in(struct sql_parser *parser, bool negated, struct sql_expr *operand,
                      struct sql_expr **ret_expr)
 {
     struct sql_expr *expr = begin_with(parser, SQL_EXPR_IN, operand);
 
     expr->in.operand = operand;
     expr->in.negated = negated;
-    if (!parser_advance(parser) || !parser_expect(parser, SQL_TOKEN_OPEN))
+    if (!sql_parser_advance(parser) || !sql_parser_expect(parser, SQL_TOKEN_OPEN))
         return false;
-    if (parser_at(parser, SQL_TOKEN_CLOSE))
-        return parser_fault(parser);
-    return parser_list(parser, SQL_TOKEN_CLOSE, parser->limits->in_items_max, "items of an IN",
-                       &expr->in.items) &&
+    if (sql_parser_at(parser, SQL_TOKEN_CLOSE))
+        return sql_parser_fault(parser);
+    return sql_parser_list(parser, SQL_TOKEN_CLOSE, parser->limits->in_items_max, "items of an IN",
+                           &expr->in.items) &&
            finish(parser, expr, ret_expr);
 }
 
-static bool parse_like(struct parser *parser, bool negated, struct sql_expr *operand,
+static bool parse_like(struct sql_parser *parser, bool negated, struct sql_expr *operand,
                        struct sql_expr **ret_expr)
 {
     struct sql_expr *expr = begin_with(parser, SQL_EXPR_LIKE, operand);
 
     expr->like.operand = operand;
     expr->like.negated = negated;
-    if (!parser_advance(parser) || !parse_binary(parser, CONCAT, &expr->like.pattern))
+    if (!sql_parser_advance(parser) || !parse_binary(parser, CONCAT, &expr->like.pattern))
         return false;
-    if (parser_at_word(parser, SQL_WORD_ESCAPE)) {
-        if (!parser_advance(parser))
+    if (sql_parser_at_word(parser, SQL_WORD_ESCAPE)) {
+        if (!sql_parser_advance(parser))
             return false;
-        if (!parser_at(parser, SQL_TOKEN_STRING))
-            return parser_fault(parser);
+        if (!sql_parser_at(parser, SQL_TOKEN_STRING))
+            return sql_parser_fault(parser);
         if (!parse_literal(parser, parser->token.value, &expr->like.escape))
             return false;
     }
@@ -180,23 +182,23 @@ static bool parse_like(struct parser *parser, bool negated, struct sql_expr *ope
 }
 
 /* A word that makes a predicate of the operand before it. ret_more stays as it was without one. */
-static bool parse_predicate(struct parser *parser, struct sql_expr **operand, bool *ret_more)
+static bool parse_predicate(struct sql_parser *parser, struct sql_expr **operand, bool *ret_more)
 {
-    bool negated = parser_at_word(parser, SQL_WORD_NOT);
+    bool negated = sql_parser_at_word(parser, SQL_WORD_NOT);
     enum sql_keyword word;
     struct sql_token next;
 
-    if (!parser_at(parser, SQL_TOKEN_WORD))
+    if (!sql_parser_at(parser, SQL_TOKEN_WORD))
         return true;
     word = parser->token.keyword;
     if (negated) {
-        if (!parser_peek(parser, 1, &next))
+        if (!sql_parser_peek(parser, 1, &next))
             return false;
         word = next.kind == SQL_TOKEN_WORD ? next.keyword : SQL_WORD_NONE;
     }
     if (word != SQL_WORD_BETWEEN && word != SQL_WORD_IN && word != SQL_WORD_LIKE)
         return true;
-    if (negated && !parser_advance(parser))
+    if (negated && !sql_parser_advance(parser))
         return false;
     *ret_more = true;
     if (word == SQL_WORD_BETWEEN)
@@ -206,19 +208,21 @@ static bool parse_predicate(struct parser *parser, struct sql_expr **operand, bo
     return parse_like(parser, negated, *operand, operand);
 }
 
-static bool parse_infix(struct parser *parser, const struct infix *infix, struct sql_expr **left)
+static bool parse_infix(struct sql_parser *parser, const struct infix *infix,
+                        struct sql_expr **left)
 {
     struct sql_expr *expr = begin_with(parser, SQL_EXPR_BINARY, *left);
 
     expr->binary.op = infix->op;
     expr->binary.left = *left;
-    return parser_advance(parser) &&
+    return sql_parser_advance(parser) &&
            parse_binary(parser, infix->precedence + 1, &expr->binary.right) &&
            finish(parser, expr, left);
 }
 
 /* Left-associative: operators as loose as `loosest` or tighter, in the order they come. */
-static bool parse_binary(struct parser *parser, enum precedence loosest, struct sql_expr **ret_expr)
+static bool parse_binary(struct sql_parser *parser, enum precedence loosest,
+                         struct sql_expr **ret_expr)
 {
     struct sql_expr *left;
     bool more = true;
@@ -234,11 +238,11 @@ static bool parse_binary(struct parser *parser, enum precedence loosest, struct 
             more = true;
             if (!parse_infix(parser, infix, &left))
                 return false;
-        } else if (parser_at_word(parser, SQL_WORD_AND) && AND >= loosest) {
+        } else if (sql_parser_at_word(parser, SQL_WORD_AND) && AND >= loosest) {
             more = true;
             if (!parse_chain(parser, SQL_EXPR_AND, left, &left))
                 return false;
-        } else if (parser_at_word(parser, SQL_WORD_OR) && OR >= loosest) {
+        } else if (sql_parser_at_word(parser, SQL_WORD_OR) && OR >= loosest) {
             more = true;
             if (!parse_chain(parser, SQL_EXPR_OR, left, &left))
                 return false;
@@ -250,22 +254,22 @@ static bool parse_binary(struct parser *parser, enum precedence loosest, struct 
     return true;
 }
 
-static bool unary_at(const struct parser *parser, enum sql_unary *ret_op)
+static bool unary_at(const struct sql_parser *parser, enum sql_unary *ret_op)
 {
-    if (parser_at(parser, SQL_TOKEN_PLUS))
+    if (sql_parser_at(parser, SQL_TOKEN_PLUS))
         *ret_op = SQL_UNARY_PLUS;
-    else if (parser_at(parser, SQL_TOKEN_MINUS))
+    else if (sql_parser_at(parser, SQL_TOKEN_MINUS))
         *ret_op = SQL_UNARY_MINUS;
-    else if (parser_at(parser, SQL_TOKEN_TILDE))
+    else if (sql_parser_at(parser, SQL_TOKEN_TILDE))
         *ret_op = SQL_UNARY_BIT_NOT;
-    else if (parser_at(parser, SQL_TOKEN_NOT) || parser_at_word(parser, SQL_WORD_NOT))
+    else if (sql_parser_at(parser, SQL_TOKEN_NOT) || sql_parser_at_word(parser, SQL_WORD_NOT))
         *ret_op = SQL_UNARY_NOT;
     else
         return false;
     return true;
 }
 
-static bool parse_unary(struct parser *parser, struct sql_expr **ret_expr)
+static bool parse_unary(struct sql_parser *parser, struct sql_expr **ret_expr)
 {
     struct sql_expr *expr;
     enum sql_unary op;
@@ -274,171 +278,171 @@ static bool parse_unary(struct parser *parser, struct sql_expr **ret_expr)
         return parse_primary(parser, ret_expr);
     expr = begin(parser, SQL_EXPR_UNARY);
     expr->unary.op = op;
-    if (!parser_enter(parser) || !parser_advance(parser) ||
+    if (!sql_parser_enter(parser) || !sql_parser_advance(parser) ||
         !parse_unary(parser, &expr->unary.operand))
         return false;
-    parser_leave(parser);
+    sql_parser_leave(parser);
     return finish(parser, expr, ret_expr);
 }
 
 /* --- Operands ----------------------------------------------------------------------------------
  */
 
-bool parser_list(struct parser *parser, enum sql_token_kind close, uint32_t max, const char *what,
-                 struct sql_exprs *ret_list)
+bool sql_parser_list(struct sql_parser *parser, enum sql_token_kind close, uint32_t max,
+                     const char *what, struct sql_exprs *ret_list)
 {
     uint32_t count = 0;
 
-    if (parser_at(parser, close))
-        return parser_advance(parser);
+    if (sql_parser_at(parser, close))
+        return sql_parser_advance(parser);
     for (;;) {
         struct sql_expr *item;
 
-        if (!parser_count(parser, &count, max, what) || !parser_expr(parser, &item))
+        if (!sql_parser_count(parser, &count, max, what) || !sql_parser_expr(parser, &item))
             return false;
         sql_exprs_add(parser->arena, ret_list, item);
-        if (!parser_at(parser, SQL_TOKEN_COMMA))
-            return parser_expect(parser, close);
-        if (!parser_advance(parser))
+        if (!sql_parser_at(parser, SQL_TOKEN_COMMA))
+            return sql_parser_expect(parser, close);
+        if (!sql_parser_advance(parser))
             return false;
     }
 }
 
-static bool parse_literal(struct parser *parser, struct document_value value,
+static bool parse_literal(struct sql_parser *parser, struct document_value value,
                           struct sql_expr **ret_expr)
 {
     struct sql_expr *expr = begin(parser, SQL_EXPR_LITERAL);
 
     expr->literal = value;
-    return parser_advance(parser) && finish(parser, expr, ret_expr);
+    return sql_parser_advance(parser) && finish(parser, expr, ret_expr);
 }
 
-static bool parse_parameter(struct parser *parser, struct sql_expr **ret_expr)
+static bool parse_parameter(struct sql_parser *parser, struct sql_expr **ret_expr)
 {
     struct sql_expr *expr = begin(parser, SQL_EXPR_PARAMETER);
 
     expr->parameter.name = parser->token.text;
     sql_exprs_add(parser->arena, &parser->parameters, expr);
-    return parser_advance(parser) && finish(parser, expr, ret_expr);
+    return sql_parser_advance(parser) && finish(parser, expr, ret_expr);
 }
 
-bool parser_amount(struct parser *parser, struct sql_expr **ret_amount)
+bool sql_parser_amount(struct sql_parser *parser, struct sql_expr **ret_amount)
 {
-    if (parser_at(parser, SQL_TOKEN_NUMBER))
+    if (sql_parser_at(parser, SQL_TOKEN_NUMBER))
         return parse_literal(parser, parser->token.value, ret_amount);
-    if (parser_at(parser, SQL_TOKEN_PARAMETER))
+    if (sql_parser_at(parser, SQL_TOKEN_PARAMETER))
         return parse_parameter(parser, ret_amount);
-    return parser_fault(parser);
+    return sql_parser_fault(parser);
 }
 
-static bool parse_property(struct parser *parser, struct sql_expr *object)
+static bool parse_property(struct sql_parser *parser, struct sql_expr *object)
 {
     struct sql_token name = parser->token;
     struct slice text = name.kind == SQL_TOKEN_STRING ? name.value.text : name.text;
     struct sql_expr *value;
 
     if (name.kind != SQL_TOKEN_STRING && name.kind != SQL_TOKEN_WORD)
-        return parser_fault(parser);
+        return sql_parser_fault(parser);
     if (text.len && memchr(text.data, 0, text.len))
         return sql_report_at(parser->report, "SC1001", name.span,
                              "Syntax error, a property name holds a NUL character.");
-    if (!parser_advance(parser) || !parser_expect(parser, SQL_TOKEN_COLON) ||
-        !parser_expr(parser, &value))
+    if (!sql_parser_advance(parser) || !sql_parser_expect(parser, SQL_TOKEN_COLON) ||
+        !sql_parser_expr(parser, &value))
         return false;
     sql_expr_object_add(parser->arena, object, text, value);
     object->object.properties[object->object.count - 1].span = name.span;
     return true;
 }
 
-static bool parse_object(struct parser *parser, struct sql_expr **ret_expr)
+static bool parse_object(struct sql_parser *parser, struct sql_expr **ret_expr)
 {
     struct sql_expr *expr = begin(parser, SQL_EXPR_OBJECT);
 
-    if (!parser_advance(parser))
+    if (!sql_parser_advance(parser))
         return false;
-    while (!parser_at(parser, SQL_TOKEN_CLOSE_BRACE)) {
+    while (!sql_parser_at(parser, SQL_TOKEN_CLOSE_BRACE)) {
         if (!parse_property(parser, expr))
             return false;
-        if (!parser_at(parser, SQL_TOKEN_COMMA))
+        if (!sql_parser_at(parser, SQL_TOKEN_COMMA))
             break;
-        if (!parser_advance(parser))
+        if (!sql_parser_advance(parser))
             return false;
-        if (parser_at(parser, SQL_TOKEN_CLOSE_BRACE))
-            return parser_fault(parser);
+        if (sql_parser_at(parser, SQL_TOKEN_CLOSE_BRACE))
+            return sql_parser_fault(parser);
     }
-    return parser_expect(parser, SQL_TOKEN_CLOSE_BRACE) && finish(parser, expr, ret_expr);
+    return sql_parser_expect(parser, SQL_TOKEN_CLOSE_BRACE) && finish(parser, expr, ret_expr);
 }
 
-static bool parse_array(struct parser *parser, struct sql_expr **ret_expr)
+static bool parse_array(struct sql_parser *parser, struct sql_expr **ret_expr)
 {
     struct sql_expr *expr = begin(parser, SQL_EXPR_ARRAY);
 
-    return parser_advance(parser) &&
-           parser_list(parser, SQL_TOKEN_CLOSE_BRACKET, UINT32_MAX, "", &expr->items) &&
+    return sql_parser_advance(parser) &&
+           sql_parser_list(parser, SQL_TOKEN_CLOSE_BRACKET, UINT32_MAX, "", &expr->items) &&
            finish(parser, expr, ret_expr);
 }
 
 /* The query and the closing parenthesis; SELECT is looked at. */
-static bool parse_subquery(struct parser *parser, enum sql_subquery_kind kind,
+static bool parse_subquery(struct sql_parser *parser, enum sql_subquery_kind kind,
                            struct sql_expr *expr, struct sql_expr **ret_expr)
 {
     expr->subquery.kind = kind;
-    return parser_query(parser, &expr->subquery.query) && parser_expect(parser, SQL_TOKEN_CLOSE) &&
-           finish(parser, expr, ret_expr);
+    return sql_parser_query(parser, &expr->subquery.query) &&
+           sql_parser_expect(parser, SQL_TOKEN_CLOSE) && finish(parser, expr, ret_expr);
 }
 
-static bool parse_parenthesis(struct parser *parser, struct sql_expr **ret_expr)
+static bool parse_parenthesis(struct sql_parser *parser, struct sql_expr **ret_expr)
 {
     struct sql_expr *expr = begin(parser, SQL_EXPR_SUBQUERY);
 
-    if (!parser_advance(parser))
+    if (!sql_parser_advance(parser))
         return false;
-    if (parser_at_word(parser, SQL_WORD_SELECT))
+    if (sql_parser_at_word(parser, SQL_WORD_SELECT))
         return parse_subquery(parser, SQL_SUBQUERY_SCALAR, expr, ret_expr);
-    return parser_expr(parser, ret_expr) && parser_expect(parser, SQL_TOKEN_CLOSE);
+    return sql_parser_expr(parser, ret_expr) && sql_parser_expect(parser, SQL_TOKEN_CLOSE);
 }
 
 /* WORD ( SELECT: the word and the parenthesis are stepped over. */
-static bool parse_word_subquery(struct parser *parser, enum sql_subquery_kind kind,
+static bool parse_word_subquery(struct sql_parser *parser, enum sql_subquery_kind kind,
                                 struct sql_expr **ret_expr)
 {
     struct sql_expr *expr = begin(parser, SQL_EXPR_SUBQUERY);
 
-    if (!parser_advance(parser) || !parser_expect(parser, SQL_TOKEN_OPEN))
+    if (!sql_parser_advance(parser) || !sql_parser_expect(parser, SQL_TOKEN_OPEN))
         return false;
-    if (!parser_at_word(parser, SQL_WORD_SELECT))
-        return parser_fault(parser);
+    if (!sql_parser_at_word(parser, SQL_WORD_SELECT))
+        return sql_parser_fault(parser);
     return parse_subquery(parser, kind, expr, ret_expr);
 }
 
-static bool parse_udf(struct parser *parser, struct sql_expr **ret_expr)
+static bool parse_udf(struct sql_parser *parser, struct sql_expr **ret_expr)
 {
     struct sql_expr *expr = begin(parser, SQL_EXPR_UDF);
 
-    if (!parser_advance(parser) || !parser_expect(parser, SQL_TOKEN_DOT))
+    if (!sql_parser_advance(parser) || !sql_parser_expect(parser, SQL_TOKEN_DOT))
         return false;
-    if (!parser_at(parser, SQL_TOKEN_WORD))
-        return parser_fault(parser);
+    if (!sql_parser_at(parser, SQL_TOKEN_WORD))
+        return sql_parser_fault(parser);
     expr->call.name = parser->token.text;
-    return parser_count(parser, &parser->udf_calls, parser->limits->udf_calls_max,
-                        "calls of user-defined functions") &&
-           parser_advance(parser) && parser_expect(parser, SQL_TOKEN_OPEN) &&
-           parser_list(parser, SQL_TOKEN_CLOSE, UINT32_MAX, "", &expr->call.arguments) &&
+    return sql_parser_count(parser, &parser->udf_calls, parser->limits->udf_calls_max,
+                            "calls of user-defined functions") &&
+           sql_parser_advance(parser) && sql_parser_expect(parser, SQL_TOKEN_OPEN) &&
+           sql_parser_list(parser, SQL_TOKEN_CLOSE, UINT32_MAX, "", &expr->call.arguments) &&
            finish(parser, expr, ret_expr);
 }
 
-static bool parse_call(struct parser *parser, struct sql_expr **ret_expr)
+static bool parse_call(struct sql_parser *parser, struct sql_expr **ret_expr)
 {
     struct sql_expr *expr = begin(parser, SQL_EXPR_CALL);
 
     expr->call.name = parser->token.text;
-    return parser_advance(parser) && parser_expect(parser, SQL_TOKEN_OPEN) &&
-           parser_list(parser, SQL_TOKEN_CLOSE, UINT32_MAX, "", &expr->call.arguments) &&
+    return sql_parser_advance(parser) && sql_parser_expect(parser, SQL_TOKEN_OPEN) &&
+           sql_parser_list(parser, SQL_TOKEN_CLOSE, UINT32_MAX, "", &expr->call.arguments) &&
            finish(parser, expr, ret_expr);
 }
 
 /* ALL, FIRST and LAST are ordinary words everywhere but before a subquery. */
-static bool subquery_word(const struct parser *parser, enum sql_subquery_kind *ret_kind)
+static bool subquery_word(const struct sql_parser *parser, enum sql_subquery_kind *ret_kind)
 {
     if (slice_equal_nocase(parser->token.text, SLICE("ALL")))
         *ret_kind = SQL_SUBQUERY_ALL;
@@ -451,16 +455,16 @@ static bool subquery_word(const struct parser *parser, enum sql_subquery_kind *r
     return true;
 }
 
-static bool parse_name(struct parser *parser, struct sql_expr **ret_expr)
+static bool parse_name(struct sql_parser *parser, struct sql_expr **ret_expr)
 {
     struct sql_expr *expr = begin(parser, SQL_EXPR_NAME);
     enum sql_subquery_kind kind;
     struct sql_token next;
 
-    if (!parser_peek(parser, 1, &next))
+    if (!sql_parser_peek(parser, 1, &next))
         return false;
     if (next.kind == SQL_TOKEN_OPEN && subquery_word(parser, &kind)) {
-        if (!parser_peek(parser, 2, &next))
+        if (!sql_parser_peek(parser, 2, &next))
             return false;
         if (next.kind == SQL_TOKEN_WORD && next.keyword == SQL_WORD_SELECT)
             return parse_word_subquery(parser, kind, ret_expr);
@@ -469,10 +473,10 @@ static bool parse_name(struct parser *parser, struct sql_expr **ret_expr)
     if (next.kind == SQL_TOKEN_OPEN)
         return parse_call(parser, ret_expr);
     expr->name.name = parser->token.text;
-    return parser_advance(parser) && finish(parser, expr, ret_expr);
+    return sql_parser_advance(parser) && finish(parser, expr, ret_expr);
 }
 
-static bool parse_word(struct parser *parser, struct sql_expr **ret_expr)
+static bool parse_word(struct sql_parser *parser, struct sql_expr **ret_expr)
 {
     switch (parser->token.keyword) {
     case SQL_WORD_NONE:
@@ -492,11 +496,11 @@ static bool parse_word(struct parser *parser, struct sql_expr **ret_expr)
     case SQL_WORD_UDF:
         return parse_udf(parser, ret_expr);
     default:
-        return parser_fault(parser);
+        return sql_parser_fault(parser);
     }
 }
 
-static bool parse_atom(struct parser *parser, struct sql_expr **ret_expr)
+static bool parse_atom(struct sql_parser *parser, struct sql_expr **ret_expr)
 {
     switch (parser->token.kind) {
     case SQL_TOKEN_NUMBER:
@@ -513,7 +517,7 @@ static bool parse_atom(struct parser *parser, struct sql_expr **ret_expr)
     case SQL_TOKEN_WORD:
         return parse_word(parser, ret_expr);
     default:
-        return parser_fault(parser);
+        return sql_parser_fault(parser);
     }
 }
 
@@ -521,25 +525,25 @@ static bool parse_atom(struct parser *parser, struct sql_expr **ret_expr)
  */
 
 /* .name: any word will do behind a dot. */
-static bool parse_dot(struct parser *parser, struct sql_expr **object)
+static bool parse_dot(struct sql_parser *parser, struct sql_expr **object)
 {
     struct sql_expr *expr = begin_with(parser, SQL_EXPR_MEMBER, *object);
 
-    if (!parser_advance(parser))
+    if (!sql_parser_advance(parser))
         return false;
-    if (!parser_at(parser, SQL_TOKEN_WORD))
-        return parser_fault(parser);
+    if (!sql_parser_at(parser, SQL_TOKEN_WORD))
+        return sql_parser_fault(parser);
     expr->member.object = *object;
     expr->member.name = parser->token.text;
-    return parser_advance(parser) && finish(parser, expr, object);
+    return sql_parser_advance(parser) && finish(parser, expr, object);
 }
 
-static bool parse_bracket(struct parser *parser, struct sql_expr **object)
+static bool parse_bracket(struct sql_parser *parser, struct sql_expr **object)
 {
     struct sql_expr *expr = begin_with(parser, SQL_EXPR_INDEX, *object), *index;
 
-    if (!parser_advance(parser) || !parser_expr(parser, &index) ||
-        !parser_expect(parser, SQL_TOKEN_CLOSE_BRACKET))
+    if (!sql_parser_advance(parser) || !sql_parser_expr(parser, &index) ||
+        !sql_parser_expect(parser, SQL_TOKEN_CLOSE_BRACKET))
         return false;
     if (index->kind == SQL_EXPR_LITERAL && index->literal.type == DOCUMENT_STRING) {
         expr->kind = SQL_EXPR_MEMBER;
@@ -552,13 +556,13 @@ static bool parse_bracket(struct parser *parser, struct sql_expr **object)
     return finish(parser, expr, object);
 }
 
-static bool parse_steps(struct parser *parser, struct sql_expr **expr)
+static bool parse_steps(struct sql_parser *parser, struct sql_expr **expr)
 {
     for (;;) {
-        if (parser_at(parser, SQL_TOKEN_DOT)) {
+        if (sql_parser_at(parser, SQL_TOKEN_DOT)) {
             if (!parse_dot(parser, expr))
                 return false;
-        } else if (parser_at(parser, SQL_TOKEN_OPEN_BRACKET)) {
+        } else if (sql_parser_at(parser, SQL_TOKEN_OPEN_BRACKET)) {
             if (!parse_bracket(parser, expr))
                 return false;
         } else {
@@ -567,7 +571,7 @@ static bool parse_steps(struct parser *parser, struct sql_expr **expr)
     }
 }
 
-static bool parse_primary(struct parser *parser, struct sql_expr **ret_expr)
+static bool parse_primary(struct sql_parser *parser, struct sql_expr **ret_expr)
 {
     return parse_atom(parser, ret_expr) && parse_steps(parser, ret_expr);
 }
@@ -584,20 +588,20 @@ static bool is_path_step(const struct sql_expr *expr)
            document_to_int64(&index->literal, &number);
 }
 
-bool parser_path(struct parser *parser, struct sql_expr **ret_expr)
+bool sql_parser_path(struct sql_parser *parser, struct sql_expr **ret_expr)
 {
     struct sql_expr *path, *step;
 
-    if (parser_at(parser, SQL_TOKEN_PARAMETER)) {
+    if (sql_parser_at(parser, SQL_TOKEN_PARAMETER)) {
         if (!parse_parameter(parser, &path))
             return false;
-    } else if (parser_at_name(parser)) {
+    } else if (sql_parser_at_name(parser)) {
         path = begin(parser, SQL_EXPR_NAME);
         path->name.name = parser->token.text;
-        if (!parser_advance(parser) || !finish(parser, path, &path))
+        if (!sql_parser_advance(parser) || !finish(parser, path, &path))
             return false;
     } else {
-        return parser_fault(parser);
+        return sql_parser_fault(parser);
     }
     if (!parse_steps(parser, &path))
         return false;

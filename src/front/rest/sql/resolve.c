@@ -12,19 +12,19 @@ struct resolver {
 /* Where an expression stands. */
 struct place {
     struct resolver *resolver;
-    const struct scope *scope;
+    const struct sql_scope *scope;
     const char *clause; /* in which aggregates are out of place; NULL: they are welcome */
     const struct sql_expr *aggregate; /* whose argument it is part of, or NULL */
 };
 
 static bool resolve_query(struct resolver *resolver, struct sql_query *query,
-                          const struct scope *outer, bool from_container);
+                          const struct sql_scope *outer, bool from_container);
 static bool resolve_expr(struct sql_expr *expr, void *context);
 
 /* --- Names -------------------------------------------------------------------------------------
  */
 
-static const struct sql_source *source_find(const struct scope *scope, struct slice name)
+static const struct sql_source *source_find(const struct sql_scope *scope, struct slice name)
 {
     for (uint32_t i = scope->visible; i > 0; i--)
         if (slice_equal(scope->query->sources[i - 1]->alias, name))
@@ -33,14 +33,14 @@ static const struct sql_source *source_find(const struct scope *scope, struct sl
 }
 
 /* The source of that name; every query between here and there depends on the ones around it. */
-static const struct sql_source *scope_find(const struct scope *scope, struct slice name)
+static const struct sql_source *scope_find(const struct sql_scope *scope, struct slice name)
 {
     const struct sql_source *found = NULL;
-    const struct scope *at = scope;
+    const struct sql_scope *at = scope;
 
     while (at && !(found = source_find(at, name)))
         at = at->outer;
-    for (const struct scope *inner = scope; found && inner != at; inner = inner->outer)
+    for (const struct sql_scope *inner = scope; found && inner != at; inner = inner->outer)
         inner->query->correlated = true;
     return found;
 }
@@ -52,7 +52,7 @@ static bool name_fault(const struct sql_expr *expr, const struct sql_report *rep
 }
 
 static bool resolve_path(struct resolver *resolver, struct sql_source *source,
-                         const struct scope *scope, bool from_container)
+                         const struct sql_scope *scope, bool from_container)
 {
     struct sql_expr *start = sql_expr_start(source->path);
 
@@ -66,11 +66,11 @@ static bool resolve_path(struct resolver *resolver, struct sql_source *source,
 }
 
 static bool resolve_sources(struct resolver *resolver, struct sql_query *query,
-                            const struct scope *outer, bool from_container)
+                            const struct sql_scope *outer, bool from_container)
 {
     for (uint32_t i = 0; i < query->source_count; i++) {
         struct sql_source *source = query->sources[i];
-        struct scope scope = {outer, query, i};
+        struct sql_scope scope = {outer, query, i};
         bool first = from_container && i == 0;
 
         source->slot = resolver->slots++;
@@ -160,11 +160,12 @@ static bool resolve_call(struct sql_expr *expr, const struct place *place)
 static bool resolve_object(struct sql_expr *expr, struct place *place)
 {
     struct arena *arena = place->resolver->arena;
-    struct named *names = ARENA_ARRAY(arena, struct named, expr->object.count + 1);
+    struct sql_named *names = ARENA_ARRAY(arena, struct sql_named, expr->object.count + 1);
 
     for (uint32_t i = 0; i < expr->object.count; i++)
-        names[i] = (struct named){expr->object.properties[i].name, expr->object.properties[i].span};
-    return check_unique(names, expr->object.count, "property", place->resolver->report) &&
+        names[i] =
+            (struct sql_named){expr->object.properties[i].name, expr->object.properties[i].span};
+    return sql_check_unique(names, expr->object.count, "property", place->resolver->report) &&
            sql_expr_each(expr, resolve_expr, place);
 }
 
@@ -237,9 +238,9 @@ static bool resolve_order_by(struct sql_query *query, struct place *place)
 
 /* from_container: the first source is the container, or a subquery of which that is true. */
 static bool resolve_query(struct resolver *resolver, struct sql_query *query,
-                          const struct scope *outer, bool from_container)
+                          const struct sql_scope *outer, bool from_container)
 {
-    struct scope scope = {outer, query, query->source_count};
+    struct sql_scope scope = {outer, query, query->source_count};
     struct place where = {resolver, &scope, "the WHERE clause", NULL};
     struct place group = {resolver, &scope, "the GROUP BY clause", NULL};
     struct place order = {resolver, &scope, "the ORDER BY clause", NULL};
@@ -249,10 +250,10 @@ static bool resolve_query(struct resolver *resolver, struct sql_query *query,
            (!query->where || resolve_expr(query->where, &where)) &&
            resolve_group_by(query, &group) && resolve_items(query, &select) &&
            resolve_order_by(query, &order) &&
-           check_select(query, resolver->arena, resolver->report) &&
-           check_grouping(query, resolver->report) &&
-           check_order(query, !outer, resolver->arena, resolver->report) &&
-           check_amounts(query, resolver->report);
+           sql_check_select(query, resolver->arena, resolver->report) &&
+           sql_check_grouping(query, resolver->report) &&
+           sql_check_order(query, !outer, resolver->arena, resolver->report) &&
+           sql_check_amounts(query, resolver->report);
 }
 
 bool sql_resolve(struct sql_query *query, struct arena *arena, struct sql_error *ret_error,

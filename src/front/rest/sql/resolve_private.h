@@ -4,8 +4,8 @@
 #include "front/rest/sql/resolve.h"
 
 /* What names mean at one place: the first `visible` sources of query, then what is around it. */
-struct scope {
-    const struct scope *outer; /* NULL for the outermost query */
+struct sql_scope {
+    const struct sql_scope *outer; /* NULL for the outermost query */
     struct sql_query *query;
     uint32_t visible;
 };
@@ -14,20 +14,20 @@ struct scope {
  */
 
 /* SELECT * where it means something; columns with names of their own, which are set here. */
-NODISCARD bool check_select(struct sql_query *query, struct arena *arena,
-                            const struct sql_report *report);
+NODISCARD bool sql_check_select(struct sql_query *query, struct arena *arena,
+                                const struct sql_report *report);
 
 /* With aggregates or GROUP BY, no expression may depend on a single row. */
-NODISCARD bool check_grouping(const struct sql_query *query, const struct sql_report *report);
+NODISCARD bool sql_check_grouping(const struct sql_query *query, const struct sql_report *report);
 
-NODISCARD bool check_order(const struct sql_query *query, bool outermost, struct arena *arena,
-                           const struct sql_report *report);
-NODISCARD bool check_amounts(const struct sql_query *query, const struct sql_report *report);
+NODISCARD bool sql_check_order(const struct sql_query *query, bool outermost, struct arena *arena,
+                               const struct sql_report *report);
+NODISCARD bool sql_check_amounts(const struct sql_query *query, const struct sql_report *report);
 
 /* No two of the names are equal; spans say where each is. */
-struct named {
+struct sql_named {
     struct slice name;
     struct sql_span span;
 };
-NODISCARD bool check_unique(struct named *names, size_t count, const char *what,
-                            const struct sql_report *report);
+NODISCARD bool sql_check_unique(struct sql_named *names, size_t count, const char *what,
+                                const struct sql_report *report);

@@ -1,6 +1,6 @@
 #include "front/table/edm.h"
 
-#include "query/date.h"
+#include "query/function/date.h"
 #include "support/check.h"
 #include "support/documents.h"
 

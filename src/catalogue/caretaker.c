@@ -1,0 +1,354 @@
+#include "catalogue/caretaker.h"
+
+#include "base/thread.h"
+#include "catalogue/container_space.h"
+#include "item/expiry.h"
+#include "item/feed_read.h"
+#include "item/transform.h"
+
+enum { PAUSE_DEFAULT_MS = 1000, SLICE_DEFAULT = 500, SLICES_PER_VISIT = 20 };
+
+/* Where the remaking of one physical partition stands. Kept in memory only: after a restart it
+ * begins again and passes quickly over what is done. */
+struct remaking {
+    uint32_t partition;
+    uint32_t policy_version;
+    char *position; /* owned; of position_len bytes */
+    size_t position_len;
+    size_t remade; /* in this pass */
+    bool finished; /* a whole pass found nothing left to remake */
+    struct remaking *next;
+};
+
+struct caretaker {
+    struct catalogue *catalogue;
+    const struct clock *clock;
+    struct log *log;
+    int64_t pause_ms;
+    size_t slice;
+    bool by_hand;
+
+    struct mutex lock;
+    struct condition wake;
+    bool stopping;             /* under lock */
+    struct remaking *remaking; /* under lock; changed by the caretaker alone */
+    struct thread thread;
+};
+
+/* Whose container it is. */
+struct visit {
+    struct slice account, database;
+};
+
+static bool must_stop(struct caretaker *caretaker)
+{
+    bool stopping = false;
+
+    WITH_LOCK (&caretaker->lock)
+        stopping = caretaker->stopping;
+    return stopping;
+}
+
+/* --- One physical partition ------------------------------------------------------------------ */
+
+static bool expired_remove(struct caretaker *caretaker, const struct item_scope *scope,
+                           size_t *done, struct error *err)
+{
+    for (int i = 0; i < SLICES_PER_VISIT && !must_stop(caretaker); i++) {
+        size_t removed;
+
+        if (!expiry_sweep(scope, caretaker->slice, &removed, err))
+            return false;
+        *done += removed;
+        if (removed < caretaker->slice)
+            break;
+    }
+    return true;
+}
+
+static bool feed_shorten(struct caretaker *caretaker, const struct item_scope *scope, size_t *done,
+                         struct error *err)
+{
+    for (int i = 0; i < SLICES_PER_VISIT && !must_stop(caretaker); i++) {
+        size_t removed;
+
+        if (!feed_trim(scope, caretaker->slice, &removed, err))
+            return false;
+        *done += removed;
+        if (removed < caretaker->slice)
+            break;
+    }
+    return true;
+}
+
+static bool partition_visit(struct caretaker *caretaker, const struct item_scope *scope,
+                            size_t *done, struct error *err)
+{
+    const struct definition_fields *definition = scope->definition;
+
+    if (definition->default_ttl != DEFINITION_TTL_OFF &&
+        !expired_remove(caretaker, scope, done, err))
+        return false;
+    return definition->feed_retention_ms == 0 || feed_shorten(caretaker, scope, done, err);
+}
+
+/* --- Remaking -------------------------------------------------------------------------------- */
+
+static struct remaking *remaking_find(const struct caretaker *caretaker, uint32_t partition)
+{
+    struct remaking *remaking = caretaker->remaking;
+
+    while (remaking && remaking->partition != partition)
+        remaking = remaking->next;
+    return remaking;
+}
+
+/* Starts over when the policy has changed again. */
+static struct remaking *remaking_get(struct caretaker *caretaker, const struct item_scope *scope)
+{
+    struct remaking *remaking;
+
+    WITH_LOCK (&caretaker->lock) {
+        remaking = remaking_find(caretaker, scope->partition);
+        if (!remaking) {
+            remaking = MEMORY_NEW(struct remaking);
+            remaking->partition = scope->partition;
+            remaking->next = caretaker->remaking;
+            caretaker->remaking = remaking;
+        }
+        if (remaking->policy_version != scope->policy_version) {
+            memory_free(TAKE(remaking->position));
+            remaking->position_len = remaking->remade = 0;
+            remaking->policy_version = scope->policy_version;
+            remaking->finished = false;
+        }
+    }
+    return remaking;
+}
+
+static void remaking_note(struct caretaker *caretaker, struct remaking *remaking,
+                          const struct transform_step *step)
+{
+    WITH_LOCK (&caretaker->lock) {
+        memory_free(TAKE(remaking->position));
+        remaking->remade += step->remade;
+        remaking->position_len = 0;
+        if (!step->finished) {
+            remaking->position = slice_to_text(step->position);
+            remaking->position_len = step->position.len;
+        } else {
+            /* Who still held the old policy may have written behind our back: only a pass that
+             * finds nothing is the last. */
+            remaking->finished = remaking->remade == 0;
+            remaking->remade = 0;
+        }
+    }
+}
+
+static bool partition_remake(struct caretaker *caretaker, const struct item_scope *scope,
+                             size_t *done, bool *ret_finished, struct error *err)
+{
+    struct remaking *remaking = remaking_get(caretaker, scope);
+
+    for (int i = 0; i < SLICES_PER_VISIT && !remaking->finished && !must_stop(caretaker); i++) {
+        CLEANUP(arena_free) struct arena *arena = arena_new();
+        struct transform_step step;
+
+        if (!transform_run(scope, slice_of(remaking->position, remaking->position_len),
+                           caretaker->slice, arena, &step, err))
+            return false;
+        *done += step.remade;
+        remaking_note(caretaker, remaking, &step);
+    }
+    *ret_finished = remaking->finished;
+    return true;
+}
+
+static bool container_remake(struct caretaker *caretaker, struct container *container,
+                             const struct item_space *space, const struct visit *visit,
+                             size_t *done, struct error *err)
+{
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(space->map, &count);
+    bool all = true;
+
+    for (size_t i = 0; i < count; i++) {
+        struct item_scope scope = item_space_span_scope(space, &spans[i]);
+        bool finished = false;
+
+        if (!partition_remake(caretaker, &scope, done, &finished, err))
+            return false;
+        all = all && finished;
+    }
+    return !all ||
+           catalogue_container_remade(caretaker->catalogue, visit->account, visit->database,
+                                      container_info(container)->id, space->policy_version, err);
+}
+
+static struct slice position_of(struct caretaker *caretaker, uint32_t partition, uint32_t version,
+                                struct arena *arena, bool *ret_finished)
+{
+    struct slice position = SLICE_NONE;
+
+    *ret_finished = false;
+    WITH_LOCK (&caretaker->lock) {
+        const struct remaking *remaking = remaking_find(caretaker, partition);
+
+        if (remaking && remaking->policy_version == version) {
+            position = arena_copy(arena, slice_of(remaking->position, remaking->position_len));
+            *ret_finished = remaking->finished;
+        }
+    }
+    return position;
+}
+
+unsigned caretaker_progress(struct caretaker *caretaker, struct container *container)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct definition *const *before;
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(container_map(container), &count);
+    unsigned sum = 0;
+
+    if (container_policies_before(container, &before) == 0)
+        return 100;
+    for (size_t i = 0; i < count; i++) {
+        bool finished;
+        struct slice position = position_of(caretaker, spans[i].id,
+                                            container_policy_version(container), arena, &finished);
+
+        sum += finished ? 100 : transform_percent(position, spans[i].min, spans[i].max);
+    }
+    return MIN(sum / (unsigned)count, 99u);
+}
+
+/* --- All of them ----------------------------------------------------------------------------- */
+
+static bool container_visit(struct caretaker *caretaker, struct container *container,
+                            const struct visit *visit, size_t *done, struct error *err)
+{
+    struct item_space space = container_space(container, caretaker->clock, NULL);
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(space.map, &count);
+
+    for (size_t i = 0; i < count && !must_stop(caretaker); i++) {
+        struct item_scope scope = item_space_span_scope(&space, &spans[i]);
+        struct error away;
+
+        if (!engine_serves(scope.engine, &away))
+            continue;
+        if (!partition_visit(caretaker, &scope, done, err))
+            return error_prefix(err, "container \"%.*s\"", SLICE_ARG(space.definition->id));
+    }
+    return space.policies_before_count == 0 ||
+           container_remake(caretaker, container, &space, visit, done, err);
+}
+
+/* A partition that has just split, merged or moved is cared for in the next round, and one whose
+ * node is away when it is here again. */
+static bool container_care(struct caretaker *caretaker, struct container *container,
+                           const struct visit *visit, size_t *done, struct error *err)
+{
+    return container_visit(caretaker, container, visit, done, err) ||
+           item_space_is_overtaken(err) || err->code == ERROR_NODE_DOWN ||
+           err->code == ERROR_NODE_PAUSED;
+}
+
+/* A container that cannot be cared for now does not keep the others waiting. */
+static bool account_visit(struct caretaker *caretaker, const struct account *account, size_t *done,
+                          struct error *err)
+{
+    bool fine = true;
+
+    for (size_t d = 0; d < account_database_count(account); d++) {
+        const struct database *database = account_database(account, d);
+        struct visit visit = {account_info(account)->id, database_info(database)->id};
+
+        for (size_t c = 0; c < database_container_count(database); c++)
+            fine = container_care(caretaker, database_container(database, c), &visit, done, err) &&
+                   fine;
+    }
+    return fine;
+}
+
+bool caretaker_round(struct caretaker *caretaker, size_t *ret_done, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    size_t count, done = 0;
+    struct account **accounts = catalogue_accounts(caretaker->catalogue, arena, &count);
+    bool fine = true;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!must_stop(caretaker))
+            fine = account_visit(caretaker, accounts[i], &done, err) && fine;
+        account_unref(accounts[i]);
+    }
+    *ret_done = done;
+    return fine;
+}
+
+static bool caretaker_pause(struct caretaker *caretaker)
+{
+    int64_t until = clock_monotonic_ms() + caretaker->pause_ms;
+    bool stopping = false;
+
+    WITH_LOCK (&caretaker->lock) {
+        while (!caretaker->stopping &&
+               condition_wait_until(&caretaker->wake, &caretaker->lock, until))
+            ;
+        stopping = caretaker->stopping;
+    }
+    return !stopping;
+}
+
+static void caretaker_main(void *context)
+{
+    struct caretaker *caretaker = context;
+
+    while (caretaker_pause(caretaker)) {
+        struct error err;
+        size_t done;
+
+        if (!caretaker_round(caretaker, &done, &err))
+            log_error(caretaker->log, "background work on a container failed", &err);
+    }
+}
+
+struct caretaker *caretaker_new(const struct caretaker_options *options)
+{
+    struct caretaker *caretaker = MEMORY_NEW(struct caretaker);
+
+    caretaker->catalogue = options->catalogue;
+    caretaker->clock = options->clock ? options->clock : &clock_system;
+    caretaker->log = options->log;
+    caretaker->pause_ms = options->pause_ms ? options->pause_ms : PAUSE_DEFAULT_MS;
+    caretaker->slice = options->slice ? options->slice : SLICE_DEFAULT;
+    caretaker->by_hand = options->by_hand;
+    mutex_init(&caretaker->lock);
+    condition_init(&caretaker->wake);
+    if (!caretaker->by_hand)
+        thread_start(&caretaker->thread, "caretaker", caretaker_main, caretaker);
+    return caretaker;
+}
+
+void caretaker_free(struct caretaker *caretaker)
+{
+    if (!caretaker)
+        return;
+    WITH_LOCK (&caretaker->lock) {
+        caretaker->stopping = true;
+        condition_signal(&caretaker->wake);
+    }
+    if (!caretaker->by_hand)
+        thread_join(&caretaker->thread);
+    while (caretaker->remaking) {
+        struct remaking *remaking = caretaker->remaking;
+
+        caretaker->remaking = remaking->next;
+        memory_free(remaking->position);
+        memory_free(remaking);
+    }
+    condition_done(&caretaker->wake);
+    mutex_done(&caretaker->lock);
+    memory_free(caretaker);
+}

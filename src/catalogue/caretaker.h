@@ -1,0 +1,28 @@
+/* Caretaker: what must be done to stored items without anybody asking: removing the expired,
+ * trimming feeds to their retention, remaking index entries behind a changed policy. One thread, in
+ * small slices, so that requests hardly notice. */
+#pragma once
+
+#include "catalogue/catalogue.h"
+
+struct caretaker; /* opaque, owned */
+
+struct caretaker_options {
+    struct catalogue *catalogue; /* borrowed; outlives it */
+    const struct clock *clock;   /* borrowed; NULL: the system's */
+    struct log *log;             /* borrowed; NULL: silent */
+    int64_t pause_ms;            /* between rounds; 0: 1000 */
+    size_t slice;                /* items or records in one go; 0: 500 */
+    bool by_hand;                /* no thread: the test calls caretaker_round */
+};
+
+struct caretaker *caretaker_new(const struct caretaker_options *options);
+void caretaker_free(struct caretaker *caretaker); /* NULL is fine */
+CLEANUP_FN(struct caretaker *, caretaker_free)
+
+/* How far the remaking of a container's index entries is, from 0 to 100; 100 when nothing is to be
+ * remade. */
+unsigned caretaker_progress(struct caretaker *caretaker, struct container *container);
+
+/* One round over all containers. *ret_done: how many items and records were removed or remade. */
+NODISCARD bool caretaker_round(struct caretaker *caretaker, size_t *ret_done, struct error *err);

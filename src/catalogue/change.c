@@ -1,0 +1,152 @@
+/* A change reads the published state, decides, and writes its records and the head in one batch of
+ * group commit. Every batch relies on the head and writes it, so that of two changes made from one
+ * state only the first passes, whatever lock they hold or do not.
+ *
+ * When the outcome of a commit is not known, the published state stays and the catalogue is in
+ * doubt: the next change first gets a write of its own through, which no engine takes before it
+ * has found out what became of the last, and then loads everything again. */
+#include "catalogue/catalogue_private.h"
+
+static bool outcome_unknown(const struct error *err)
+{
+    return err->code == ERROR_STORE_IO || err->code == ERROR_WRITE_IN_DOUBT ||
+           err->code == ERROR_STORE_POISONED;
+}
+
+static struct commit_part part_of(const struct catalogue *catalogue, struct engine_op *ops,
+                                  size_t count)
+{
+    return (struct commit_part){
+        .partition = CATALOGUE_PARTITION, .epoch = catalogue->epoch, .ops = ops, .op_count = count};
+}
+
+static bool doubt_settle(struct catalogue *catalogue, struct error *err)
+{
+    struct engine_op op = {ENGINE_PUT, catalogue_record_barrier_key(), SLICE("")};
+    struct commit_part part = part_of(catalogue, &op, 1);
+    struct commit_batch batch = {
+        .parts = &part, .part_count = 1, .moment = COMMIT_NOTHING_RELIED_ON};
+
+    if (!commit_run(catalogue->commit, &batch, err) || !catalogue_load(catalogue, err))
+        return false;
+    catalogue->in_doubt = false;
+    return true;
+}
+
+bool catalogue_change_begin(struct catalogue *catalogue, struct catalogue_change *change,
+                            struct error *err)
+{
+    *change = (struct catalogue_change){.catalogue = catalogue, .arena = arena_new()};
+    mutex_lock(&catalogue->change_lock);
+    if (catalogue->in_doubt && !doubt_settle(catalogue, err))
+        return false;
+    change->root = catalogue_root(catalogue);
+    return true;
+}
+
+void catalogue_change_end(struct catalogue_change *change)
+{
+    catalogue_state_unref(change->root);
+    mutex_unlock(&change->catalogue->change_lock);
+    arena_free(change->arena);
+}
+
+void catalogue_change_put(struct catalogue_change *change, struct slice key, struct slice document)
+{
+    assert(change->count < CHANGE_OPS_MAX);
+    change->ops[change->count++] =
+        (struct engine_op){ENGINE_PUT, key, catalogue_record_value(document, change->arena)};
+}
+
+void catalogue_change_put_record(struct catalogue_change *change,
+                                 struct catalogue_record_address address, struct slice document)
+{
+    catalogue_change_put(change, catalogue_record_key(address, change->arena), document);
+}
+
+void catalogue_change_delete_record(struct catalogue_change *change,
+                                    struct catalogue_record_address address)
+{
+    assert(change->count < CHANGE_OPS_MAX);
+    change->ops[change->count++] = (struct engine_op){
+        .kind = ENGINE_DELETE, .key = catalogue_record_key(address, change->arena)};
+}
+
+void catalogue_change_put_offer(struct catalogue_change *change,
+                                struct catalogue_record_address owner, const struct offer *offer)
+{
+    owner.kind = RECORD_OFFER;
+    catalogue_change_put_record(change, owner, catalogue_record_offer_write(offer, change->arena));
+}
+
+static void batch_stamp(struct commit_batch *batch)
+{
+    struct catalogue_change *change = CONTAINER_OF(batch, struct catalogue_change, batch);
+
+    for (size_t i = 0; i < change->count; i++)
+        if (change->ops[i].kind == ENGINE_PUT)
+            catalogue_record_stamp(change->ops[i].value, &change->part.stamp);
+}
+
+bool catalogue_change_commit(struct catalogue_change *change, struct error *err)
+{
+    struct catalogue *catalogue = change->catalogue;
+    struct slice head = catalogue_record_head_key();
+
+    catalogue_change_put(change, head,
+                         catalogue_record_head_write(&catalogue->head, change->arena));
+    change->part = part_of(catalogue, change->ops, change->count);
+    change->part.relied = change->part.touched = &head;
+    change->part.relied_count = change->part.touched_count = 1;
+    change->batch = (struct commit_batch){.parts = &change->part,
+                                          .part_count = 1,
+                                          .moment = commit_moment(catalogue->commit),
+                                          .stamp = batch_stamp};
+    if (commit_run(catalogue->commit, &change->batch, err))
+        return true;
+    catalogue->in_doubt |= outcome_unknown(err);
+    return false;
+}
+
+/* The parent with one child changed; a copy whose only reference is the caller's. */
+static struct catalogue_state *with_child(const struct catalogue_state *parent,
+                                          struct catalogue_state *child, uint32_t number)
+{
+    struct catalogue_state *copy = catalogue_state_copy(parent);
+
+    if (child)
+        catalogue_state_child_set(copy, child);
+    else
+        catalogue_state_child_remove(copy, number);
+    return copy;
+}
+
+void catalogue_change_publish(struct catalogue_change *change,
+                              struct catalogue_record_address address,
+                              struct catalogue_state *child)
+{
+    struct catalogue_state *account = catalogue_state_find_number(change->root, address.account);
+
+    if (address.kind == RECORD_CONTAINER)
+        child = with_child(catalogue_state_find_number(account, address.database), child,
+                           address.container);
+    if (address.kind != RECORD_ACCOUNT)
+        child = with_child(account, child, address.database);
+    catalogue_publish(change->catalogue, with_child(change->root, child, address.account));
+}
+
+void catalogue_change_publish_pair(struct catalogue_change *change, struct container *first,
+                                   struct container *second)
+{
+    const struct catalogue_state *account =
+        catalogue_state_find_number(change->root, first->account);
+    struct catalogue_state *database =
+        catalogue_state_copy(catalogue_state_find_number(account, first->database));
+    uint32_t number = first->account;
+
+    catalogue_state_child_set(database, &first->state);
+    if (second)
+        catalogue_state_child_set(database, &second->state);
+    catalogue_publish(change->catalogue,
+                      with_child(change->root, with_child(account, database, 0), number));
+}

@@ -1,0 +1,306 @@
+/* Containers of the catalogue: made, replaced, dropped, opened.
+ *
+ * Making one decides everything first (definition, offer, how many partitions), then makes the
+ * partitions, then commits the record: the one moment from which it exists. */
+#include "catalogue/catalogue_private.h"
+#include "catalogue/shares.h"
+#include "document/order.h"
+#include "partition/lookup.h"
+
+static bool is_given(const struct offer_request *request)
+{
+    return request && (request->given || request->autoscale_given);
+}
+
+static uint32_t sharing_count(const struct database *database)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < database->state.child_count; i++)
+        count += !catalogue_state_container(database->state.children[i])->has_offer;
+    return count;
+}
+
+/* Its own offer, or its part in the database's. */
+static bool offer_decide(const struct catalogue_limits *limits, const struct database *database,
+                         const struct definition *definition, const struct offer_request *request,
+                         struct container *container, struct error *err)
+{
+    struct offer_subject subject = {.fixed = definition_fields(definition)->key.system_key};
+
+    if (!database->has_offer || is_given(request))
+        return offer_new(limits, &subject, request, &container->offer, &container->has_offer, err);
+    if (request && request->ru_per_minute)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "RU per minute is an addition to throughput of the container's own");
+    if (sharing_count(database) >= limits->shared_containers_max)
+        return error_set(err, ERROR_LIMIT_REACHED,
+                         "the throughput of database \"%.*s\" is shared by %u containers, as many "
+                         "as may be: give the container throughput of its own",
+                         SLICE_ARG(database->state.info.id), limits->shared_containers_max);
+    container->offer = database->offer;
+    return true;
+}
+
+static bool directory_check(const struct catalogue_limits *limits,
+                            const struct partition_definition *key, struct error *err)
+{
+    if (key->lookup && key->lookup->line_count > limits->directory_lines_max)
+        return error_set(err, ERROR_LIMIT_REACHED,
+                         "a directory of %zu lines is over the limit of %u",
+                         key->lookup->line_count, limits->directory_lines_max);
+    return true;
+}
+
+/* As many as the throughput needs, or as its creator's bounds make. */
+static bool partitions_decide(const struct catalogue_limits *limits,
+                              const struct container *container, uint32_t *ret_count,
+                              struct error *err)
+{
+    const struct partition_definition *key = &definition_fields(container->definition)->key;
+    uint32_t count =
+        container_is_fixed(container) ? 1 : offer_partitions_initial(limits, &container->offer);
+
+    if (key->bound_count + 1 > limits->container_partitions_max)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "%zu bounds make %zu physical partitions; the limit is %u",
+                         key->bound_count, key->bound_count + 1, limits->container_partitions_max);
+    if (count > limits->container_partitions_max)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "throughput of %llu RU/s needs %u physical partitions; the limit is %u",
+                         (unsigned long long)container->offer.ru, count,
+                         limits->container_partitions_max);
+    *ret_count = MAX(count, (uint32_t)key->bound_count + 1);
+    return directory_check(limits, key, err);
+}
+
+/* All that can be refused before anything is written. */
+static bool container_prepare(struct catalogue_change *change, const struct catalogue_found *found,
+                              struct definition *definition, const struct offer_request *request,
+                              struct catalogue_state **ret_state, struct error *err)
+{
+    CLEANUP(catalogue_state_unref) struct catalogue_state *state = NULL;
+    struct catalogue *catalogue = change->catalogue;
+    struct slice id = definition_fields(definition)->id;
+    struct container *container;
+    uint32_t number, count = 0;
+
+    if (!catalogue_id_check(&catalogue->limits, id, err) ||
+        !catalogue_name_free(&found->database->state, "container", id, err) ||
+        !account_room(&catalogue->limits, found->account, err) ||
+        !catalogue_number_take(&catalogue->head.next_container, (1u << RID_OWNER_BITS) - 1,
+                               "containers", &number, err))
+        return false;
+    state = catalogue_state_new(STATE_CONTAINER, id, number);
+    container = catalogue_state_container(state);
+    container->account = found->account->state.info.number;
+    container->database = found->database->state.info.number;
+    container->policy_version = 1;
+    container->definition = definition_ref(definition);
+    container->catalogue = catalogue;
+    if (!offer_decide(&catalogue->limits, found->database, definition, request, container, err) ||
+        !container_throughput_check(&catalogue->limits, definition, NULL, &container->offer, err) ||
+        !partitions_decide(&catalogue->limits, container, &count, err))
+        return false;
+    if (container->has_offer) {
+        container->offer.number = catalogue_offer_number_take(&catalogue->head, found->account);
+        container->offer.database = container->database;
+        container->offer.container = number;
+    }
+    if (!catalogue_partitions_make(catalogue, definition, count, &container->map, err))
+        return false;
+    *ret_state = TAKE(state);
+    return true;
+}
+
+struct catalogue_record_address container_address(const struct container *container)
+{
+    return (struct catalogue_record_address){.kind = RECORD_CONTAINER,
+                                             .account = container->account,
+                                             .database = container->database,
+                                             .container = container->state.info.number};
+}
+
+/* Commits the record of a new state, and of its offer if that is new too. */
+static bool container_commit_state(struct catalogue_change *change, struct container *container,
+                                   bool with_offer, struct error *err)
+{
+    const struct commit_stamp *stamp = &change->part.stamp;
+
+    catalogue_change_put_record(change, container_address(container),
+                                catalogue_record_container_write(container, false, change->arena));
+    if (with_offer)
+        catalogue_change_put_offer(change, container_address(container), &container->offer);
+    if (!catalogue_change_commit(change, err))
+        return false;
+    catalogue_state_stamp(&container->state, container_rid(container), stamp->lsn, stamp->wall_ms);
+    if (with_offer)
+        catalogue_offer_stamp(&container->offer, stamp->lsn, stamp->wall_ms);
+    return true;
+}
+
+static bool container_create(struct catalogue_change *change, const struct catalogue_found *found,
+                             struct definition *definition, const struct offer_request *request,
+                             struct container **ret_container, struct error *err)
+{
+    CLEANUP(catalogue_state_unref) struct catalogue_state *state = NULL;
+    struct container *container;
+
+    if (!container_prepare(change, found, definition, request, &state, err))
+        return false;
+    container = catalogue_state_container(state);
+    if (!container_commit_state(change, container, container->has_offer, err)) {
+        /* If the outcome is not known, loading again tells whose the partitions are. */
+        if (!change->catalogue->in_doubt)
+            catalogue_partitions_unmake(change->catalogue, container->map);
+        return false;
+    }
+    *ret_container = container_ref(container);
+    catalogue_change_publish(change, container_address(container), TAKE(state));
+    return true;
+}
+
+static bool body_check(const struct catalogue_limits *limits, struct slice body, struct error *err)
+{
+    if (body.len > limits->definition_bytes_max)
+        return error_set(err, ERROR_TOO_LARGE,
+                         "container definition of %zu bytes is over the limit of %u", body.len,
+                         limits->definition_bytes_max);
+    return true;
+}
+
+bool catalogue_container_create(struct catalogue *catalogue, struct slice account,
+                                struct slice database, struct slice body,
+                                const struct offer_request *request,
+                                struct container **ret_container, struct error *err)
+{
+    CLEANUP(definition_unref) struct definition *definition = NULL;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct catalogue_found found;
+
+    if (!body_check(&catalogue->limits, body, err) ||
+        !definition_new(definition_fresh(body, arena), NULL, &definition, err))
+        return false;
+    if (definition_fields(definition)->key.formerly)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.formerly is set by a re-key: a new container has no key before");
+
+    CLEANUP(catalogue_change_end) struct catalogue_change change;
+
+    return catalogue_change_begin(catalogue, &change, err) &&
+           catalogue_find_database(change.root, account, database, true, &found, err) &&
+           container_create(&change, &found, definition, request, ret_container, err);
+}
+
+/* Do items that are stored have other entries from now on? */
+static bool entries_differ(const struct definition_fields *a, const struct definition_fields *b)
+{
+    struct document_value policy_a = document_undefined(), policy_b = document_undefined();
+
+    (void)document_find(a->document, SLICE("indexingPolicy"), &policy_a);
+    (void)document_find(b->document, SLICE("indexingPolicy"), &policy_b);
+    return (a->default_ttl > 0) != (b->default_ttl > 0) ||
+           document_compare(DOCUMENT_ORDER_SQL, &policy_a, &policy_b) != 0;
+}
+
+static bool policy_advance(struct container *container, struct definition *definition,
+                           struct error *err)
+{
+    if (!entries_differ(definition_fields(container->definition), definition_fields(definition)))
+        return true;
+    if (container->before_count == CONTAINER_POLICIES_MAX)
+        return error_set(err, ERROR_BUSY,
+                         "the index of container \"%.*s\" is still being remade for %d earlier "
+                         "policies: try again later",
+                         SLICE_ARG(container->state.info.id), CONTAINER_POLICIES_MAX);
+    container->before[container->before_count++] = definition_ref(container->definition);
+    container->policy_version++;
+    return true;
+}
+
+bool catalogue_container_replace(struct catalogue *catalogue, struct slice account,
+                                 struct slice database, struct slice id, struct slice body,
+                                 struct slice if_match, struct container **ret_container,
+                                 struct error *err)
+{
+    CLEANUP(catalogue_change_end) struct catalogue_change change;
+    CLEANUP(definition_unref) struct definition *definition = NULL;
+    CLEANUP(catalogue_state_unref) struct catalogue_state *state = NULL;
+    struct container *container;
+    struct catalogue_found found;
+
+    if (!catalogue_change_begin(catalogue, &change, err) ||
+        !body_check(&catalogue->limits, body, err) ||
+        !catalogue_find_container(change.root, account, database, id, false, &found, err) ||
+        !catalogue_etag_check(found.container->state.info.etag, if_match, err) ||
+        !definition_new(body, found.container->definition, &definition, err))
+        return false;
+    state = catalogue_state_copy(&found.container->state);
+    container = catalogue_state_container(state);
+    if (!container_throughput_check(&catalogue->limits, definition, container->map,
+                                    &container->offer, err) ||
+        !catalogue_promotions_let_replace(container, definition, err) ||
+        !policy_advance(container, definition, err))
+        return false;
+    definition_unref(container->definition);
+    container->definition = TAKE(definition);
+    if (!container_commit_state(&change, container, false, err))
+        return false;
+    *ret_container = container_ref(container);
+    catalogue_change_publish(&change, container_address(container), TAKE(state));
+    return true;
+}
+
+bool catalogue_container_remade(struct catalogue *catalogue, struct slice account,
+                                struct slice database, struct slice id, uint32_t policy_version,
+                                struct error *err)
+{
+    CLEANUP(catalogue_change_end) struct catalogue_change change;
+    CLEANUP(catalogue_state_unref) struct catalogue_state *state = NULL;
+    struct container *container;
+    struct catalogue_found found;
+
+    if (!catalogue_change_begin(catalogue, &change, err) ||
+        !catalogue_find_container(change.root, account, database, id, false, &found, err))
+        return false;
+    if (found.container->policy_version != policy_version || !found.container->before_count)
+        return true;
+    /* Copies that a re-key has made may still have entries by policies before. */
+    if (found.container->migration && migration_kind(found.container->migration) == MIGRATION_REKEY)
+        return true;
+    state = catalogue_state_copy(&found.container->state);
+    container = catalogue_state_container(state);
+    while (container->before_count)
+        definition_unref(container->before[--container->before_count]);
+    if (!container_commit_state(&change, container, false, err))
+        return false;
+    catalogue_change_publish(&change, container_address(container), TAKE(state));
+    return true;
+}
+
+bool catalogue_container_drop(struct catalogue *catalogue, struct slice account,
+                              struct slice database, struct slice id, struct slice if_match,
+                              struct error *err)
+{
+    CLEANUP(catalogue_change_end) struct catalogue_change change;
+    struct catalogue_found found;
+
+    return catalogue_change_begin(catalogue, &change, err) &&
+           catalogue_find_container(change.root, account, database, id, false, &found, err) &&
+           catalogue_etag_check(found.container->state.info.etag, if_match, err) &&
+           catalogue_promotions_let_drop(found.container, err) &&
+           catalogue_change_drop(&change, container_address(found.container), err);
+}
+
+bool catalogue_container_open(struct catalogue *catalogue, struct slice account,
+                              struct slice database, struct slice id,
+                              struct container **ret_container, struct error *err)
+{
+    CLEANUP(catalogue_look_end) struct catalogue_look look = catalogue_look_begin(catalogue);
+    struct catalogue_found found;
+
+    if (!catalogue_find_container(look.root, account, database, id, false, &found, err))
+        return false;
+    *ret_container = container_ref(found.container);
+    return true;
+}

@@ -1,0 +1,124 @@
+/* Physical partitions are made before the record that owns them is committed and go after it is
+ * gone. Whatever happens in between leaves partitions that no record owns, which the next load
+ * drops; never a record whose partitions are missing. */
+#include "catalogue/catalogue_private.h"
+#include "partition/layout.h"
+
+enum { FIRST_EPOCH = 1 };
+
+bool catalogue_partition_remove(const struct cluster_node *node, uint32_t id, struct error *err)
+{
+    commit_partition_close(node->commit, id);
+    return engine_partition_drop(node->engine, id, err);
+}
+
+static bool partition_make(struct catalogue *catalogue, const struct partition_span *span,
+                           struct error *err)
+{
+    const struct cluster_node *node = cluster_find(catalogue->cluster, span->node);
+
+    if (!node)
+        return error_set(err, ERROR_CONFIGURATION, "there is no node %u here", span->node);
+    if (!engine_partition_create(node->engine, span->id, span->epoch, err) ||
+        !commit_partition_open(node->commit, span->id, span->epoch, err))
+        return error_prefix(err, "node \"%s\"", node->name);
+    return true;
+}
+
+/* The failure of one does not spare the others. */
+void catalogue_partitions_unmake_spans(struct catalogue *catalogue,
+                                       const struct partition_span *spans, size_t count)
+{
+    struct error err;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct cluster_node *node = cluster_find(catalogue->cluster, spans[i].node);
+
+        if (node && !catalogue_partition_remove(node, spans[i].id, &err)) {
+            log_error(catalogue->log, "partition left behind", &err);
+            catalogue->in_doubt = true;
+        }
+    }
+}
+
+bool catalogue_partitions_make_spans(struct catalogue *catalogue,
+                                     const struct partition_span *spans, size_t count,
+                                     struct error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!partition_make(catalogue, &spans[i], err)) {
+            catalogue_partitions_unmake_spans(catalogue, spans, i + 1);
+            return false;
+        }
+    return true;
+}
+
+void catalogue_partitions_unmake(struct catalogue *catalogue, const struct partition_map *map)
+{
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(map, &count);
+
+    catalogue_partitions_unmake_spans(catalogue, spans, count);
+}
+
+/* Ids are used up even if the container does not come to be: they are never used again. */
+bool catalogue_partition_ids_take(struct catalogue_head *head, uint32_t count, uint32_t *ret_first,
+                                  struct error *err)
+{
+    if (count >> PARTITION_NUMBER_SOURCE_BITS ||
+        head->next_partition + count > 1u << PARTITION_NUMBER_SOURCE_BITS)
+        return error_set(err, ERROR_LIMIT_REACHED,
+                         "the numbers of physical partitions are used up");
+    *ret_first = head->next_partition;
+    head->next_partition += count;
+    return true;
+}
+
+/* The nodes that new partitions of a container may be on. */
+static bool nodes_choose(struct catalogue *catalogue, const struct definition *definition,
+                         uint32_t *nodes, size_t *ret_count, struct error *err)
+{
+    const struct placement_rule *rule =
+        placement_default(&definition_fields(definition)->placement);
+    CLEANUP(catalogue_nodes_free) struct node_table *table = catalogue_nodes(catalogue);
+    size_t count = 0;
+
+    for (size_t i = 0; i < cluster_count(catalogue->cluster); i++) {
+        const struct cluster_node *node = cluster_at(catalogue->cluster, i);
+        const struct node_info *info = node_table_find_number(table, node->number);
+
+        if (cluster_node_serves(node) && info && !info->draining && placement_allows(rule, info))
+            nodes[count++] = node->number;
+    }
+    *ret_count = count;
+    return count || error_set(err, ERROR_NODE_DOWN,
+                              rule ? "no node that orrery.placement allows takes partitions now"
+                                   : "no node takes partitions now");
+}
+
+bool catalogue_partitions_make(struct catalogue *catalogue, const struct definition *definition,
+                               uint32_t count, struct partition_map **ret_map, struct error *err)
+{
+    CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    uint32_t nodes[CLUSTER_NODES_MAX], dealt[CLUSTER_NODES_MAX];
+    struct partition_map_plan plan = {.definition = &definition_fields(definition)->key,
+                                      .count = count,
+                                      .epoch = FIRST_EPOCH,
+                                      .nodes = dealt};
+    const struct partition_span *spans;
+    size_t span_count;
+
+    if (!nodes_choose(catalogue, definition, nodes, &plan.node_count, err) ||
+        !catalogue_partition_ids_take(&catalogue->head, count, &plan.first_id, err))
+        return false;
+    /* Containers of one partition go round the nodes too. */
+    for (size_t i = 0; i < plan.node_count; i++)
+        dealt[i] = nodes[(plan.first_id + i) % plan.node_count];
+    if (!partition_map_new_even(&plan, &map, err))
+        return false;
+    spans = partition_map_spans(map, &span_count);
+    if (!catalogue_partitions_make_spans(catalogue, spans, span_count, err))
+        return false;
+    *ret_map = TAKE(map);
+    return true;
+}

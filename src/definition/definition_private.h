@@ -1,0 +1,28 @@
+/* Parts of a definition that have a file of their own. */
+#pragma once
+
+#include "base/buf.h"
+#include "definition/definition.h"
+
+/* Checks the vector, full-text and client encryption policies of a body, and that the indexes of
+ * its indexing policy fit them. What they say is kept as it is; before: the definition a replace
+ * begins with, else NULL. ERROR_BAD_REQUEST in the words of the service. */
+NODISCARD bool definition_policies_check(struct slice body, const struct definition_fields *before,
+                                         struct arena *arena, struct error *err);
+
+/* Reads `orrery`, the property of a container that holds what Orrery offers beyond the service: a
+ * table of members in definition_orrery.c. The partition key has been read. object: the creator's
+ * words, or at a replace that leaves them out those of before; data NULL: none. What was understood
+ * is appended to the body of a BSON document. ERROR_BAD_REQUEST: a member nobody knows, or one
+ * that cannot be so, or may not change. */
+NODISCARD bool definition_orrery_read(struct definition_fields *fields, struct slice object,
+                                      const struct definition_fields *before, struct arena *arena,
+                                      struct buf *out, struct error *err);
+
+/* One component of a key as definitions write it; undefined is an empty object. */
+void definition_component_write(struct buf *out, struct slice key,
+                                const struct document_value *value);
+
+/* The strategy as a definition has it, completed; false: hash, for it says nothing. */
+bool definition_strategy_find(const struct definition_fields *fields,
+                              struct document_value *ret_value);

@@ -1,0 +1,279 @@
+/* `orrery`: what a container is beyond what the service knows. Client libraries that know nothing
+ * of it leave it out when they replace a container; then it stays as it is.
+ *
+ *     {"strategy": "hash"}    how keys are placed; hash is what a container has that says nothing
+ *                             (definition_strategy.c has all of them)
+ *     {"synthetic": {...}}    how a part of the partition key is made (partition/synthetic.h)
+ *     {"placement": [...]}    which nodes they may be on (placement.h); may change
+ *     {"throughput": {...}}   how what was bought is divided (definition_throughput.h); may change
+ *     {"accessPolicies": [{"id": "x", "start": "...", "expiry": "...", "permission": "raud"}]}
+ *                             of a table, for shared access signatures (front/table/access.h)
+ *     {"formerly": {...}}     the partition key before a re-key (definition_rekey.c)
+ */
+#include "definition/definition_private.h"
+#include "definition/rekey.h"
+#include "definition/strategy.h"
+
+#include "document/bson.h"
+#include "partition/synthetic.h"
+
+struct reading {
+    struct definition_fields *fields;
+    const struct definition_fields *before; /* NULL: it is created */
+    struct arena *arena;
+    struct buf *out;
+};
+
+static bool strategy_read(struct reading *reading, const struct document_value *value,
+                          struct error *err)
+{
+    return definition_strategy_read(reading->fields, value, reading->before, reading->arena,
+                                    reading->out, err);
+}
+
+static bool strategy_keep(struct reading *reading, struct error *err)
+{
+    return definition_strategy_keep(reading->fields, reading->before, reading->arena, reading->out,
+                                    err);
+}
+
+/* Every item stored has the key it was given, so nothing of this may change under it. */
+static bool synthetic_fits_before(const struct partition_synthetic *synthetic,
+                                  const struct definition_fields *before, struct error *err)
+{
+    const struct partition_synthetic *was = before->key.synthetic;
+
+    if (was && partition_synthetic_equal(synthetic, was))
+        return true;
+    if (was && synthetic->suffixes && was->suffixes && synthetic->suffixes != was->suffixes)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.synthetic: %u suffixes cannot become %u by a replace: that gives "
+                         "items other keys and is a re-key",
+                         was->suffixes, synthetic->suffixes);
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "orrery.synthetic cannot be changed by a replace: that gives items other keys "
+                     "and is a re-key");
+}
+
+static bool synthetic_read(struct reading *reading, const struct document_value *value,
+                           struct error *err)
+{
+    struct partition_definition *key = &reading->fields->key;
+    bool escapes = false;
+
+    if (value->type != DOCUMENT_OBJECT)
+        return error_set(err, ERROR_BAD_REQUEST, "orrery.synthetic must be an object");
+    /* who creates one has said it (definition_fresh); who replaces it need not */
+    if (reading->before && reading->before->key.synthetic)
+        escapes = reading->before->key.synthetic->escapes;
+    if (!partition_synthetic_read(value->document, key, escapes, reading->arena, &key->synthetic,
+                                  err) ||
+        (reading->before && !synthetic_fits_before(key->synthetic, reading->before, err)))
+        return false;
+    partition_synthetic_append(key->synthetic, key, SLICE("synthetic"), reading->out);
+    return true;
+}
+
+static bool placement_read(struct reading *reading, const struct document_value *value,
+                           struct error *err)
+{
+    struct slice kept;
+
+    if (value->type != DOCUMENT_ARRAY)
+        return error_set(err, ERROR_BAD_REQUEST, "orrery.placement must be an array of rules");
+    if (reading->fields->key.system_key)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.placement needs a container with a partition key");
+    kept = arena_copy(reading->arena, value->document);
+    if (!placement_parse(kept, reading->fields->key.path_count, reading->arena,
+                         &reading->fields->placement, err))
+        return false;
+    document_append(reading->out, SLICE("placement"), value);
+    return true;
+}
+
+static bool throughput_read(struct reading *reading, const struct document_value *value,
+                            struct error *err)
+{
+    if (!definition_throughput_read(&reading->fields->key, value, reading->arena,
+                                    &reading->fields->throughput, err))
+        return false;
+    document_append(reading->out, SLICE("throughput"), value);
+    return true;
+}
+
+enum { ACCESS_POLICIES_MAX = 5, ACCESS_TEXT_MAX = 256 };
+
+/* Texts all of them; what they mean is the Table API's to check. */
+static bool access_policy_check(const struct document_value *policy)
+{
+    static const char *const names[] = {"id", "start", "expiry", "permission"};
+    struct document_iter iter;
+    bool named = false;
+
+    if (policy->type != DOCUMENT_OBJECT)
+        return false;
+    document_iter_init(&iter, policy->document);
+    while (document_iter_next(&iter)) {
+        size_t known = 0;
+
+        while (known < ARRAY_LEN(names) && !slice_equal(iter.key, slice_of_text(names[known])))
+            known++;
+        if (known == ARRAY_LEN(names) || iter.value.type != DOCUMENT_STRING ||
+            iter.value.text.len > ACCESS_TEXT_MAX)
+            return false;
+        named = named || (known == 0 && iter.value.text.len > 0);
+    }
+    return named;
+}
+
+static bool access_policies_read(struct reading *reading, const struct document_value *value,
+                                 struct error *err)
+{
+    struct document_iter iter;
+    bool good =
+        value->type == DOCUMENT_ARRAY && document_count(value->document) <= ACCESS_POLICIES_MAX;
+
+    if (good) {
+        document_iter_init(&iter, value->document);
+        while (good && document_iter_next(&iter))
+            good = access_policy_check(&iter.value);
+    }
+    if (!good)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.accessPolicies must be up to %d objects of an id and perhaps "
+                         "start, expiry and permission, all of them texts",
+                         ACCESS_POLICIES_MAX);
+    document_append(reading->out, SLICE("accessPolicies"), value);
+    return true;
+}
+
+static bool synthetic_keep(struct reading *reading, struct error *err)
+{
+    if (!reading->before->key.synthetic)
+        return true;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "orrery.synthetic cannot be left out by a replace that names orrery: items "
+                     "have the keys it made");
+}
+
+static bool formerly_read(struct reading *reading, const struct document_value *value,
+                          struct error *err)
+{
+    return definition_formerly_read(reading->fields, value, reading->before, reading->arena,
+                                    reading->out, err);
+}
+
+static bool formerly_keep(struct reading *reading, struct error *err)
+{
+    return definition_formerly_keep(reading->fields, reading->before, reading->arena, reading->out,
+                                    err);
+}
+
+static bool rekeyed_read(struct reading *reading, const struct document_value *value,
+                         struct error *err)
+{
+    return definition_rekeyed_read(reading->fields, value, reading->before, reading->out, err);
+}
+
+static bool rekeyed_keep(struct reading *reading, struct error *err UNUSED)
+{
+    definition_rekeyed_keep(reading->fields, reading->before, reading->out);
+    return true;
+}
+
+/* keep: a replace has the property without this member; NULL: then it is gone. */
+static const struct member {
+    struct slice name;
+    bool (*read)(struct reading *reading, const struct document_value *value, struct error *err);
+    bool (*keep)(struct reading *reading, struct error *err);
+} members[] = {
+    {SLICE("strategy"), strategy_read, strategy_keep},
+    {SLICE("synthetic"), synthetic_read, synthetic_keep},
+    {SLICE("placement"), placement_read, NULL},
+    {SLICE("throughput"), throughput_read, NULL},
+    {SLICE("accessPolicies"), access_policies_read, NULL},
+    {SLICE("formerly"), formerly_read, formerly_keep},
+    {SLICE("rekeyed"), rekeyed_read, rekeyed_keep},
+};
+
+static const struct member *member_find(struct slice name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(members); i++)
+        if (slice_equal(members[i].name, name))
+            return &members[i];
+    return NULL;
+}
+
+static bool names_check(struct slice object, struct error *err)
+{
+    struct document_iter iter;
+
+    document_iter_init(&iter, object);
+    while (document_iter_next(&iter))
+        if (!member_find(iter.key))
+            return error_set(err, ERROR_BAD_REQUEST, "orrery has no member \"%.*s\"",
+                             (int)MIN(iter.key.len, (size_t)100), (const char *)iter.key.data);
+    return true;
+}
+
+/* In the order of the table, so that the same said otherwise is the same bytes. */
+bool definition_orrery_read(struct definition_fields *fields, struct slice object,
+                            const struct definition_fields *before, struct arena *arena,
+                            struct buf *out, struct error *err)
+{
+    struct reading reading = {fields, before, arena, out};
+    struct document_value value;
+
+    if (!object.data)
+        return true;
+    if (!names_check(object, err))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        const struct member *member = &members[i];
+        bool given = document_find(object, member->name, &value);
+
+        if (given && !member->read(&reading, &value, err))
+            return false;
+        if (!given && before && member->keep && !member->keep(&reading, err))
+            return false;
+    }
+    return true;
+}
+
+/* A copy with another value for one member. */
+static struct slice with_member(struct slice document, struct slice name, struct slice object,
+                                struct arena *arena)
+{
+    const struct document_value value = document_object(object);
+    CLEANUP(buf_done) struct buf copy;
+    struct document_iter iter;
+    size_t begin;
+
+    buf_init(&copy, BUF_DEFAULT_MAX);
+    begin = document_begin(&copy);
+    document_iter_init(&iter, document);
+    while (document_iter_next(&iter))
+        if (slice_equal(iter.key, name))
+            document_append(&copy, iter.key, &value);
+        else
+            buf_append(&copy, iter.element, (size_t)(iter.at - iter.element));
+    document_end(&copy, begin);
+    return arena_copy(arena, buf_slice(&copy));
+}
+
+struct slice definition_fresh(struct slice body, struct arena *arena)
+{
+    struct document_value orrery, synthetic;
+    struct slice fresh;
+
+    if (!document_find(body, SLICE("orrery"), &orrery) || orrery.type != DOCUMENT_OBJECT ||
+        !document_find(orrery.document, SLICE("synthetic"), &synthetic) ||
+        synthetic.type != DOCUMENT_OBJECT)
+        return body;
+    fresh = partition_synthetic_fresh(synthetic.document, arena);
+    if (fresh.data == synthetic.document.data)
+        return body;
+    return with_member(body, SLICE("orrery"),
+                       with_member(orrery.document, SLICE("synthetic"), fresh, arena), arena);
+}

@@ -1,0 +1,304 @@
+/* GET of what has changed. A position is an LSN of one physical partition, shown as the etag; it
+ * goes for a part of that partition as well, and for its children after a split, which go on with
+ * its numbering.
+ *
+ * Whoever reads a part may have to pass over very many changes of others: that is done in bounded
+ * steps, and when they are used up the answer is an empty page with a later position, never a 304,
+ * which would say that there is nothing more. */
+#include "document/json.h"
+#include "front/date.h"
+#include "front/rest/item/feed_target.h"
+
+#include "item/feed_read.h"
+#include "partition/former.h"
+#include "throughput/cost.h"
+
+#include <inttypes.h>
+
+enum { RECORDS_PER_STEP = 10000, STEPS_MAX = 10 };
+
+struct reading {
+    struct rest_call *call;
+    const struct rest_items *items;
+    struct rest_feed_target target;
+    const struct partition_span *span;
+    struct item_scope scope;
+    struct metered_call metered;
+    struct feed_request request;
+    struct feed_page page;
+    size_t records_read;
+    uint64_t position; /* that the request gave: */
+    bool position_given;
+};
+
+static bool mode_find(const struct rest_call *call, enum feed_mode *ret_mode, struct error *err)
+{
+    struct slice text = slice_trim(rest_call_header(call, REST_HEADER_A_IM));
+
+    if (slice_equal_nocase(text, SLICE("Incremental Feed")))
+        *ret_mode = FEED_LATEST;
+    else if (slice_equal_nocase(text, SLICE("Full-Fidelity Feed")))
+        *ret_mode = FEED_ALL_VERSIONS;
+    else
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "A-IM must be Incremental Feed or Full-Fidelity Feed");
+    return true;
+}
+
+/* A feed is read from one physical partition, for its position is one number. */
+static bool span_find(struct reading *r, struct error *err)
+{
+    size_t count;
+    const struct partition_span *spans =
+        partition_map_overlap(r->items->space.map, r->target.range, &count);
+
+    if (count == 1) {
+        r->span = spans;
+        r->scope = item_space_span_scope(&r->items->space, spans);
+        return true;
+    }
+    if (rest_call_header(r->call, REST_HEADER_START_EPK).data ||
+        rest_call_header(r->call, REST_HEADER_END_EPK).data)
+        return error_set(err, ERROR_RANGE_GONE,
+                         "the bounds are in several ranges: read the ranges again");
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "a change feed needs a whole partition key or the id of a range");
+}
+
+/* Where to begin: behind the etag of the last answer, else behind now or a time, else before all.
+ */
+static bool position_find(struct reading *r, struct error *err)
+{
+    struct slice etag = rest_call_etag(r->call, REST_HEADER_IF_NONE_MATCH);
+    struct slice since = rest_call_header(r->call, REST_HEADER_IF_MODIFIED_SINCE);
+    uint64_t *lsn = &r->request.after_lsn;
+    int64_t since_ms;
+
+    if (slice_equal(etag, SLICE("*")))
+        return commit_partition_lsn(r->scope.commit, r->scope.partition, lsn, err);
+    if (etag.len && !slice_to_uint64(etag, lsn))
+        return error_set(err, ERROR_BAD_REQUEST, "if-none-match is no position of a change feed");
+    if (etag.len) {
+        r->position = *lsn;
+        r->position_given = true;
+        return true;
+    }
+    if (r->request.mode == FEED_ALL_VERSIONS)
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "You must read the change feed from within the retention period. A feed of "
+            "all versions and deletes begins now (if-none-match: *) or at the etag of "
+            "an earlier answer.");
+    if (!since.data)
+        return true;
+    if (!front_date_parse(since, &since_ms))
+        return error_set(err, ERROR_BAD_REQUEST, "if-modified-since is no date of HTTP");
+    return feed_lsn_at(&r->scope, since_ms, lsn, err);
+}
+
+/* --- Reading -----------------------------------------------------------------------------------
+ */
+
+/* Leaves only what had a key of before a re-key. */
+static void former_keep(struct reading *r)
+{
+    const struct partition_definition *formerly = r->items->space.definition->key.formerly;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < r->page.count; i++)
+        if (partition_former_fits(formerly, r->page.changes[i].current.document, r->target.former,
+                                  r->call->arena))
+            r->page.changes[kept++] = r->page.changes[i];
+    r->page.count = kept;
+}
+
+static bool steps_read(struct reading *r, struct error *err)
+{
+    for (int i = 0; i < STEPS_MAX; i++) {
+        if (!feed_read(&r->scope, &r->request, r->call->arena, &r->page, err))
+            return false;
+        if (r->target.former)
+            former_keep(r);
+        r->records_read += r->page.records_read;
+        if (r->page.count || !r->page.more)
+            return true;
+        r->request.after_lsn = r->page.lsn;
+    }
+    return true;
+}
+
+/* --- Showing -----------------------------------------------------------------------------------
+ */
+
+static void key_show(struct reading *r, const struct partition_key *key)
+{
+    const struct partition_definition *definition = &r->items->space.definition->key;
+    struct buf *body = &r->call->body;
+
+    BUF_APPEND(body, ",\"partitionKey\":{");
+    for (size_t i = 0, shown = 0; i < key->count; i++) {
+        struct slice path = definition->texts[i];
+
+        if (key->components[i].type == DOCUMENT_UNDEFINED)
+            continue;
+        if (shown++)
+            buf_append_byte(body, ',');
+        document_json_write_string(path.len ? slice_skip(path, 1) : path, body);
+        buf_append_byte(body, ':');
+        document_json_write_value(&key->components[i], body);
+    }
+    buf_append_byte(body, '}');
+}
+
+/* Whose change it was: all that is left of a deleted item. */
+static bool name_show(struct reading *r, const struct feed_change *change, struct error *err)
+{
+    const struct partition_definition *definition = &r->items->space.definition->key;
+    struct partition_key key;
+    struct document_value id;
+
+    if (!rest_item_names(r->items, change->key, r->call->arena, &key, &id, err))
+        return false;
+    BUF_APPEND(&r->call->body, ",\"id\":");
+    document_json_write_value(&id, &r->call->body);
+    if (!definition->system_key)
+        key_show(r, &key);
+    return true;
+}
+
+static bool metadata_show(struct reading *r, const struct feed_change *change, struct error *err)
+{
+    static const char *const kinds[] = {[FEED_CREATE] = "create",
+                                        [FEED_REPLACE] = "replace",
+                                        [FEED_DELETE] = "delete",
+                                        [FEED_EXPIRE] = "delete"};
+    struct buf *body = &r->call->body;
+
+    buf_printf(body,
+               "\"metadata\":{\"operationType\":\"%s\",\"lsn\":%" PRIu64 ",\"crts\":%" PRId64
+               ",\"previousImageLSN\":%" PRIu64,
+               kinds[change->kind], change->lsn, change->wall_ms / 1000, change->previous_lsn);
+    if (change->kind == FEED_EXPIRE)
+        BUF_APPEND(body, ",\"timeToLiveExpired\":true");
+    if ((change->kind == FEED_DELETE || change->kind == FEED_EXPIRE) && !name_show(r, change, err))
+        return false;
+    buf_append_byte(body, '}');
+    return true;
+}
+
+static bool version_show(struct reading *r, const struct feed_change *change, struct error *err)
+{
+    struct item previous = {
+        .header = change->previous_header, .key = change->key, .document = change->previous};
+    struct buf *body = &r->call->body;
+
+    BUF_APPEND(body, "{\"current\":");
+    if (change->current.document.data)
+        rest_item_append(r->items, &change->current, 0, body);
+    else
+        BUF_APPEND(body, "{}");
+    if (previous.document.data) {
+        BUF_APPEND(body, ",\"previous\":");
+        rest_item_append(r->items, &previous, 0, body);
+    }
+    buf_append_byte(body, ',');
+    if (!metadata_show(r, change, err))
+        return false;
+    buf_append_byte(body, '}');
+    return true;
+}
+
+static bool page_show(struct reading *r, struct error *err)
+{
+    rest_feed_begin(r->call, r->items);
+    for (size_t i = 0; i < r->page.count; i++) {
+        const struct feed_change *change = &r->page.changes[i];
+
+        if (i)
+            buf_append_byte(&r->call->body, ',');
+        if (r->request.mode == FEED_LATEST)
+            rest_item_append(r->items, &change->current, change->lsn, &r->call->body);
+        else if (!version_show(r, change, err))
+            return false;
+    }
+    rest_feed_end(r->call, r->page.count);
+    /* A transaction is shown whole, however large it is. */
+    if (buf_overflowed(&r->call->body))
+        return error_set(err, ERROR_TOO_LARGE,
+                         "a transaction of the feed is too large to be shown");
+    return true;
+}
+
+/* --- The operation -----------------------------------------------------------------------------
+ */
+
+static bool feed_answer(struct reading *r, struct error *err)
+{
+    char etag[24];
+    int len;
+
+    if (!steps_read(r, err))
+        return false;
+    /* Of a key that is elsewhere for a time nothing was seen: who comes back goes on from there. */
+    if (r->position_given &&
+        promotion_list_keeps_place(container_promotions(r->items->container), r->span))
+        r->page.lsn = r->position;
+    len = snprintf(etag, sizeof etag, "\"%" PRIu64 "\"", r->page.lsn);
+    r->call->status = r->page.count || r->page.more ? 200 : 304;
+    if (r->call->status == 200 && !page_show(r, err))
+        return false;
+    rest_answer_etag(r->call, slice_of(etag, (size_t)len));
+    rest_items_headers(r->call, r->items, r->span->id, 0);
+    return true;
+}
+
+/* A position is one number, and items of one key of before a re-key may be in every physical
+ * partition by now. Of a delete nothing is left that tells which key it had. */
+static bool former_check(const struct reading *r, struct error *err)
+{
+    size_t count;
+
+    if (!r->target.former)
+        return true;
+    (void)partition_map_spans(r->items->space.map, &count);
+    if (count == 1 && r->request.mode == FEED_LATEST)
+        return true;
+    return error_set(err, ERROR_NOT_SUPPORTED,
+                     "the container was re-keyed: its change feed is read by the keys it has now, "
+                     "or without one%s",
+                     count == 1 ? "; by an old key only that of latest versions" : "");
+}
+
+bool rest_items_changes(struct rest_call *call, struct error *err)
+{
+    CLEANUP(rest_items_close) struct rest_items items = {0};
+    struct reading r = {.call = call, .items = &items};
+    struct metering_request request = {.price_cru = cost_feed(0, 0)};
+    struct metering metering;
+    bool fine;
+
+    if (!rest_items_open(call, &items, err) || !mode_find(call, &r.request.mode, err) ||
+        !rest_feed_target(call, &items, &r.target, err) || !rest_feed_whole(&r.target, err) ||
+        !former_check(&r, err) || !rest_feed_page_size(call, &r.request.changes_max, err) ||
+        !span_find(&r, err) || !position_find(&r, err) ||
+        !rest_items_metered(call, &r.metered, err))
+        return false;
+    r.request.logical = r.target.logical;
+    r.request.records_max = RECORDS_PER_STEP;
+    if (!r.target.logical.data && slice_compare(r.target.range.min, r.span->min) > 0)
+        r.request.routing_min = r.target.range.min;
+    if (!r.target.logical.data && slice_compare(r.target.range.max, r.span->max) < 0)
+        r.request.routing_max = r.target.range.max;
+    request.partition = r.span->id;
+    if (r.target.keyed)
+        request.pk = metering_pk(&r.target.key, call->arena);
+    if (!metering_begin(&metering, call->services->meters, &request, &r.metered, err)) {
+        rest_items_charged(call, &r.metered);
+        return false;
+    }
+    fine = feed_answer(&r, err);
+    metering.bytes_out = call->body.len;
+    metering_end(&metering, fine ? cost_feed(r.records_read, call->body.len) : 0);
+    rest_items_charged(call, &r.metered);
+    return fine;
+}

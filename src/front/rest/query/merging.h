@@ -1,0 +1,15 @@
+/* Merging: who puts the results of several ranges together, the server or the client.
+ *
+ * The server can run every query whole. The JavaScript and Python libraries send a query that spans
+ * ranges without a plan first, expect 400 with substatus 1004 for what they merge themselves, and
+ * give their users what they know of it only then. They are told by their User-Agent; everybody
+ * else, who may not be able to merge, gets rows. */
+#pragma once
+
+#include "front/rest/item/feed_target.h"
+#include "front/rest/sql/ast.h"
+
+/* Is the query, of a request without a key, a range or a continuation, left to the client? If so
+ * err is ERROR_CROSS_PARTITION_QUERY, and the answer will carry the plan. */
+NODISCARD bool rest_merging_is_left(struct rest_call *call, const struct rest_items *items,
+                                    const struct sql_query *query, struct error *err);

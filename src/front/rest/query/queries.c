@@ -1,0 +1,435 @@
+/* Queries over items. The server can run every query whole, whatever it needs: across partitions
+ * the engine merges, sorts and aggregates. Clients that merge themselves ask for a plan, or are
+ * told that they have to (merging.h), and send its rewritten queries with the id of each range. */
+#include "front/rest/query/query.h"
+
+#include "document/json.h"
+#include "front/fan_out.h"
+#include "front/rest/item/feed_target.h"
+#include "front/rest/item/former.h"
+#include "front/rest/item/session.h"
+#include "front/rest/query/continuation.h"
+#include "front/rest/query/functions.h"
+#include "front/rest/query/merging.h"
+#include "front/rest/query/query_figures.h"
+#include "front/rest/script/scripts.h"
+#include "front/rest/sql/computed.h"
+#include "front/rest/sql/documents.h"
+#include "front/rest/sql/gateway_plan.h"
+#include "front/rest/sql/key_ranges.h"
+#include "front/rest/sql/parser.h"
+#include "front/rest/sql/resolve.h"
+#include "front/traffic.h"
+#include "partition/synthetic.h"
+#include "query/spool/cache.h"
+#include "throughput/cost.h"
+
+#include <inttypes.h>
+#include <xxhash.h>
+
+static const struct slice purpose = {(const uint8_t *)"query 2", 7};
+
+struct querying {
+    struct rest_call *call;
+    struct rest_items items;
+    struct rest_feed_target target;
+    struct partition_key *keys; /* of an open key */
+    size_t key_count;
+    struct metered_call metered;
+    struct sql_body body;
+    struct sql_prepared prepared;
+    struct rest_functions functions;
+    size_t rows_max;
+    size_t rows;
+    uint64_t compile_ns;
+};
+
+/* --- Faults and options ------------------------------------------------------------------------
+ */
+
+void rest_query_fault(struct rest_call *call, const struct sql_error *fault)
+{
+    CLEANUP(buf_done) struct buf text;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    if (!fault->message.data)
+        return;
+    sql_error_render(fault, &text);
+    call->message = arena_copy(call->arena, buf_slice(&text));
+}
+
+struct sql_compile_options rest_query_options(const struct rest_items *items)
+{
+    struct document_value computed;
+
+    if (!document_find(items->space.definition->document, SLICE("computedProperties"), &computed) ||
+        computed.type != DOCUMENT_ARRAY)
+        return (struct sql_compile_options){0};
+    return (struct sql_compile_options){.computed = computed.document};
+}
+
+bool rest_query_computed_check(struct rest_call *call, struct slice definition, struct error *err)
+{
+    struct document_value computed;
+    struct sql_error fault = {0};
+
+    if (!document_find(definition, SLICE("computedProperties"), &computed) ||
+        computed.type != DOCUMENT_ARRAY) /* another type is refused with the definition */
+        return true;
+    if (sql_computed_check(computed.document, call->arena, &fault, err))
+        return true;
+    rest_query_fault(call, &fault);
+    return false;
+}
+
+/* --- What is asked -----------------------------------------------------------------------------
+ */
+
+static bool body_read(struct rest_call *call, struct sql_body *ret_body, struct error *err)
+{
+    struct sql_error fault = {0};
+    struct slice body;
+
+    if (!rest_call_body(call, &body, err))
+        return false;
+    if (sql_body_read(body, ret_body, call->arena, &fault, err))
+        return true;
+    rest_query_fault(call, &fault);
+    return false;
+}
+
+static bool query_prepare(struct querying *q, struct error *err)
+{
+    struct sql_compile_options options = rest_query_options(&q->items);
+    struct sql_error fault = {0};
+    uint64_t begin = clock_monotonic_ns();
+
+    rest_functions_offer(&q->functions, &options);
+    if (!sql_prepare(q->body.text, q->body.parameters, &options, q->call->arena, &q->prepared,
+                     &fault, err)) {
+        rest_query_fault(q->call, &fault);
+        return false;
+    }
+    if (q->target.former &&
+        !rest_former_filter(&q->items, q->target.former, q->call->arena, &q->prepared.plan, err))
+        return false;
+    q->compile_ns = clock_monotonic_ns() - begin;
+    return true;
+}
+
+/* Without a key, a range or leave to span partitions, the filter must name one key. */
+static bool scope_check(struct querying *q, struct error *err)
+{
+    const struct sql_key_range *ranges;
+    size_t count;
+
+    if (rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data || q->target.span ||
+        rest_headers_true(&q->call->headers, REST_HEADER_QUERY_CROSS_PARTITION))
+        return true;
+    sql_key_ranges(q->prepared.query, &q->items.space.definition->key, q->call->arena, &ranges,
+                   &count);
+    if (count == 0 || (count == 1 && ranges[0].point))
+        return true;
+    return error_set(err, ERROR_BAD_REQUEST, "%s", REST_CROSS_PARTITION_TEXT);
+}
+
+/* The logical partitions of a base. */
+static bool keys_find(struct querying *q, struct error *err)
+{
+    return !q->target.key.open ||
+           partition_synthetic_keys(&q->items.space.definition->key, &q->target.key, q->call->arena,
+                                    &q->keys, &q->key_count, err);
+}
+
+static bool request_read(struct querying *q, struct error *err)
+{
+    return body_read(q->call, &q->body, err) && rest_items_open(q->call, &q->items, err) &&
+           rest_feed_target(q->call, &q->items, &q->target, err) && keys_find(q, err) &&
+           rest_feed_page_size(q->call, &q->rows_max, err) &&
+           rest_continuation_limit_check(q->call, err) &&
+           rest_items_metered(q->call, &q->metered, err) && query_prepare(q, err) &&
+           scope_check(q, err) && !rest_merging_is_left(q->call, &q->items, q->prepared.query, err);
+}
+
+/* A page goes on under the same key, but for streams in an order. Ranges may differ: they split and
+ * merge between pages, and a key may be placed elsewhere. */
+static void fingerprint_scope(struct querying *q)
+{
+    struct slice key = rest_call_header(q->call, REST_HEADER_PARTITION_KEY);
+    CLEANUP(buf_done) struct buf bytes;
+
+    buf_init(&bytes, BUF_DEFAULT_MAX);
+    if (!key.data)
+        return;
+    if (q->target.key.open || q->target.former)
+        buf_append_slice(&bytes, key);
+    else
+        partition_key_append(&q->target.key, &bytes);
+    q->prepared.plan.fingerprint =
+        XXH3_64bits_withSeed(bytes.data, bytes.len, q->prepared.plan.fingerprint);
+}
+
+/* Libraries take the continuation of a query that names neither range nor key for a list of ranges,
+ * each with its own. There is one of all ranges. */
+static bool is_of_ranges(const struct querying *q)
+{
+    return !q->target.span && !rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data;
+}
+
+static struct slice ranges_text(struct querying *q, struct slice token)
+{
+    struct slice min = rest_call_header(q->call, REST_HEADER_START_EPK);
+    struct slice max = rest_call_header(q->call, REST_HEADER_END_EPK);
+
+    return arena_printf(q->call->arena,
+                        "[{\"token\":\"%.*s\",\"range\":{\"min\":\"%.*s\",\"max\":\"%.*s\"}}]",
+                        SLICE_ARG(token), SLICE_ARG(min), SLICE_ARG(max.data ? max : SLICE("FF")));
+}
+
+/* The token in such a list. */
+static bool ranges_read(struct rest_call *call, struct slice text, struct slice *ret_token,
+                        struct error *err)
+{
+    CLEANUP(buf_done) struct buf bytes;
+    struct document_value list, range, token;
+    struct document_iter iter;
+
+    buf_init(&bytes, BUF_DEFAULT_MAX);
+    if (document_json_read_value(text, NULL, &bytes, &list, err) && list.type == DOCUMENT_ARRAY &&
+        document_count(list.document) == 1) {
+        document_iter_init(&iter, list.document);
+        if (document_iter_next(&iter) && iter.value.type == DOCUMENT_OBJECT &&
+            document_find(iter.value.document, SLICE("range"), &range) &&
+            range.type == DOCUMENT_OBJECT &&
+            document_find(iter.value.document, SLICE("token"), &token) &&
+            token.type == DOCUMENT_STRING) {
+            *ret_token = arena_copy(call->arena, token.text);
+            return true;
+        }
+    }
+    return error_set(err, ERROR_BAD_CONTINUATION, "Invalid Continuation Token");
+}
+
+static bool continuation_open(struct querying *q, struct slice *ret_bytes, struct error *err)
+{
+    struct slice text = rest_call_header(q->call, REST_HEADER_CONTINUATION);
+
+    *ret_bytes = SLICE_NONE;
+    if (text.len && text.data[0] == '[' && !ranges_read(q->call, text, &text, err))
+        return false;
+    return text.len == 0 ||
+           rest_continuation_open(q->call, container_info(q->items.container)->rid,
+                                  rest_items_purpose(&q->items, purpose, q->call->arena), text,
+                                  ret_bytes, err);
+}
+
+/* --- What is answered --------------------------------------------------------------------------
+ */
+
+static bool row_append(void *self, const struct document_value *value, struct error *err UNUSED)
+{
+    struct querying *q = self;
+
+    if (q->rows++)
+        buf_append_byte(&q->call->body, ',');
+    document_json_write_value(value, &q->call->body);
+    return true;
+}
+
+/* Of a query that may have looked at all partitions: where each of them stands. */
+static void sessions_answer(struct querying *q)
+{
+    CLEANUP(buf_done) struct buf token;
+    struct item_space *space = &q->items.space;
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(space->map, &count);
+    struct error ignored;
+
+    buf_init(&token, 16 * 1024);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t lsn;
+
+        if (commit_partition_lsn(space->commit(space->nodes, spans[i].node), spans[i].id, &lsn,
+                                 &ignored))
+            buf_printf(&token, "%s%u:-1#%" PRIu64, token.len ? "," : "", spans[i].id, lsn);
+    }
+    if (token.len && !buf_overflowed(&token))
+        rest_answer_header(q->call, SLICE("x-ms-session-token"), buf_slice(&token));
+    rest_session_paths(q->call, &q->items);
+}
+
+static void session_answer(struct querying *q)
+{
+    if (q->target.span)
+        rest_items_headers(q->call, &q->items, q->target.span->id, 0);
+    else if (q->target.keyed)
+        rest_items_headers(q->call, &q->items,
+                           rest_items_partition(&q->items, &q->target.key, q->call->arena), 0);
+    else
+        sessions_answer(q);
+}
+
+/* What was passed over. The list ends where a header would become too long. */
+static void missing_answer(struct rest_call *call, const struct query_page *page)
+{
+    CLEANUP(buf_done) struct buf list;
+
+    buf_init(&list, 4096);
+    if (!page->missing_count)
+        return;
+    for (size_t i = 0; i < page->missing_count && list.len < 4000; i++)
+        buf_printf(&list, "%s%u", i ? "," : "", page->missing[i]);
+    rest_answer_header(call, SLICE("x-orrery-partial"), SLICE("true"));
+    rest_answer_header(call, SLICE("x-orrery-missing-partitions"), buf_slice(&list));
+}
+
+static void page_answer(struct querying *q, const struct query_page *page)
+{
+    missing_answer(q->call, page);
+    rest_feed_end(q->call, q->rows);
+    rest_query_explain(q->call, page);
+    if (page->continuation.len) {
+        struct slice token = rest_continuation_seal(
+            q->call, container_info(q->items.container)->rid,
+            rest_items_purpose(&q->items, purpose, q->call->arena), page->continuation);
+
+        rest_continuation_answer(q->call, is_of_ranges(q) ? ranges_text(q, token) : token);
+    }
+    rest_answer_header(q->call, SLICE("x-ms-cosmos-query-execution-info"),
+                       SLICE("{\"reverseRidEnabled\":false,\"reverseIndexScan\":false}"));
+    rest_query_figures(q->call, page, q->compile_ns);
+    session_answer(q);
+    q->call->status = 200;
+}
+
+static struct query_scope scope_of(const struct querying *q)
+{
+    if (q->target.key.open)
+        return (struct query_scope){
+            .kind = QUERY_SCOPE_KEYS, .keys = q->keys, .key_count = q->key_count};
+    if (rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data && !q->target.former)
+        return (struct query_scope){.kind = QUERY_SCOPE_KEY, .key = q->target.key};
+    return (struct query_scope){.kind = QUERY_SCOPE_RANGE, .range = q->target.range};
+}
+
+/* err NULL: it was carried out. */
+static void traffic_tell(const struct querying *q, const struct error *err)
+{
+    const struct rest_call *call = q->call;
+
+    front_traffic_query(
+        call->services, q->items.container,
+        &(struct front_traffic_query){.plan = &q->prepared.plan,
+                                      .key = q->target.keyed ? &q->target.key : NULL,
+                                      .span = q->target.keyed ? NULL : q->target.span,
+                                      .cru = call->charge_cru,
+                                      .bytes = err ? 0 : call->body.len,
+                                      .text = call->http->body,
+                                      .attempt = rest_items_attempt(call, err)});
+}
+
+static bool query_page_run(struct querying *q, struct error *err)
+{
+    struct rest_call *call = q->call;
+    const struct rest_query_limits *limits = &call->options->queries;
+    int64_t now_ms = clock_read_monotonic_ms(call->services->clock);
+    const struct front_helpers helpers = {.workers = call->services->workers,
+                                          .owner = call->owner,
+                                          .part = call->work.part,
+                                          .width = call->services->query_threads};
+    const struct query_executor executor = front_fan_out(&helpers);
+    bool partial = rest_headers_true(&call->headers, REST_HEADER_ALLOW_PARTIAL);
+    struct query_request request = {
+        .space = &q->items.space,
+        .container = container_rid(q->items.container),
+        .meters = call->services->meters,
+        .call = &q->metered,
+        .scope = scope_of(q),
+        .limits = {.rows_max = q->rows_max,
+                   .bytes_max = REST_FEED_BYTES_MAX,
+                   .row_bytes_max = REST_FEED_BYTES_MAX,
+                   .rendered = &call->body,
+                   .pause_ms = now_ms + limits->pause_ms,
+                   .deadline_ms = now_ms + limits->deadline_ms,
+                   .memory_max = limits->memory_bytes_max,
+                   .cancelled = call->cancelled,
+                   .breath = front_breath(call->services->workers),
+                   .memory = net_owner_memory(call->owner)},
+        /* what is kept between pages is whole */
+        .cache = partial ? NULL : call->queries,
+        .spill = call->spill,
+        .executor = &executor,
+        .partial = partial,
+        .order_unindexed = limits->order_unindexed ||
+                           rest_headers_true(&call->headers, REST_HEADER_QUERY_ENABLE_SCAN) ||
+                           rest_headers_true(&call->headers, REST_HEADER_QUERY_FORCE_SCAN),
+        .timed = rest_headers_true(&call->headers, REST_HEADER_POPULATE_QUERY_METRICS),
+        .explain = rest_query_wants_indexes(call) || rest_query_wants_explain(call),
+        .arena = call->arena,
+        .row = row_append,
+        .self = q,
+    };
+    struct query_page page;
+    bool done;
+
+    fingerprint_scope(q);
+    if (!continuation_open(q, &request.continuation, err) ||
+        !rest_functions_host(&q->functions, &request.udf, err))
+        return false;
+    rest_feed_begin(call, &q->items);
+    done = query_run(&q->prepared.plan, &request, &page, err);
+    rest_script_charged(call, &q->metered);
+    if (!request.continuation.len && (done || front_traffic_is_refusal(err)))
+        traffic_tell(q, done ? NULL : err);
+    if (!done)
+        return false;
+    page_answer(q, &page);
+    return !buf_overflowed(&call->body) ||
+           error_set(err, ERROR_TOO_LARGE, "a row of the query is larger than an answer may be");
+}
+
+bool rest_items_query(struct rest_call *call, struct error *err)
+{
+    struct querying q = {.call = call};
+    bool done;
+
+    rest_functions_init(&q.functions, call, &q.items);
+    done = request_read(&q, err) && query_page_run(&q, err);
+    rest_functions_done(&q.functions);
+    rest_items_close(&q.items);
+    return done;
+}
+
+/* --- Plans -------------------------------------------------------------------------------------
+ */
+
+static bool plan_answer(struct rest_call *call, const struct rest_items *items,
+                        struct sql_error *fault, struct error *err)
+{
+    struct slice features = rest_call_header(call, REST_HEADER_QUERY_FEATURES);
+    struct sql_query *query;
+    struct sql_body body;
+
+    return body_read(call, &body, err) &&
+           sql_parse(body.text, NULL, call->arena, &query, fault, err) &&
+           sql_bind(query, body.parameters, call->arena, fault, err) &&
+           sql_resolve(query, call->arena, fault, err) &&
+           sql_gateway_plan(query, &items->space.definition->key, features, call->arena,
+                            &call->body, fault, err);
+}
+
+bool rest_items_plan(struct rest_call *call, struct error *err)
+{
+    CLEANUP(rest_items_close) struct rest_items items = {0};
+    struct sql_error fault = {0};
+
+    if (!rest_items_open(call, &items, err))
+        return false;
+    call->charge_cru = cost_metadata(COST_METADATA_READ);
+    if (!plan_answer(call, &items, &fault, err)) {
+        rest_query_fault(call, &fault);
+        return false;
+    }
+    call->status = 200;
+    return true;
+}

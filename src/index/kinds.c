@@ -1,0 +1,305 @@
+/* Composite, spatial, vector and full-text indexes as a policy lists them. Composite ones are
+ * taken into the policy; of the others the shape is checked, and they are shown as they were given.
+ * What they must agree with elsewhere in the container (its embeddings, its full-text policy,
+ * geography or geometry) is checked where those are known. */
+#include "document/bson.h"
+#include "index/policy_private.h"
+
+static bool wrong(struct error *err, const char *list, const char *what)
+{
+    return error_set(err, ERROR_BAD_REQUEST, "%s: %s", list, what);
+}
+
+/* The property of that name and type; false if it is not there or something else. */
+static bool member(const struct document_value *of, struct slice name, enum document_type type,
+                   struct document_value *ret_value)
+{
+    return of->type == DOCUMENT_OBJECT && document_find(of->document, name, ret_value) &&
+           ret_value->type == type;
+}
+
+static bool has(const struct document_value *of, struct slice name)
+{
+    struct document_value value;
+
+    return of->type == DOCUMENT_OBJECT && document_find(of->document, name, &value) &&
+           value.type != DOCUMENT_NULL;
+}
+
+static bool is_one_of(struct slice text, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (slice_equal(text, slice_of_text(words[i])))
+            return true;
+    }
+    return false;
+}
+
+static bool member_path(const struct document_value *of, enum document_path_use use,
+                        const char *list, struct arena *arena, struct document_path *ret_path,
+                        struct error *err)
+{
+    struct document_value text;
+
+    if (!member(of, SLICE("path"), DOCUMENT_STRING, &text))
+        return wrong(err, list, "an index has no \"path\"");
+    return document_path_parse(text.text, use, arena, ret_path, err) ||
+           error_prefix(err, "%s", list);
+}
+
+/* --- Composite ------------------------------------------------------------------------------- */
+
+static bool order_parse(const struct document_value *of, bool *ret_descending, struct error *err)
+{
+    struct document_value order;
+
+    *ret_descending = false;
+    if (!has(of, SLICE("order")))
+        return true;
+    if (!member(of, SLICE("order"), DOCUMENT_STRING, &order) ||
+        (!slice_equal_nocase(order.text, SLICE("ascending")) &&
+         !slice_equal_nocase(order.text, SLICE("descending"))))
+        return wrong(err, "compositeIndexes", "an order is neither ascending nor descending");
+    *ret_descending = slice_equal_nocase(order.text, SLICE("descending"));
+    return true;
+}
+
+static bool composite_parse(const struct document_value *value, struct arena *arena,
+                            struct index_composite *ret_composite, struct error *err)
+{
+    size_t count = value->type == DOCUMENT_ARRAY ? document_count(value->document) : 0, at = 0;
+    struct document_path *paths;
+    bool *descending;
+    struct document_iter iter;
+
+    if (count < 2 || count > INDEX_COMPOSITE_PATHS_MAX)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "compositeIndexes: an index is an array of 2 to %d paths",
+                         INDEX_COMPOSITE_PATHS_MAX);
+    paths = ARENA_ARRAY(arena, struct document_path, count);
+    descending = ARENA_ARRAY(arena, bool, count);
+    document_iter_init(&iter, value->document);
+    for (; at < count && document_iter_next(&iter); at++) {
+        if (!member_path(&iter.value, DOCUMENT_PATH_KEY, "compositeIndexes", arena, &paths[at],
+                         err) ||
+            !order_parse(&iter.value, &descending[at], err))
+            return false;
+    }
+    *ret_composite =
+        (struct index_composite){.paths = paths, .descending = descending, .count = count};
+    ret_composite->prefix = index_composite_prefix(ret_composite, arena);
+    return true;
+}
+
+static bool composites_have(const struct index_composite *composites, size_t count,
+                            struct slice prefix)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (slice_equal(composites[i].prefix, prefix))
+            return true;
+    }
+    return false;
+}
+
+bool index_composites_parse(const struct document_value *list, struct index_policy *policy,
+                            struct arena *arena, struct error *err)
+{
+    struct index_composite composites[INDEX_COMPOSITE_TOTAL_MAX / 2 + 1], *kept;
+    size_t count = 0, paths = 0;
+    struct document_iter iter;
+
+    if (list->type == DOCUMENT_UNDEFINED)
+        return true;
+    document_iter_init(&iter, list->document);
+    while (document_iter_next(&iter)) {
+        if (!composite_parse(&iter.value, arena, &composites[count], err))
+            return false;
+        paths += composites[count].count;
+        if (paths > INDEX_COMPOSITE_TOTAL_MAX)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "compositeIndexes: there are more than %d paths",
+                             INDEX_COMPOSITE_TOTAL_MAX);
+        if (!composites_have(composites, count, composites[count].prefix))
+            count++;
+    }
+    kept = ARENA_ARRAY(arena, struct index_composite, count);
+    memcpy(kept, composites, count * sizeof *kept);
+    policy->composites = kept;
+    policy->composite_count = count;
+    return true;
+}
+
+static void composite_show(const struct document_value *value, struct slice key, struct buf *buf)
+{
+    size_t list = document_append_array_begin(buf, key);
+    struct document_iter iter;
+
+    document_iter_init(&iter, value->document);
+    while (document_iter_next(&iter)) {
+        size_t index = document_append_object_begin(buf, iter.key);
+        struct document_value path, order;
+        bool descending = member(&iter.value, SLICE("order"), DOCUMENT_STRING, &order) &&
+                          slice_equal_nocase(order.text, SLICE("descending"));
+
+        if (member(&iter.value, SLICE("path"), DOCUMENT_STRING, &path))
+            document_append(buf, SLICE("path"), &path);
+        document_append_string(buf, SLICE("order"),
+                               descending ? SLICE("descending") : SLICE("ascending"));
+        document_end(buf, index);
+    }
+    document_end(buf, list);
+}
+
+void index_composites_show(const struct document_value *list, struct buf *buf)
+{
+    size_t begin = document_append_array_begin(buf, SLICE("compositeIndexes"));
+    struct document_iter iter;
+
+    document_iter_init(&iter, list->document);
+    while (document_iter_next(&iter))
+        composite_show(&iter.value, iter.key, buf);
+    document_end(buf, begin);
+}
+
+/* --- Spatial --------------------------------------------------------------------------------- */
+
+static bool spatial_types_check(const struct document_value *of, struct error *err)
+{
+    static const char *const known[] = {"Point", "Polygon", "MultiPolygon", "LineString"};
+    struct document_value types;
+    struct document_iter iter;
+
+    if (!has(of, SLICE("types")))
+        return true;
+    if (!member(of, SLICE("types"), DOCUMENT_ARRAY, &types))
+        return wrong(err, "spatialIndexes", "\"types\" is not an array");
+    document_iter_init(&iter, types.document);
+    while (document_iter_next(&iter)) {
+        if (iter.value.type != DOCUMENT_STRING ||
+            !is_one_of(iter.value.text, known, ARRAY_LEN(known)))
+            return wrong(err, "spatialIndexes",
+                         "a type is none of Point, Polygon, MultiPolygon and LineString");
+    }
+    return true;
+}
+
+static bool spatial_box_check(const struct document_value *of, struct error *err)
+{
+    static const char *const sides[] = {"xmin", "ymin", "xmax", "ymax"};
+    double numbers[ARRAY_LEN(sides)];
+    struct document_value box, side;
+
+    if (!has(of, SLICE("boundingBox")))
+        return true;
+    if (!member(of, SLICE("boundingBox"), DOCUMENT_OBJECT, &box))
+        return wrong(err, "spatialIndexes", "\"boundingBox\" is not an object");
+    for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
+        if (!document_find(box.document, slice_of_text(sides[i]), &side) ||
+            !document_to_double(&side, &numbers[i]))
+            return wrong(err, "spatialIndexes", "a bounding box has four numbers");
+    }
+    if (!(numbers[0] < numbers[2] && numbers[1] < numbers[3]))
+        return wrong(err, "spatialIndexes", "a bounding box has its minimum below its maximum");
+    return true;
+}
+
+bool index_spatial_check(const struct document_value *list, struct arena *arena, struct error *err)
+{
+    struct document_iter iter;
+    struct document_path path;
+
+    if (list->type == DOCUMENT_UNDEFINED)
+        return true;
+    document_iter_init(&iter, list->document);
+    while (document_iter_next(&iter)) {
+        if (!member_path(&iter.value, DOCUMENT_PATH_INDEX, "spatialIndexes", arena, &path, err) ||
+            !spatial_types_check(&iter.value, err) || !spatial_box_check(&iter.value, err))
+            return false;
+    }
+    return true;
+}
+
+/* --- Vector and full-text -------------------------------------------------------------------- */
+
+static bool whole_within(const struct document_value *of, struct slice name, int64_t min,
+                         int64_t max, struct error *err)
+{
+    struct document_value value;
+    int64_t number;
+
+    if (!has(of, name))
+        return true;
+    if (!document_find(of->document, name, &value) || !document_to_int64(&value, &number) ||
+        number < min || number > max)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "vectorIndexes: \"%.*s\" is not a whole number of %d to %d",
+                         SLICE_ARG(name), (int)min, (int)max);
+    return true;
+}
+
+static bool shard_key_check(const struct document_value *of, struct arena *arena, struct error *err)
+{
+    struct document_value key;
+    struct document_iter iter;
+    struct document_path path;
+
+    if (!has(of, SLICE("vectorIndexShardKey")))
+        return true;
+    if (!member(of, SLICE("vectorIndexShardKey"), DOCUMENT_ARRAY, &key))
+        return wrong(err, "vectorIndexes", "\"vectorIndexShardKey\" is not an array");
+    document_iter_init(&iter, key.document);
+    while (document_iter_next(&iter)) {
+        if (iter.value.type != DOCUMENT_STRING)
+            return wrong(err, "vectorIndexes", "a shard key is not a path");
+        if (!document_path_parse(iter.value.text, DOCUMENT_PATH_KEY, arena, &path, err))
+            return error_prefix(err, "vectorIndexes");
+    }
+    return true;
+}
+
+static bool vector_check(const struct document_value *index, struct arena *arena, struct error *err)
+{
+    static const char *const known[] = {"flat", "quantizedFlat", "diskANN"};
+    struct document_path path;
+    struct document_value type;
+
+    if (!member_path(index, DOCUMENT_PATH_KEY, "vectorIndexes", arena, &path, err))
+        return false;
+    if (!member(index, SLICE("type"), DOCUMENT_STRING, &type))
+        return wrong(err, "vectorIndexes", "an index has no \"type\"");
+    if (!is_one_of(type.text, known, ARRAY_LEN(known)))
+        return error_set(err, ERROR_BAD_REQUEST, "Index Type::%.*s is invalid",
+                         (int)MIN(type.text.len, (size_t)60), (const char *)type.text.data);
+    return whole_within(index, SLICE("quantizationByteSize"), 1, 512, err) &&
+           whole_within(index, SLICE("indexingSearchListSize"), 10, 500, err) &&
+           shard_key_check(index, arena, err);
+}
+
+bool index_vectors_check(const struct document_value *list, struct arena *arena, struct error *err)
+{
+    struct document_iter iter;
+
+    if (list->type == DOCUMENT_UNDEFINED)
+        return true;
+    document_iter_init(&iter, list->document);
+    while (document_iter_next(&iter)) {
+        if (!vector_check(&iter.value, arena, err))
+            return false;
+    }
+    return true;
+}
+
+bool index_texts_check(const struct document_value *list, struct arena *arena, struct error *err)
+{
+    struct document_iter iter;
+    struct document_path path;
+
+    if (list->type == DOCUMENT_UNDEFINED)
+        return true;
+    document_iter_init(&iter, list->document);
+    while (document_iter_next(&iter)) {
+        if (!member_path(&iter.value, DOCUMENT_PATH_KEY, "fullTextIndexes", arena, &path, err))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,320 @@
+/* Index entries, format version 1. An entry is a path and a value:
+ *
+ *     path    segments, with 01 between them and 00 behind the last
+ *     value   document_key_append_cut, SQL order, at most INDEX_VALUE_MAX bytes
+ *
+ *     segment of a property    its name, in which 01 is written 02 01 and 02 is written 02 02
+ *     segment of []            02 03
+ *
+ * A name holds no 00. So /a/[]/b is "a" 01 02 03 01 "b" 00; all entries of a path are together
+ * (they begin with "a" 00), so are all below it ("a" 01), and both are neighbours. Names are
+ * ordered by their bytes.
+ *
+ * Where a path would take more than INDEX_PATH_MAX bytes, with the byte behind each segment, the
+ * segments that fit are written, 01 behind each, and the rest is
+ *
+ *     02 06 | hash of the segments left (16 bytes) | 00
+ *
+ * The hash starts as 16 zero bytes and takes in segment by segment: XXH3-128, canonical, of the
+ * hash so far, the kind of segment (0 property, 1 elements) and XXH3-128 of the name. Two paths
+ * might share a hash; whoever reads such an entry looks at the item.
+ *
+ * A composite index has one entry for each item:
+ *
+ *     02 04 | for each path: 01 ascending, 02 descending; path | 00 | values
+ *
+ * A tuple has one for each element its path leads to:
+ *
+ *     02 05 | segments before it, 01 behind each | 00 | for each member: 01, path | 00 | values
+ *
+ * The values stand one after the other, each cut as above, those of descending paths with all bits
+ * inverted. A beginning of more than INDEX_PATH_MAX bytes is known by its hash instead:
+ *
+ *     02 07 composite, 02 08 tuple | XXH3-128 of the beginning | for each path: 01 or 02 | 00 |
+ * values
+ *
+ * No segment begins with 02 04 to 02 08, so these never mix with plain entries.
+ *
+ * This file reads a policy as clients write it and completes it as the service shows it. */
+#include "index/policy_private.h"
+
+#include "document/bson.h"
+
+struct row {
+    struct slice text; /* as shown: "/" has become its modern form */
+    struct document_path path;
+};
+
+struct rows {
+    struct row *rows;
+    size_t count;
+};
+
+struct parser {
+    struct arena *arena;
+    struct error *err;
+    struct index_policy *policy;
+    struct slice mode;
+    bool automatic;
+    struct rows included, excluded;
+    struct document_value composites, spatial, vectors, texts; /* undefined: not given */
+};
+
+static bool parse(struct parser *p, struct slice policy);
+static void show(const struct parser *p, struct buf *buf);
+
+bool index_policy_parse(struct slice policy, struct arena *arena, struct buf *completed,
+                        const struct index_policy **ret_policy, struct error *err)
+{
+    struct parser p = {.arena = arena, .err = err, .policy = ARENA_NEW(arena, struct index_policy)};
+
+    if (!parse(&p, policy))
+        return error_prefix(err, "indexing policy");
+    show(&p, completed);
+    *ret_policy = p.policy;
+    return true;
+}
+
+bool index_policy_is_none(const struct index_policy *policy)
+{
+    return policy->none;
+}
+
+const struct index_composite *index_policy_composites(const struct index_policy *policy,
+                                                      size_t *ret_count)
+{
+    *ret_count = policy->composite_count;
+    return policy->composites;
+}
+
+/* --- Reading --------------------------------------------------------------------------------- */
+
+/* A field that may be left out or null; of that type otherwise. */
+static bool field(const struct parser *p, struct slice policy, struct slice name,
+                  enum document_type type, const char *what, struct document_value *ret_value)
+{
+    *ret_value = document_undefined();
+    if (!policy.data || !document_find(policy, name, ret_value))
+        return true;
+    if (ret_value->type == DOCUMENT_NULL)
+        *ret_value = document_undefined();
+    if (ret_value->type != type && ret_value->type != DOCUMENT_UNDEFINED)
+        return error_set(p->err, ERROR_BAD_REQUEST, "\"%.*s\" is not %s", SLICE_ARG(name), what);
+    return true;
+}
+
+static bool parse_mode(struct parser *p, struct slice policy)
+{
+    static const char *const modes[] = {"consistent", "lazy", "none"};
+    struct document_value mode, automatic;
+
+    if (!field(p, policy, SLICE("indexingMode"), DOCUMENT_STRING, "a string", &mode) ||
+        !field(p, policy, SLICE("automatic"), DOCUMENT_BOOL, "a boolean", &automatic))
+        return false;
+    if (mode.type == DOCUMENT_UNDEFINED)
+        mode = document_string(SLICE("consistent"));
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        if (slice_equal_nocase(mode.text, slice_of_text(modes[i])))
+            p->mode = slice_of_text(modes[i]);
+    }
+    if (!p->mode.data)
+        return error_set(p->err, ERROR_BAD_REQUEST, "\"indexingMode\" is \"%.*s\"",
+                         (int)MIN(mode.text.len, (size_t)60), (const char *)mode.text.data);
+    p->policy->none = slice_equal(p->mode, SLICE("none"));
+    p->automatic = !p->policy->none && (automatic.type == DOCUMENT_UNDEFINED || automatic.boolean);
+    return true;
+}
+
+static bool is_root(const struct row *row)
+{
+    return row->path.count == 0 && row->path.end == DOCUMENT_PATH_END_ALL;
+}
+
+static bool tuple_check(const struct parser *p, const struct document_path *path, bool include)
+{
+    const struct document_segment *last = path->count ? &path->segments[path->count - 1] : NULL;
+
+    if (!last || last->kind != DOCUMENT_SEGMENT_TUPLE)
+        return true;
+    if (!include)
+        return error_set(p->err, ERROR_BAD_REQUEST, "a tuple cannot be excluded");
+    if (last->member_count > INDEX_COMPOSITE_PATHS_MAX)
+        return error_set(p->err, ERROR_BAD_REQUEST, "a tuple has more than %d members",
+                         INDEX_COMPOSITE_PATHS_MAX);
+    return true;
+}
+
+static bool parse_row(struct parser *p, const struct document_value *value, bool include,
+                      struct row *ret_row)
+{
+    struct document_value text;
+    struct row row;
+
+    if (value->type != DOCUMENT_OBJECT || !document_find(value->document, SLICE("path"), &text) ||
+        text.type != DOCUMENT_STRING)
+        return error_set(p->err, ERROR_BAD_REQUEST, "an %s path has no \"path\"",
+                         include ? "included" : "excluded");
+    if (!document_path_parse(text.text, DOCUMENT_PATH_INDEX, p->arena, &row.path, p->err))
+        return false;
+    if (row.path.end == DOCUMENT_PATH_END_NONE)
+        return error_set(p->err, ERROR_BAD_REQUEST, "path '%.*s' does not end in /? or /*",
+                         (int)MIN(text.text.len, (size_t)100), (const char *)text.text.data);
+    if (!tuple_check(p, &row.path, include))
+        return false;
+    row.text = is_root(&row) ? SLICE("/*") : arena_copy(p->arena, text.text);
+    *ret_row = row;
+    return true;
+}
+
+/* Included ones are read first; the limit counts both. */
+static bool parse_rows(struct parser *p, struct slice policy, struct slice name, bool include,
+                       struct rows *ret_rows)
+{
+    struct rows rows = {0};
+    struct document_value list;
+    struct document_iter iter;
+    size_t count;
+
+    if (!field(p, policy, name, DOCUMENT_ARRAY, "an array", &list))
+        return false;
+    count = list.type == DOCUMENT_ARRAY ? document_count(list.document) : 0;
+    if (p->included.count + count > INDEX_PATHS_MAX)
+        return error_set(p->err, ERROR_BAD_REQUEST, "%zu paths are over the limit of %d",
+                         p->included.count + count, INDEX_PATHS_MAX);
+    rows.rows = ARENA_ARRAY(p->arena, struct row, count + 1); /* one may be appended */
+    if (count)
+        document_iter_init(&iter, list.document);
+    for (; rows.count < count && document_iter_next(&iter); rows.count++) {
+        if (!parse_row(p, &iter.value, include, &rows.rows[rows.count]))
+            return false;
+    }
+    *ret_rows = rows;
+    return true;
+}
+
+/* --- Completing ------------------------------------------------------------------------------ */
+
+static bool rows_have_root(const struct rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        if (is_root(&rows->rows[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool rows_have_etag(const struct rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct document_path *path = &rows->rows[i].path;
+
+        if (path->count == 1 && path->end == DOCUMENT_PATH_END_SCALAR &&
+            slice_equal(path->segments[0].name, SLICE("_etag")))
+            return true;
+    }
+    return false;
+}
+
+/* The root path is included where no path is, and "_etag" excluded where nothing is said of it. */
+static bool complete_paths(struct parser *p)
+{
+    static const struct document_segment etag = {.kind = DOCUMENT_SEGMENT_PROPERTY,
+                                                 .name = {(const uint8_t *)"_etag", 5}};
+
+    if (p->policy->none)
+        return true;
+    if (!p->included.count && !rows_have_root(&p->excluded))
+        p->included.rows[p->included.count++] =
+            (struct row){.text = SLICE("/*"), .path = {.end = DOCUMENT_PATH_END_ALL}};
+    if (!rows_have_root(&p->included) && !rows_have_root(&p->excluded))
+        return error_set(p->err, ERROR_BAD_REQUEST,
+                         "The special mandatory indexing path \"/\" is not provided in any of the "
+                         "path type sets. Please provide this path in one of the sets.");
+    if (!rows_have_etag(&p->included) && !rows_have_etag(&p->excluded))
+        p->excluded.rows[p->excluded.count++] =
+            (struct row){.text = SLICE("/\"_etag\"/?"),
+                         .path = {.segments = &etag, .count = 1, .end = DOCUMENT_PATH_END_SCALAR}};
+    return true;
+}
+
+static bool build_rows(struct parser *p, const struct rows *rows, enum index_rule rule)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        if (!index_tree_add(p->policy, &rows->rows[i].path, rule, p->arena, p->err))
+            return error_prefix(p->err, "path '%.*s'",
+                                (int)MIN(rows->rows[i].text.len, (size_t)100),
+                                (const char *)rows->rows[i].text.data);
+    }
+    return true;
+}
+
+/* With mode "none" what the paths say does not count. */
+static bool build(struct parser *p)
+{
+    if (p->policy->none)
+        p->policy->composite_count = 0;
+    else if (!build_rows(p, &p->included, INDEX_RULE_INCLUDE) ||
+             !build_rows(p, &p->excluded, INDEX_RULE_EXCLUDE))
+        return false;
+    index_tree_finish(p->policy, p->arena);
+    return true;
+}
+
+static bool parse_kinds(struct parser *p, struct slice policy)
+{
+    return field(p, policy, SLICE("compositeIndexes"), DOCUMENT_ARRAY, "an array",
+                 &p->composites) &&
+           field(p, policy, SLICE("spatialIndexes"), DOCUMENT_ARRAY, "an array", &p->spatial) &&
+           field(p, policy, SLICE("vectorIndexes"), DOCUMENT_ARRAY, "an array", &p->vectors) &&
+           field(p, policy, SLICE("fullTextIndexes"), DOCUMENT_ARRAY, "an array", &p->texts) &&
+           index_composites_parse(&p->composites, p->policy, p->arena, p->err) &&
+           index_spatial_check(&p->spatial, p->arena, p->err) &&
+           index_vectors_check(&p->vectors, p->arena, p->err) &&
+           index_texts_check(&p->texts, p->arena, p->err);
+}
+
+static bool parse(struct parser *p, struct slice policy)
+{
+    return parse_mode(p, policy) &&
+           parse_rows(p, policy, SLICE("includedPaths"), true, &p->included) &&
+           parse_rows(p, policy, SLICE("excludedPaths"), false, &p->excluded) &&
+           parse_kinds(p, policy) && complete_paths(p) && build(p);
+}
+
+/* --- Showing --------------------------------------------------------------------------------- */
+
+static void show_rows(const struct rows *rows, struct slice name, struct buf *buf)
+{
+    size_t list = document_append_array_begin(buf, name);
+    char index[DOCUMENT_INDEX_SIZE];
+
+    for (size_t i = 0; i < rows->count; i++) {
+        size_t row = document_append_object_begin(buf, document_index_key((uint32_t)i, index));
+
+        document_append_string(buf, SLICE("path"), rows->rows[i].text);
+        document_end(buf, row);
+    }
+    document_end(buf, list);
+}
+
+static void show_given(const struct document_value *value, struct slice name, struct buf *buf)
+{
+    if (value->type != DOCUMENT_UNDEFINED)
+        document_append(buf, name, value);
+}
+
+static void show(const struct parser *p, struct buf *buf)
+{
+    size_t policy = document_begin(buf);
+
+    document_append_string(buf, SLICE("indexingMode"), p->mode);
+    document_append_bool(buf, SLICE("automatic"), p->automatic);
+    show_rows(&p->included, SLICE("includedPaths"), buf);
+    show_rows(&p->excluded, SLICE("excludedPaths"), buf);
+    if (p->composites.type != DOCUMENT_UNDEFINED)
+        index_composites_show(&p->composites, buf);
+    show_given(&p->spatial, SLICE("spatialIndexes"), buf);
+    show_given(&p->vectors, SLICE("vectorIndexes"), buf);
+    show_given(&p->texts, SLICE("fullTextIndexes"), buf);
+    document_end(buf, policy);
+}

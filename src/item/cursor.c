@@ -1,0 +1,512 @@
+/* One engine iterator serves all ranges of a cursor: between them it seeks, as it does past the
+ * entries of other routing keys. A seek costs about what ten steps do, so a cursor steps a few
+ * times before it seeks. */
+#include "item/cursor.h"
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "document/order.h"
+#include "index/policy.h"
+#include "partition/counters.h"
+#include "partition/layout.h"
+#include "partition/strategy.h"
+
+enum {
+    STEPS_BEFORE_SEEK = 8,
+    NUMBER_SIZE = 8,
+    KEPT_BYTES_MAX = 32 * 1024 * 1024, /* half of what an engine's cache has by default */
+};
+
+struct cursor {
+    struct cursor_request request;
+    struct engine_iterator *iterator;
+    struct slice routing; /* of the logical partition that is wanted; empty: of any */
+    size_t range;         /* the present one of the index */
+    uint64_t entries;
+    unsigned passed;  /* entries in a row that were not wanted */
+    struct buf seek;  /* bytes of a place to go to */
+    struct buf place; /* not to be given again: cursor_seek_behind */
+    struct buf key;   /* of the present hit */
+    bool at_place;
+    bool pending; /* entry was read and not given yet */
+    struct engine_entry entry;
+};
+
+/* --- The view -------------------------------------------------------------------------------- */
+
+struct view view_of(const struct item_scope *scope, struct engine_snapshot *snapshot)
+{
+    return (struct view){
+        .scope = *scope, .snapshot = snapshot, .now_ms = clock_read_wall_ms(scope->clock)};
+}
+
+bool view_open(const struct item_scope *scope, struct view *ret_view, struct error *err)
+{
+    struct view view = view_of(scope, NULL);
+
+    if (!engine_snapshot_new(scope->engine, &view.snapshot, err))
+        return false;
+    *ret_view = view;
+    return true;
+}
+
+void view_done(struct view *view)
+{
+    engine_snapshot_free(view->snapshot);
+    view->snapshot = NULL;
+}
+
+bool view_count(const struct view *view, struct slice logical, uint64_t *ret_items,
+                uint64_t *ret_bytes, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    uint8_t *key = arena_alloc(arena, 2 + logical.len);
+    int64_t numbers[COUNTER_NUMBERS] = {0};
+    struct engine_value value;
+
+    key[0] = PARTITION_FAMILY_COUNTER;
+    key[1] = logical.len ? 'l' : 't';
+    if (logical.len)
+        memcpy(key + 2, logical.data, logical.len);
+    if (!engine_get(view->scope.engine, view->snapshot, view->scope.partition,
+                    slice_of(key, 2 + logical.len), ENGINE_READ_ANY, arena, &value, err))
+        return false;
+    if (value.found == ENGINE_FOUND && !counter_decode(value.bytes, numbers, err))
+        return false;
+    *ret_bytes = (uint64_t)MAX(numbers[0], (int64_t)0);
+    *ret_items = (uint64_t)MAX(numbers[1], (int64_t)0);
+    return true;
+}
+
+bool view_fetch(const struct view *view, const struct slice *keys, size_t count,
+                struct arena *arena, struct item *ret_items, struct error *err)
+{
+    const struct item_scope *scope = &view->scope;
+    struct slice *full = ARENA_ARRAY(arena, struct slice, count);
+    struct engine_value *values = ARENA_ARRAY(arena, struct engine_value, count);
+
+    for (size_t i = 0; i < count; i++)
+        full[i] = item_family_key(arena, PARTITION_FAMILY_ITEM, keys[i]);
+    if (count == 1 ? !engine_get(scope->engine, view->snapshot, scope->partition, full[0],
+                                 ENGINE_READ_ANY, arena, values, err)
+                   : !engine_multi_get(scope->engine, view->snapshot, scope->partition, full, count,
+                                       ENGINE_READ_ANY, arena, values, err))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        ret_items[i] = (struct item){.key = keys[i]};
+        if (values[i].found == ENGINE_FOUND &&
+            !item_decode(keys[i], values[i].bytes, &ret_items[i], err))
+            return false;
+        if (ret_items[i].document.data && view_is_over(view, &ret_items[i].header))
+            ret_items[i].document = SLICE_NONE;
+    }
+    return true;
+}
+
+/* --- Opening --------------------------------------------------------------------------------- */
+
+struct slice cursor_prefix_end(struct arena *arena, struct slice prefix)
+{
+    size_t len = prefix.len;
+    uint8_t *end;
+
+    while (len && prefix.data[len - 1] == 0xFF)
+        len--;
+    if (!len)
+        return SLICE_NONE;
+    end = (uint8_t *)arena_copy(arena, slice_first(prefix, len)).data;
+    end[len - 1]++;
+    return slice_of(end, len);
+}
+
+static struct slice joined(struct arena *arena, uint8_t family, struct slice a, struct slice b)
+{
+    uint8_t *bytes = arena_alloc(arena, 1 + a.len + b.len);
+
+    bytes[0] = family;
+    if (a.len)
+        memcpy(bytes + 1, a.data, a.len);
+    if (b.len)
+        memcpy(bytes + 1 + a.len, b.data, b.len);
+    return slice_of(bytes, 1 + a.len + b.len);
+}
+
+static struct engine_range keys_range(const struct cursor_request *request, struct arena *arena)
+{
+    struct slice family = joined(arena, PARTITION_FAMILY_ITEM, SLICE_NONE, SLICE_NONE);
+    struct engine_range range = {.min = family, .max = cursor_prefix_end(arena, family)};
+
+    if (request->logical.len) {
+        range.min = joined(arena, PARTITION_FAMILY_ITEM, request->logical, SLICE_NONE);
+        range.max = cursor_prefix_end(arena, range.min);
+        return range;
+    }
+    if (request->routing_min.data)
+        range.min = joined(arena, PARTITION_FAMILY_ITEM, request->routing_min, SLICE_NONE);
+    if (request->routing_max.data)
+        range.max = joined(arena, PARTITION_FAMILY_ITEM, request->routing_max, SLICE_NONE);
+    return range;
+}
+
+static struct engine_range cursor_bounds(const struct cursor_request *request, struct arena *arena)
+{
+    struct slice family;
+
+    switch (request->kind) {
+    case CURSOR_KEYS:
+        return keys_range(request, arena);
+    case CURSOR_NUMBERS:
+        family = joined(arena, PARTITION_FAMILY_NUMBER, SLICE_NONE, SLICE_NONE);
+        return (struct engine_range){.min = family, .max = cursor_prefix_end(arena, family)};
+    case CURSOR_INDEX:
+        break;
+    }
+    assert(request->range_count > 0);
+    return (struct engine_range){
+        .min = joined(arena, PARTITION_FAMILY_INDEX, request->path, request->ranges[0].min),
+        .max = joined(arena, PARTITION_FAMILY_INDEX, request->path,
+                      request->ranges[request->range_count - 1].max)};
+}
+
+/* A walk over all items of a large partition would push everything else out of the cache, and
+ * find nothing there the next time. */
+static bool reach_choose(const struct view *view, const struct cursor_request *request,
+                         enum engine_reach *ret_reach, struct error *err)
+{
+    uint64_t items, bytes = 0;
+
+    if (request->kind == CURSOR_KEYS && !request->logical.len &&
+        !view_count(view, SLICE_NONE, &items, &bytes, err))
+        return false;
+    *ret_reach = bytes > KEPT_BYTES_MAX ? ENGINE_READ_ONCE : ENGINE_READ_ANY;
+    return true;
+}
+
+/* A logical partition is named by its routing key and its key; entries of the index have the former
+ * alone, and the number behind it. */
+static bool logical_routing(const struct view *view, struct slice logical,
+                            struct slice *ret_routing, struct error *err)
+{
+    struct slice rest = logical;
+
+    if (!partition_route_skip(&view->scope.definition->key, &rest, err))
+        return false;
+    *ret_routing = slice_first(logical, logical.len - rest.len);
+    return true;
+}
+
+bool cursor_open(const struct view *view, const struct cursor_request *request,
+                 struct cursor **ret_cursor, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    CLEANUP(cursor_free) struct cursor *cursor = MEMORY_NEW(struct cursor);
+    enum engine_reach reach;
+
+    assert(!request->backwards || request->kind == CURSOR_INDEX);
+    cursor->request = *request;
+    buf_init(&cursor->seek, BUF_DEFAULT_MAX);
+    buf_init(&cursor->place, BUF_DEFAULT_MAX);
+    buf_init(&cursor->key, BUF_DEFAULT_MAX);
+    if (request->kind == CURSOR_INDEX && request->backwards)
+        cursor->range = request->range_count - 1;
+    if (request->logical.len && !logical_routing(view, request->logical, &cursor->routing, err))
+        return false;
+    if (!reach_choose(view, request, &reach, err) ||
+        !engine_iterator_new(view->scope.engine, view->snapshot, view->scope.partition,
+                             cursor_bounds(request, arena), request->backwards, reach,
+                             &cursor->iterator, err))
+        return false;
+    *ret_cursor = TAKE(cursor);
+    return true;
+}
+
+void cursor_free(struct cursor *cursor)
+{
+    if (!cursor)
+        return;
+    engine_iterator_free(cursor->iterator);
+    buf_done(&cursor->seek);
+    buf_done(&cursor->place);
+    buf_done(&cursor->key);
+    memory_free(cursor);
+}
+
+uint64_t cursor_entries(const struct cursor *cursor)
+{
+    return cursor->entries;
+}
+
+bool cursor_seek_behind(struct cursor *cursor, struct slice value, struct slice routing,
+                        uint64_t number, struct error *err)
+{
+    struct buf *place = &cursor->place;
+
+    buf_clear(place);
+    if (cursor->request.kind == CURSOR_KEYS) {
+        buf_append_byte(place, PARTITION_FAMILY_ITEM);
+        buf_append_slice(place, value);
+    } else if (cursor->request.kind == CURSOR_NUMBERS) {
+        buf_append_byte(place, PARTITION_FAMILY_NUMBER);
+        buf_append_be64(place, number);
+    } else {
+        buf_append_byte(place, PARTITION_FAMILY_INDEX);
+        buf_append_slice(place, cursor->request.path);
+        buf_append_slice(place, value);
+        buf_append_slice(place, routing);
+        buf_append_be64(place, number);
+    }
+    cursor->at_place = true;
+    cursor->pending = false;
+    return engine_iterator_seek(cursor->iterator, buf_slice(place), err);
+}
+
+/* --- Walking --------------------------------------------------------------------------------- */
+
+static bool routing_is_wanted(const struct cursor_request *request, struct slice key)
+{
+    if (request->logical.len)
+        return slice_starts_with(key, request->logical);
+    return (!request->routing_min.data || slice_compare(key, request->routing_min) >= 0) &&
+           (!request->routing_max.data || slice_compare(key, request->routing_max) < 0);
+}
+
+static bool entry_seek(struct cursor *cursor, struct slice a, struct slice b, struct error *err)
+{
+    buf_clear(&cursor->seek);
+    buf_append_byte(&cursor->seek, PARTITION_FAMILY_INDEX);
+    buf_append_slice(&cursor->seek, cursor->request.path);
+    buf_append_slice(&cursor->seek, a);
+    buf_append_slice(&cursor->seek, b);
+    cursor->passed = 0;
+    return engine_iterator_seek(cursor->iterator, buf_slice(&cursor->seek), err);
+}
+
+/* Length of the values at the start of bytes. */
+static bool values_length(const struct cursor_request *request, struct slice bytes,
+                          size_t *ret_length, struct error *err)
+{
+    struct slice rest = bytes;
+    bool cut;
+
+    for (size_t i = 0; i < request->value_count; i++) {
+        uint8_t inverted[INDEX_VALUE_MAX];
+        struct slice value = rest, behind;
+
+        if (request->descending && request->descending[i]) {
+            value = slice_of(inverted, MIN(rest.len, sizeof inverted));
+            for (size_t at = 0; at < value.len; at++)
+                inverted[at] = (uint8_t)~rest.data[at];
+        }
+        behind = value;
+        if (!document_key_skip_cut(DOCUMENT_ORDER_SQL, INDEX_VALUE_MAX, &behind, &cut, err))
+            return false;
+        rest = slice_skip(rest, value.len - behind.len);
+    }
+    *ret_length = bytes.len - rest.len;
+    return true;
+}
+
+/* Is value in the present range? If it is behind it, the cursor moves on to another, by a seek if
+ * that lies further on. */
+static bool range_check(struct cursor *cursor, struct slice value, bool *ret_in, bool *ret_ended,
+                        struct error *err)
+{
+    const struct cursor_request *request = &cursor->request;
+    const struct cursor_range *range = &request->ranges[cursor->range];
+
+    *ret_in = *ret_ended = false;
+    if (!request->backwards) {
+        while (slice_compare(value, range->max) >= 0) {
+            if (++cursor->range == request->range_count) {
+                *ret_ended = true;
+                return true;
+            }
+            range = &request->ranges[cursor->range];
+        }
+        *ret_in = slice_compare(value, range->min) >= 0;
+        if (!*ret_in && ++cursor->passed > 1)
+            return entry_seek(cursor, range->min, SLICE_NONE, err);
+        return true;
+    }
+    while (slice_compare(value, range->min) < 0) {
+        if (cursor->range-- == 0) {
+            *ret_ended = true;
+            return true;
+        }
+        range = &request->ranges[cursor->range];
+    }
+    *ret_in = slice_compare(value, range->max) < 0;
+    if (!*ret_in && ++cursor->passed > 1)
+        return entry_seek(cursor, range->max, SLICE_NONE, err);
+    return true;
+}
+
+/* An entry whose item is not wanted: after a few of them the cursor goes to where wanted ones of
+ * this value, or those of the next value, can be. */
+static bool routing_pass(struct cursor *cursor, struct slice value, struct slice routing,
+                         struct error *err)
+{
+    const struct cursor_request *request = &cursor->request;
+    struct slice min = request->logical.len ? cursor->routing : request->routing_min;
+    bool below = min.data && slice_compare(routing, min) < 0;
+    uint8_t *last;
+
+    if (++cursor->passed <= STEPS_BEFORE_SEEK)
+        return true;
+    if (!request->backwards && below)
+        return entry_seek(cursor, value, min, err);
+    if (request->backwards && !below && !request->logical.len && request->routing_max.data)
+        return entry_seek(cursor, value, request->routing_max, err);
+    if (request->backwards && below)
+        return entry_seek(cursor, value, SLICE_NONE, err);
+    if (request->backwards)
+        return true;
+    /* Behind all entries of the value: no routing key begins with FF. */
+    last = (uint8_t[]){0xFF};
+    return entry_seek(cursor, value, slice_of(last, 1), err);
+}
+
+/* What became of an entry. */
+enum verdict { WANTED, PASSED, ENDED };
+
+static bool index_look(struct cursor *cursor, const struct engine_entry *entry,
+                       struct cursor_hit *hit, enum verdict *ret_verdict, struct error *err)
+{
+    const struct cursor_request *request = &cursor->request;
+    struct slice bytes = slice_skip(entry->key, 1 + request->path.len), value, routing;
+    bool in, ended;
+    size_t length;
+
+    *ret_verdict = PASSED;
+    if (!values_length(request, bytes, &length, err))
+        return false;
+    if (bytes.len < length + NUMBER_SIZE)
+        return error_set(err, ERROR_STORE_CORRUPT, "an index entry is cut short");
+    value = slice_first(bytes, length);
+    routing = slice_of(bytes.data + length, bytes.len - length - NUMBER_SIZE);
+    if (!range_check(cursor, bytes, &in, &ended, err))
+        return false;
+    if (ended)
+        *ret_verdict = ENDED;
+    if (!in)
+        return true;
+    buf_clear(&cursor->key);
+    buf_append_slice(&cursor->key, routing);
+    buf_append_slice(&cursor->key, entry->value);
+    if (!routing_is_wanted(request, buf_slice(&cursor->key)))
+        return routing_pass(cursor, value, routing, err);
+    *ret_verdict = WANTED;
+    *hit = (struct cursor_hit){
+        .value = value,
+        .routing = routing,
+        .number = bytes_get_be64(bytes.data + bytes.len - NUMBER_SIZE),
+        .key = buf_slice(&cursor->key),
+    };
+    return true;
+}
+
+static bool entry_look(struct cursor *cursor, const struct engine_entry *entry,
+                       struct cursor_hit *hit, enum verdict *ret_verdict, struct error *err)
+{
+    switch (cursor->request.kind) {
+    case CURSOR_KEYS:
+        *hit = (struct cursor_hit){.key = slice_skip(entry->key, 1), .stored = entry->value};
+        *ret_verdict = WANTED;
+        return true;
+    case CURSOR_NUMBERS:
+        if (entry->key.len != 1 + NUMBER_SIZE)
+            return error_set(err, ERROR_STORE_CORRUPT, "the number of an item is cut short");
+        *hit =
+            (struct cursor_hit){.number = bytes_get_be64(entry->key.data + 1), .key = entry->value};
+        *ret_verdict = routing_is_wanted(&cursor->request, entry->value) ? WANTED : PASSED;
+        return true;
+    case CURSOR_INDEX:
+        break;
+    }
+    return index_look(cursor, entry, hit, ret_verdict, err);
+}
+
+bool cursor_next(struct cursor *cursor, struct cursor_hit *ret_hit, bool *ret_more,
+                 struct error *err)
+{
+    struct engine_entry entry;
+    enum verdict verdict = PASSED;
+
+    while (verdict == PASSED) {
+        if (UNLIKELY(cursor->pending)) {
+            cursor->pending = false;
+            entry = cursor->entry;
+        } else if (!engine_iterator_next(cursor->iterator, &entry, err)) {
+            return false;
+        }
+        if (entry.found != ENGINE_FOUND)
+            break;
+        if (UNLIKELY(cursor->at_place)) {
+            cursor->at_place = false;
+            if (slice_equal(entry.key, buf_slice(&cursor->place)))
+                continue;
+        }
+        cursor->entries++;
+        if (!entry_look(cursor, &entry, ret_hit, &verdict, err))
+            return false;
+    }
+    *ret_more = verdict == WANTED;
+    if (*ret_more)
+        cursor->passed = 0;
+    return true;
+}
+
+/* --- Counting -------------------------------------------------------------------------------- */
+
+static bool is_whole(const struct cursor_request *request)
+{
+    return request->kind == CURSOR_INDEX && request->range_count == 1 && !request->logical.len &&
+           !request->routing_min.data && !request->routing_max.data;
+}
+
+/* Takes the entry apart that is kept in key. */
+static bool last_decode(const struct cursor *cursor, struct cursor_hit *hit, struct error *err)
+{
+    struct slice bytes = slice_skip(buf_slice(&cursor->key), 1 + cursor->request.path.len);
+    size_t length;
+
+    if (!values_length(&cursor->request, bytes, &length, err))
+        return false;
+    if (bytes.len < length + NUMBER_SIZE)
+        return error_set(err, ERROR_STORE_CORRUPT, "an index entry is cut short");
+    *hit = (struct cursor_hit){.value = slice_first(bytes, length),
+                               .routing =
+                                   slice_of(bytes.data + length, bytes.len - length - NUMBER_SIZE),
+                               .number = bytes_get_be64(bytes.data + bytes.len - NUMBER_SIZE)};
+    return true;
+}
+
+/* The bounds of the engine's iterator are those of the range, and no value is the beginning of
+ * another, so that nothing of an entry need be looked at but its first bytes. */
+bool cursor_pass(struct cursor *cursor, struct slice value, uint64_t max,
+                 struct cursor_hit *ret_last, uint64_t *ret_count, struct error *err)
+{
+    size_t before = 1 + cursor->request.path.len;
+    uint64_t count = 0;
+
+    *ret_count = 0;
+    if (!is_whole(&cursor->request) || cursor->pending || cursor->at_place)
+        return true;
+    while (count < max) {
+        struct engine_entry *entry = &cursor->entry;
+
+        if (!engine_iterator_next(cursor->iterator, entry, err))
+            return false;
+        if (entry->found != ENGINE_FOUND ||
+            (value.data && !slice_starts_with(slice_skip(entry->key, before), value))) {
+            cursor->pending = true;
+            break;
+        }
+        buf_clear(&cursor->key);
+        buf_append_slice(&cursor->key, entry->key);
+        count++;
+    }
+    cursor->entries += count;
+    *ret_count = count;
+    return !count || last_decode(cursor, ret_last, err);
+}

@@ -1,0 +1,101 @@
+#include "item/locate.h"
+
+#include "document/order.h"
+
+enum { ENTRIES_MAX = 64 };
+
+struct item_index_request locate_seek(const struct document_value *id, size_t entries_max,
+                                      struct arena *arena)
+{
+    static const struct document_segment id_segment = {.name = SLICE("id")};
+    static const struct document_path id_path = {.segments = &id_segment, .count = 1};
+    struct item_index_request seek = {.entries_max = entries_max};
+    CLEANUP(buf_done) struct buf path;
+    CLEANUP(buf_done) struct buf value;
+
+    buf_init(&path, BUF_DEFAULT_MAX);
+    buf_init(&value, BUF_DEFAULT_MAX);
+    index_path_append(&id_path, &path);
+    document_key_append_cut(DOCUMENT_ORDER_SQL, id, INDEX_VALUE_MAX, &value);
+    buf_append_byte(&value, 0xFF);
+    seek.path = arena_copy(arena, buf_slice(&path));
+    seek.max = arena_copy(arena, buf_slice(&value));
+    seek.min = slice_first(seek.max, seek.max.len - 1);
+    return seek;
+}
+
+/* What is looked for, and what was found. */
+struct locating {
+    const struct item_space *space;
+    struct slice id_bytes;
+    size_t max;
+    struct arena *arena;
+    struct partition_key *keys;
+    size_t count;
+};
+
+static bool hit_take(struct locating *locating, const struct item_scope *scope,
+                     const struct item_index_hit *hit, struct error *err)
+{
+    const struct partition_definition *definition = &locating->space->definition->key;
+    struct item_key_parts parts;
+    struct partition_key key;
+    struct item item;
+
+    if (!item_key_split(definition, hit->key, &parts, err))
+        return false;
+    if (!slice_equal(parts.id, locating->id_bytes))
+        return true;
+    if (!partition_key_read(definition, &parts.pk_id, locating->arena, &key, err) ||
+        !item_scan_fetch(scope, &hit->key, 1, locating->arena, &item, err))
+        return false;
+    if (item.document.data)
+        locating->keys[locating->count++] = key;
+    return true;
+}
+
+static bool span_look(struct locating *locating, const struct item_scope *scope,
+                      const struct item_index_request *seek, struct error *err)
+{
+    struct item_index_request request = *seek;
+    struct item_index_page page;
+
+    do {
+        if (!item_scan_index(scope, &request, locating->arena, &page, err))
+            return false;
+        for (size_t i = 0; i < page.count && locating->count < locating->max; i++)
+            if (!hit_take(locating, scope, &page.hits[i], err))
+                return false;
+        request.after = page.position;
+    } while (page.more && locating->count < locating->max);
+    return true;
+}
+
+bool locate_keys(const struct item_space *space, const struct document_value *id, size_t max,
+                 struct arena *arena, struct partition_key *ret_keys, size_t *ret_count,
+                 struct error *err)
+{
+    CLEANUP(item_space_release) struct item_space now = *space;
+    CLEANUP(buf_done) struct buf bytes;
+    const struct item_index_request seek = locate_seek(id, ENTRIES_MAX, arena);
+    struct locating locating = {.space = &now, .max = max, .arena = arena, .keys = ret_keys};
+    const struct partition_span *spans;
+    size_t count;
+
+    now.renewed = false;
+    buf_init(&bytes, BUF_DEFAULT_MAX);
+    document_key_append(DOCUMENT_ORDER_SQL, id, &bytes);
+    locating.id_bytes = buf_slice(&bytes);
+    while (now.is_current && !now.is_current(now.nodes))
+        if (!item_space_renew(&now, err))
+            return false;
+    spans = partition_map_spans(now.map, &count);
+    for (size_t i = 0; i < count && locating.count < max; i++) {
+        struct item_scope scope = item_space_span_scope(&now, &spans[i]);
+
+        if (!span_look(&locating, &scope, &seek, err))
+            return false;
+    }
+    *ret_count = locating.count;
+    return true;
+}

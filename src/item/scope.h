@@ -1,0 +1,35 @@
+/* Scope: one physical partition of one container, and all that reading and writing its items needs
+ * to know. A plain value made by whoever has routed a request; everything in it is borrowed. */
+#pragma once
+
+#include "base/clock.h"
+#include "definition/definition.h"
+#include "definition/promotion.h"
+#include "engine/engine.h"
+#include "partition/commit.h"
+
+enum { CONTAINER_POLICIES_BEFORE_MAX = 8 };
+
+struct item_scope {
+    struct engine *engine;
+    struct commit *commit;
+    uint32_t partition;
+    uint64_t epoch;
+    const struct definition_fields *definition;
+    const struct index_policy *policy; /* current */
+    uint32_t policy_version;
+    /* Policies of versions before it that stored items may still be indexed by, the last one of
+     * version policy_version - 1; none: all items are of the current one. */
+    const struct index_policy *const *policies_before;
+    size_t policies_before_count;
+    int64_t logical_bytes_max;   /* 0: no limit */
+    int64_t partition_bytes_max; /* of items in the physical partition; 0: no limit */
+    size_t item_bytes_max;       /* of the BSON; 0: no limit */
+    const struct clock *clock;
+
+    /* Is the map it was routed by still the last one? NULL: maps do not change. */
+    bool (*is_current)(void *nodes);
+    void *nodes;
+
+    const struct promotion_list *promotions; /* keys the container does not take; NULL: none */
+};

@@ -1,0 +1,655 @@
+/* Writes are planned one after the other, each for an item under the id it has then: an item keeps
+ * what it is (its number) when it gets another id. What is stored in the end follows from where
+ * each item was before all of them and where it is behind them; the versions in between are told to
+ * the feed and to who asks what became of a write.
+ */
+#include "item/transaction_private.h"
+
+#include "base/bytes.h"
+#include "document/bson.h"
+#include "document/order.h"
+#include "partition/layout.h"
+#include "partition/strategy.h"
+#include "partition/synthetic.h"
+#include "throughput/cost.h"
+
+#include <xxhash.h>
+
+static const struct transaction_place *
+place_new(struct arena *arena, const struct item_scope *scope, struct slice logical)
+{
+    struct transaction_place *place = ARENA_NEW(arena, struct transaction_place);
+
+    place->scope = *scope;
+    place->logical = arena_copy(arena, logical);
+    return place;
+}
+
+bool transaction_begin(const struct item_scope *scope, struct slice logical, struct arena *arena,
+                       struct transaction **ret_transaction, struct error *err)
+{
+    struct transaction *transaction;
+
+    if (scope->promotions && !promotion_list_admits(scope->promotions, logical, err))
+        return false;
+    transaction = MEMORY_NEW(struct transaction);
+    transaction->arena = arena;
+    transaction->first = transaction->place = place_new(arena, scope, logical);
+    transaction->now_ms = clock_read_wall_ms(scope->clock);
+    transaction->moment = commit_moment(scope->commit);
+    if (!engine_snapshot_new(scope->engine, &transaction->snapshot, err)) {
+        memory_free(transaction);
+        return false;
+    }
+    *ret_transaction = transaction;
+    return true;
+}
+
+void transaction_free(struct transaction *transaction)
+{
+    if (!transaction)
+        return;
+    engine_snapshot_free(transaction->snapshot);
+    memory_free(transaction->seen);
+    memory_free(transaction->entities);
+    memory_free(transaction->planned);
+    memory_free(transaction);
+}
+
+bool transaction_enter(struct transaction *transaction, const struct item_scope *scope,
+                       struct slice logical, struct error *err)
+{
+    if (scope->commit != transaction->first->scope.commit)
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "a transaction cannot span partitions on different nodes");
+    /* If the map is the last one now, nobody has written by a later one before the snapshot was
+     * taken; else one of the two may be what a migration has left behind. */
+    if (scope->partition != transaction->first->scope.partition && scope->is_current &&
+        !scope->is_current(scope->nodes))
+        return error_set(err, ERROR_FENCED,
+                         "a partition has been split, merged or moved meanwhile");
+    if (scope->promotions && !promotion_list_admits(scope->promotions, logical, err))
+        return false;
+    transaction->place = place_new(transaction->arena, scope, logical);
+    return true;
+}
+
+struct engine_snapshot *transaction_snapshot(const struct transaction *transaction)
+{
+    return transaction->snapshot;
+}
+
+int64_t transaction_now_ms(const struct transaction *transaction)
+{
+    return transaction->now_ms;
+}
+
+/* --- Seeing ---------------------------------------------------------------------------------- */
+
+static struct slice key_of(struct transaction *transaction, const struct document_value *id)
+{
+    return item_key(transaction->place->logical, id, transaction->arena);
+}
+
+static struct transaction_seen **bucket_of(struct transaction *transaction,
+                                           const struct transaction_place *place, struct slice key)
+{
+    uint64_t hash = XXH3_64bits_withSeed(key.data, key.len, place->scope.partition);
+
+    return &transaction->buckets[hash % TRANSACTION_BUCKETS];
+}
+
+/* Of that place: containers may have equal keys. */
+static struct transaction_seen *seen_find(struct transaction *transaction,
+                                          const struct transaction_place *place, struct slice key)
+{
+    struct transaction_seen *seen = *bucket_of(transaction, place, key);
+
+    while (seen &&
+           (seen->place->scope.partition != place->scope.partition || !slice_equal(seen->key, key)))
+        seen = seen->next;
+    return seen;
+}
+
+static void seen_add(struct transaction *transaction, struct transaction_seen *seen)
+{
+    struct transaction_seen **bucket = bucket_of(transaction, seen->place, seen->key);
+
+    if (transaction->seen_count == transaction->seen_capacity) {
+        transaction->seen_capacity =
+            transaction->seen_capacity ? transaction->seen_capacity * 2 : 8;
+        transaction->seen =
+            memory_realloc(transaction->seen, memory_array_size(transaction->seen_capacity,
+                                                                sizeof(struct transaction_seen *)));
+    }
+    transaction->seen[transaction->seen_count++] = seen;
+    seen->next = *bucket;
+    *bucket = seen;
+}
+
+static bool seen_load(struct transaction *transaction, struct transaction_seen *seen,
+                      struct error *err)
+{
+    const struct item_scope *scope = &seen->place->scope;
+    struct slice key = item_family_key(transaction->arena, PARTITION_FAMILY_ITEM, seen->key);
+    struct engine_value value;
+
+    if (!engine_get(scope->engine, transaction->snapshot, scope->partition, key, ENGINE_READ_ANY,
+                    transaction->arena, &value, err))
+        return false;
+    if (value.found != ENGINE_FOUND)
+        return true;
+    if (!item_decode(seen->key, value.bytes, &seen->stored, err))
+        return false;
+    transaction->work.bytes_read += seen->stored.document.len;
+    seen->is_stored = true;
+    seen->is_over =
+        item_is_over(&seen->stored.header, scope->definition->default_ttl, transaction->now_ms);
+    return true;
+}
+
+bool transaction_see(struct transaction *transaction, const struct transaction_place *place,
+                     struct slice key, struct transaction_seen **ret_seen, struct error *err)
+{
+    struct transaction_seen *seen = seen_find(transaction, place, key);
+
+    if (!seen) {
+        if (transaction->seen_count == TRANSACTION_WRITES_MAX)
+            return error_set(err, ERROR_TOO_LARGE, "a transaction touches more than %d items",
+                             TRANSACTION_WRITES_MAX);
+        seen = ARENA_NEW(transaction->arena, struct transaction_seen);
+        seen->key = key;
+        seen->place = place;
+        if (!seen_load(transaction, seen, err))
+            return false;
+        seen_add(transaction, seen);
+    }
+    *ret_seen = seen;
+    return true;
+}
+
+static bool seen_get(struct transaction *transaction, const struct document_value *id,
+                     struct transaction_seen **ret_seen, struct error *err)
+{
+    return transaction_see(transaction, transaction->place, key_of(transaction, id), ret_seen, err);
+}
+
+/* NULL: there is none, as far as this transaction can see. */
+static const struct item *seen_item(const struct transaction_seen *seen)
+{
+    if (seen->is_written)
+        return seen->after.data ? &seen->view : NULL;
+    return seen->is_stored && !seen->is_over ? &seen->stored : NULL;
+}
+
+bool transaction_read(struct transaction *transaction, const struct document_value *id,
+                      const struct item **ret_item, struct error *err)
+{
+    struct transaction_seen *seen;
+
+    if (!seen_get(transaction, id, &seen, err))
+        return false;
+    *ret_item = seen_item(seen);
+    return true;
+}
+
+static struct transaction_entity *entity_provisional(const struct transaction *transaction,
+                                                     uint64_t number)
+{
+    uint64_t first = partition_number(TRANSACTION_NUMBER_SOURCE, 0);
+
+    return number >= first && number - first < transaction->entity_count
+               ? transaction->entities[number - first]
+               : NULL;
+}
+
+/* The key of the item with this number by now; empty: there is none. */
+static bool number_key(struct transaction *transaction, uint64_t number, struct slice *ret_key,
+                       struct error *err)
+{
+    const struct item_scope *scope = &transaction->place->scope;
+    const struct transaction_entity *entity = entity_provisional(transaction, number);
+    const struct transaction_seen *seen;
+    struct engine_value value;
+    uint8_t key[9] = {PARTITION_FAMILY_NUMBER};
+
+    *ret_key = SLICE_NONE;
+    if (!entity) {
+        bytes_put_be64(key + 1, number);
+        if (!engine_get(scope->engine, transaction->snapshot, scope->partition,
+                        slice_of(key, sizeof key), ENGINE_READ_ANY, transaction->arena, &value,
+                        err))
+            return false;
+        if (value.found != ENGINE_FOUND)
+            return true;
+        *ret_key = value.bytes;
+        seen = seen_find(transaction, transaction->place, value.bytes);
+        entity = seen ? seen->own : NULL;
+    }
+    if (entity)
+        *ret_key = entity->at ? entity->at->key : SLICE_NONE;
+    return true;
+}
+
+bool transaction_find_number(struct transaction *transaction, uint64_t number,
+                             struct document_value *ret_id, bool *ret_found, struct error *err)
+{
+    struct slice key, id;
+
+    *ret_found = false;
+    if (!number_key(transaction, number, &key, err))
+        return false;
+    if (!key.len || !slice_starts_with(key, transaction->place->logical))
+        return true;
+    id = slice_skip(key, transaction->place->logical.len);
+    *ret_found = true;
+    return document_key_read(DOCUMENT_ORDER_SQL, &id, transaction->arena, ret_id, err);
+}
+
+bool transaction_number(const struct transaction *transaction, uint64_t provisional,
+                        uint64_t *ret_number)
+{
+    const struct transaction_entity *entity = entity_provisional(transaction, provisional);
+
+    if (!entity || !entity->change)
+        return false;
+    *ret_number = entity->change->header.number;
+    return true;
+}
+
+void transaction_rely(struct transaction *transaction, const struct document_value *id)
+{
+    struct transaction_seen *seen =
+        seen_find(transaction, transaction->place, key_of(transaction, id));
+
+    assert(seen);
+    seen->is_relied = true;
+}
+
+/* --- Scanning -------------------------------------------------------------------------------- */
+
+static int seen_compare(const void *left, const void *right)
+{
+    return slice_compare((*(const struct transaction_seen *const *)left)->key,
+                         (*(const struct transaction_seen *const *)right)->key);
+}
+
+/* What the transaction has written here behind a position, by key. */
+static const struct transaction_seen **written_after(struct transaction *transaction,
+                                                     struct slice after, size_t *ret_count)
+{
+    const struct transaction_seen **written =
+        ARENA_ARRAY(transaction->arena, const struct transaction_seen *, transaction->seen_count);
+    size_t count = 0;
+
+    for (size_t i = 0; i < transaction->seen_count; i++) {
+        const struct transaction_seen *seen = transaction->seen[i];
+
+        if (seen->is_written &&
+            seen->place->scope.partition == transaction->place->scope.partition &&
+            slice_starts_with(seen->key, transaction->place->logical) &&
+            slice_compare(seen->key, after) > 0)
+            written[count++] = seen;
+    }
+    qsort(written, count, sizeof *written, seen_compare);
+    *ret_count = count;
+    return written;
+}
+
+/* All keys of the logical partition behind a position. Ids begin with neither 00 nor FF. */
+static struct engine_range logical_range(struct transaction *transaction, struct slice after)
+{
+    struct arena *arena = transaction->arena;
+    struct slice logical = transaction->place->logical;
+    struct slice from = after.len ? after : logical;
+    uint8_t *min = arena_alloc(arena, 2 + from.len), *max = arena_alloc(arena, 2 + logical.len);
+
+    min[0] = max[0] = PARTITION_FAMILY_ITEM;
+    memcpy(min + 1, from.data, from.len);
+    min[1 + from.len] = 0;
+    memcpy(max + 1, logical.data, logical.len);
+    max[1 + logical.len] = 0xFF;
+    return (struct engine_range){.min = slice_of(min, 2 + from.len),
+                                 .max = slice_of(max, 2 + logical.len)};
+}
+
+static void scanned_note(struct transaction *transaction, struct engine_range range,
+                         const struct transaction_page *page)
+{
+    struct transaction_scanned *scanned = ARENA_NEW(transaction->arena, struct transaction_scanned);
+
+    /* A page that ended early looked no further than its last item. */
+    if (page->more) {
+        struct slice last =
+            item_family_key(transaction->arena, PARTITION_FAMILY_ITEM, page->position);
+        uint8_t *max = arena_alloc(transaction->arena, last.len + 1);
+
+        memcpy(max, last.data, last.len);
+        max[last.len] = 0;
+        range.max = slice_of(max, last.len + 1);
+    }
+    *scanned = (struct transaction_scanned){
+        .place = transaction->place, .range = range, .next = transaction->scanned};
+    transaction->scanned = scanned;
+}
+
+/* The next stored item; *ret_item.document.data NULL: there is none. */
+static bool stored_next(struct transaction *transaction, struct engine_iterator *iterator,
+                        struct item *ret_item, struct error *err)
+{
+    struct engine_entry entry;
+
+    do {
+        *ret_item = (struct item){0};
+        if (!engine_iterator_next(iterator, &entry, err))
+            return false;
+        if (entry.found != ENGINE_FOUND)
+            return true;
+        if (!item_decode(arena_copy(transaction->arena, slice_skip(entry.key, 1)),
+                         arena_copy(transaction->arena, entry.value), ret_item, err))
+            return false;
+        transaction->work.bytes_read += ret_item->document.len;
+    } while (item_is_over(&ret_item->header, transaction->place->scope.definition->default_ttl,
+                          transaction->now_ms));
+    return true;
+}
+
+/* Both lists are sorted; where both have a key, what was written counts. */
+static bool scan_merge(struct transaction *transaction, struct engine_iterator *iterator,
+                       const struct transaction_seen **written, size_t written_count, size_t max,
+                       struct transaction_page *page, struct error *err)
+{
+    struct item stored;
+    size_t w = 0;
+
+    if (!stored_next(transaction, iterator, &stored, err))
+        return false;
+    while (stored.document.data || w < written_count) {
+        int order = !stored.document.data ? 1
+                    : w == written_count  ? -1
+                                          : slice_compare(stored.key, written[w]->key);
+        const struct item *item = order < 0 ? &stored : seen_item(written[w]);
+
+        if (item && page->count == max) {
+            page->more = true;
+            return true;
+        }
+        if (item) {
+            page->items[page->count++] = *item;
+            page->position = item->key;
+        }
+        w += order >= 0;
+        if (order <= 0 && !stored_next(transaction, iterator, &stored, err))
+            return false;
+    }
+    return true;
+}
+
+bool transaction_scan(struct transaction *transaction, struct slice after, size_t max, bool rely,
+                      struct transaction_page *ret_page, struct error *err)
+{
+    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    const struct item_scope *scope = &transaction->place->scope;
+    struct engine_range range = logical_range(transaction, after);
+    struct transaction_page page = {.position = after};
+    size_t written_count;
+    const struct transaction_seen **written = written_after(transaction, after, &written_count);
+
+    page.items = ARENA_ARRAY(transaction->arena, struct item, max);
+    if (!engine_iterator_new(scope->engine, transaction->snapshot, scope->partition, range, false,
+                             ENGINE_READ_ANY, &iterator, err) ||
+        !scan_merge(transaction, iterator, written, written_count, max, &page, err))
+        return false;
+    if (rely)
+        scanned_note(transaction, range, &page);
+    *ret_page = page;
+    return true;
+}
+
+/* --- Planning -------------------------------------------------------------------------------- */
+
+/* Of what the transaction itself has written, the etag is provisional. */
+static bool etag_fits(const struct item *item, struct slice etag)
+{
+    char text[ITEM_ETAG_LEN];
+
+    if (slice_equal(etag, SLICE("*")))
+        return item != NULL;
+    if (!item)
+        return false;
+    item_etag(&item->header, text);
+    return slice_equal(etag, slice_of(text, sizeof text));
+}
+
+static bool precondition_check(const struct item *item, const struct transaction_options *options,
+                               bool missing_is_fine, struct error *err)
+{
+    if (options->if_match.len && !(missing_is_fine && !item) && !etag_fits(item, options->if_match))
+        return error_set(err, ERROR_PRECONDITION_FAILED,
+                         "the item has changed: its etag is not the one of if-match");
+    if (options->if_none_match.len && etag_fits(item, options->if_none_match))
+        return error_set(err, ERROR_PRECONDITION_FAILED,
+                         "the item exists with the etag of if-none-match");
+    return true;
+}
+
+/* -1 or a positive number of seconds; anything else is refused. */
+static bool ttl_of(struct slice document, int32_t *ret_ttl, struct error *err)
+{
+    struct document_value value;
+    int64_t ttl;
+
+    *ret_ttl = 0;
+    if (!document_find(document, SLICE("ttl"), &value))
+        return true;
+    if (!document_to_int64(&value, &ttl) || (ttl != -1 && (ttl < 1 || ttl > INT32_MAX)))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "the ttl of an item must be -1 or a positive whole number of seconds");
+    *ret_ttl = (int32_t)ttl;
+    return true;
+}
+
+static bool verb_check(enum transaction_verb verb, const struct item *item, struct error *err)
+{
+    if (verb == TRANSACTION_CREATE && item)
+        return error_set(err, ERROR_ITEM_EXISTS,
+                         "entity with the specified id already exists in the system");
+    if ((verb == TRANSACTION_REPLACE || verb == TRANSACTION_DELETE) && !item)
+        return error_set(err, ERROR_ITEM_MISSING,
+                         "entity with the specified id does not exist in the system");
+    return true;
+}
+
+static struct transaction_entity *entity_new(struct transaction *transaction,
+                                             struct transaction_seen *stored)
+{
+    struct transaction_entity *entity = ARENA_NEW(transaction->arena, struct transaction_entity);
+
+    if (transaction->entity_count == transaction->entity_capacity) {
+        transaction->entity_capacity =
+            transaction->entity_capacity ? transaction->entity_capacity * 2 : 8;
+        transaction->entities = memory_realloc(
+            transaction->entities,
+            memory_array_size(transaction->entity_capacity, sizeof(struct transaction_entity *)));
+    }
+    *entity = (struct transaction_entity){
+        .stored = stored, .last = NO_WRITE_BEFORE, .index = transaction->entity_count};
+    transaction->entities[transaction->entity_count++] = entity;
+    return entity;
+}
+
+/* The item that a write here is about. One that was deleted and is made again stays what it was. */
+static struct transaction_entity *entity_of(struct transaction *transaction,
+                                            struct transaction_seen *seen, bool exists)
+{
+    if (exists && seen->here)
+        return seen->here;
+    if (!exists && seen->own && !seen->own->at)
+        return seen->own;
+    if (exists)
+        return seen->own = entity_new(transaction, seen);
+    return entity_new(transaction, NULL);
+}
+
+static void plan_note(struct transaction *transaction, struct transaction_planned planned)
+{
+    if (transaction->planned_count == transaction->planned_capacity) {
+        transaction->planned_capacity =
+            transaction->planned_capacity ? transaction->planned_capacity * 2 : 8;
+        transaction->planned =
+            memory_realloc(transaction->planned, memory_array_size(transaction->planned_capacity,
+                                                                   sizeof *transaction->planned));
+    }
+    planned.before = NO_WRITE_BEFORE;
+    if (planned.entity) {
+        planned.before = planned.entity->last;
+        planned.entity->last = transaction->planned_count;
+    }
+    transaction->planned[transaction->planned_count++] = planned;
+}
+
+/* Under a random suffix an id is unique within its base, which only a claim can promise; and the
+ * index on id is how it is found. */
+static bool random_suffix_check(const struct item *item, const struct transaction_options *options,
+                                struct error *err)
+{
+    if (options->not_indexed)
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "an item cannot be left out of the index in a container with a random "
+                         "suffix: it is found by it");
+    return item || options->id_is_free ||
+           error_set(err, ERROR_NOT_SUPPORTED,
+                     "a transaction cannot create items in a container with a random suffix: their "
+                     "ids are unique across all suffixes");
+}
+
+/* For every write of every API: here nobody passes by. there: the item that has the id it is
+ * written under, NULL: none. */
+static bool synthetic_apply(struct transaction *transaction, const struct item *item,
+                            const struct item *there, const struct transaction_options *options,
+                            struct slice *document, struct error *err)
+{
+    const struct partition_definition *definition = &transaction->place->scope.definition->key;
+    struct slice rest = transaction->place->logical;
+    struct partition_key key;
+
+    if (partition_synthetic_is_random(definition) && !random_suffix_check(there, options, err))
+        return false;
+    return partition_route_skip(definition, &rest, err) &&
+           partition_key_read(definition, &rest, transaction->arena, &key, err) &&
+           partition_synthetic_fill(definition, &key, item ? item->document : SLICE_NONE, *document,
+                                    transaction->arena, document, err);
+}
+
+static struct item_header header_provisional(const struct transaction *transaction,
+                                             const struct transaction_entity *entity,
+                                             const struct item *before)
+{
+    return (struct item_header){
+        .number = before ? before->header.number
+                         : partition_number(TRANSACTION_NUMBER_SOURCE, (uint32_t)entity->index),
+        .lsn = TRANSACTION_LSN_PROVISIONAL,
+        .ordinal = (uint32_t)transaction->planned_count,
+        .wall_ms = transaction->now_ms,
+    };
+}
+
+/* Where a write leaves the item: where it is, or under another id, which must be free. */
+static bool destination(struct transaction *transaction, struct transaction_seen *seen,
+                        const struct transaction_options *options, struct transaction_seen **ret_to,
+                        struct error *err)
+{
+    *ret_to = seen;
+    if (!options->new_id)
+        return true;
+    if (!seen_get(transaction, options->new_id, ret_to, err))
+        return false;
+    return *ret_to == seen || verb_check(TRANSACTION_CREATE, seen_item(*ret_to), err);
+}
+
+/* The item is deleted, or has gone elsewhere already. */
+static void seen_leave(struct transaction_seen *seen, struct transaction_entity *entity)
+{
+    seen->is_written = true;
+    seen->after = SLICE_NONE;
+    seen->here = NULL;
+    if (entity->at == seen)
+        entity->at = NULL;
+}
+
+static void seen_put(struct transaction *transaction, struct transaction_seen *seen,
+                     struct transaction_entity *entity, const struct item *before,
+                     struct slice document)
+{
+    seen->view = (struct item){.header = header_provisional(transaction, entity, before),
+                               .key = seen->key,
+                               .document = document};
+    seen->is_written = true;
+    seen->after = document;
+    seen->expired = false;
+    seen->here = entity;
+    entity->at = seen;
+}
+
+bool transaction_write(struct transaction *transaction, const struct document_value *id,
+                       enum transaction_verb verb, struct slice document,
+                       const struct transaction_options *options, struct error *err)
+{
+    static const struct transaction_options none;
+    const struct item *item;
+    struct transaction_entity *entity;
+    struct transaction_seen *seen, *to;
+    int32_t ttl = 0;
+
+    if (!options)
+        options = &none;
+    assert(!options->new_id || verb == TRANSACTION_REPLACE);
+    if (transaction->planned_count == TRANSACTION_WRITES_MAX)
+        return error_set(err, ERROR_TOO_LARGE, "a transaction writes more than %d times",
+                         TRANSACTION_WRITES_MAX);
+    if (!seen_get(transaction, id, &seen, err))
+        return false;
+    item = seen_item(seen);
+    if (!verb_check(verb, item, err) ||
+        !precondition_check(item, options, verb == TRANSACTION_UPSERT, err) ||
+        (verb != TRANSACTION_DELETE && !ttl_of(document, &ttl, err)) ||
+        !destination(transaction, seen, options, &to, err))
+        return false;
+    if (transaction->place->scope.definition->key.synthetic && verb != TRANSACTION_DELETE &&
+        !synthetic_apply(transaction, item, to == seen ? item : NULL, options, &document, err))
+        return false;
+    entity = entity_of(transaction, seen, item != NULL);
+    if (verb == TRANSACTION_DELETE)
+        document = SLICE_NONE;
+    if (verb != TRANSACTION_DELETE)
+        seen_put(transaction, to, entity, item, document);
+    if (verb == TRANSACTION_DELETE || to != seen)
+        seen_leave(seen, entity);
+    plan_note(transaction,
+              (struct transaction_planned){.seen = to,
+                                           .entity = entity,
+                                           .created = !item,
+                                           .after = document,
+                                           .flags = options->not_indexed ? ITEM_NOT_INDEXED : 0,
+                                           .ttl = ttl});
+    transaction->work.writes++;
+    transaction->work.bytes_written += document.len;
+    return true;
+}
+
+bool transaction_remove_expired(struct transaction *transaction, const struct document_value *id,
+                                struct error *err)
+{
+    struct transaction_seen *seen;
+
+    if (!seen_get(transaction, id, &seen, err))
+        return false;
+    if (!seen->is_stored || !seen->is_over || seen->is_written)
+        return true;
+    seen->is_written = true;
+    seen->after = SLICE_NONE;
+    seen->expired = true;
+    transaction->work.writes++;
+    plan_note(transaction, (struct transaction_planned){.seen = seen});
+    return true;
+}

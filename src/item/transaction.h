@@ -1,0 +1,166 @@
+/* Transaction: reads and writes on the items of one logical partition, all or nothing.
+ *
+ * It reads a snapshot taken when it begins, sees its own writes, and commits through group commit:
+ * the first committer wins, the other gets ERROR_CONFLICT and may run again. Reads do not
+ * conflict (snapshot isolation), unless transaction_rely says so.
+ *
+ *     transaction_begin(&scope, logical, arena, &tx, &err)
+ *     transaction_read(tx, id, &item, &err)
+ *     transaction_write(tx, id, TRANSACTION_REPLACE, document, options, &err)
+ *     transaction_commit(tx, &err)
+ *
+ * It may go on to another logical partition of the same node with transaction_enter; all of it
+ * commits together.
+ *
+ * One thread at a time. Everything it hands out lives in the arena. */
+#pragma once
+
+#include "item/item.h"
+#include "item/scope.h"
+#include "item/write_set.h"
+
+struct transaction; /* opaque; freed with transaction_free, committed or not */
+
+/* logical: item_logical of the partition key; copied. */
+NODISCARD bool transaction_begin(const struct item_scope *scope, struct slice logical,
+                                 struct arena *arena, struct transaction **ret_transaction,
+                                 struct error *err);
+void transaction_free(struct transaction *transaction); /* NULL is fine */
+CLEANUP_FN(struct transaction *, transaction_free)
+
+/* Reads and writes that follow are on another logical partition, perhaps of another physical
+ * partition or container. ERROR_NOT_SUPPORTED: it is on another node. ERROR_FENCED: the map has
+ * been overtaken, so that what the snapshot holds of the two may be of different moments. */
+NODISCARD bool transaction_enter(struct transaction *transaction, const struct item_scope *scope,
+                                 struct slice logical, struct error *err);
+
+/* The moment it reads, of the whole node; borrowed, and gone with the commit. For queries that are
+ * part of it: they do not see its writes. */
+struct engine_snapshot *transaction_snapshot(const struct transaction *transaction);
+
+/* The time the transaction takes for now: what has expired by then is not there. */
+int64_t transaction_now_ms(const struct transaction *transaction);
+
+/* The item as this transaction sees it. *ret_item NULL: there is none. */
+NODISCARD bool transaction_read(struct transaction *transaction, const struct document_value *id,
+                                const struct item **ret_item, struct error *err);
+
+/* What is written here has no number, etag and time yet: those come with the commit. Until then the
+ * transaction shows provisional ones in the header of the item: a number above all others for an
+ * item that is new, an lsn above all others with the number of the write (as of transaction_result,
+ * its low 16 bits) as ordinal, and its own time. Provisional etags hold for if-match within the
+ * transaction. */
+#define TRANSACTION_LSN_PROVISIONAL UINT64_MAX
+enum {
+    TRANSACTION_NUMBER_SOURCE = (1 << 28) - 1
+}; /* of provisional numbers: no partition has it */
+
+/* The id of an item of the logical partition the transaction is in, by its number, be it
+ * provisional. *ret_found false: there is none here. */
+NODISCARD bool transaction_find_number(struct transaction *transaction, uint64_t number,
+                                       struct document_value *ret_id, bool *ret_found,
+                                       struct error *err);
+
+/* After the commit: the number that an item got for a provisional one, also if it was deleted
+ * again. False: it is none of these. */
+bool transaction_number(const struct transaction *transaction, uint64_t provisional,
+                        uint64_t *ret_number);
+
+/* Makes the commit fail with ERROR_CONFLICT if this item is written by another one meanwhile. */
+void transaction_rely(struct transaction *transaction, const struct document_value *id);
+
+struct transaction_page {
+    struct item *items; /* in the arena */
+    size_t count;
+    bool more;
+    struct slice position; /* key of the last item; to go on behind it */
+};
+
+/* Items of the logical partition the transaction is in, by id, as it sees them: with its own
+ * writes. after: position of the last page, or empty. rely: the commit fails with ERROR_CONFLICT if
+ * another one writes into what was looked at meanwhile, also where nothing was. */
+NODISCARD bool transaction_scan(struct transaction *transaction, struct slice after, size_t max,
+                                bool rely, struct transaction_page *ret_page, struct error *err);
+
+enum transaction_verb {
+    TRANSACTION_CREATE,  /* ERROR_ITEM_EXISTS */
+    TRANSACTION_REPLACE, /* ERROR_ITEM_MISSING */
+    TRANSACTION_UPSERT,
+    TRANSACTION_DELETE, /* ERROR_ITEM_MISSING; no document */
+};
+
+struct transaction_options {
+    /* Of a replace: the item gets this id, and stays the item it is. ERROR_ITEM_EXISTS: another one
+     * has it. NULL: it keeps the one it has. */
+    const struct document_value *new_id;
+    struct slice if_match;      /* etag without quotes, or "*"; empty: none */
+    struct slice if_none_match; /* likewise */
+    bool not_indexed;
+    bool id_is_free; /* under the base of a random suffix: the caller holds a claim (claim.h), with
+                      * new_id on that */
+};
+
+/* Plans a write. ERROR_PRECONDITION_FAILED: the etag is another. The document is BSON without
+ * system properties, borrowed until the commit; its ttl property is looked at. A synthetic
+ * partition key is checked, and filled in where it is missing (partition/synthetic.h).
+ * ERROR_BAD_REQUEST, ERROR_KEY_MISMATCH. ERROR_NOT_SUPPORTED: it would create an item under a
+ * random suffix without a claim. */
+NODISCARD bool transaction_write(struct transaction *transaction, const struct document_value *id,
+                                 enum transaction_verb verb, struct slice document,
+                                 const struct transaction_options *options, struct error *err);
+
+/* Would a unique key of this document, to be written under this id, be taken by an item that the
+ * transaction has not touched? ERROR_UNIQUE_KEY: it would. For those who want to know before the
+ * commit, which tells in any case, also of clashes among what the transaction writes itself. */
+NODISCARD bool transaction_unique_check(struct transaction *transaction,
+                                        const struct document_value *id, struct slice document,
+                                        struct error *err);
+
+/* Plans the removal of an item whose time is over; nothing if it is not, or gone already. */
+NODISCARD bool transaction_remove_expired(struct transaction *transaction,
+                                          const struct document_value *id, struct error *err);
+
+/* What became of a planned write, after the commit. */
+struct transaction_result {
+    struct item item;   /* after; of a delete: before */
+    bool created;       /* there was none */
+    uint64_t lsn;       /* of the commit in the item's partition; 0: nothing was to be done */
+    int64_t charge_cru; /* of this write */
+};
+
+/* The result of the nth planned write (from 0), after a successful commit: the item as that write
+ * left it, with an etag of its own, whatever later writes have made of it. */
+struct transaction_result transaction_result(const struct transaction *transaction, size_t nth);
+
+/* The same, but the item as the transaction has left it in the end. Deleted: document.data is NULL.
+ */
+struct transaction_result transaction_outcome(const struct transaction *transaction, size_t nth);
+
+/* After a commit that failed with ERROR_UNIQUE_KEY: the last write of the item that is to blame.
+ * False: it is not known. */
+bool transaction_refused(const struct transaction *transaction, size_t *ret_nth);
+
+/* What the transaction is charged, in hundredths of an RU. Before the commit: for what it read;
+ * afterwards for its writes too, each as the write it is (looking at an item before writing it is
+ * part of that). */
+struct transaction_work {
+    int64_t write_cru;
+    size_t writes;
+    size_t index_entries; /* put or deleted */
+    uint64_t bytes_read, bytes_written;
+};
+struct transaction_work transaction_work(const struct transaction *transaction);
+
+/* Checks unique keys, builds the operations and commits; blocks. ERROR_CONFLICT, ERROR_UNIQUE_KEY,
+ * ERROR_LOGICAL_PARTITION_FULL and what group commit may answer. Without writes it succeeds. */
+NODISCARD bool transaction_commit(struct transaction *transaction, struct error *err);
+
+/* The same without waiting: done is called once, on the committer's thread, unless this returns
+ * false. */
+NODISCARD bool transaction_commit_start(struct transaction *transaction,
+                                        void (*done)(struct transaction *transaction,
+                                                     const struct error *err, void *context),
+                                        void *context, struct error *err);
+
+/* LSN of the commit in the physical partition it began in; 0 if it wrote nothing there. */
+uint64_t transaction_lsn(const struct transaction *transaction);

@@ -1,0 +1,533 @@
+/* From what was planned to what is stored: a change for every item that was written, built into the
+ * write sets of the partitions they are in. */
+#include "item/transaction_private.h"
+
+#include "base/bytes.h"
+#include "partition/layout.h"
+#include "throughput/cost.h"
+
+static struct transaction_section *section_of(struct transaction *transaction,
+                                              const struct item_scope *scope)
+{
+    for (size_t i = 0; i < transaction->part_count; i++)
+        if (transaction->sections[i].scope->partition == scope->partition)
+            return &transaction->sections[i];
+    /* Of what is seen each may have an item that goes and one that comes. */
+    transaction->sections[transaction->part_count] = (struct transaction_section){
+        .scope = scope,
+        .changes = ARENA_ARRAY(transaction->arena, struct write_set_change,
+                               2 * transaction->seen_count + transaction->entity_count),
+    };
+    return &transaction->sections[transaction->part_count++];
+}
+
+static struct write_set_change *change_add(struct transaction *transaction,
+                                           const struct transaction_seen *seen,
+                                           struct write_set_change change)
+{
+    struct transaction_section *section = section_of(transaction, &seen->place->scope);
+
+    section->changes[section->change_count] = change;
+    return &section->changes[section->change_count++];
+}
+
+/* The versions of an item that the transaction made and replaced or deleted itself. */
+static void steps_add(const struct transaction *transaction,
+                      const struct transaction_entity *entity, struct write_set_change *change)
+{
+    struct write_set_step *steps;
+    size_t count = 0;
+
+    for (size_t i = transaction->planned[entity->last].before; i != NO_WRITE_BEFORE;
+         i = transaction->planned[i].before)
+        count++;
+    if (count == 0)
+        return;
+    steps = ARENA_ARRAY(transaction->arena, struct write_set_step, count);
+    change->steps = steps;
+    change->step_count = count;
+    for (size_t i = transaction->planned[entity->last].before; i != NO_WRITE_BEFORE;
+         i = transaction->planned[i].before)
+        steps[--count] = (struct write_set_step){.ordinal = (uint32_t)i,
+                                                 .key = transaction->planned[i].seen->key,
+                                                 .after = transaction->planned[i].after};
+}
+
+/* What becomes of an item: it is somewhere, or deleted, perhaps before anybody else could see it.
+ */
+static void entity_collect(struct transaction *transaction, struct transaction_entity *entity)
+{
+    const struct transaction_planned *last = &transaction->planned[entity->last];
+    const struct transaction_seen *stored = entity->stored;
+    const struct transaction_seen *at = last->seen;
+    struct write_set_change change = {.key = at->key,
+                                      .before = stored ? &stored->stored : NULL,
+                                      .ordinal = (uint32_t)entity->last};
+
+    if (entity->at) {
+        change.after = last->after;
+        change.ttl = last->ttl;
+        change.flags = last->flags;
+    }
+    if (stored && at != stored)
+        change.from = stored->key;
+    if (!entity->at || change.from.data)
+        change.is_succeeded = (stored ? stored : at)->here != NULL;
+    if (entity->at && !stored && at->is_stored && at->is_over) {
+        change.before = &at->stored; /* what was over goes with it */
+        change.before_is_over = true;
+    }
+    steps_add(transaction, entity, &change);
+    entity->change = change_add(transaction, at, change);
+}
+
+/* Something stored that is over and in the way: of a unique key, or of an item that was here for a
+ * while or comes from elsewhere. One that is made here takes its place by itself. */
+static bool must_go(const struct transaction_seen *seen)
+{
+    return seen->is_stored && seen->is_over && seen->is_written &&
+           !(seen->here && !seen->here->stored);
+}
+
+static void changes_collect(struct transaction *transaction, size_t places)
+{
+    uint32_t ordinal = (uint32_t)transaction->planned_count;
+
+    transaction->part_count = 0;
+    transaction->sections = ARENA_ARRAY(transaction->arena, struct transaction_section, places);
+    for (size_t i = 0; i < transaction->entity_count; i++)
+        entity_collect(transaction, transaction->entities[i]);
+    for (size_t i = 0; i < transaction->seen_count; i++) {
+        const struct transaction_seen *seen = transaction->seen[i];
+
+        if (must_go(seen))
+            (void)change_add(transaction, seen,
+                             (struct write_set_change){.key = seen->key,
+                                                       .before = &seen->stored,
+                                                       .before_is_over = true,
+                                                       .is_succeeded = seen->here != NULL,
+                                                       .expired = true,
+                                                       .ordinal = ordinal++});
+    }
+}
+
+/* What is relied on goes to the part of its partition; if nothing is written there, to a part of
+ * its own without operations. */
+static struct commit_part *part_of(struct transaction *transaction,
+                                   const struct transaction_place *place)
+{
+    struct commit_part *part;
+
+    for (size_t i = 0; i < transaction->part_count; i++)
+        if (transaction->parts[i].partition == place->scope.partition)
+            return &transaction->parts[i];
+    part = &transaction->parts[transaction->part_count];
+    transaction->sections[transaction->part_count++] = (struct transaction_section){0};
+    *part = (struct commit_part){.partition = place->scope.partition, .epoch = place->scope.epoch};
+    return part;
+}
+
+static void scanned_add(struct transaction *transaction, const struct transaction_scanned *scanned)
+{
+    struct commit_part *part = part_of(transaction, scanned->place);
+    struct engine_range *ranges =
+        ARENA_ARRAY(transaction->arena, struct engine_range, part->scanned_count + 1);
+
+    if (part->scanned_count)
+        memcpy(ranges, part->scanned, part->scanned_count * sizeof *ranges);
+    ranges[part->scanned_count++] = scanned->range;
+    part->scanned = ranges;
+}
+
+static void relied_add(struct transaction *transaction, const struct transaction_seen *seen)
+{
+    struct commit_part *part = part_of(transaction, seen->place);
+    struct slice *relied;
+
+    relied = ARENA_ARRAY(transaction->arena, struct slice, part->relied_count + 1);
+    if (part->relied_count)
+        memcpy(relied, part->relied, part->relied_count * sizeof *relied);
+    relied[part->relied_count++] =
+        item_family_key(transaction->arena, PARTITION_FAMILY_ITEM, seen->key);
+    part->relied = relied;
+}
+
+static const struct transaction_place *place_of(const struct transaction *transaction,
+                                                const struct write_set_change *change)
+{
+    size_t i = 0;
+
+    while (transaction->entities[i]->change != change)
+        i++;
+    return transaction->entities[i]->at->place;
+}
+
+static bool owner_see(struct transaction *transaction, const struct transaction_place *place,
+                      uint64_t number, struct transaction_seen **ret_owner, struct error *err)
+{
+    const struct item_scope *scope = &place->scope;
+    uint8_t key[9] = {PARTITION_FAMILY_NUMBER};
+    struct engine_value value;
+
+    bytes_put_be64(key + 1, number);
+    if (!engine_get(scope->engine, transaction->snapshot, scope->partition,
+                    slice_of(key, sizeof key), ENGINE_READ_ANY, transaction->arena, &value, err))
+        return false;
+    if (value.found != ENGINE_FOUND)
+        return error_set(err, ERROR_STORE_CORRUPT, "a unique key is owned by no item");
+    return transaction_see(transaction, place, value.bytes, ret_owner, err);
+}
+
+/* Who owns a unique key that is claimed. *ret_owned false: nobody, or somebody who lets go of it.
+ */
+static bool claim_owner(struct transaction *transaction, const struct item_scope *scope,
+                        const struct write_set *set, struct slice key, bool *ret_owned,
+                        uint64_t *ret_owner, struct error *err)
+{
+    struct engine_value value;
+
+    *ret_owned = false;
+    if (!engine_get(scope->engine, transaction->snapshot, scope->partition, key, ENGINE_READ_ANY,
+                    transaction->arena, &value, err))
+        return false;
+    if (value.found != ENGINE_FOUND)
+        return true;
+    if (value.bytes.len != 8)
+        return error_set(err, ERROR_STORE_CORRUPT, "a unique key has no owner");
+    *ret_owner = bytes_get_be64(value.bytes.data);
+    *ret_owned = !write_set_releases(set, key, *ret_owner);
+    return true;
+}
+
+/* Somebody else owns a unique key that is claimed. If the owner's time is over, it is removed with
+ * this transaction: so a stored item owns its unique keys for as long as it is stored, and whoever
+ * removes it may remove them. */
+static bool owner_yield(struct transaction *transaction, const struct transaction_place *place,
+                        uint64_t number, bool *evicted, struct error *err)
+{
+    struct transaction_seen *owner;
+
+    if (!owner_see(transaction, place, number, &owner, err))
+        return false;
+    if (owner->is_written && owner->expired)
+        return true; /* another claim has seen to it */
+    if (!owner->is_stored || !owner->is_over || owner->is_written)
+        return error_set(err, ERROR_UNIQUE_KEY, "unique index constraint violation");
+    owner->is_written = true;
+    owner->after = SLICE_NONE;
+    owner->expired = true;
+    *evicted = true;
+    return true;
+}
+
+static bool claim_check(struct transaction *transaction, const struct transaction_section *section,
+                        const struct write_set_unique *claim, bool *evicted, struct error *err)
+{
+    uint64_t owner;
+    bool owned;
+
+    if (!claim_owner(transaction, section->scope, section->set, claim->key, &owned, &owner, err))
+        return false;
+    if (!owned)
+        return true;
+    return owner_yield(transaction, place_of(transaction, claim->change), owner, evicted, err);
+}
+
+static bool claims_check(struct transaction *transaction, const struct transaction_section *section,
+                         bool *evicted, struct error *err)
+{
+    size_t count;
+    const struct write_set_unique *claims = write_set_uniques(section->set, &count);
+
+    for (size_t i = 0; i < count; i++)
+        if (!claim_check(transaction, section, &claims[i], evicted, err)) {
+            transaction->refused = claims[i].change;
+            return false;
+        }
+    return true;
+}
+
+bool transaction_unique_check(struct transaction *transaction, const struct document_value *id,
+                              struct slice document, struct error *err)
+{
+    const struct transaction_place *place = transaction->place;
+    const struct write_set_unique *claims;
+    struct commit_part part;
+    struct write_set *set;
+    struct transaction_seen *seen, *other;
+    struct write_set_change change;
+    size_t count;
+
+    if (place->scope.definition->unique_key_count == 0)
+        return true;
+    if (!transaction_see(transaction, place, item_key(place->logical, id, transaction->arena),
+                         &seen, err))
+        return false;
+    change = (struct write_set_change){.key = seen->key,
+                                       .before = seen->is_stored ? &seen->stored : NULL,
+                                       .before_is_over = seen->is_over,
+                                       .after = document};
+    if (!write_set_build(&place->scope, &change, 1, transaction->arena, &set, &part, err))
+        return false;
+    claims = write_set_uniques(set, &count);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t owner;
+        bool owned;
+
+        if (!claim_owner(transaction, &place->scope, set, claims[i].key, &owned, &owner, err) ||
+            (owned && !owner_see(transaction, place, owner, &other, err)))
+            return false;
+        if (owned && other->is_stored && !other->is_over && !other->is_written)
+            return error_set(err, ERROR_UNIQUE_KEY, "unique index constraint violation");
+    }
+    return true;
+}
+
+static void transaction_stamp(struct commit_batch *batch)
+{
+    struct transaction *transaction = CONTAINER_OF(batch, struct transaction, batch);
+
+    for (size_t i = 0; i < transaction->part_count; i++)
+        if (transaction->sections[i].set)
+            write_set_stamp(transaction->sections[i].set, &transaction->parts[i].stamp);
+}
+
+/* Builds all write sets; anew if that brought up items to be removed with them. */
+static bool sections_build(struct transaction *transaction, struct error *err)
+{
+    bool evicted;
+
+    do {
+        size_t places = transaction->seen_count;
+
+        for (const struct transaction_scanned *scanned = transaction->scanned; scanned;
+             scanned = scanned->next)
+            places++;
+        evicted = false;
+        changes_collect(transaction, places);
+        transaction->parts = ARENA_ARRAY(transaction->arena, struct commit_part, places);
+        for (size_t i = 0; i < transaction->part_count; i++) {
+            struct transaction_section *section = &transaction->sections[i];
+
+            if (!write_set_build(section->scope, section->changes, section->change_count,
+                                 transaction->arena, &section->set, &transaction->parts[i], err) ||
+                !claims_check(transaction, section, &evicted, err))
+                return false;
+        }
+    } while (evicted);
+    return true;
+}
+
+/* --- Charging --------------------------------------------------------------------------------
+ */
+
+/* What a write costs that turned one version into another, both of this transaction. */
+static bool step_price(const struct transaction_place *place, struct write_set_change *step,
+                       int64_t *ret_cru, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct commit_part part;
+    struct write_set *set;
+
+    if (!write_set_build(&place->scope, step, 1, arena, &set, &part, err))
+        return false;
+    *ret_cru = write_set_change_cost(step);
+    return true;
+}
+
+/* Each of several writes of an item is charged as the write it was, one after the other. */
+static bool steps_price(struct transaction *transaction, const struct transaction_entity *entity,
+                        struct error *err)
+{
+    const struct write_set_change *change = entity->change;
+    const struct item *before = change->before;
+    struct item versions[2];
+
+    for (size_t n = 0; n <= change->step_count; n++) {
+        struct transaction_planned *planned =
+            &transaction->planned[n < change->step_count ? change->steps[n].ordinal : entity->last];
+        struct write_set_change step = {.key = planned->seen->key,
+                                        .before = before,
+                                        .before_is_over = n == 0 && change->before_is_over,
+                                        .after = planned->after,
+                                        .ttl = planned->ttl,
+                                        .flags = planned->flags};
+        struct item *version = &versions[n % 2];
+
+        if (before && !slice_equal(before->key, step.key))
+            step.from = before->key;
+        if (!step_price(planned->seen->place, &step, &planned->charge_cru, err))
+            return false;
+        *version =
+            (struct item){.header = {.flags = step.flags,
+                                     .ttl = step.ttl,
+                                     .policy_version = planned->seen->place->scope.policy_version},
+                          .key = step.key,
+                          .document = step.after};
+        before = step.after.data ? version : NULL;
+    }
+    return true;
+}
+
+static bool entities_price(struct transaction *transaction, struct error *err)
+{
+    for (size_t i = 0; i < transaction->entity_count; i++) {
+        const struct transaction_entity *entity = transaction->entities[i];
+
+        if (entity->change->step_count == 0)
+            transaction->planned[entity->last].charge_cru = write_set_change_cost(entity->change);
+        else if (!steps_price(transaction, entity, err))
+            return false;
+    }
+    return true;
+}
+
+static bool work_count(struct transaction *transaction, struct error *err)
+{
+    struct transaction_work *work = &transaction->work;
+
+    if (!entities_price(transaction, err))
+        return false;
+    for (size_t i = 0; i < transaction->planned_count; i++)
+        work->write_cru = cost_add(work->write_cru, transaction->planned[i].charge_cru);
+    for (size_t i = 0; i < transaction->part_count; i++) {
+        const struct transaction_section *section = &transaction->sections[i];
+
+        for (size_t c = 0; c < section->change_count; c++) {
+            const struct write_set_change *change = &section->changes[c];
+
+            work->index_entries += change->index_puts + change->index_deletes;
+            if (change->expired)
+                work->write_cru = cost_add(work->write_cru, write_set_change_cost(change));
+        }
+    }
+    return true;
+}
+
+static bool commit_prepare(struct transaction *transaction, struct error *err)
+{
+    if (!sections_build(transaction, err) || !work_count(transaction, err))
+        return false;
+    for (size_t i = 0; transaction->part_count && i < transaction->seen_count; i++)
+        if (transaction->seen[i]->is_relied)
+            relied_add(transaction, transaction->seen[i]);
+    for (const struct transaction_scanned *scanned = transaction->scanned;
+         scanned && transaction->part_count; scanned = scanned->next)
+        scanned_add(transaction, scanned);
+    transaction->batch = (struct commit_batch){
+        .parts = transaction->parts,
+        .part_count = transaction->part_count,
+        .moment = transaction->moment,
+        .stamp = transaction_stamp,
+    };
+    /* A postgresql: snapshot holds a connection: let go before waiting for the commit. */
+    engine_snapshot_free(TAKE(transaction->snapshot));
+    return true;
+}
+
+bool transaction_commit(struct transaction *transaction, struct error *err)
+{
+    if (transaction->planned_count == 0)
+        return true;
+    return commit_prepare(transaction, err) &&
+           (transaction->part_count == 0 ||
+            commit_run(transaction->first->scope.commit, &transaction->batch, err));
+}
+
+static void commit_done(struct commit_batch *batch, const struct error *err)
+{
+    struct transaction *transaction = CONTAINER_OF(batch, struct transaction, batch);
+
+    transaction->done(transaction, err, transaction->context);
+}
+
+bool transaction_commit_start(struct transaction *transaction,
+                              void (*done)(struct transaction *transaction, const struct error *err,
+                                           void *context),
+                              void *context, struct error *err)
+{
+    if (transaction->planned_count && !commit_prepare(transaction, err))
+        return false;
+    if (transaction->part_count == 0) {
+        done(transaction, NULL, context);
+        return true;
+    }
+    transaction->done = done;
+    transaction->context = context;
+    transaction->batch.done = commit_done;
+    return commit_submit(transaction->first->scope.commit, &transaction->batch, err);
+}
+
+static uint64_t lsn_in(const struct transaction *transaction, uint32_t partition)
+{
+    for (size_t i = 0; i < transaction->part_count; i++)
+        if (transaction->parts[i].partition == partition)
+            return transaction->parts[i].stamp.lsn;
+    return 0;
+}
+
+uint64_t transaction_lsn(const struct transaction *transaction)
+{
+    return lsn_in(transaction, transaction->first->scope.partition);
+}
+
+struct transaction_work transaction_work(const struct transaction *transaction)
+{
+    return transaction->work;
+}
+
+/* --- Results ---------------------------------------------------------------------------------
+ */
+
+/* The item as a write left it; of a delete as it was before. */
+static struct item version_of(const struct transaction *transaction, size_t nth)
+{
+    const struct transaction_planned *planned = &transaction->planned[nth];
+    const struct transaction_entity *entity = planned->entity;
+    struct item item = {.key = planned->seen->key, .document = planned->after};
+
+    if (!entity)
+        return planned->seen->stored;
+    if (!planned->after.data)
+        return planned->before == NO_WRITE_BEFORE ? entity->stored->stored
+                                                  : version_of(transaction, planned->before);
+    item.header = entity->change->header;
+    item.header.ordinal = (uint32_t)nth;
+    return item;
+}
+
+struct transaction_result transaction_result(const struct transaction *transaction, size_t nth)
+{
+    const struct transaction_planned *planned = &transaction->planned[nth];
+
+    assert(nth < transaction->planned_count);
+    return (struct transaction_result){
+        .item = version_of(transaction, nth),
+        .created = planned->created,
+        .lsn = lsn_in(transaction, planned->seen->place->scope.partition),
+        .charge_cru = planned->charge_cru,
+    };
+}
+
+struct transaction_result transaction_outcome(const struct transaction *transaction, size_t nth)
+{
+    const struct transaction_planned *planned = &transaction->planned[nth];
+    struct transaction_result result = transaction_result(transaction, nth);
+
+    if (planned->entity) {
+        result.item = version_of(transaction, planned->entity->last);
+        if (!planned->entity->at)
+            result.item.document = SLICE_NONE;
+    }
+    return result;
+}
+
+bool transaction_refused(const struct transaction *transaction, size_t *ret_nth)
+{
+    for (size_t i = 0; transaction->refused && i < transaction->entity_count; i++)
+        if (transaction->entities[i]->change == transaction->refused) {
+            *ret_nth = transaction->entities[i]->last;
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,103 @@
+/* A transaction from within: what it has seen and plans (transaction.c), and what becomes of that
+ * at the commit (transaction_commit.c). */
+#pragma once
+
+#include "item/transaction.h"
+
+enum {
+    TRANSACTION_WRITES_MAX = 65536, /* and as many items that are looked at */
+    TRANSACTION_BUCKETS = 256,      /* of what it has seen: a large one stays near linear */
+};
+
+/* A logical partition the transaction is or was in. */
+struct transaction_place {
+    struct item_scope scope;
+    struct slice logical;
+};
+
+/* What is committed to one physical partition. */
+struct transaction_section {
+    const struct item_scope *scope;
+    struct write_set_change *changes;
+    size_t change_count;
+    struct write_set *set;
+};
+
+/* One item the transaction has looked at or wants to write. */
+struct transaction_seen {
+    const struct transaction_place *place;
+    struct slice key;   /* item key */
+    struct item stored; /* as of the snapshot, if any */
+    bool is_stored;     /* physically there */
+    bool is_over;       /* but expired */
+    bool is_written;    /* planned */
+    bool is_relied;     /* must not change meanwhile */
+    struct slice after; /* data NULL: nothing is here any more */
+    bool expired;
+    struct item view; /* what the transaction sees now, when written */
+    struct transaction_entity
+        *own; /* the item stored here, once it is written; NULL: not, or it is over */
+    struct transaction_entity *here; /* the item that is here by now, when written; NULL: none */
+    struct transaction_seen *next;   /* in its bucket */
+};
+
+/* One item through the transaction, under whatever id. */
+struct transaction_entity {
+    struct transaction_seen *stored; /* where it was stored; NULL: it is new */
+    struct transaction_seen *at;     /* where it is by now; NULL: deleted */
+    size_t last;                     /* in transaction->planned: its last write */
+    struct write_set_change *change; /* at commit */
+    size_t index;                    /* in transaction->entities */
+};
+
+#define NO_WRITE_BEFORE SIZE_MAX
+
+/* One write, in the order they came. */
+struct transaction_planned {
+    struct transaction_seen *seen;     /* where it put the item, or deleted it from */
+    struct transaction_entity *entity; /* NULL: what is over was removed */
+    size_t before; /* the write of the same item before this one; or NO_WRITE_BEFORE */
+    bool created;
+    struct slice after; /* data NULL: deleted */
+    uint8_t flags;
+    int32_t ttl;
+    int64_t charge_cru; /* once the commit is prepared */
+};
+
+/* A range that must not change before the commit. */
+struct transaction_scanned {
+    const struct transaction_place *place;
+    struct engine_range range;
+    struct transaction_scanned *next;
+};
+
+struct transaction {
+    const struct transaction_place *first, *place; /* where it began, and where it is */
+    struct arena *arena;
+    struct engine_snapshot *snapshot; /* of the whole node */
+    uint64_t moment;
+    int64_t now_ms;
+
+    struct transaction_seen **seen;
+    size_t seen_count, seen_capacity;
+    struct transaction_seen *buckets[TRANSACTION_BUCKETS];
+    struct transaction_entity **entities;
+    size_t entity_count, entity_capacity;
+    struct transaction_planned *planned;
+    size_t planned_count, planned_capacity;
+    struct transaction_scanned *scanned;
+    struct transaction_work work;
+    const struct write_set_change *refused; /* whose unique key somebody else owns */
+
+    struct transaction_section *sections; /* one for each part */
+    struct commit_part *parts;
+    size_t part_count;
+    struct commit_batch batch;
+    void (*done)(struct transaction *transaction, const struct error *err, void *context);
+    void *context;
+};
+
+/* The item under a key, as stored; looked up once. */
+NODISCARD bool transaction_see(struct transaction *transaction,
+                               const struct transaction_place *place, struct slice key,
+                               struct transaction_seen **ret_seen, struct error *err);

@@ -1,0 +1,773 @@
+/* Keys and values are built once, in the arena, with zeros where the commit will write; a list of
+ * those places is kept. Entries of the index are compared without the parts that cannot differ. */
+#include "item/write_set.h"
+
+#include "base/bytes.h"
+#include "document/bson.h"
+#include "document/order.h"
+#include "partition/difference.h"
+#include "partition/layout.h"
+#include "throughput/cost.h"
+
+enum point_kind {
+    POINT_NUMBER, /* of the change */
+    POINT_LSN,
+    POINT_WALL_MS,
+    POINT_WALL_S, /* plus add */
+};
+
+/* A place to be filled in. */
+struct point {
+    uint8_t *at;
+    enum point_kind kind;
+    uint32_t change;
+    int32_t add;
+};
+
+struct write_set {
+    struct write_set_change *changes;
+    size_t change_count;
+    uint32_t origin;
+    struct arena *arena;
+
+    struct engine_op *ops;
+    size_t op_count, op_capacity;
+    struct point *points;
+    size_t point_count, point_capacity;
+    struct slice *touched;
+    size_t touched_count;
+    struct write_set_unique *claims, *released;
+    size_t claim_count, released_count;
+    struct commit_delta *deltas;
+    size_t delta_count;
+};
+
+/* Where a change stands in building. */
+struct builder {
+    struct write_set *set;
+    const struct item_scope *scope;
+    struct write_set_change *change;
+    uint32_t index;              /* of the change */
+    bool keeps_number;           /* before and after are the same item */
+    struct item_key_parts parts; /* of the key */
+};
+
+/* New ones, and those that are gone before anybody else could see them: clients were told of both.
+ */
+static bool wants_number(const struct write_set_change *change)
+{
+    return !change->is_carried && !change->reindexed &&
+           (!change->before || (change->before_is_over && change->after.data));
+}
+
+/* --- Lists that grow in the arena ------------------------------------------------------------ */
+
+static void *grown(struct arena *arena, void *old, size_t count, size_t *capacity, size_t size)
+{
+    void *bigger;
+
+    if (count < *capacity)
+        return old;
+    *capacity = *capacity ? *capacity * 2 : 32;
+    bigger = arena_alloc(arena, memory_array_size(*capacity, size));
+    if (count)
+        memcpy(bigger, old, count * size);
+    return bigger;
+}
+
+static void op_add(struct write_set *set, struct engine_op op)
+{
+    set->ops = grown(set->arena, set->ops, set->op_count, &set->op_capacity, sizeof *set->ops);
+    set->ops[set->op_count++] = op;
+}
+
+static void put(struct write_set *set, struct slice key, struct slice value)
+{
+    op_add(set, (struct engine_op){ENGINE_PUT, key, value});
+}
+
+static void delete (struct write_set *set, struct slice key)
+{
+    op_add(set, (struct engine_op){ENGINE_DELETE, key, SLICE_NONE});
+}
+
+static void point_add(struct write_set *set, struct slice bytes, size_t at, enum point_kind kind,
+                      uint32_t change, int32_t add)
+{
+    set->points =
+        grown(set->arena, set->points, set->point_count, &set->point_capacity, sizeof *set->points);
+    set->points[set->point_count++] = (struct point){
+        .at = (uint8_t *)bytes.data + at, .kind = kind, .change = change, .add = add};
+}
+
+/* The number of a new item; of one that is carried it is known. */
+static void number_leave_open(struct builder *b, struct slice bytes, size_t at)
+{
+    if (!b->change->is_carried)
+        point_add(b->set, bytes, at, POINT_NUMBER, b->index, 0);
+}
+
+static struct slice number_bytes(struct arena *arena, uint64_t number)
+{
+    uint8_t *bytes = arena_alloc(arena, 8);
+
+    bytes_put_be64(bytes, number);
+    return slice_of(bytes, 8);
+}
+
+/* --- Item and number ------------------------------------------------------------------------- */
+
+/* Entries are remade: the item stays the version it is. */
+static void header_keep(struct builder *b)
+{
+    b->change->header = b->change->before->header;
+    b->change->header.flags = b->change->flags;
+    b->change->header.policy_version = b->scope->policy_version;
+}
+
+/* A migration brings it along. */
+static void header_carry(struct builder *b)
+{
+    b->change->header = b->change->carried;
+    b->change->header.flags = b->change->flags;
+    b->change->header.policy_version = b->scope->policy_version;
+}
+
+static void header_open(struct builder *b)
+{
+    b->change->header = (struct item_header){
+        .flags = b->change->flags,
+        .number = wants_number(b->change) ? 0 : b->change->before->header.number,
+        .origin = b->scope->partition,
+        .ordinal = b->change->ordinal,
+        .ttl = b->change->ttl,
+        .policy_version = b->scope->policy_version,
+    };
+}
+
+/* It is deleted, or gets another id: then who writes it under the one it had is told of a conflict,
+ * as is who makes another one of the id it gets. */
+static void key_leave(struct builder *b)
+{
+    struct slice left = b->change->from.data ? b->change->from : b->change->key;
+    struct slice key = item_family_key(b->set->arena, PARTITION_FAMILY_ITEM, left);
+
+    b->set->touched[b->set->touched_count++] = key;
+    if (!b->change->is_succeeded)
+        delete (b->set, key);
+}
+
+static void item_build(struct builder *b)
+{
+    struct write_set_change *change = b->change;
+    struct slice key = item_family_key(b->set->arena, PARTITION_FAMILY_ITEM, change->key);
+    uint8_t *stored;
+
+    if (change->reindexed)
+        header_keep(b);
+    else if (change->is_carried)
+        header_carry(b);
+    else
+        header_open(b);
+    if (change->from.data || !change->after.data)
+        key_leave(b);
+    if (!change->after.data)
+        return;
+    b->set->touched[b->set->touched_count++] = key;
+    stored = arena_alloc(b->set->arena, ITEM_HEADER_LEN + change->after.len);
+    item_header_encode(&change->header, stored);
+    memcpy(stored + ITEM_HEADER_LEN, change->after.data, change->after.len);
+    put(b->set, key, slice_of(stored, ITEM_HEADER_LEN + change->after.len));
+    if (change->reindexed || change->is_carried)
+        return;
+    if (!b->keeps_number)
+        point_add(b->set, slice_of(stored, 0), 2, POINT_NUMBER, b->index, 0);
+    point_add(b->set, slice_of(stored, 0), 10, POINT_LSN, b->index, 0);
+    point_add(b->set, slice_of(stored, 0), 26, POINT_WALL_MS, b->index, 0);
+}
+
+static void number_build(struct builder *b)
+{
+    struct arena *arena = b->set->arena;
+
+    if (b->keeps_number) {
+        if (b->change->from.data)
+            put(b->set,
+                item_family_key(arena, PARTITION_FAMILY_NUMBER,
+                                number_bytes(arena, b->change->before->header.number)),
+                b->change->key);
+        return;
+    }
+    if (b->change->before)
+        delete (b->set, item_family_key(arena, PARTITION_FAMILY_NUMBER,
+                                        number_bytes(arena, b->change->before->header.number)));
+    if (b->change->after.data) {
+        struct slice key = item_family_key(arena, PARTITION_FAMILY_NUMBER,
+                                           number_bytes(arena, b->change->header.number));
+
+        put(b->set, key, b->change->key);
+        number_leave_open(b, key, 1);
+    }
+}
+
+/* --- Index ----------------------------------------------------------------------------------- */
+
+/* i | entry | routing key | number -> pk and id */
+static struct slice index_key(struct builder *b, struct slice entry, uint64_t number)
+{
+    size_t len = 1 + entry.len + b->parts.routing.len + 8;
+    uint8_t *key = arena_alloc(b->set->arena, len);
+
+    key[0] = PARTITION_FAMILY_INDEX;
+    memcpy(key + 1, entry.data, entry.len);
+    memcpy(key + 1 + entry.len, b->parts.routing.data, b->parts.routing.len);
+    bytes_put_be64(key + len - 8, number);
+    return slice_of(key, len);
+}
+
+static const struct index_policy *policy_of(const struct item_scope *scope,
+                                            const struct item_header *header)
+{
+    uint32_t first = scope->policy_version - (uint32_t)scope->policies_before_count;
+
+    if (header->policy_version < first || header->policy_version >= scope->policy_version)
+        return scope->policy;
+    return scope->policies_before[header->policy_version - first];
+}
+
+static bool entries_of(struct builder *b, const struct index_policy *policy, uint8_t flags,
+                       struct slice document, struct index_entry **ret_entries, size_t *ret_count,
+                       struct error *err)
+{
+    *ret_count = 0;
+    *ret_entries = NULL;
+    if (!document.data || flags & ITEM_NOT_INDEXED)
+        return true;
+    return index_entries(policy, document, b->set->arena, ret_entries, ret_count, err);
+}
+
+static struct partition_entry *entries_as_sets(struct builder *b, struct index_entry *entries,
+                                               size_t count, struct slice value)
+{
+    struct partition_entry *set = ARENA_ARRAY(b->set->arena, struct partition_entry, count);
+
+    for (size_t i = 0; i < count; i++)
+        set[i] = (struct partition_entry){.key = entries[i].bytes, .value = value};
+    return set;
+}
+
+/* The same item before and after: of the entries in both, the value changes only with the id. */
+static void index_build_difference(struct builder *b, struct index_entry *old, size_t old_count,
+                                   struct index_entry *new, size_t new_count)
+{
+    struct engine_op *ops = ARENA_ARRAY(b->set->arena, struct engine_op, old_count + new_count);
+    struct slice before = b->change->from.data ? SLICE("another") : SLICE("");
+    size_t count =
+        partition_difference(entries_as_sets(b, old, old_count, before), old_count,
+                             entries_as_sets(b, new, new_count, SLICE("")), new_count, ops);
+    uint64_t number = b->change->before->header.number;
+
+    for (size_t i = 0; i < count; i++) {
+        struct slice key = index_key(b, ops[i].key, number);
+
+        if (ops[i].kind == ENGINE_PUT)
+            put(b->set, key, b->parts.pk_id);
+        else
+            delete (b->set, key);
+    }
+}
+
+static bool index_build(struct builder *b, struct error *err)
+{
+    const struct item *before = b->change->before;
+    struct index_entry *old, *new;
+    size_t old_count = 0, new_count;
+
+    if (before && !entries_of(b, policy_of(b->scope, &before->header), before->header.flags,
+                              before->document, &old, &old_count, err))
+        return false;
+    if (!entries_of(b, b->scope->policy, b->change->flags, b->change->after, &new, &new_count, err))
+        return false;
+    if (b->keeps_number) {
+        index_build_difference(b, old, old_count, new, new_count);
+        return true;
+    }
+    for (size_t i = 0; i < old_count; i++)
+        delete (b->set, index_key(b, old[i].bytes, before->header.number));
+    for (size_t i = 0; i < new_count; i++) {
+        struct slice key = index_key(b, new[i].bytes, b->change->header.number);
+
+        put(b->set, key, b->parts.pk_id);
+        number_leave_open(b, key, key.len - 8);
+    }
+    return true;
+}
+
+/* --- Feed ------------------------------------------------------------------------------------ */
+
+static struct slice feed_key(struct arena *arena, struct feed_place place)
+{
+    uint8_t *key = arena_alloc(arena, FEED_KEY_LEN);
+
+    feed_key_encode(place, key);
+    return slice_of(key, FEED_KEY_LEN);
+}
+
+static enum feed_kind kind_of(const struct builder *b, bool keeps_versions)
+{
+    const struct write_set_change *change = b->change;
+
+    if (!change->after.data)
+        return change->expired ? FEED_EXPIRE : FEED_DELETE;
+    if (keeps_versions && change->step_count)
+        return change->steps[change->step_count - 1].after.data ? FEED_REPLACE : FEED_CREATE;
+    return b->keeps_number ? FEED_REPLACE : FEED_CREATE;
+}
+
+/* Of an item that is carried the last version is all there is to tell. */
+static void feed_carry(struct builder *b)
+{
+    const struct item_header *header = &b->change->header;
+    const struct item *before = b->change->before;
+    struct feed_place place = {header->lsn, header->origin, header->ordinal};
+    struct feed_record record = {.place = place,
+                                 .kind = FEED_CREATE,
+                                 .wall_ms = header->wall_ms,
+                                 .number = header->number,
+                                 .key = b->change->key};
+
+    if (before)
+        delete (b->set, feed_key(b->set->arena,
+                                 (struct feed_place){before->header.lsn, before->header.origin,
+                                                     before->header.ordinal}));
+    if (!b->change->after.data)
+        return;
+    if (b->scope->definition->feed_retention_ms > 0)
+        record.image = b->change->after;
+    put(b->set, feed_key(b->set->arena, place), feed_record_encode(&record, b->set->arena));
+}
+
+/* Adds a record of this commit. Its place is filled in by the commit; so is that of the record
+ * before it, if it is of the same one. */
+static void feed_add(struct builder *b, const struct feed_record *record, uint32_t ordinal)
+{
+    struct slice key = feed_key(
+        b->set->arena, (struct feed_place){.origin = b->scope->partition, .ordinal = ordinal});
+    struct slice value = feed_record_encode(record, b->set->arena);
+
+    put(b->set, key, value);
+    point_add(b->set, key, 1, POINT_LSN, b->index, 0);
+    point_add(b->set, value, FEED_VALUE_WALL_AT, POINT_WALL_MS, b->index, 0);
+    if (wants_number(b->change))
+        point_add(b->set, value, FEED_VALUE_NUMBER_AT, POINT_NUMBER, b->index, 0);
+    if (record->previous.lsn == 0 && record->previous.origin)
+        point_add(b->set, value, FEED_VALUE_PREVIOUS_AT, POINT_LSN, b->index, 0);
+}
+
+/* The versions that nobody but the transaction has seen, each behind the one before it. */
+static void feed_steps_build(struct builder *b, struct feed_record *last)
+{
+    for (size_t i = 0; i < b->change->step_count; i++) {
+        const struct write_set_step *step = &b->change->steps[i];
+        bool was_there = i == 0 ? b->change->before && !b->change->before_is_over
+                                : b->change->steps[i - 1].after.data != NULL;
+        struct feed_record record = {.kind = !step->after.data ? FEED_DELETE
+                                             : was_there       ? FEED_REPLACE
+                                                               : FEED_CREATE,
+                                     .key = step->key,
+                                     .number = last->number,
+                                     .previous = last->previous,
+                                     .image = step->after};
+
+        feed_add(b, &record, step->ordinal);
+        last->previous =
+            (struct feed_place){.origin = b->scope->partition, .ordinal = step->ordinal};
+    }
+}
+
+static void feed_build(struct builder *b)
+{
+    const struct item *before = b->change->before;
+    bool keeps_versions = b->scope->definition->feed_retention_ms > 0;
+    struct feed_record record = {.kind = kind_of(b, keeps_versions), .key = b->change->key};
+
+    if (before) {
+        record.previous = (struct feed_place){.lsn = before->header.lsn,
+                                              .origin = before->header.origin,
+                                              .ordinal = before->header.ordinal};
+        record.number = before->header.number;
+        if (!keeps_versions)
+            delete (b->set, feed_key(b->set->arena, record.previous));
+    }
+    if (!b->change->after.data && !keeps_versions)
+        return;
+    if (keeps_versions) {
+        record.image = b->change->after;
+        feed_steps_build(b, &record);
+    }
+    feed_add(b, &record, b->change->ordinal);
+}
+
+/* --- Expiry ---------------------------------------------------------------------------------- */
+
+enum { EXPIRY_BY_DEFAULT = 0, EXPIRY_BY_OWN = 1 };
+
+/* t | class | time | routing key | number */
+static struct slice expiry_key(struct builder *b, uint8_t class, int64_t time_s, uint64_t number)
+{
+    size_t len = 1 + 1 + 8 + b->parts.routing.len + 8;
+    uint8_t *key = arena_alloc(b->set->arena, len);
+
+    key[0] = PARTITION_FAMILY_EXPIRY;
+    key[1] = class;
+    bytes_put_be64(key + 2, (uint64_t)time_s);
+    memcpy(key + 10, b->parts.routing.data, b->parts.routing.len);
+    bytes_put_be64(key + len - 8, number);
+    return slice_of(key, len);
+}
+
+static void expiry_build(struct builder *b)
+{
+    const struct item *before = b->change->before;
+    struct write_set_change *change = b->change;
+
+    /* Where entries are remade, only one by default can come or go. */
+    if (change->reindexed &&
+        (change->ttl > 0 || !((before->header.flags ^ change->flags) & ITEM_EXPIRY_BY_DEFAULT)))
+        return;
+    if (before && before->header.flags & ITEM_EXPIRY_BY_DEFAULT)
+        delete (b->set, expiry_key(b, EXPIRY_BY_DEFAULT, before->header.wall_ms / 1000,
+                                   before->header.number));
+    if (before && before->header.ttl > 0)
+        delete (b->set,
+                expiry_key(b, EXPIRY_BY_OWN, before->header.wall_ms / 1000 + before->header.ttl,
+                           before->header.number));
+    if (!change->after.data)
+        return;
+    if (change->ttl > 0 || change->flags & ITEM_EXPIRY_BY_DEFAULT) {
+        uint8_t class = change->ttl > 0 ? EXPIRY_BY_OWN : EXPIRY_BY_DEFAULT;
+        int64_t time_s = change->header.wall_ms / 1000 + MAX(change->ttl, 0);
+        struct slice key = expiry_key(b, class, time_s, change->header.number);
+
+        put(b->set, key, change->key);
+        if (change->reindexed || change->is_carried)
+            return;
+        point_add(b->set, key, 2, POINT_WALL_S, b->index, change->ttl > 0 ? change->ttl : 0);
+        if (!b->keeps_number)
+            point_add(b->set, key, key.len - 8, POINT_NUMBER, b->index, 0);
+    }
+}
+
+/* --- Unique keys ----------------------------------------------------------------------------- */
+
+/* u | which | routing key | pk | values; a missing value counts as null. */
+static struct slice unique_key(struct builder *b, size_t which, struct slice document)
+{
+    const struct definition_unique_key *unique = &b->scope->definition->unique_keys[which];
+    CLEANUP(buf_done) struct buf key;
+
+    buf_init(&key, ENGINE_KEY_MAX);
+    buf_append_byte(&key, PARTITION_FAMILY_UNIQUE);
+    buf_append_byte(&key, (uint8_t)which);
+    buf_append_slice(&key, b->parts.logical);
+    for (size_t i = 0; i < unique->path_count; i++) {
+        struct document_value value;
+
+        if (!document_path_find(&unique->paths[i], document, &value))
+            value = document_null();
+        document_key_append(DOCUMENT_ORDER_SQL, &value, &key);
+    }
+    return arena_copy(b->set->arena, buf_slice(&key));
+}
+
+static bool claim_add(struct builder *b, struct slice key, struct error *err)
+{
+    struct write_set *set = b->set;
+
+    for (size_t i = 0; i < set->claim_count; i++)
+        if (slice_equal(set->claims[i].key, key))
+            return error_set(err, ERROR_UNIQUE_KEY,
+                             "two items of the transaction have the same unique key");
+    set->claims[set->claim_count++] = (struct write_set_unique){.key = key, .change = b->change};
+    return true;
+}
+
+static bool unique_build_one(struct builder *b, size_t which, struct error *err)
+{
+    const struct item *before = b->change->before;
+    struct slice old = before ? unique_key(b, which, before->document) : SLICE_NONE;
+    struct slice new = b->change->after.data ? unique_key(b, which, b->change->after) : SLICE_NONE;
+    struct slice value;
+
+    if (new.data &&new.len == ENGINE_KEY_MAX)
+        return error_set(err, ERROR_TOO_LARGE, "the values of a unique key are too long");
+    if (b->keeps_number && slice_equal(old, new))
+        return true;
+    if (old.data)
+        b->set->released[b->set->released_count++] =
+            (struct write_set_unique){.key = old, .change = b->change};
+    if (old.data && !slice_equal(old, new))
+        delete (b->set, old);
+    if (!new.data)
+        return true;
+    value = number_bytes(b->set->arena, b->change->header.number);
+    put(b->set, new, value);
+    if (!b->keeps_number)
+        number_leave_open(b, value, 0);
+    b->set->touched[b->set->touched_count++] = new;
+    return claim_add(b, new, err);
+}
+
+static bool unique_build(struct builder *b, struct error *err)
+{
+    for (size_t i = 0; i < b->scope->definition->unique_key_count; i++)
+        if (!unique_build_one(b, i, err))
+            return false;
+    return true;
+}
+
+/* One item lets go of a unique key and another takes it: only the put stays. */
+static void unique_settle(struct write_set *set)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < set->op_count; i++) {
+        bool taken = false;
+
+        if (set->ops[i].kind == ENGINE_DELETE && set->ops[i].key.data[0] == PARTITION_FAMILY_UNIQUE)
+            for (size_t c = 0; c < set->claim_count && !taken; c++)
+                taken = slice_equal(set->claims[c].key, set->ops[i].key);
+        if (!taken)
+            set->ops[kept++] = set->ops[i];
+    }
+    set->op_count = kept;
+}
+
+/* --- Counters -------------------------------------------------------------------------------- */
+
+static int64_t stored_bytes(struct slice key, size_t document_len)
+{
+    return (int64_t)(1 + key.len + ITEM_HEADER_LEN + document_len);
+}
+
+static struct slice counter_key(struct arena *arena, uint8_t kind, struct slice logical)
+{
+    uint8_t *key = arena_alloc(arena, 2 + logical.len);
+
+    key[0] = PARTITION_FAMILY_COUNTER;
+    key[1] = kind;
+    if (logical.len)
+        memcpy(key + 2, logical.data, logical.len);
+    return slice_of(key, 2 + logical.len);
+}
+
+static struct commit_delta *delta_of(struct write_set *set, struct slice key)
+{
+    for (size_t i = 0; i < set->delta_count; i++)
+        if (slice_equal(set->deltas[i].key, key))
+            return &set->deltas[i];
+    set->deltas[set->delta_count] = (struct commit_delta){.key = key};
+    return &set->deltas[set->delta_count++];
+}
+
+static void counters_build(struct builder *b)
+{
+    int64_t bytes = 0, items = 0;
+    struct commit_delta *delta;
+
+    if (b->change->before) {
+        bytes -= stored_bytes(b->change->from.data ? b->change->from : b->change->key,
+                              b->change->before->document.len);
+        items--;
+    }
+    if (b->change->after.data) {
+        bytes += stored_bytes(b->change->key, b->change->after.len);
+        items++;
+    }
+    delta = delta_of(b->set, counter_key(b->set->arena, 'l', b->parts.logical));
+    delta->amounts[0] += bytes;
+    delta->amounts[1] += items;
+    delta->first_max = b->scope->logical_bytes_max;
+    delta = delta_of(b->set, counter_key(b->set->arena, 't', SLICE_NONE));
+    delta->amounts[0] += bytes;
+    delta->amounts[1] += items;
+    delta->first_max = b->scope->partition_bytes_max;
+    delta->full = ERROR_PARTITION_FULL;
+}
+
+/* --- All of it ------------------------------------------------------------------------------- */
+
+static bool change_check(const struct item_scope *scope, const struct write_set_change *change,
+                         struct error *err)
+{
+    if (change->after.data && scope->item_bytes_max && change->after.len > scope->item_bytes_max)
+        return error_set(err, ERROR_TOO_LARGE, "an item of %zu bytes is over the limit of %zu",
+                         change->after.len, scope->item_bytes_max);
+    return true;
+}
+
+static bool family_is_index(uint8_t family)
+{
+    return family == PARTITION_FAMILY_INDEX || family == PARTITION_FAMILY_UNIQUE ||
+           family == PARTITION_FAMILY_EXPIRY;
+}
+
+/* Counts what the change added to the list of operations, for the charge. */
+static void index_count(struct builder *b, size_t first_op)
+{
+    for (size_t i = first_op; i < b->set->op_count; i++) {
+        if (!family_is_index(b->set->ops[i].key.data[0]))
+            continue;
+        if (b->set->ops[i].kind == ENGINE_PUT)
+            b->change->index_puts++;
+        else
+            b->change->index_deletes++;
+    }
+}
+
+static bool change_build(struct builder *b, struct error *err)
+{
+    if (!change_check(b->scope, b->change, err) ||
+        !item_key_split(&b->scope->definition->key, b->change->key, &b->parts, err))
+        return false;
+    b->keeps_number = b->change->before && !b->change->before_is_over && b->change->after.data;
+    if (b->change->after.data && b->change->ttl == 0 && b->scope->definition->default_ttl > 0)
+        b->change->flags |= ITEM_EXPIRY_BY_DEFAULT;
+    item_build(b);
+    number_build(b);
+    if (!index_build(b, err))
+        return false;
+    expiry_build(b);
+    if (b->change->reindexed)
+        return true;
+    if (b->change->is_carried)
+        feed_carry(b);
+    else
+        feed_build(b);
+    counters_build(b);
+    return unique_build(b, err);
+}
+
+static uint32_t numbers_wanted(const struct write_set *set)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < set->change_count; i++)
+        count += wants_number(&set->changes[i]);
+    return count;
+}
+
+bool write_set_build(const struct item_scope *scope, struct write_set_change *changes, size_t count,
+                     struct arena *arena, struct write_set **ret_set, struct commit_part *ret_part,
+                     struct error *err)
+{
+    struct write_set *set = ARENA_NEW(arena, struct write_set);
+    size_t uniques = scope->definition->unique_key_count;
+
+    set->changes = changes;
+    set->change_count = count;
+    set->arena = arena;
+    set->origin = scope->partition;
+    set->touched = ARENA_ARRAY(arena, struct slice, count * (2 + uniques));
+    set->claims = ARENA_ARRAY(arena, struct write_set_unique, count * uniques);
+    set->released = ARENA_ARRAY(arena, struct write_set_unique, count * uniques);
+    set->deltas = ARENA_ARRAY(arena, struct commit_delta, 2 * count);
+    for (size_t i = 0; i < count; i++) {
+        struct builder builder = {
+            .set = set, .scope = scope, .change = &changes[i], .index = (uint32_t)i};
+        size_t first_op = set->op_count;
+
+        if (!change_build(&builder, err))
+            return false;
+        index_count(&builder, first_op);
+    }
+    if (set->claim_count)
+        unique_settle(set);
+    *ret_part = (struct commit_part){
+        .partition = scope->partition,
+        .epoch = scope->epoch,
+        .ops = set->ops,
+        .op_count = set->op_count,
+        .relied = set->touched,
+        .relied_count = set->touched_count,
+        .touched = set->touched,
+        .touched_count = set->touched_count,
+        .deltas = set->deltas,
+        .delta_count = set->delta_count,
+        .number_count = numbers_wanted(set),
+    };
+    *ret_set = set;
+    return true;
+}
+
+int64_t write_set_change_cost(const struct write_set_change *change)
+{
+    struct cost_write write = {
+        .removes = change->before != NULL,
+        .puts = change->after.data != NULL,
+        .old_bytes = change->before ? change->before->document.len : 0,
+        .new_bytes = change->after.len,
+        .index_puts = change->index_puts,
+        .index_deletes = change->index_deletes,
+    };
+
+    return cost_write(&write);
+}
+
+int64_t write_set_cost(const struct write_set *set)
+{
+    int64_t cru = 0;
+
+    for (size_t i = 0; i < set->change_count; i++)
+        cru = cost_add(cru, write_set_change_cost(&set->changes[i]));
+    return cru;
+}
+
+void write_set_stamp(struct write_set *set, const struct commit_stamp *stamp)
+{
+    uint64_t number = stamp->first_number;
+
+    for (size_t i = 0; i < set->change_count; i++) {
+        struct write_set_change *change = &set->changes[i];
+
+        if (change->reindexed || change->is_carried)
+            continue;
+        if (wants_number(change))
+            change->header.number = number++;
+        change->header.lsn = stamp->lsn;
+        change->header.wall_ms = stamp->wall_ms;
+    }
+    for (size_t i = 0; i < set->point_count; i++) {
+        const struct point *point = &set->points[i];
+
+        switch (point->kind) {
+        case POINT_NUMBER:
+            bytes_put_be64(point->at, set->changes[point->change].header.number);
+            break;
+        case POINT_LSN:
+            bytes_put_be64(point->at, stamp->lsn);
+            break;
+        case POINT_WALL_MS:
+            bytes_put_be64(point->at, (uint64_t)stamp->wall_ms);
+            break;
+        case POINT_WALL_S:
+            bytes_put_be64(point->at, (uint64_t)(stamp->wall_ms / 1000 + point->add));
+            break;
+        }
+    }
+}
+
+const struct write_set_unique *write_set_uniques(const struct write_set *set, size_t *ret_count)
+{
+    *ret_count = set->claim_count;
+    return set->claims;
+}
+
+bool write_set_releases(const struct write_set *set, struct slice key, uint64_t number)
+{
+    for (size_t i = 0; i < set->released_count; i++)
+        if (set->released[i].change->before->header.number == number &&
+            slice_equal(set->released[i].key, key))
+            return true;
+    return false;
+}

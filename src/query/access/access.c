@@ -1,0 +1,537 @@
+/* Choosing. Indexes are compared by how many entries they would have to walk, counted in the first
+ * physical partition that is asked and no further than QUERY_ESTIMATE_MAX: exact where it matters,
+ * a function of what is committed, and never dear. A point beats everything, an index beats a scan,
+ * two single values that are both frequent are intersected.
+ *
+ * An order that an index has is taken from it, unless the filter is so selective that sorting what
+ * it leaves costs less than walking the order. Objects and arrays have no entries at their own
+ * path; where some are, the order is made by sorting, for the index would leave them out. */
+#include "query/access/access_private.h"
+
+#include <xxhash.h>
+
+struct choosing {
+    const struct query_plan *plan;
+    struct query_spans *spans;
+    const struct item_space *space;
+    struct arena *arena;
+    struct query_conditions conditions;
+    struct query_targets targets;
+    struct query_index_uses uses;
+    struct error *err;
+};
+
+uint32_t query_access_mark(const struct query_access *access)
+{
+    uint64_t hash = (uint64_t)access->kind;
+
+    if (access->index)
+        hash = XXH3_64bits_withSeed(access->index->prefix.data, access->index->prefix.len, hash);
+    if (access->second)
+        hash = XXH3_64bits_withSeed(access->second->prefix.data, access->second->prefix.len, hash);
+    return (uint32_t)(hash ^ hash >> 32) | 2; /* 0 and 1 mean other things to continuations */
+}
+
+/* --- Counting -------------------------------------------------------------------------------- */
+
+static struct cursor_request cursor_of(const struct choosing *c, const struct query_index_use *use)
+{
+    return (struct cursor_request){.kind = CURSOR_INDEX,
+                                   .path = use->prefix,
+                                   .value_count = use->value_count,
+                                   .descending = use->descending,
+                                   .ranges = use->ranges.list,
+                                   .range_count = use->ranges.count,
+                                   .logical = c->targets.list[0].logical};
+}
+
+static bool first_view(struct choosing *c, struct view **ret_view)
+{
+    size_t first;
+
+    (void)query_spans_overlap(c->spans, c->targets.list[0].range, &first);
+    return query_spans_view(c->spans, first, ret_view, c->err);
+}
+
+static bool use_estimate(struct choosing *c, struct query_index_use *use)
+{
+    CLEANUP(cursor_free) struct cursor *cursor = NULL;
+    struct cursor_request request = cursor_of(c, use);
+    struct cursor_hit hit;
+    struct view *view;
+    bool more = true;
+
+    if (!first_view(c, &view) || !cursor_open(view, &request, &cursor, c->err))
+        return false;
+    while (more && use->estimate < QUERY_ESTIMATE_MAX &&
+           cursor_entries(cursor) < 2 * QUERY_ESTIMATE_MAX) {
+        if (!cursor_next(cursor, &hit, &more, c->err))
+            return false;
+        use->estimate += more;
+    }
+    if (more)
+        use->estimate = QUERY_ESTIMATE_MAX;
+    return true;
+}
+
+/* Single values first among equals, then those that settle more of the filter. */
+static bool is_better(const struct query_index_use *a, const struct query_index_use *b)
+{
+    if (a->estimate != b->estimate)
+        return a->estimate < b->estimate;
+    if (a->single != b->single)
+        return a->single;
+    return __builtin_popcountll(a->conjuncts) > __builtin_popcountll(b->conjuncts);
+}
+
+static bool best_find(struct choosing *c, bool count, const struct query_index_use **ret_best)
+{
+    const struct query_index_use *best = NULL;
+
+    for (size_t i = 0; i < c->uses.count; i++) {
+        if (count && !use_estimate(c, &c->uses.list[i]))
+            return false;
+        if (!best || is_better(&c->uses.list[i], best))
+            best = &c->uses.list[i];
+    }
+    *ret_best = best;
+    return true;
+}
+
+/* --- Orders ---------------------------------------------------------------------------------- */
+
+/* Has an item of the targets an array or object at the path? */
+static bool nested_probe(struct choosing *c, const struct document_path *path, bool *ret_some)
+{
+    CLEANUP(buf_done) struct buf below;
+
+    *ret_some = false;
+    buf_init(&below, BUF_DEFAULT_MAX);
+    index_path_append_below(path, &below);
+    for (size_t t = 0; t < c->targets.count && !*ret_some; t++) {
+        size_t first, count = query_spans_overlap(c->spans, c->targets.list[t].range, &first);
+
+        for (size_t i = first; i < first + count && !*ret_some; i++) {
+            CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+            struct slice min = item_family_key(c->arena, 'i', buf_slice(&below));
+            struct engine_range range = {min, cursor_prefix_end(c->arena, min)};
+            struct engine_entry entry;
+            struct view *view;
+
+            if (!query_spans_view(c->spans, i, &view, c->err) ||
+                !engine_iterator_new(view->scope.engine, view->snapshot, view->scope.partition,
+                                     range, false, ENGINE_READ_ANY, &iterator, c->err) ||
+                !engine_iterator_next(iterator, &entry, c->err))
+                return false;
+            *ret_some = entry.found == ENGINE_FOUND;
+        }
+    }
+    return true;
+}
+
+static bool ranges_reach_nested(const struct query_ranges *ranges)
+{
+    struct slice max = ranges->list[ranges->count - 1].max;
+
+    return slice_compare(max, SLICE("\x1C")) > 0; /* the rank of arrays: document/key.c */
+}
+
+/* The index that gives the order, if there is one and it holds all that belongs in it. */
+static bool order_find(struct choosing *c, const struct query_access_wish *wish,
+                       struct query_index_use *use, bool *ret_backwards, bool *ret_found)
+{
+    struct document_path path, below;
+    bool nested = false;
+
+    *ret_found = false;
+    if (wish->order_sorted || !query_index_for_order(c->plan, c->space, &c->conditions, c->arena,
+                                                     use, ret_backwards, &path))
+        return true;
+    below = path;
+    below.end = DOCUMENT_PATH_END_ALL;
+    if (c->plan->order_free &&
+        (c->plan->query.order_count > 1 || !query_index_covers_undefined(c->space, &path)))
+        return true;
+    if (path.count && ranges_reach_nested(&use->ranges) && query_index_covers(c->space, &below) &&
+        !nested_probe(c, &path, &nested))
+        return false;
+    *ret_found = !nested;
+    return true;
+}
+
+/* --- Choosing -------------------------------------------------------------------------------- */
+
+static void index_take(const struct query_index_use *use, struct query_access *access)
+{
+    access->kind = QUERY_ACCESS_INDEX;
+    access->index = use;
+}
+
+/* An id for every logical partition that is asked: no index is needed. */
+static void point_find(struct choosing *c, struct query_access *access)
+{
+    for (size_t i = 0; i < c->targets.count; i++) {
+        if (!c->targets.list[i].logical.len)
+            return;
+    }
+    for (size_t i = 0; i < c->conditions.part_count; i++) {
+        const struct query_condition *part = &c->conditions.parts[i];
+
+        if (part->elements || !part->points || part->point_count != 1 || part->path.count != 1 ||
+            !slice_equal(part->path.segments[0].name, SLICE("id")))
+            continue;
+        access->kind = QUERY_ACCESS_POINT;
+        access->ids = part->points;
+        access->id_count = 1;
+        return;
+    }
+}
+
+/* The value that the items of a logical partition have at a path of the partition key. False: there
+ * is none, or the index has none of it. */
+static bool key_ranges(const struct choosing *c, const struct query_target *target, size_t path,
+                       struct query_ranges *ret_ranges)
+{
+    const struct partition_definition *definition = &c->space->definition->key;
+    struct slice bytes = target->logical;
+    struct partition_key key;
+    struct error ignored;
+    bool exact;
+
+    if (!bytes.len || !partition_route_skip(definition, &bytes, &ignored) ||
+        !partition_key_read(definition, &bytes, c->arena, &key, &ignored) ||
+        key.components[path].type == DOCUMENT_UNDEFINED)
+        return false;
+    *ret_ranges = query_ranges_point(&key.components[path], &exact, c->arena);
+    return true;
+}
+
+/* Where a logical partition is read without a better index, the one of its key has its items in
+ * order of creation. */
+static void key_index_find(struct choosing *c, struct query_access *access)
+{
+    const struct partition_definition *definition = &c->space->definition->key;
+
+    if (c->targets.count != 1 || definition->system_key)
+        return;
+    for (size_t i = 0; i < definition->path_count; i++) {
+        struct document_path path = definition->paths[i];
+        struct query_ranges ranges;
+        struct query_index_use *use;
+
+        path.end = DOCUMENT_PATH_END_SCALAR;
+        if (!query_index_covers(c->space, &path) || !key_ranges(c, &c->targets.list[0], i, &ranges))
+            continue;
+        use = ARENA_NEW(c->arena, struct query_index_use);
+        *use = (struct query_index_use){.prefix = query_path_prefix(&path, c->arena),
+                                        .value_count = 1,
+                                        .ranges = ranges,
+                                        .single = true,
+                                        .exact = true, /* of no conjunct */
+                                        .name = definition->texts[i]};
+        index_take(use, access);
+        return;
+    }
+}
+
+/* Of an index on the partition key, each logical partition wants its own value alone. */
+static void targets_value(struct choosing *c, struct query_access *access)
+{
+    const struct partition_definition *definition = &c->space->definition->key;
+    struct query_target *list;
+
+    if (access->kind != QUERY_ACCESS_INDEX || access->index->value_count != 1 ||
+        c->targets.count < 2)
+        return;
+    for (size_t i = 0; i < definition->path_count; i++) {
+        if (!slice_equal(query_path_prefix(&definition->paths[i], c->arena), access->index->prefix))
+            continue;
+        list = ARENA_ARRAY(c->arena, struct query_target, c->targets.count);
+        memcpy(list, c->targets.list, c->targets.count * sizeof *list);
+        for (size_t t = 0; t < c->targets.count; t++)
+            (void)key_ranges(c, &list[t], i, &list[t].values);
+        access->targets = list;
+        return;
+    }
+}
+
+/* Does the index say no more than the targets do? */
+static bool is_idle(const struct choosing *c, const struct query_index_use *use)
+{
+    return c->targets.list[0].logical.len && !(use->conjuncts & ~c->targets.conjuncts);
+}
+
+static const struct query_index_use *second_find(const struct choosing *c,
+                                                 const struct query_index_use *first)
+{
+    const struct query_index_use *second = NULL;
+
+    if (!first->single || first->estimate < QUERY_ESTIMATE_MAX)
+        return NULL;
+    for (size_t i = 0; i < c->uses.count; i++) {
+        const struct query_index_use *use = &c->uses.list[i];
+
+        if (use != first && use->single && (!second || is_better(use, second)))
+            second = use;
+    }
+    return second;
+}
+
+/* All values of a path, if its index holds them all: none of them is an array or object. */
+static bool cover_find(struct choosing *c, const struct document_path *path,
+                       struct query_access *access)
+{
+    struct document_path below = *path;
+    struct query_index_use *use;
+    bool nested;
+
+    below.end = DOCUMENT_PATH_END_ALL;
+    if (c->space->definition->default_ttl || !query_index_covers(c->space, path) ||
+        !query_index_covers(c->space, &below))
+        return true;
+    if (!nested_probe(c, path, &nested))
+        return false;
+    if (nested)
+        return true;
+    use = ARENA_NEW(c->arena, struct query_index_use);
+    *use = (struct query_index_use){.prefix = query_path_prefix(path, c->arena),
+                                    .value_count = 1,
+                                    .exact = true,
+                                    .ranges = query_ranges_all(c->arena),
+                                    .name = query_path_name(path, c->arena)};
+    index_take(use, access);
+    return true;
+}
+
+static bool choose_unordered(struct choosing *c, const struct query_access_wish *wish,
+                             struct query_access *access)
+{
+    const struct query_index_use *best;
+
+    point_find(c, access);
+    if (access->kind == QUERY_ACCESS_POINT)
+        return true;
+    if (!best_find(c, c->uses.count > 1, &best))
+        return false;
+    if (best && (wish->number_order || !is_idle(c, best))) {
+        index_take(best, access);
+        access->second = second_find(c, best);
+    } else if (wish->number_order) {
+        key_index_find(c, access);
+    }
+    return access->kind != QUERY_ACCESS_SCAN || !wish->cover || cover_find(c, wish->cover, access);
+}
+
+/* Does the filter say more than the index of the order knows? Otherwise there is nothing to weigh.
+ */
+static bool others_help(const struct choosing *c, const struct query_index_use *use)
+{
+    for (size_t i = 0; i < c->uses.count; i++)
+        if (c->uses.list[i].conjuncts & ~use->conjuncts)
+            return true;
+    return false;
+}
+
+static bool choose_ordered(struct choosing *c, const struct query_access_wish *wish,
+                           struct query_access *access)
+{
+    struct query_index_use *use = ARENA_NEW(c->arena, struct query_index_use);
+    const struct query_index_use *best;
+    bool backwards = false, found;
+
+    point_find(c, access);
+    if (access->kind == QUERY_ACCESS_POINT)
+        return true;
+    if (!order_find(c, wish, use, &backwards, &found) ||
+        !best_find(c, !found || others_help(c, use), &best))
+        return false;
+    if (found &&
+        !(best && best->estimate < QUERY_ESTIMATE_MAX && (best->conjuncts & ~use->conjuncts))) {
+        index_take(use, access);
+        access->backwards = backwards;
+        access->ordered = true;
+        return true;
+    }
+    if (best) {
+        index_take(best, access);
+        access->second = second_find(c, best);
+    }
+    return true;
+}
+
+/* The same choice as the page before. */
+static bool choose_again(struct choosing *c, const struct query_access_wish *wish,
+                         struct query_access *access)
+{
+    uint32_t mark = wish->mark;
+    struct query_access again;
+
+    again = *access;
+    if (query_access_mark(&again) == mark)
+        return true;
+    point_find(c, &again);
+    if (query_access_mark(&again) == mark) {
+        *access = again;
+        return true;
+    }
+    again = *access;
+    key_index_find(c, &again);
+    if (again.index && query_access_mark(&again) == mark) {
+        *access = again;
+        return true;
+    }
+    again = *access;
+    if (wish->cover) {
+        if (!cover_find(c, wish->cover, &again))
+            return false;
+        if (query_access_mark(&again) == mark) {
+            *access = again;
+            return true;
+        }
+    }
+    for (size_t i = 0; i < c->uses.count; i++) {
+        for (size_t j = 0; j <= c->uses.count; j++) {
+            again = *access;
+            index_take(&c->uses.list[i], &again);
+            again.second = j < c->uses.count ? &c->uses.list[j] : NULL;
+            if (again.second && (!again.second->single || !again.index->single))
+                continue;
+            if (query_access_mark(&again) == mark) {
+                *access = again;
+                return true;
+            }
+        }
+    }
+    return error_set(c->err, ERROR_BAD_REQUEST,
+                     "the index that this continuation goes by is no longer there; run the query "
+                     "again from its beginning");
+}
+
+static void missing_find(struct choosing *c, struct query_access *access)
+{
+    struct query_condition *missing =
+        ARENA_ARRAY(c->arena, struct query_condition, c->conditions.count + 1);
+
+    access->missing = missing;
+    for (size_t i = 0; i < c->conditions.count; i++) {
+        const struct query_condition *condition = &c->conditions.list[i];
+
+        if (!query_index_covers(c->space, &condition->path) &&
+            condition->path.segments[0].name.len && condition->path.segments[0].name.data[0] != '_')
+            missing[access->missing_count++] = *condition;
+    }
+}
+
+static bool is_value(const struct query_condition *condition)
+{
+    return condition->points && condition->point_count == 1;
+}
+
+/* Two conditions or more that only a composite index would answer together. */
+static void together_find(struct choosing *c, struct query_access *access)
+{
+    const struct query_condition **list =
+        ARENA_ARRAY(c->arena, const struct query_condition *, INDEX_COMPOSITE_PATHS_MAX + 1);
+    const struct query_condition *range = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < c->conditions.count && count < INDEX_COMPOSITE_PATHS_MAX - 1; i++) {
+        const struct query_condition *condition = &c->conditions.list[i];
+
+        if (condition->elements || (condition->conjuncts & c->targets.conjuncts))
+            continue;
+        if (is_value(condition))
+            list[count++] = condition;
+        else if (!range)
+            range = condition;
+    }
+    if (range)
+        list[count++] = range;
+    if (count < 2 || (range && count == 1) || (access->index && access->index->value_count > 1) ||
+        access->kind == QUERY_ACCESS_POINT)
+        return;
+    access->together = list;
+    access->together_count = count;
+}
+
+static void advice_find(struct choosing *c, struct query_access *access)
+{
+    struct document_path *path = ARENA_NEW(c->arena, struct document_path);
+    bool elements;
+
+    missing_find(c, access);
+    together_find(c, access);
+    if (c->plan->query.order_count == 1 &&
+        query_path_find(c->plan, c->plan->query.order[0].expression, c->arena, path, &elements) &&
+        !elements && !query_index_covers(c->space, path))
+        access->order_missing = path;
+}
+
+/* Without joins a filter need not be evaluated where targets and indexes say all of it. */
+static bool is_exact(const struct choosing *c, const struct query_access *access)
+{
+    uint64_t known = c->targets.conjuncts | c->conditions.settled;
+    size_t count = c->conditions.conjunct_count;
+    uint64_t all = count == 64 ? UINT64_MAX : ((uint64_t)1 << count) - 1;
+
+    if (c->plan->query.source_count || !c->conditions.all)
+        return false;
+    if (access->index && access->index->exact)
+        known |= access->index->conjuncts;
+    if (access->second && access->second->exact)
+        known |= access->second->conjuncts;
+    return (known & all) == all;
+}
+
+/* For explanations: what the choice did not need to know. */
+static bool index_count(struct choosing *c, struct query_access *access)
+{
+    struct query_index_use *use;
+
+    if (!access->index || access->index->estimate)
+        return true;
+    use = ARENA_NEW(c->arena, struct query_index_use);
+    *use = *access->index;
+    access->index = use;
+    return use_estimate(c, use);
+}
+
+bool query_access_choose(const struct query_plan *plan, struct query_spans *spans,
+                         const struct query_access_wish *wish, struct arena *arena,
+                         struct query_access *ret_access, struct error *err)
+{
+    struct choosing c = {
+        .plan = plan, .spans = spans, .space = spans->request->space, .arena = arena, .err = err};
+    struct query_access access = {.kind = QUERY_ACCESS_SCAN};
+
+    c.conditions = query_conditions_find(plan, arena);
+    c.targets = query_targets_find(spans->request, &c.conditions, arena);
+    if (spans->request->scope.kind == QUERY_SCOPE_KEYS && !c.targets.count)
+        return error_set(err, ERROR_QUERY_NOT_SUPPORTED,
+                         "two suffixes of this base share their hash: name the base in the filter "
+                         "instead of the partition key header");
+    if (!c.conditions.never && !query_targets_serve(spans, &c.targets, arena, err))
+        return false;
+    access.targets = c.targets.list;
+    access.target_count = c.targets.count;
+    if (c.conditions.never || !c.targets.count) {
+        access.kind = QUERY_ACCESS_NOTHING;
+        access.target_count = 0;
+        *ret_access = access;
+        return true;
+    }
+    query_index_uses_find(c.space, &c.conditions, &c.uses, arena);
+    if (wish->resumed ? !choose_again(&c, wish, &access)
+        : wish->order ? !choose_ordered(&c, wish, &access)
+                      : !choose_unordered(&c, wish, &access))
+        return false;
+    advice_find(&c, &access);
+    targets_value(&c, &access);
+    if (wish->counted && !index_count(&c, &access))
+        return false;
+    access.exact = is_exact(&c, &access);
+    access.weighed = c.uses.list;
+    access.weighed_count = c.uses.count;
+    *ret_access = access;
+    return true;
+}

@@ -1,0 +1,110 @@
+/* Access: how the items a query may want are got at. Chosen for each page from the filter, the
+ * indexing policy and cheap counts; what is chosen changes the cost, never the rows.
+ *
+ * Where to look is a list of targets: the whole container, one logical partition, the points and
+ * ranges a filter names. How is a scan, one index or the entries common to two. */
+#pragma once
+
+#include "query/access/condition.h"
+#include "query/run/spans.h"
+
+/* Items with these routing keys; of one logical partition if that is given. */
+struct query_target {
+    struct partition_range range;
+    struct slice logical;
+    struct query_ranges values; /* of an index on the partition key: those of this target; none: all
+                                   that the index is asked for */
+};
+
+struct query_targets {
+    const struct query_target *list; /* ascending, apart from each other */
+    size_t count;
+    uint64_t conjuncts; /* of the filter: true for every item of the targets */
+};
+
+/* From the scope of the request and what the filter says of the partition key; of the request
+ * nothing but scope and definition is looked at. None: no item can be wanted. */
+struct query_targets query_targets_find(const struct query_request *request,
+                                        const struct query_conditions *conditions,
+                                        struct arena *arena);
+
+/* Looks whether the spans that the targets need serve. Those that do not are taken out of the
+ * targets and noted as missing, if the request takes a partial result; else ERROR_NODE_DOWN or
+ * ERROR_NODE_PAUSED, naming them. */
+NODISCARD bool query_targets_serve(struct query_spans *spans, struct query_targets *targets,
+                                   struct arena *arena, struct error *err);
+
+/* An index and the part of it that is wanted. */
+struct query_index_use {
+    struct slice prefix;
+    size_t value_count;
+    const bool *descending; /* of a composite index */
+    struct query_ranges ranges;
+    bool single;        /* all entries have one value: they come by routing key and number */
+    bool exact;         /* what its conjuncts say is true for every entry */
+    uint64_t conjuncts; /* of the filter */
+    struct slice name;  /* for people: /a/? or (/a ASC, /b DESC) */
+    uint64_t estimate;  /* entries in the first span, counted up to QUERY_ESTIMATE_MAX */
+};
+
+enum { QUERY_ESTIMATE_MAX = 256, QUERY_TARGETS_MAX = 1024 };
+
+enum query_access_kind {
+    QUERY_ACCESS_NOTHING, /* the filter is never true */
+    QUERY_ACCESS_SCAN,
+    QUERY_ACCESS_POINT, /* partition key and id are given: one item */
+    QUERY_ACCESS_INDEX,
+};
+
+struct query_access {
+    enum query_access_kind kind;
+    const struct query_target *targets; /* ascending, apart from each other */
+    size_t target_count;
+    const struct document_value *ids; /* of a point: each of them */
+    size_t id_count;
+    const struct query_index_use *index;
+    const struct query_index_use *second; /* entries must be in both; NULL: in the first */
+    bool backwards;
+    bool ordered; /* hits come in the order of the plan */
+    bool exact;   /* the filter is true for all hits: it need not be looked at */
+
+    /* For explanations: what was weighed, and paths that have no index. */
+    const struct query_index_use *weighed;
+    size_t weighed_count;
+    const struct query_condition *missing; /* conditions that no index serves */
+    size_t missing_count;
+    const struct document_path *order_missing;     /* the path of the order, if it has no index */
+    const struct query_condition *const *together; /* what a composite index could serve: values,
+                                                      and at most one range, which is the last */
+    size_t together_count;
+};
+
+/* What a continuation remembers of the choice, so that the next page goes on with it. */
+uint32_t query_access_mark(const struct query_access *access);
+
+struct query_access_wish {
+    const struct document_path *cover; /* nothing is asked but the values of this path; or NULL */
+    bool order_sorted;                 /* not from an index */
+    bool order;                        /* the plan's order is wanted, if it can be had */
+    bool number_order; /* unordered: creation order is wanted where it costs little */
+    bool resumed;      /* an unordered query goes on: with the access of this mark */
+    uint32_t mark;
+    bool counted; /* entries are counted in advance even where there is nothing to choose */
+};
+
+/* In the arena. ERROR_BAD_REQUEST: the access that the continuation goes by is no longer there. */
+NODISCARD bool query_access_choose(const struct query_plan *plan, struct query_spans *spans,
+                                   const struct query_access_wish *wish, struct arena *arena,
+                                   struct query_access *ret_access, struct error *err);
+
+/* What ORDER BY does with values that an index would not hold. */
+struct query_order_rules {
+    bool keeps_undefined; /* items without a value come too */
+    bool keeps_nested;    /* and those with an array or object there */
+};
+
+/* ERROR_BAD_REQUEST: several properties, and no composite index for them; or one without an index,
+ * where the request does not allow that. */
+NODISCARD bool query_order_check(const struct query_plan *plan, const struct query_request *request,
+                                 struct arena *arena, struct query_order_rules *ret_rules,
+                                 struct error *err);

@@ -1,0 +1,309 @@
+/* What indexes offer: for the conditions of a filter, and for an order. */
+#include "query/access/access_private.h"
+
+/* --- Coverage -------------------------------------------------------------------------------- */
+
+bool query_index_covers(const struct item_space *space, const struct document_path *path)
+{
+    if (!index_policy_covers(space->definition->policy, path))
+        return false;
+    for (size_t i = 0; i < space->policies_before_count; i++) {
+        if (!index_policy_covers(space->policies_before[i], path))
+            return false;
+    }
+    return true;
+}
+
+bool query_index_covers_undefined(const struct item_space *space, const struct document_path *path)
+{
+    if (!index_policy_covers_undefined(space->definition->policy, path))
+        return false;
+    for (size_t i = 0; i < space->policies_before_count; i++) {
+        if (!index_policy_covers_undefined(space->policies_before[i], path))
+            return false;
+    }
+    return true;
+}
+
+static bool policy_has_composite(const struct index_policy *policy,
+                                 const struct index_composite *wanted)
+{
+    size_t count;
+    const struct index_composite *list = index_policy_composites(policy, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (slice_equal(list[i].prefix, wanted->prefix))
+            return true;
+    }
+    return false;
+}
+
+static bool composite_is_whole(const struct item_space *space,
+                               const struct index_composite *composite)
+{
+    for (size_t i = 0; i < space->policies_before_count; i++) {
+        if (!policy_has_composite(space->policies_before[i], composite))
+            return false;
+    }
+    return true;
+}
+
+/* --- Names ----------------------------------------------------------------------------------- */
+
+struct slice query_path_name(const struct document_path *path, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf name;
+
+    buf_init(&name, BUF_DEFAULT_MAX);
+    document_path_append(path, &name);
+    return arena_copy(arena, buf_slice(&name));
+}
+
+static struct slice composite_name(const struct index_composite *composite, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf name;
+
+    buf_init(&name, BUF_DEFAULT_MAX);
+    for (size_t i = 0; i < composite->count; i++) {
+        buf_append_text(&name, i ? ", " : "(");
+        document_path_append(&composite->paths[i], &name);
+        buf_append_text(&name, composite->descending[i] ? " DESC" : " ASC");
+    }
+    BUF_APPEND(&name, ")");
+    return arena_copy(arena, buf_slice(&name));
+}
+
+/* --- Filters --------------------------------------------------------------------------------- */
+
+static struct query_index_use *use_add(struct query_index_uses *uses, struct arena *arena)
+{
+    if (uses->count == uses->capacity) {
+        struct query_index_use *longer =
+            ARENA_ARRAY(arena, struct query_index_use, uses->capacity * 2 + 8);
+
+        if (uses->count)
+            memcpy(longer, uses->list, uses->count * sizeof *longer);
+        uses->list = longer;
+        uses->capacity = uses->capacity * 2 + 8;
+    }
+    uses->list[uses->count] = (struct query_index_use){.value_count = 1};
+    return &uses->list[uses->count++];
+}
+
+static bool is_single(const struct query_condition *condition)
+{
+    return condition->points && condition->point_count == 1 && condition->ranges.count == 1;
+}
+
+static const struct query_condition *condition_at(const struct query_conditions *conditions,
+                                                  const struct document_path *path)
+{
+    CLEANUP(buf_done) struct buf prefix;
+
+    buf_init(&prefix, BUF_DEFAULT_MAX);
+    index_path_append(path, &prefix);
+    for (size_t i = 0; i < conditions->count; i++) {
+        if (!conditions->list[i].elements &&
+            slice_equal(conditions->list[i].prefix, buf_slice(&prefix)))
+            return &conditions->list[i];
+    }
+    return NULL;
+}
+
+/* The bytes of a value behind those of the values before it. */
+static struct slice key_behind(struct slice before, struct slice key, bool descending,
+                               struct arena *arena)
+{
+    uint8_t *bytes = arena_alloc(arena, before.len + key.len);
+
+    if (before.len)
+        memcpy(bytes, before.data, before.len);
+    for (size_t i = 0; i < key.len; i++)
+        bytes[before.len + i] = descending ? (uint8_t)~key.data[i] : key.data[i];
+    return slice_of(bytes, before.len + key.len);
+}
+
+/* Values for the first paths, a range for the next: the part of a composite index that has them.
+ * Returns how many paths are bound. */
+static size_t composite_use(const struct index_composite *composite,
+                            const struct query_conditions *conditions, struct arena *arena,
+                            struct query_index_use *use)
+{
+    struct slice before = SLICE_NONE;
+    size_t bound = 0;
+
+    *use = (struct query_index_use){.prefix = composite->prefix,
+                                    .value_count = composite->count,
+                                    .descending = composite->descending,
+                                    .exact = true,
+                                    .ranges = query_ranges_all(arena),
+                                    .name = composite_name(composite, arena)};
+    for (; bound < composite->count; bound++) {
+        const struct query_condition *condition =
+            condition_at(conditions, &composite->paths[bound]);
+        struct query_ranges ranges;
+
+        if (!condition)
+            break;
+        ranges = composite->descending[bound] ? query_ranges_invert(condition->ranges, arena)
+                                              : condition->ranges;
+        use->ranges = query_ranges_behind(before, ranges, arena);
+        use->exact &= condition->exact;
+        use->conjuncts |= condition->conjuncts;
+        /* Cut keys say nothing of where the next value begins, nor do ranges. */
+        if (!is_single(condition) || !condition->exact) {
+            bound++;
+            break;
+        }
+        before =
+            key_behind(before, condition->ranges.list[0].min, composite->descending[bound], arena);
+    }
+    use->single = false;
+    return bound;
+}
+
+void query_index_uses_find(const struct item_space *space,
+                           const struct query_conditions *conditions, struct query_index_uses *uses,
+                           struct arena *arena)
+{
+    size_t count;
+    const struct index_composite *composites =
+        index_policy_composites(space->definition->policy, &count);
+
+    for (size_t i = 0; i < conditions->count; i++) {
+        const struct query_condition *condition = &conditions->list[i];
+        struct query_index_use *use;
+
+        if (!query_index_covers(space, &condition->path) ||
+            (condition->elements && !is_single(condition)))
+            continue;
+        use = use_add(uses, arena);
+        use->prefix = condition->prefix;
+        use->ranges = condition->ranges;
+        use->single = is_single(condition);
+        use->exact = condition->exact;
+        use->conjuncts = condition->conjuncts;
+        use->name = query_path_name(&condition->path, arena);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct query_index_use use;
+
+        if (composite_is_whole(space, &composites[i]) &&
+            composite_use(&composites[i], conditions, arena, &use) > 1)
+            *use_add(uses, arena) = use;
+    }
+}
+
+/* --- Orders ---------------------------------------------------------------------------------- */
+
+static bool same_path(const struct document_path *a, const struct document_path *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++) {
+        if (a->segments[i].kind != b->segments[i].kind ||
+            !slice_equal(a->segments[i].name, b->segments[i].name))
+            return false;
+    }
+    return true;
+}
+
+const struct index_composite *query_composite_for_order(const struct query_plan *plan,
+                                                        const struct item_space *space,
+                                                        struct arena *arena, bool *ret_backwards)
+{
+    size_t count, order_count = plan->query.order_count;
+    const struct index_composite *list = index_policy_composites(space->definition->policy, &count);
+    struct document_path *paths = ARENA_ARRAY(arena, struct document_path, order_count + 1);
+
+    for (size_t i = 0; i < order_count; i++) {
+        bool elements;
+
+        if (!query_path_find(plan, plan->query.order[i].expression, arena, &paths[i], &elements) ||
+            elements)
+            return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t same = 0, forwards = 0;
+
+        if (list[i].count != order_count || !composite_is_whole(space, &list[i]))
+            continue;
+        for (size_t j = 0; j < order_count; j++) {
+            same += same_path(&paths[j], &list[i].paths[j]);
+            forwards += plan->query.order[j].descending == list[i].descending[j];
+        }
+        if (same != order_count || (forwards != 0 && forwards != order_count))
+            continue;
+        *ret_backwards = forwards == 0;
+        return &list[i];
+    }
+    return NULL;
+}
+
+bool query_index_for_order(const struct query_plan *plan, const struct item_space *space,
+                           const struct query_conditions *conditions, struct arena *arena,
+                           struct query_index_use *ret_use, bool *ret_backwards,
+                           struct document_path *ret_path)
+{
+    const struct query_condition *condition;
+    const struct index_composite *composite;
+    bool elements;
+
+    if (plan->query.order_count != 1) {
+        composite = query_composite_for_order(plan, space, arena, ret_backwards);
+        if (!composite)
+            return false;
+        composite_use(composite, conditions, arena, ret_use);
+        *ret_path = (struct document_path){0};
+        return true;
+    }
+    if (!query_path_find(plan, plan->query.order[0].expression, arena, ret_path, &elements) ||
+        elements || !query_index_covers(space, ret_path))
+        return false;
+    condition = condition_at(conditions, ret_path);
+    *ret_use = (struct query_index_use){.value_count = 1,
+                                        .exact = true,
+                                        .ranges = query_ranges_all(arena),
+                                        .name = query_path_name(ret_path, arena)};
+    if (condition) {
+        ret_use->ranges = condition->ranges;
+        ret_use->exact = condition->exact;
+        ret_use->conjuncts = condition->conjuncts;
+    }
+    *ret_backwards = plan->query.order[0].descending;
+    ret_use->prefix = query_path_prefix(ret_path, arena);
+    return true;
+}
+
+bool query_order_check(const struct query_plan *plan, const struct query_request *request,
+                       struct arena *arena, struct query_order_rules *ret_rules, struct error *err)
+{
+    const struct item_space *space = request->space;
+    struct query_order_rules rules = {true, true};
+    struct document_path path;
+    bool elements, backwards;
+
+    if (plan->order_free || plan->query.order_count == 0) {
+        *ret_rules = rules;
+        return true;
+    }
+    if (plan->query.order_count > 1 && !query_composite_for_order(plan, space, arena, &backwards))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "The order by query does not have a corresponding composite index that it "
+                         "can be served from.");
+    if (plan->query.order_count == 1 &&
+        query_path_find(plan, plan->query.order[0].expression, arena, &path, &elements)) {
+        struct document_path below = path;
+
+        if (!request->order_unindexed && !elements && !query_index_covers(space, &path))
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "The index path corresponding to the specified order-by item is "
+                             "excluded.");
+        below.end = DOCUMENT_PATH_END_ALL;
+        rules.keeps_undefined = !elements && query_index_covers_undefined(space, &path);
+        rules.keeps_nested =
+            elements || !query_index_covers(space, &path) || query_index_covers(space, &below);
+    }
+    *ret_rules = rules;
+    return true;
+}

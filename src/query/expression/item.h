@@ -1,0 +1,20 @@
+/* An item as queries see it: its document and, last, the system properties that are not stored in
+ * it: _rid, _self, _etag, _attachments and _ts.
+ *
+ * They are made when somebody asks: c._ts reads the header alone, c as a whole is put together once
+ * per row. */
+#pragma once
+
+#include "definition/rid.h"
+#include "item/item.h"
+#include "query/expression/context.h"
+
+struct query_item {
+    const struct item *item;
+    struct rid container;
+    struct document_value whole; /* undefined: not put together yet */
+};
+
+/* Makes the item what a slot stands for. query_item and item live as long as the row. */
+void query_item_bind(struct query_item *self, const struct item *item, struct rid container,
+                     struct query_slot *slot);

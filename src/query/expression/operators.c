@@ -1,0 +1,275 @@
+/* Comparison, arithmetic, bits and concatenation.
+ *
+ * Integers stay exact: an operation on two stored integers gives an integer where the result is one
+ * and fits 64 bits, and a double otherwise. With a double (or decimal) on either side everything is
+ * done in doubles. What is not a number makes the result undefined, and so does division by zero.
+ */
+#include "query/expression/compare.h"
+#include "query/expression/expression.h"
+#include "query/expression/value.h"
+#include "query/function/text.h"
+
+#include <math.h>
+
+enum { COMPARE_BYTES_SHIFT = 6 }; /* bytes walked for a unit of work */
+
+/* --- Comparison ------------------------------------------------------------------------------ */
+
+static enum query_truth compare_values(enum query_comparison comparison,
+                                       const struct document_value *a,
+                                       const struct document_value *b)
+{
+    enum query_truth equal;
+    bool holds;
+    int order;
+
+    if (comparison <= QUERY_NOT_EQUAL) {
+        equal = query_values_equal(a, b);
+        if (equal == QUERY_UNKNOWN || comparison == QUERY_EQUAL)
+            return equal;
+        return equal == QUERY_TRUE ? QUERY_FALSE : QUERY_TRUE;
+    }
+    if (!query_values_order(a, b, &order))
+        return QUERY_UNKNOWN;
+    switch (comparison) {
+    case QUERY_LESS:
+        holds = order < 0;
+        break;
+    case QUERY_LESS_EQUAL:
+        holds = order <= 0;
+        break;
+    case QUERY_GREATER:
+        holds = order > 0;
+        break;
+    default:
+        holds = order >= 0;
+        break;
+    }
+    return holds ? QUERY_TRUE : QUERY_FALSE;
+}
+
+static bool comparison_evaluate(const struct query_expression *expression,
+                                struct query_context *context, struct document_value *ret_value,
+                                struct error *err)
+{
+    const struct query_comparison_node *node = (const struct query_comparison_node *)expression;
+    struct document_value left, right;
+
+    if (!query_evaluate(expression->children[0], context, &left, err) ||
+        !query_evaluate(expression->children[1], context, &right, err))
+        return false;
+    if (left.type == right.type &&
+        !query_work(context, query_value_bytes(&left) >> COMPARE_BYTES_SHIFT, err))
+        return false;
+    *ret_value = query_truth_value(compare_values(node->comparison, &left, &right));
+    return true;
+}
+
+const struct query_kind query_kind_comparison = {"comparison", comparison_evaluate, QUERY_STABLE};
+
+const struct query_expression *query_compare(struct query_build *build,
+                                             enum query_comparison comparison,
+                                             const struct query_expression *left,
+                                             const struct query_expression *right)
+{
+    const struct query_expression *children[] = {left, right};
+    struct query_comparison_node *node =
+        query_node(build, &query_kind_comparison, sizeof *node, children, ARRAY_LEN(children));
+
+    node->comparison = comparison;
+    return query_fold(build, &node->head);
+}
+
+/* --- Arithmetic ------------------------------------------------------------------------------ */
+
+/* The exact result, if it is a whole number that fits. */
+static bool integers_combine(enum query_operator op, int64_t a, int64_t b, int64_t *ret_result)
+{
+    switch (op) {
+    case QUERY_ADD:
+        return !__builtin_add_overflow(a, b, ret_result);
+    case QUERY_SUBTRACT:
+        return !__builtin_sub_overflow(a, b, ret_result);
+    case QUERY_MULTIPLY:
+        return !__builtin_mul_overflow(a, b, ret_result);
+    case QUERY_DIVIDE:
+        if (b == 0 || (a == INT64_MIN && b == -1) || a % b != 0)
+            return false;
+        *ret_result = a / b;
+        return true;
+    default:
+        if (b == 0)
+            return false;
+        *ret_result = b == -1 ? 0 : a % b;
+        return true;
+    }
+}
+
+static struct document_value doubles_combine(enum query_operator op, double a, double b)
+{
+    switch (op) {
+    case QUERY_ADD:
+        return document_double(a + b);
+    case QUERY_SUBTRACT:
+        return document_double(a - b);
+    case QUERY_MULTIPLY:
+        return document_double(a * b);
+    case QUERY_DIVIDE:
+        return b == 0 ? document_undefined() : document_double(a / b);
+    default:
+        return b == 0 ? document_undefined() : document_double(fmod(a, b));
+    }
+}
+
+static struct document_value arithmetic(enum query_operator op, const struct document_value *left,
+                                        const struct document_value *right)
+{
+    int64_t a, b, result;
+    double x, y;
+
+    if (query_stored_integer(left, &a) && query_stored_integer(right, &b) &&
+        integers_combine(op, a, b, &result))
+        return query_integer(result);
+    if (!document_to_double(left, &x) || !document_to_double(right, &y))
+        return document_undefined();
+    return doubles_combine(op, x, y);
+}
+
+/* --- Bits ------------------------------------------------------------------------------------ */
+
+/* The low 32 bits of the number's whole part, as JavaScript takes them. */
+static bool bits_of(const struct document_value *value, uint32_t *ret_bits)
+{
+    const double modulus = 4294967296.0;
+    int64_t integer;
+    double number;
+
+    if (query_stored_integer(value, &integer)) {
+        *ret_bits = (uint32_t)(uint64_t)integer;
+        return true;
+    }
+    if (!document_to_double(value, &number))
+        return false;
+    if (!isfinite(number)) {
+        *ret_bits = 0;
+        return true;
+    }
+    number = fmod(trunc(number), modulus);
+    *ret_bits = (uint32_t)(int64_t)number;
+    return true;
+}
+
+static struct document_value bits(enum query_operator op, const struct document_value *left,
+                                  const struct document_value *right)
+{
+    uint32_t a, b, result;
+
+    if (!bits_of(left, &a) || !bits_of(right, &b))
+        return document_undefined();
+    switch (op) {
+    case QUERY_BIT_AND:
+        result = a & b;
+        break;
+    case QUERY_BIT_OR:
+        result = a | b;
+        break;
+    case QUERY_BIT_XOR:
+        result = a ^ b;
+        break;
+    case QUERY_SHIFT_LEFT:
+        result = a << (b & 31);
+        break;
+    case QUERY_SHIFT_RIGHT:
+        result = (uint32_t)((int32_t)a >> (b & 31));
+        break;
+    default: /* unsigned: the one whose result may be above the largest int32 */
+        return query_integer(a >> (b & 31));
+    }
+    return document_int32((int32_t)result);
+}
+
+/* --- Texts ----------------------------------------------------------------------------------- */
+
+static bool concat(const struct document_value *left, const struct document_value *right,
+                   struct query_context *context, struct document_value *ret_value,
+                   struct error *err)
+{
+    size_t mark = query_build_begin(context);
+
+    if (left->type != DOCUMENT_STRING || right->type != DOCUMENT_STRING) {
+        *ret_value = document_undefined();
+        return true;
+    }
+    query_text_append(&context->scratch, mark, left->text);
+    query_text_append(&context->scratch, mark, right->text);
+    return query_text_end(context, mark, ret_value, err);
+}
+
+/* --- The nodes ------------------------------------------------------------------------------- */
+
+static struct document_value unary(enum query_operator op, const struct document_value *operand)
+{
+    int64_t integer;
+    double number;
+    uint32_t low;
+
+    if (op == QUERY_BIT_NOT)
+        return bits_of(operand, &low) ? document_int32((int32_t)~low) : document_undefined();
+    if (!document_is_number(operand))
+        return document_undefined();
+    if (op == QUERY_PLUS)
+        return *operand;
+    /* 0 as well: -0 would print as it is */
+    if (query_stored_integer(operand, &integer) && integer != INT64_MIN)
+        return query_integer(-integer);
+    document_to_double(operand, &number);
+    return document_double(-number);
+}
+
+static bool operator_evaluate(const struct query_expression *expression,
+                              struct query_context *context, struct document_value *ret_value,
+                              struct error *err)
+{
+    const struct query_operator_node *node = (const struct query_operator_node *)expression;
+    struct document_value left, right;
+
+    if (!query_evaluate(expression->children[0], context, &left, err))
+        return false;
+    if (node->op >= QUERY_PLUS) {
+        *ret_value = unary(node->op, &left);
+        return true;
+    }
+    if (!query_evaluate(expression->children[1], context, &right, err))
+        return false;
+    if (node->op == QUERY_CONCAT)
+        return concat(&left, &right, context, ret_value, err);
+    *ret_value = node->op <= QUERY_MODULO ? arithmetic(node->op, &left, &right)
+                                          : bits(node->op, &left, &right);
+    return true;
+}
+
+const struct query_kind query_kind_operator = {"operator", operator_evaluate, QUERY_STABLE};
+
+const struct query_expression *query_binary(struct query_build *build, enum query_operator op,
+                                            const struct query_expression *left,
+                                            const struct query_expression *right)
+{
+    const struct query_expression *children[] = {left, right};
+    struct query_operator_node *node =
+        query_node(build, &query_kind_operator, sizeof *node, children, ARRAY_LEN(children));
+
+    assert(op < QUERY_PLUS);
+    node->op = op;
+    return query_fold(build, &node->head);
+}
+
+const struct query_expression *query_unary(struct query_build *build, enum query_operator op,
+                                           const struct query_expression *operand)
+{
+    struct query_operator_node *node =
+        query_node(build, &query_kind_operator, sizeof *node, &operand, 1);
+
+    assert(op >= QUERY_PLUS);
+    node->op = op;
+    return query_fold(build, &node->head);
+}

@@ -1,0 +1,31 @@
+/* Function: a built-in of Cosmos SQL, one row of a table.
+ *
+ * Arguments come evaluated. Unless a function takes undefined itself, an undefined argument makes
+ * the result undefined and the function is not called; an argument of a type it does not take makes
+ * it undefined too. So functions fail only at the limits of the context. */
+#pragma once
+
+#include "query/expression/context.h"
+
+enum { QUERY_ARGUMENTS_ANY = 255 };
+
+/* For how long the same input gives the same value. */
+enum query_stability {
+    QUERY_STABLE,           /* for ever: computed once when the plan is built */
+    QUERY_STABLE_FOR_QUERY, /* through one query: the time */
+    QUERY_UNSTABLE,         /* chance, functions of the user */
+};
+
+struct query_function {
+    const char *name; /* as the manual of Cosmos DB writes it */
+    uint8_t arguments_min, arguments_max;
+    bool takes_undefined;
+    enum query_stability stability;
+    bool (*evaluate)(const struct document_value *arguments, size_t count,
+                     struct query_context *context, struct document_value *ret_value,
+                     struct error *err);
+};
+
+/* The function of that name, without case; NULL: there is none. Aggregates are none of these
+ * (query/expression/aggregate.h). */
+const struct query_function *query_function_find(struct slice name);

@@ -1,0 +1,41 @@
+/* Plan: a query over the items of a container, as a language compiled it. Immutable, in the arena
+ * of its expressions, and shared by all threads and pages that run it.
+ *
+ * It is a subquery (query/expression/subquery.h) whose row is an item: slot 0 stands for the item
+ * with its system properties, sources join its arrays to it, and the rest is evaluated in the same
+ * order: sources, filter, groups and aggregates or order, select, distinct, offset and limit. A
+ * plan says what is wanted and nothing of how: access paths, partitions and pages are query_run's.
+ */
+#pragma once
+
+#include "query/expression/subquery.h"
+
+struct query_plan {
+    struct query_subquery query; /* select is never NULL */
+    uint32_t slot_count;         /* of a row; slot 0 is the item */
+    bool constant;               /* no FROM: one row, once, whatever there is */
+
+    /* Any order may be asked for, and undefined is a value in it like others. Without it the rules
+     * of Cosmos DB hold: several properties need a composite index, and items without a value
+     * come only where the policy names the path. */
+    bool order_free;
+
+    /* A query around this one, as in SELECT COUNT(1) FROM (SELECT DISTINCT c.a FROM c): its filter,
+     * aggregates and select see each row of this plan in outer_slot. The rest of it is not for
+     * now: ERROR_QUERY_NOT_SUPPORTED. NULL: none. */
+    const struct query_subquery *outer;
+    uint32_t outer_slot;
+
+    /* Of the text and its parameters: a continuation of another plan is refused, and results that
+     * are kept between pages are found by it. */
+    uint64_t fingerprint;
+
+    /* Of a stream in an order, what its continuations are bound to instead: such a stream goes on
+     * behind a place with any filter. 0: the fingerprint. */
+    uint64_t binding;
+};
+
+static inline uint64_t query_plan_binding(const struct query_plan *plan)
+{
+    return plan->binding ? plan->binding : plan->fingerprint;
+}

@@ -1,0 +1,478 @@
+/* One cursor, or two for an intersection, or a get: the hits of one target in one span.
+ *
+ * An index has equal values by routing key and number, and walks them backwards for a falling
+ * order. Clients that merge ranges expect them by rising number, and drop what comes out of turn.
+ * So the entries of one value are read together, and the TIES_MAX lowest numbers that were not
+ * given yet are kept and given; if there are more, they are read again for the next ones. Memory is
+ * bounded and the order total; a value that very many items share costs a walk over its entries for
+ * every TIES_MAX rows. In one logical partition a rising index has that order by itself. */
+#include "query/run/stream.h"
+
+#include <stdlib.h>
+
+enum {
+    STEPS_BEFORE_SEEK = 4,
+    TIES_MAX = 1024,
+    TIES_PER_ENTRY = 32,       /* entries that are only put in order, for the price of one */
+    TIES_BETWEEN_LOOKS = 4096, /* at clock and client */
+};
+
+/* --- Order ----------------------------------------------------------------------------------- */
+
+int query_stream_order(const struct query_streaming *how, const struct query_place *a,
+                       const struct query_place *b)
+{
+    if (how->by_number)
+        return (a->number > b->number) - (a->number < b->number);
+    return query_place_compare(a, b);
+}
+
+/* Is it behind what earlier pages have done? */
+static bool is_behind(const struct query_streaming *how, const struct query_place *place)
+{
+    int order;
+
+    if (!how->from.begun)
+        return true;
+    order = query_stream_order(how, place, &how->from.place);
+    return order > 0 || (order == 0 && how->from.place.rows);
+}
+
+static void ties_clear(struct query_stream *stream)
+{
+    for (size_t i = 0; i < stream->tie_count; i++)
+        memory_free((void *)stream->ties[i].key.data);
+    stream->tie_count = stream->tie_at = 0;
+}
+
+void query_stream_free(struct query_stream *stream)
+{
+    ties_clear(stream);
+    memory_free(stream->ties);
+    buf_done(&stream->tie_value);
+    cursor_free(stream->cursor);
+    cursor_free(stream->second);
+    arena_free(stream->arena);
+    buf_done(&stream->bytes);
+    memory_free(stream);
+}
+
+/* --- Streams --------------------------------------------------------------------------------- */
+
+static void entries_count(const struct query_streaming *how, struct query_stream *stream)
+{
+    uint64_t entries = cursor_entries(stream->cursor);
+
+    if (stream->second)
+        entries += cursor_entries(stream->second);
+    if (!how->by_key && how->access->kind == QUERY_ACCESS_INDEX)
+        how->spans->list[stream->span].cost.index_entries += entries - stream->counted;
+    stream->counted = entries;
+}
+
+/* The place of a hit, copied; bytes of an index that is walked backwards are turned over, so that
+ * places always ascend. */
+static void place_set(const struct query_streaming *how, struct query_stream *stream,
+                      const struct cursor_hit *hit)
+{
+    struct slice value = hit->value, routing = how->ties ? SLICE_NONE : hit->routing;
+    struct buf *bytes = &stream->bytes;
+
+    /* What two indexes have in common has two values, each the same for all hits. */
+    if (how->by_number || stream->second)
+        value = SLICE_NONE;
+    else if (how->by_key)
+        value = hit->key;
+
+    buf_clear(bytes);
+    buf_reserve(bytes, value.len + routing.len + hit->key.len + 1);
+    buf_append_slice(bytes, value);
+    for (size_t i = 0; how->access->backwards && i < value.len; i++)
+        bytes->data[i] = (uint8_t)~bytes->data[i];
+    buf_append_slice(bytes, routing);
+    buf_append_slice(bytes, hit->key);
+    stream->place = (struct query_place){.key = slice_of(bytes->data, value.len),
+                                         .routing = slice_of(bytes->data + value.len, routing.len),
+                                         .number = hit->number};
+    stream->key = slice_of(bytes->data + value.len + routing.len, hit->key.len);
+}
+
+static int hit_order(const struct cursor_hit *a, const struct query_place *b)
+{
+    int order = slice_compare(a->routing, b->routing);
+
+    return order ? order : (a->number > b->number) - (a->number < b->number);
+}
+
+/* Moves both cursors to the next entry they have in common: each in turn to where the other is. */
+static bool common_next(const struct query_streaming *how, struct query_stream *stream,
+                        bool *ret_more, struct error *err)
+{
+    struct slice values[] = {how->access->index->ranges.list[0].min,
+                             how->access->second->ranges.list[0].min};
+    struct cursor *cursors[] = {stream->cursor, stream->second};
+    struct cursor_hit hit;
+    int order = 1;
+
+    if (!cursor_next(cursors[0], &hit, ret_more, err))
+        return false;
+    for (unsigned turn = 1; *ret_more && order > 0; turn ^= 1) {
+        unsigned steps = 0;
+
+        place_set(how, stream, &hit);
+        do {
+            if (++steps > STEPS_BEFORE_SEEK &&
+                !cursor_seek_behind(cursors[turn], values[turn], stream->place.routing,
+                                    stream->place.number - 1, err))
+                return false;
+            if (!cursor_next(cursors[turn], &hit, ret_more, err))
+                return false;
+            order = *ret_more ? hit_order(&hit, &stream->place) : 0;
+        } while (order < 0);
+    }
+    return true;
+}
+
+static bool point_next(const struct query_streaming *how, struct query_stream *stream,
+                       struct error *err)
+{
+    struct view *view = &how->spans->list[stream->span].view;
+
+    stream->has = false;
+    if (stream->point_given)
+        return true;
+    stream->point_given = true;
+    stream->arena = arena_new();
+    stream->key = item_key(stream->target->logical, &how->access->ids[0], stream->arena);
+    if (!view_fetch(view, &stream->key, 1, stream->arena, &stream->item, err))
+        return false;
+    if (!stream->item.document.data)
+        return true;
+    stream->place = (struct query_place){.number = stream->item.header.number};
+    stream->has = true;
+    return true;
+}
+
+/* --- Equal values ---------------------------------------------------------------------------- */
+
+static bool ahead_next(struct query_stream *stream, struct error *err)
+{
+    stream->passed++;
+    return cursor_next(stream->cursor, &stream->ahead, &stream->has_ahead, err);
+}
+
+/* Goes to where the entries of a value begin. */
+static bool value_seek(const struct query_streaming *how, struct query_stream *stream,
+                       struct slice value, struct error *err)
+{
+    return how->access->backwards ? cursor_seek_behind(stream->cursor, value,
+                                                       SLICE("\xFF\xFF\xFF\xFF"), UINT64_MAX, err)
+                                  : cursor_seek_behind(stream->cursor, value, SLICE_NONE, 0, err);
+}
+
+static int ties_order(const void *a, const void *b)
+{
+    const struct query_tie *x = a, *y = b;
+
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* The greatest is on top, to make room for a lower one. */
+static void ties_sift(struct query_stream *stream, size_t at)
+{
+    struct query_tie *heap = stream->ties;
+
+    for (;;) {
+        size_t most = at, left = 2 * at + 1;
+        struct query_tie moved = heap[at];
+
+        for (size_t child = left; child < left + 2 && child < stream->tie_count; child++)
+            if (heap[child].number > heap[most].number)
+                most = child;
+        if (most == at)
+            return;
+        heap[at] = heap[most];
+        heap[most] = moved;
+        at = most;
+    }
+}
+
+static struct query_tie tie_of(const struct cursor_hit *hit)
+{
+    uint8_t *key = memory_alloc(hit->key.len + 1);
+
+    memcpy(key, hit->key.data, hit->key.len);
+    return (struct query_tie){hit->number, slice_of(key, hit->key.len)};
+}
+
+static void tie_keep(struct query_stream *stream, const struct cursor_hit *hit)
+{
+    if (!stream->ties)
+        stream->ties = memory_alloc(TIES_MAX * sizeof *stream->ties);
+    if (stream->tie_count < TIES_MAX) {
+        stream->ties[stream->tie_count++] = tie_of(hit);
+        for (size_t i = TIES_MAX / 2; stream->tie_count == TIES_MAX && i-- > 0;)
+            ties_sift(stream, i);
+        return;
+    }
+    stream->ties_left = true;
+    if (hit->number > stream->ties[0].number)
+        return;
+    memory_free((void *)stream->ties[0].key.data);
+    stream->ties[0] = tie_of(hit);
+    ties_sift(stream, 0);
+}
+
+static bool walk_may_go_on(const struct query_streaming *how, struct error *err)
+{
+    const struct query_request *request = how->spans->request;
+    const struct query_page_limits *limits = &request->limits;
+
+    if (limits->cancelled && atomic_load_explicit(limits->cancelled, memory_order_relaxed))
+        return error_set(err, ERROR_TIMED_OUT, "the query was cancelled");
+    if (limits->deadline_ms &&
+        clock_read_monotonic_ms(request->space->clock) >= limits->deadline_ms)
+        return error_set(err, ERROR_TIMED_OUT, "the query took longer than its deadline");
+    return true;
+}
+
+/* The numbers of this value up to which pages before have come. */
+static uint64_t number_reached(const struct query_streaming *how, struct slice value)
+{
+    const struct query_place *from = &how->from.place;
+
+    if (!how->from.begun || value.len != from->key.len)
+        return 0;
+    for (size_t i = 0; i < value.len; i++)
+        if (from->key.data[i] != (how->access->backwards ? (uint8_t)~value.data[i] : value.data[i]))
+            return 0;
+    return from->rows ? from->number - 1 : from->number;
+}
+
+/* Reads the entries of the value ahead, and keeps the lowest numbers above this one. A value that
+ * the index has cut is taken alone: the feed looks whether another one stands beside it. */
+static bool ties_read(const struct query_streaming *how, struct query_stream *stream,
+                      uint64_t number, struct error *err)
+{
+    uint64_t walked = 0;
+
+    ties_clear(stream);
+    stream->ties_left = false;
+    do {
+        if (stream->ahead.number > number)
+            tie_keep(stream, &stream->ahead);
+        if (++walked % TIES_BETWEEN_LOOKS == 0 && !walk_may_go_on(how, err))
+            return false;
+        if (!ahead_next(stream, err))
+            return false;
+    } while (stream->has_ahead && stream->tie_value.len < INDEX_VALUE_MAX &&
+             slice_equal(stream->ahead.value, buf_slice(&stream->tie_value)));
+    if (stream->tie_count > 1)
+        qsort(stream->ties, stream->tie_count, sizeof *stream->ties, ties_order);
+    return true;
+}
+
+/* Those that are given count as they do in any walk of an index; the others are cheaper. */
+static void ties_charge(const struct query_streaming *how, struct query_stream *stream)
+{
+    struct cost_query *cost = &how->spans->list[stream->span].cost;
+    uint64_t others = stream->passed > stream->tie_count ? stream->passed - stream->tie_count : 0;
+
+    cost->index_entries += others / TIES_PER_ENTRY;
+    stream->passed = others % TIES_PER_ENTRY;
+}
+
+static bool ties_fill(const struct query_streaming *how, struct query_stream *stream,
+                      struct error *err)
+{
+    while (stream->tie_at == stream->tie_count) {
+        uint64_t number = 0;
+
+        if (stream->ties_left) {
+            number = stream->ties[stream->tie_count - 1].number;
+            if (!value_seek(how, stream, buf_slice(&stream->tie_value), err) ||
+                !ahead_next(stream, err))
+                return false;
+        }
+        stream->has = stream->has_ahead;
+        if (!stream->has)
+            return true;
+        if (!stream->ties_left) {
+            buf_clear(&stream->tie_value);
+            buf_append_slice(&stream->tie_value, stream->ahead.value);
+            number = number_reached(how, stream->ahead.value);
+        }
+        if (!ties_read(how, stream, number, err))
+            return false;
+        ties_charge(how, stream);
+    }
+    return true;
+}
+
+static bool tied_next(const struct query_streaming *how, struct query_stream *stream,
+                      struct error *err)
+{
+    do {
+        const struct query_tie *tie;
+
+        if (!ties_fill(how, stream, err))
+            return false;
+        if (stream->tie_at == stream->tie_count)
+            return true;
+        tie = &stream->ties[stream->tie_at++];
+        place_set(how, stream,
+                  &(struct cursor_hit){.value = buf_slice(&stream->tie_value),
+                                       .number = tie->number,
+                                       .key = tie->key});
+    } while (!is_behind(how, &stream->place));
+    how->spans->list[stream->span].cost.index_entries++;
+    return true;
+}
+
+/* --- Walking --------------------------------------------------------------------------------- */
+
+/* An item that comes with its bytes. */
+static bool key_decode(const struct query_streaming *how, struct query_stream *stream,
+                       const struct cursor_hit *hit, bool *ret_there, struct error *err)
+{
+    if (!item_decode(hit->key, hit->stored, &stream->item, err))
+        return false;
+    *ret_there = !view_is_over(&how->spans->list[stream->span].view, &stream->item.header);
+    return true;
+}
+
+bool query_stream_next(const struct query_streaming *how, struct query_stream *stream,
+                       struct error *err)
+{
+    struct cursor_hit hit;
+    bool more, there = true;
+
+    if (!stream->cursor)
+        return point_next(how, stream, err);
+    if (stream->tied)
+        return tied_next(how, stream, err);
+    do {
+        if (stream->second) {
+            if (!common_next(how, stream, &more, err))
+                return false;
+        } else {
+            if (!cursor_next(stream->cursor, &hit, &more, err))
+                return false;
+            if (more)
+                place_set(how, stream, &hit);
+            if (more && how->by_key && !key_decode(how, stream, &hit, &there, err))
+                return false;
+        }
+    } while (more && (!there || !is_behind(how, &stream->place)));
+    stream->has = more;
+    entries_count(how, stream);
+    return true;
+}
+
+bool query_stream_pass(const struct query_streaming *how, struct query_stream *stream,
+                       bool any_value, uint64_t max, uint64_t *ret_count, struct error *err)
+{
+    struct cursor_hit last;
+
+    *ret_count = 0;
+    if (!stream->cursor || stream->second || how->access->backwards ||
+        stream->place.key.len >= INDEX_VALUE_MAX)
+        return true;
+    if (!cursor_pass(stream->cursor, any_value ? SLICE_NONE : stream->place.key, max, &last,
+                     ret_count, err))
+        return false;
+    if (*ret_count)
+        place_set(how, stream, &last);
+    entries_count(how, stream);
+    return true;
+}
+
+/* Where the cursor has to begin for the position. */
+static bool stream_seek(const struct query_streaming *how, struct query_stream *stream,
+                        struct error *err)
+{
+    CLEANUP(buf_done) struct buf value;
+    const struct query_place *place = &how->from.place;
+    struct slice routing = place->routing;
+    uint64_t number = place->number;
+
+    buf_init(&value, BUF_DEFAULT_MAX);
+    if (!how->from.begun || !stream->cursor)
+        return true;
+    if (place->rows) /* its item comes once more */
+        number--;
+    buf_append_slice(&value, stream->second ? how->access->index->ranges.list[0].min : place->key);
+    for (size_t i = 0; how->access->backwards && i < value.len; i++)
+        value.data[i] = (uint8_t)~value.data[i];
+    if (how->by_key && place->rows)
+        return true; /* scans for aggregates alone: they end pages between items */
+    if (place->key.len >= QUERY_PLACE_KEY_MAX)
+        return how->access->backwards || how->by_key
+                   ? true /* the key is cut; what is done is passed over */
+                   : cursor_seek_behind(stream->cursor, buf_slice(&value), SLICE_NONE, 0, err);
+    if (stream->tied)
+        return value_seek(how, stream, buf_slice(&value), err);
+    if (how->ties)
+        routing = stream->target->range.min; /* of the one logical partition */
+    if (!cursor_seek_behind(stream->cursor, buf_slice(&value), routing, number, err))
+        return false;
+    return !stream->second ||
+           cursor_seek_behind(stream->second, how->access->second->ranges.list[0].min,
+                              place->routing, number, err);
+}
+
+static struct cursor_request cursor_for(const struct query_streaming *how,
+                                        const struct query_stream *stream,
+                                        const struct query_index_use *use)
+{
+    const struct partition_span *span = how->spans->list[stream->span].span;
+    struct cursor_request request = {.logical = stream->target->logical};
+
+    request.kind = how->by_key ? CURSOR_KEYS : how->by_number ? CURSOR_NUMBERS : CURSOR_INDEX;
+    if (!slice_equal(stream->range.min, span->min))
+        request.routing_min = stream->range.min;
+    if (!slice_equal(stream->range.max, span->max))
+        request.routing_max = stream->range.max;
+    if (use) {
+        request.backwards = how->access->backwards;
+        request.path = use->prefix;
+        request.value_count = use->value_count;
+        request.descending = use->descending;
+        request.ranges = use->ranges.list;
+        request.range_count = use->ranges.count;
+        if (stream->target->values.count && use == how->access->index) {
+            request.ranges = stream->target->values.list;
+            request.range_count = stream->target->values.count;
+        }
+    }
+    return request;
+}
+
+bool query_stream_open(const struct query_streaming *how, struct query_stream *stream,
+                       struct error *err)
+{
+    const struct query_access *access = how->access;
+    struct query_span *span = &how->spans->list[stream->span];
+    struct cursor_request request;
+
+    buf_init(&stream->bytes, BUF_DEFAULT_MAX);
+    buf_init(&stream->tie_value, BUF_DEFAULT_MAX);
+    stream->tied = how->ties && (access->backwards || !stream->target->logical.len);
+    if (access->kind == QUERY_ACCESS_POINT) {
+        span->cost.index_lookups += span->cost.partitions_begun != 0;
+        return query_stream_next(how, stream, err);
+    }
+    request = cursor_for(how, stream, access->index);
+    if (!cursor_open(&span->view, &request, &stream->cursor, err))
+        return false;
+    if (access->index && span->cost.partitions_begun)
+        span->cost.index_lookups += request.range_count;
+    if (access->second) {
+        request = cursor_for(how, stream, access->second);
+        if (!cursor_open(&span->view, &request, &stream->second, err))
+            return false;
+        span->cost.index_lookups += span->cost.partitions_begun != 0;
+    }
+    return stream_seek(how, stream, err) && (!stream->tied || ahead_next(stream, err)) &&
+           query_stream_next(how, stream, err);
+}

@@ -1,0 +1,67 @@
+/* Stream: the hits of one target in one span, in the order of their places. */
+#pragma once
+
+#include "query/run/hits.h"
+
+/* What the streams of a feed have in common; borrowed. */
+struct query_streaming {
+    struct query_spans *spans;
+    const struct query_access *access;
+    struct query_position from; /* hits begin behind it */
+    bool by_number;             /* places are numbers alone */
+    bool by_key;                /* places are item keys; hits come with their item */
+    bool ties;                  /* places are values and numbers: equal values come by number */
+};
+
+/* One of several hits with the same value. */
+struct query_tie {
+    uint64_t number;
+    struct slice key; /* item key; owned */
+};
+
+struct query_stream {
+    size_t span;
+    const struct query_target *target;
+    struct partition_range range; /* of target and window and span */
+    struct cursor *cursor;        /* NULL: a point */
+    struct cursor *second;
+    uint64_t counted; /* entries that are in the cost */
+    bool point_given;
+    bool waiting; /* not open yet: place is before that of every hit it may have */
+    bool has;     /* place and key below are those of the next hit */
+    struct query_place place;
+    struct item item;
+    struct buf bytes;    /* of the place and the item key */
+    struct slice key;    /* item key */
+    struct arena *arena; /* of a point */
+
+    /* Where the index does not have equal values by number: those that come next, sorted. */
+    bool tied;
+    struct query_tie *ties; /* owned */
+    size_t tie_count, tie_at;
+    bool ties_left;          /* there are more of this value, with higher numbers */
+    struct buf tie_value;    /* as the index has it */
+    struct cursor_hit ahead; /* the entry behind those of the value, of the cursor's memory */
+    bool has_ahead;
+    uint64_t passed; /* entries that were read and are not in the cost yet */
+};
+
+/* Which of two places comes first. */
+int query_stream_order(const struct query_streaming *how, const struct query_place *a,
+                       const struct query_place *b);
+
+/* Stands at its first hit, if it has one. span, target and range are set. */
+NODISCARD bool query_stream_open(const struct query_streaming *how, struct query_stream *stream,
+                                 struct error *err);
+void query_stream_free(struct query_stream *stream);
+
+/* Passes over hits behind the present one, up to max, whose value is its own, or any; the last of
+ * them becomes the present one, without its key. *ret_count: how many; 0 where that is not to be
+ * had. */
+NODISCARD bool query_stream_pass(const struct query_streaming *how, struct query_stream *stream,
+                                 bool any_value, uint64_t max, uint64_t *ret_count,
+                                 struct error *err);
+
+/* Goes on to the next hit. */
+NODISCARD bool query_stream_next(const struct query_streaming *how, struct query_stream *stream,
+                                 struct error *err);

@@ -1,0 +1,114 @@
+#include "catalogue/container_usage.h"
+
+#include "catalogue/container_space.h"
+#include "support/catalogue_bench.h"
+#include "support/check.h"
+#include "support/documents.h"
+
+static struct container *container_made(struct bench *bench, int64_t ru)
+{
+    struct container *container;
+    struct error err;
+
+    bench_account(bench, "a");
+    bench_database(bench, "a", "d", 0);
+    bench_container(bench, "a", "d", BENCH_BODY("c"), ru);
+    assert_ok(catalogue_container_open(bench->catalogue, SLICE("a"), SLICE("d"), SLICE("c"),
+                                       &container, &err),
+              &err);
+    return container;
+}
+
+static void item_write(struct bench *bench, struct container *container, enum transaction_verb verb,
+                       const char *pk, const char *id, size_t len)
+{
+    struct item_space space = container_space(container, &clock_system, NULL);
+    const struct definition_fields *fields = definition_fields(container_definition(container));
+    const struct transaction_options options = {0};
+    struct document_value id_value = document_string(slice_of_text(id));
+    struct transaction_result result;
+    struct transaction_work work;
+    char text[4096], filler[2048];
+    struct partition_key key;
+    struct error err;
+
+    assert_true(len < sizeof filler);
+    memset(filler, 'x', len);
+    filler[len] = '\0';
+    snprintf(text, sizeof text, "[\"%s\"]", pk);
+    assert_ok(partition_key_parse(&fields->key, slice_of_text(text), PARTITION_KEY_WHOLE,
+                                  bench->arena, &key, &err),
+              &err);
+    snprintf(text, sizeof text, "{\"id\":\"%s\",\"pk\":\"%s\",\"f\":\"%s\"}", id, pk, filler);
+    assert_ok(items_write(&space, &key, &id_value, verb, document_of(bench->arena, text), &options,
+                          bench->arena, &result, &work, &err),
+              &err);
+}
+
+static void usage_follows_what_is_written(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(container_unref) struct container *container = container_made(bench, 30000);
+    struct container_usage usage;
+    struct error err;
+
+    assert_ok(container_usage_all(container, bench->arena, &usage, &err), &err);
+    assert_int_equal(usage.items, 0);
+    assert_int_equal(usage.bytes, 0);
+    for (int i = 0; i < 20; i++) {
+        char name[8];
+
+        snprintf(name, sizeof name, "k%d", i);
+        item_write(bench, container, TRANSACTION_CREATE, name, "1", 1000);
+    }
+    assert_ok(container_usage_all(container, bench->arena, &usage, &err), &err);
+    assert_int_equal(usage.items, 20);
+    assert_true(usage.bytes > 20000 && usage.bytes < 30000);
+    item_write(bench, container, TRANSACTION_DELETE, "k3", "1", 0);
+    assert_ok(container_usage_all(container, bench->arena, &usage, &err), &err);
+    assert_int_equal(usage.items, 19);
+}
+
+static void the_largest_logical_partitions_come_first(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(container_unref) struct container *container = container_made(bench, 400);
+    size_t count, seen, spans;
+    const struct partition_span *span = partition_map_spans(container_map(container), &spans);
+    struct container_usage_key *keys;
+    struct error err;
+
+    item_write(bench, container, TRANSACTION_CREATE, "small", "1", 10);
+    item_write(bench, container, TRANSACTION_CREATE, "large", "1", 1500);
+    item_write(bench, container, TRANSACTION_CREATE, "large", "2", 1500);
+    item_write(bench, container, TRANSACTION_CREATE, "middle", "1", 1000);
+    item_write(bench, container, TRANSACTION_CREATE, "gone", "1", 1900);
+    item_write(bench, container, TRANSACTION_DELETE, "gone", "1", 0);
+    assert_ok(
+        container_usage_largest(container, span, 2, 1000, bench->arena, &keys, &count, &seen, &err),
+        &err);
+    assert_int_equal(count, 2);
+    assert_true(seen >= 3);
+    assert_slice_equal(keys[0].key.components[0].text, SLICE("large"));
+    assert_int_equal(keys[0].usage.items, 2);
+    assert_slice_equal(keys[1].key.components[0].text, SLICE("middle"));
+    assert_ok(
+        container_usage_largest(container, span, 9, 1000, bench->arena, &keys, &count, &seen, &err),
+        &err);
+    assert_int_equal(count, 3);
+    assert_ok(
+        container_usage_largest(container, span, 9, 1, bench->arena, &keys, &count, &seen, &err),
+        &err);
+    assert_int_equal(seen, 1);
+    assert_true(count <= 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_BOTH(usage_follows_what_is_written),
+        ON_BOTH(the_largest_logical_partitions_come_first),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,405 @@
+#include "item/cursor.h"
+
+#include "document/order.h"
+#include "index/policy.h"
+#include "item/items.h"
+#include "partition/strategy.h"
+#include "support/check.h"
+#include "support/documents.h"
+#include "support/space.h"
+
+struct fixture {
+    struct test_space test;
+    struct arena *arena;
+    struct view view;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = MEMORY_NEW(struct fixture);
+    struct engine *engine;
+    struct error err;
+
+    f->arena = arena_new();
+    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &engine, &err), &err);
+    test_space_init(&f->test, engine, &(struct test_space_options){0});
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    view_done(&f->view);
+    test_space_done(&f->test);
+    arena_free(f->arena);
+    memory_free(f);
+    return 0;
+}
+
+static void put(struct fixture *f, const char *json)
+{
+    struct slice document = document_of(f->arena, json);
+    struct partition_key key = partition_key_extract(&f->test.definition.key, document);
+    struct transaction_options options = {0};
+    struct transaction_result result;
+    struct document_value id;
+    struct error err;
+
+    assert_true(document_find(document, SLICE("id"), &id));
+    assert_ok(items_write(&f->test.space, &key, &id, TRANSACTION_UPSERT, document, &options,
+                          f->arena, &result, NULL, &err),
+              &err);
+}
+
+/* Items 0 to 29: pk p0 to p2, a from 0 to 4. */
+static void put_thirty(struct fixture *f)
+{
+    for (int i = 0; i < 30; i++) {
+        char json[128];
+
+        snprintf(json, sizeof json, "{\"id\":\"%02d\",\"pk\":\"p%d\",\"a\":%d}", i, i % 3, i % 5);
+        put(f, json);
+    }
+}
+
+static void look(struct fixture *f)
+{
+    struct item_scope scope =
+        item_space_span_scope(&f->test.space, partition_map_find_id(f->test.space.map, 1));
+    struct error err;
+
+    assert_ok(view_open(&scope, &f->view, &err), &err);
+}
+
+static struct slice path_of(struct fixture *f, const char *text)
+{
+    CLEANUP(buf_done) struct buf buf;
+    struct document_path path;
+    struct error err;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    assert_ok(document_path_parse(slice_of_text(text), DOCUMENT_PATH_INDEX, f->arena, &path, &err),
+              &err);
+    index_path_append(&path, &buf);
+    return arena_copy(f->arena, buf_slice(&buf));
+}
+
+static struct slice key_of(struct fixture *f, int32_t number)
+{
+    CLEANUP(buf_done) struct buf buf;
+    struct document_value value = document_int32(number);
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    document_key_append(DOCUMENT_ORDER_SQL, &value, &buf);
+    return arena_copy(f->arena, buf_slice(&buf));
+}
+
+static struct cursor_range point(struct fixture *f, int32_t number)
+{
+    struct slice key = key_of(f, number);
+
+    return (struct cursor_range){key, cursor_prefix_end(f->arena, key)};
+}
+
+struct walked {
+    size_t count;
+    uint64_t numbers[64];
+    uint8_t values[64]; /* a byte that tells them apart */
+};
+
+static struct walked walk(struct fixture *f, struct cursor *cursor)
+{
+    struct walked walked = {0};
+    struct cursor_hit hit;
+    struct error err;
+    bool more;
+
+    (void)f;
+    for (;;) {
+        assert_ok(cursor_next(cursor, &hit, &more, &err), &err);
+        if (!more)
+            return walked;
+        walked.numbers[walked.count] = hit.number;
+        walked.values[walked.count++] = hit.value.len ? hit.value.data[hit.value.len - 1] : 0;
+    }
+}
+
+static struct cursor_request index_request(struct fixture *f, const struct cursor_range *ranges,
+                                           size_t count)
+{
+    return (struct cursor_request){.kind = CURSOR_INDEX,
+                                   .path = path_of(f, "/a/?"),
+                                   .value_count = 1,
+                                   .ranges = ranges,
+                                   .range_count = count};
+}
+
+static void several_ranges_are_walked_by_one_cursor_both_ways(void **state)
+{
+    struct fixture *f = *state;
+    struct cursor_range ranges[] = {point(f, 0), point(f, 2), point(f, 4)};
+    struct walked there, back;
+
+    put_thirty(f);
+    look(f);
+    for (int backwards = 0; backwards < 2; backwards++) {
+        CLEANUP(cursor_free) struct cursor *cursor = NULL;
+        struct cursor_request request = index_request(f, ranges, 3);
+        struct error err;
+
+        request.backwards = backwards;
+        assert_ok(cursor_open(&f->view, &request, &cursor, &err), &err);
+        *(backwards ? &back : &there) = walk(f, cursor);
+    }
+    assert_int_equal(there.count, 18);
+    assert_int_equal(back.count, 18);
+    for (size_t i = 0; i < 18; i++) {
+        assert_true(there.numbers[i] == back.numbers[17 - i]);
+        assert_true(i == 0 || there.values[i] >= there.values[i - 1]);
+    }
+}
+
+static void a_cursor_goes_on_behind_any_hit(void **state)
+{
+    struct fixture *f = *state;
+    struct cursor_range all = {SLICE("\x01"), SLICE("\xFF")};
+
+    put_thirty(f);
+    look(f);
+    for (int backwards = 0; backwards < 2; backwards++) {
+        for (size_t stop = 1; stop <= 30; stop++) {
+            CLEANUP(cursor_free) struct cursor *first = NULL;
+            CLEANUP(cursor_free) struct cursor *second = NULL;
+            struct cursor_request request = index_request(f, &all, 1);
+            struct cursor_hit hit;
+            struct error err;
+            bool more;
+
+            request.backwards = backwards;
+            assert_ok(cursor_open(&f->view, &request, &first, &err), &err);
+            assert_ok(cursor_open(&f->view, &request, &second, &err), &err);
+            for (size_t i = 0; i < stop; i++)
+                assert_ok(cursor_next(first, &hit, &more, &err), &err);
+            assert_ok(cursor_seek_behind(second, hit.value, hit.routing, hit.number, &err), &err);
+            assert_int_equal(walk(f, second).count, 30 - stop);
+        }
+    }
+}
+
+static void a_logical_partition_is_found_among_the_entries_of_others(void **state)
+{
+    struct fixture *f = *state;
+    struct cursor_range all = {SLICE("\x01"), SLICE("\xFF")};
+    struct partition_key key;
+
+    for (int i = 0; i < 300; i++) {
+        char json[128];
+
+        snprintf(json, sizeof json, "{\"id\":\"%d\",\"pk\":\"q%d\",\"a\":%d}", i, i, i % 2);
+        put(f, json);
+    }
+    look(f);
+    for (int i = 0; i < 300; i += 7) {
+        for (int backwards = 0; backwards < 2; backwards++) {
+            CLEANUP(cursor_free) struct cursor *cursor = NULL;
+            struct cursor_request request = index_request(f, &all, 1);
+            char json[16];
+            struct error err;
+
+            snprintf(json, sizeof json, "[\"q%d\"]", i);
+            key = test_space_key(&f->test, json);
+            request.logical = item_logical(&f->test.definition.key, &key, f->arena);
+            request.backwards = backwards;
+            assert_ok(cursor_open(&f->view, &request, &cursor, &err), &err);
+            assert_int_equal(walk(f, cursor).count, 1);
+            assert_true(backwards || cursor_entries(cursor) < 60);
+        }
+    }
+}
+
+/* Placed by range, routing keys are as long as their texts: seeking from the entries of a long one
+ * to those of a short one must not go past them. */
+static void a_short_routing_key_is_found_behind_long_ones(void **state)
+{
+    struct fixture *f = *state;
+    struct cursor_range all[] = {{key_of(f, 0), key_of(f, 100)}};
+    struct cursor_request request;
+    struct partition_key key;
+    struct engine *engine;
+    struct error err;
+
+    test_space_done(&f->test);
+    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &engine, &err), &err);
+    test_space_init(&f->test, engine,
+                    &(struct test_space_options){.partitions = 2, .bounds = {"z"}});
+    for (int i = 0; i < 60; i++) {
+        char json[128];
+
+        snprintf(json, sizeof json, "{\"id\":\"%02d\",\"pk\":\"%s\",\"a\":%d}", i,
+                 i % 20 ? "a text that is long" : "b", i / 20);
+        put(f, json);
+    }
+    look(f);
+    key = test_space_key(&f->test, "[\"b\"]");
+    for (int backwards = 0; backwards < 2; backwards++) {
+        CLEANUP(cursor_free) struct cursor *cursor = NULL;
+
+        request = index_request(f, all, 1);
+        request.logical = item_logical(&f->test.definition.key, &key, f->arena);
+        request.backwards = backwards;
+        assert_ok(cursor_open(&f->view, &request, &cursor, &err), &err);
+        assert_int_equal(walk(f, cursor).count, 3);
+    }
+}
+
+static void routing_bounds_cut_every_kind_of_cursor_alike(void **state)
+{
+    static const enum cursor_kind kinds[] = {CURSOR_KEYS, CURSOR_NUMBERS, CURSOR_INDEX};
+    struct fixture *f = *state;
+    struct cursor_range all = {SLICE("\x01"), SLICE("\xFF")};
+    size_t counts[3][2];
+
+    for (int i = 0; i < 50; i++) {
+        char json[128];
+
+        snprintf(json, sizeof json, "{\"id\":\"%d\",\"pk\":\"q%d\",\"a\":%d}", i, i, i % 2);
+        put(f, json);
+    }
+    look(f);
+    for (size_t i = 0; i < 6; i++) {
+        CLEANUP(cursor_free) struct cursor *cursor = NULL;
+        struct cursor_request request = index_request(f, &all, 1);
+        struct error err;
+
+        request.kind = kinds[i / 2];
+        *(i % 2 ? &request.routing_min : &request.routing_max) = SLICE("\x18");
+        assert_ok(cursor_open(&f->view, &request, &cursor, &err), &err);
+        counts[i / 2][i % 2] = walk(f, cursor).count;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(counts[i][0] + counts[i][1], 50);
+        assert_int_equal(counts[i][0], counts[0][0]);
+    }
+    assert_true(counts[0][0] > 0 && counts[0][0] < 50);
+}
+
+/* Of a, there are six entries of each value. */
+static void entries_that_are_alike_are_passed_over_together(void **state)
+{
+    struct fixture *f = *state;
+    struct cursor_range all = {point(f, 0).min, point(f, 4).max};
+    struct cursor_request request = index_request(f, &all, 1);
+    CLEANUP(cursor_free) struct cursor *cursor = NULL;
+    struct cursor_hit hit, last;
+    uint64_t count, number;
+    struct error err;
+    bool more;
+
+    put_thirty(f);
+    look(f);
+    assert_ok(cursor_open(&f->view, &request, &cursor, &err), &err);
+    assert_ok(cursor_next(cursor, &hit, &more, &err), &err);
+    assert_true(more);
+    assert_ok(cursor_pass(cursor, key_of(f, 0), 3, &last, &count, &err), &err);
+    assert_int_equal(count, 3);
+    assert_ok(cursor_pass(cursor, key_of(f, 0), 100, &last, &count, &err), &err);
+    assert_int_equal(count, 2);
+    assert_slice_equal(last.value, key_of(f, 0));
+    number = last.number;
+    assert_ok(cursor_next(cursor, &hit, &more, &err), &err);
+    assert_slice_equal(hit.value, key_of(f, 1)); /* none was lost in between */
+    assert_int_equal(cursor_entries(cursor), 7);
+    assert_ok(cursor_pass(cursor, SLICE_NONE, 100, &last, &count, &err), &err);
+    assert_int_equal(count, 23);
+    assert_slice_equal(last.value, key_of(f, 4));
+    assert_int_not_equal(last.number, number);
+    assert_ok(cursor_next(cursor, &hit, &more, &err), &err);
+    assert_false(more);
+}
+
+static void entries_of_a_part_are_looked_at_one_by_one(void **state)
+{
+    struct fixture *f = *state;
+    struct cursor_range ranges[] = {point(f, 0), point(f, 3)};
+    struct cursor_request requests[] = {index_request(f, ranges, 2), index_request(f, ranges, 1)};
+    struct error err;
+
+    put_thirty(f);
+    look(f);
+    requests[1].routing_min = SLICE("\x01");
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+        CLEANUP(cursor_free) struct cursor *cursor = NULL;
+        struct cursor_hit hit, last;
+        uint64_t count;
+        bool more;
+
+        assert_ok(cursor_open(&f->view, &requests[i], &cursor, &err), &err);
+        assert_ok(cursor_next(cursor, &hit, &more, &err), &err);
+        assert_ok(cursor_pass(cursor, SLICE_NONE, 100, &last, &count, &err), &err);
+        assert_int_equal(count, 0);
+    }
+}
+
+static void a_view_sees_one_moment(void **state)
+{
+    struct fixture *f = *state;
+    CLEANUP(cursor_free) struct cursor *cursor = NULL;
+    struct cursor_request request = {.kind = CURSOR_NUMBERS};
+    uint64_t items, bytes;
+    struct error err;
+
+    put_thirty(f);
+    look(f);
+    put(f, "{\"id\":\"later\",\"pk\":\"p0\"}");
+    assert_ok(cursor_open(&f->view, &request, &cursor, &err), &err);
+    assert_int_equal(walk(f, cursor).count, 30);
+    assert_ok(view_count(&f->view, SLICE_NONE, &items, &bytes, &err), &err);
+    assert_int_equal(items, 30);
+    assert_true(bytes > 30 * 40);
+}
+
+static void logical_partitions_have_counts_of_their_own(void **state)
+{
+    struct fixture *f = *state;
+    struct partition_key key = test_space_key(&f->test, "[\"p1\"]");
+    uint64_t items, bytes;
+    struct error err;
+
+    put_thirty(f);
+    look(f);
+    assert_ok(view_count(&f->view, item_logical(&f->test.definition.key, &key, f->arena), &items,
+                         &bytes, &err),
+              &err);
+    assert_int_equal(items, 10);
+    key = test_space_key(&f->test, "[\"none\"]");
+    assert_ok(view_count(&f->view, item_logical(&f->test.definition.key, &key, f->arena), &items,
+                         &bytes, &err),
+              &err);
+    assert_int_equal(items, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(several_ranges_are_walked_by_one_cursor_both_ways, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_cursor_goes_on_behind_any_hit, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_logical_partition_is_found_among_the_entries_of_others,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_short_routing_key_is_found_behind_long_ones, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(routing_bounds_cut_every_kind_of_cursor_alike, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(entries_that_are_alike_are_passed_over_together, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(entries_of_a_part_are_looked_at_one_by_one, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_view_sees_one_moment, setup, teardown),
+        cmocka_unit_test_setup_teardown(logical_partitions_have_counts_of_their_own, setup,
+                                        teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
