@@ -54,7 +54,7 @@ static void on_dropped(uint32_t partition, void *context)
 static void open_all(struct bench *bench)
 {
     static const char *const url = "memory:";
-    struct catalogue_limits limits = CATALOGUE_LIMITS_DEFAULT;
+    struct definition_limits limits = CATALOGUE_LIMITS_DEFAULT;
     CLEANUP(container_unref) struct container *container = NULL;
     struct error err;
 

@@ -20,10 +20,10 @@ struct living_options {
     const char *name;        /* of the comparison, for messages; stays */
     const char *const *urls; /* of the nodes, which get the names a, b, ... */
     size_t url_count;
-    size_t write_buffer_bytes;             /* engine.write_buffer_bytes of each node; 0: its own */
-    const char *key;                       /* path of the partition key; NULL: /tenant */
-    const char *policy;                    /* indexing policy as JSON; NULL: every path */
-    const struct catalogue_limits *limits; /* NULL: the published ones */
+    size_t write_buffer_bytes;              /* engine.write_buffer_bytes of each node; 0: its own */
+    const char *key;                        /* path of the partition key; NULL: /tenant */
+    const char *policy;                     /* indexing policy as JSON; NULL: every path */
+    const struct definition_limits *limits; /* NULL: the published ones */
     int64_t ru;
 };
 

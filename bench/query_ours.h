@@ -5,7 +5,7 @@
 #include "query_cases.h"
 #include "space.h"
 
-#include "query/run/run.h"
+#include "query/run.h"
 
 /* What runs of queries gave and cost. */
 struct query_ours_result {

@@ -142,7 +142,7 @@ void catalogue_close(struct catalogue *catalogue)
     memory_free(catalogue);
 }
 
-const struct catalogue_limits *catalogue_limits(const struct catalogue *catalogue)
+const struct definition_limits *catalogue_limits(const struct catalogue *catalogue)
 {
     return &catalogue->limits;
 }
@@ -402,7 +402,7 @@ struct account **catalogue_accounts(struct catalogue *catalogue, struct arena *a
 
 /* --- Databases ------------------------------------------------------------------------------- */
 
-bool account_room(const struct catalogue_limits *limits, const struct account *account,
+bool account_room(const struct definition_limits *limits, const struct account *account,
                   struct error *err)
 {
     size_t count = account->state.child_count;

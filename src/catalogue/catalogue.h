@@ -30,10 +30,10 @@
 struct catalogue; /* opaque, owned */
 
 struct catalogue_options {
-    struct cluster *cluster;               /* borrowed; has its nodes; outlives the catalogue */
-    const struct catalogue_limits *limits; /* copied; NULL: the published ones */
-    struct log *log;                       /* borrowed; NULL: silent */
-    const struct node_info *nodes;         /* what the settings say of nodes, by name; borrowed */
+    struct cluster *cluster;                /* borrowed; has its nodes; outlives the catalogue */
+    const struct definition_limits *limits; /* copied; NULL: the published ones */
+    struct log *log;                        /* borrowed; NULL: silent */
+    const struct node_info *nodes;          /* what the settings say of nodes, by name; borrowed */
     size_t node_count;
     bool purge_by_hand; /* no thread: the test calls catalogue_purge */
 
@@ -53,7 +53,7 @@ NODISCARD bool catalogue_open(const struct catalogue_options *options,
 void catalogue_close(struct catalogue *catalogue); /* NULL is fine */
 CLEANUP_FN(struct catalogue *, catalogue_close)
 
-const struct catalogue_limits *catalogue_limits(const struct catalogue *catalogue);
+const struct definition_limits *catalogue_limits(const struct catalogue *catalogue);
 struct cluster *catalogue_cluster(const struct catalogue *catalogue);
 
 /* What every record has. Borrowed from the state it was asked of. */
@@ -206,7 +206,7 @@ uint64_t container_bytes_max(const struct container *container); /* UINT64_MAX: 
 const struct offer *container_offer(const struct container *container);
 bool container_is_enforced(const struct container *container); /* offer_is_enforced */
 
-const struct catalogue_limits *container_limits(const struct container *container);
+const struct definition_limits *container_limits(const struct container *container);
 
 /* The node of a range of the map: container_map's ranges say the number. */
 struct engine *container_engine(const struct container *container, uint32_t node);

@@ -247,7 +247,7 @@ struct catalogue {
     struct cluster *cluster;
     struct commit *commit; /* the root's */
     struct engine *engine; /* the root's */
-    struct catalogue_limits limits;
+    struct definition_limits limits;
     struct child_cache *scripts; /* owned: texts read of late */
     struct log *log;
     void (*partition_gone)(void *context, uint32_t partition); /* or NULL */
@@ -341,7 +341,7 @@ NODISCARD bool catalogue_number_take(uint32_t *next, uint32_t max, const char *k
 /* Offers have few bits: their numbers come round, passing over those in use. */
 uint32_t catalogue_offer_number_take(struct catalogue_head *head, const struct account *account);
 /* Is there room for one more database or container? */
-NODISCARD bool account_room(const struct catalogue_limits *limits, const struct account *account,
+NODISCARD bool account_room(const struct definition_limits *limits, const struct account *account,
                             struct error *err);
 
 /* Publishes the start state with one child put in place of its namesake, or (NULL) the one at
@@ -457,7 +457,7 @@ NODISCARD bool catalogue_not_found(struct error *err, bool as_owner, const char 
                                    struct slice name);
 NODISCARD bool catalogue_name_taken(struct error *err, const char *kind, struct slice name);
 NODISCARD bool catalogue_etag_check(struct slice etag, struct slice if_match, struct error *err);
-NODISCARD bool catalogue_id_check(const struct catalogue_limits *limits, struct slice id,
+NODISCARD bool catalogue_id_check(const struct definition_limits *limits, struct slice id,
                                   struct error *err);
 NODISCARD bool catalogue_name_free(const struct catalogue_state *parent, const char *kind,
                                    struct slice id, struct error *err);

@@ -140,7 +140,7 @@ static size_t account_children(const struct account *account)
     return count;
 }
 
-static bool room_check(const struct catalogue_limits *limits, const struct nest *nest,
+static bool room_check(const struct definition_limits *limits, const struct nest *nest,
                        struct error *err)
 {
     const uint32_t max[CHILD_KINDS] = {
@@ -181,7 +181,7 @@ static uint64_t account_script_bytes(const struct account *account)
 }
 
 /* Where a limit was lowered below what is there, scripts may still shrink. */
-static bool bytes_check(const struct catalogue_limits *limits, const struct nest *nest,
+static bool bytes_check(const struct definition_limits *limits, const struct nest *nest,
                         const struct catalogue_child *before, struct slice body, struct error *err)
 {
     size_t less = before ? child_body_len(before) : 0;

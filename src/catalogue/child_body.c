@@ -128,7 +128,7 @@ static struct slice body_strip(struct slice body, struct arena *arena)
     return arena_copy(arena, buf_slice(&buf));
 }
 
-bool child_body_check(const struct catalogue_limits *limits, enum child_kind kind,
+bool child_body_check(const struct definition_limits *limits, enum child_kind kind,
                       struct slice body, struct arena *arena, struct child_body *ret_body,
                       struct error *err)
 {

@@ -63,6 +63,6 @@ struct child_body {
     struct slice bytes, id; /* in the arena */
 };
 
-NODISCARD bool child_body_check(const struct catalogue_limits *limits, enum child_kind kind,
+NODISCARD bool child_body_check(const struct definition_limits *limits, enum child_kind kind,
                                 struct slice body, struct arena *arena, struct child_body *ret_body,
                                 struct error *err);

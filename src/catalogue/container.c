@@ -22,7 +22,7 @@ static uint32_t sharing_count(const struct database *database)
 }
 
 /* Its own offer, or its part in the database's. */
-static bool offer_decide(const struct catalogue_limits *limits, const struct database *database,
+static bool offer_decide(const struct definition_limits *limits, const struct database *database,
                          const struct definition *definition, const struct offer_request *request,
                          struct container *container, struct error *err)
 {
@@ -42,7 +42,7 @@ static bool offer_decide(const struct catalogue_limits *limits, const struct dat
     return true;
 }
 
-static bool directory_check(const struct catalogue_limits *limits,
+static bool directory_check(const struct definition_limits *limits,
                             const struct partition_definition *key, struct error *err)
 {
     if (key->lookup && key->lookup->line_count > limits->directory_lines_max)
@@ -53,7 +53,7 @@ static bool directory_check(const struct catalogue_limits *limits,
 }
 
 /* As many as the throughput needs, or as its creator's bounds make. */
-static bool partitions_decide(const struct catalogue_limits *limits,
+static bool partitions_decide(const struct definition_limits *limits,
                               const struct container *container, uint32_t *ret_count,
                               struct error *err)
 {
@@ -160,7 +160,7 @@ static bool container_create(struct catalogue_change *change, const struct catal
     return true;
 }
 
-static bool body_check(const struct catalogue_limits *limits, struct slice body, struct error *err)
+static bool body_check(const struct definition_limits *limits, struct slice body, struct error *err)
 {
     if (body.len > limits->definition_bytes_max)
         return error_set(err, ERROR_TOO_LARGE,

@@ -46,7 +46,7 @@ static void space_release(struct item_space *space)
 struct item_space container_space(struct container *container, const struct clock *clock,
                                   struct item_gates *gates)
 {
-    const struct catalogue_limits *limits = container_limits(container);
+    const struct definition_limits *limits = container_limits(container);
     struct definition *const *before;
     size_t before_count = container_policies_before(container, &before);
     struct item_space space = {

@@ -86,7 +86,7 @@ static size_t characters(struct slice text)
     return count;
 }
 
-bool catalogue_id_check(const struct catalogue_limits *limits, struct slice id, struct error *err)
+bool catalogue_id_check(const struct definition_limits *limits, struct slice id, struct error *err)
 {
     if (id.len == 0 || characters(id) > limits->id_chars_max)
         return error_set(err, ERROR_BAD_REQUEST,

@@ -172,7 +172,7 @@ bool catalogue_offer_minimum(struct catalogue *catalogue, struct slice account, 
     return true;
 }
 
-static bool offer_apply(const struct catalogue_limits *limits, struct owner owner,
+static bool offer_apply(const struct definition_limits *limits, struct owner owner,
                         const struct catalogue_offer_change *change, struct offer *offer,
                         struct error *err)
 {

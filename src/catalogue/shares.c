@@ -67,7 +67,7 @@ bool container_span_is_elsewhere(const struct container *container,
            promotion_list_keeps_place(&container->promotions, span);
 }
 
-static bool spans_check(const struct catalogue_limits *limits,
+static bool spans_check(const struct definition_limits *limits,
                         const struct definition_throughput *said, const struct partition_map *map,
                         struct error *err)
 {
@@ -88,7 +88,7 @@ static bool spans_check(const struct catalogue_limits *limits,
     return true;
 }
 
-bool container_throughput_check(const struct catalogue_limits *limits,
+bool container_throughput_check(const struct definition_limits *limits,
                                 const struct definition *definition,
                                 const struct partition_map *map, const struct offer *offer,
                                 struct error *err)

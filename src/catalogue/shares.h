@@ -26,7 +26,7 @@ void container_demand_reserved(const struct container *container, const struct p
 
 /* Can what the definition says of throughput be with this offer, and in the partitions of the map
  * (NULL: there are none yet)? ERROR_BAD_REQUEST. */
-NODISCARD bool container_throughput_check(const struct catalogue_limits *limits,
+NODISCARD bool container_throughput_check(const struct definition_limits *limits,
                                           const struct definition *definition,
                                           const struct partition_map *map,
                                           const struct offer *offer, struct error *err);

@@ -489,7 +489,7 @@ bool container_is_enforced(const struct container *container)
     return offer_is_enforced(&container->catalogue->limits, &container->offer);
 }
 
-const struct catalogue_limits *container_limits(const struct container *container)
+const struct definition_limits *container_limits(const struct container *container)
 {
     return &container->catalogue->limits;
 }

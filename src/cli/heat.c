@@ -55,7 +55,7 @@ void cli_partition_hot_help(void)
 struct heat_command {
     struct cli_client_options options;
     bool keys;
-    enum heat_shown shown;
+    enum cli_heat_shown shown;
     uint64_t minutes, points;
     const char *out;
     const char *words[WORDS_MAX];
@@ -78,11 +78,11 @@ static bool last_read(const char *text, uint64_t *ret_minutes)
     return *ret_minutes >= 1 && *ret_minutes <= WEEK_MINUTES;
 }
 
-static bool shown_read(const char *text, enum heat_shown *ret_shown)
+static bool shown_read(const char *text, enum cli_heat_shown *ret_shown)
 {
     for (int i = 0; i < HEAT_SHOWN; i++)
         if (strcmp(text, heat_shown_names[i]) == 0) {
-            *ret_shown = (enum heat_shown)i;
+            *ret_shown = (enum cli_heat_shown)i;
             return true;
         }
     return false;
@@ -141,7 +141,7 @@ static int text_write(const struct heat_command *command, struct slice text)
 static int heat_run(struct heat_command *command)
 {
     CLEANUP(buf_done) struct buf svg;
-    struct heat_picture picture;
+    struct cli_heat_picture picture;
     struct cli_answer answer;
     struct error err;
 
@@ -157,9 +157,9 @@ static int heat_run(struct heat_command *command)
         return cli_fail(CLI_FAILED, "%s", err.message);
     if (command->options.json)
         return text_write(command, arena_printf(command->arena, "%.*s\n", SLICE_ARG(answer.text)));
-    if (!heat_picture_read(answer.document, command->shown, command->arena, &picture, &err))
+    if (!cli_heat_picture_read(answer.document, command->shown, command->arena, &picture, &err))
         return cli_fail(CLI_FAILED, "%s", err.message);
-    heat_svg(&picture, &svg);
+    cli_heat_svg(&picture, &svg);
     if (buf_overflowed(&svg))
         return cli_fail(CLI_FAILED, "the picture is larger than %zu bytes: ask for fewer --points",
                         svg.max);

@@ -23,7 +23,7 @@ const char *const heat_shown_names[HEAT_SHOWN] = {
 /* A picture being made. */
 struct making {
     struct slice document;
-    enum heat_shown shown;
+    enum cli_heat_shown shown;
     struct arena *arena;
     bool keys;
     int64_t step_ms;
@@ -31,9 +31,9 @@ struct making {
     size_t bound_count;
     struct slice key_names[HEAT_PICTURE_KEYS_MAX];
     size_t key_count;
-    struct heat_cell *cells;
+    struct cli_heat_cell *cells;
     size_t cell_count;
-    struct heat_mark *marks;
+    struct cli_heat_mark *marks;
     size_t mark_count;
 };
 
@@ -266,7 +266,7 @@ static bool entry_rows(const struct making *making, struct slice entry, struct s
 }
 
 /* A key that was in two partitions within one point has two entries there, and one cell. */
-static struct heat_cell *cell_same(struct making *making, size_t first, double top)
+static struct cli_heat_cell *cell_same(struct making *making, size_t first, double top)
 {
     for (size_t i = first; making->keys && i < making->cell_count; i++)
         if (making->cells[i].top == top)
@@ -283,7 +283,7 @@ static void point_read(struct making *making, struct slice point)
 
     document_iter_init(&entry, cli_answer_inside(point, making->keys ? "keys" : "spans"));
     while (from_ms >= 0 && document_iter_next(&entry)) {
-        struct heat_cell cell = {.from_ms = from_ms, .to_ms = from_ms + making->step_ms}, *same;
+        struct cli_heat_cell cell = {.from_ms = from_ms, .to_ms = from_ms + making->step_ms}, *same;
         struct slice name;
 
         if (entry.value.type != DOCUMENT_OBJECT ||
@@ -304,7 +304,7 @@ static void cells_read(struct making *making)
     struct slice points = cli_answer_inside(making->document, "points");
     struct document_iter iter;
 
-    making->cells = ARENA_ARRAY(making->arena, struct heat_cell,
+    making->cells = ARENA_ARRAY(making->arena, struct cli_heat_cell,
                                 entries_count(points, making->keys ? "keys" : "spans") + 1);
     document_iter_init(&iter, points);
     while (document_iter_next(&iter))
@@ -313,7 +313,7 @@ static void cells_read(struct making *making)
 }
 
 /* The rows of all partitions of a list; by keys all rows. */
-static void rows_widen(const struct making *making, struct slice ids, struct heat_mark *mark)
+static void rows_widen(const struct making *making, struct slice ids, struct cli_heat_mark *mark)
 {
     struct document_iter iter;
     double top, bottom;
@@ -353,7 +353,7 @@ static void mark_read(struct making *making, struct slice event, double rows)
 {
     struct slice at = cli_answer_text(event, "at"), kind = cli_answer_text(event, "kind");
     struct slice from = cli_answer_inside(event, "from"), to = cli_answer_inside(event, "to");
-    struct heat_mark mark = {
+    struct cli_heat_mark mark = {
         .at_ms = time_read(at, making->arena), .top = rows, .letter = letter_of(kind)};
 
     if (making->keys) {
@@ -376,7 +376,7 @@ static void marks_read(struct making *making, double rows)
     struct slice events = cli_answer_inside(making->document, "events");
     struct document_iter iter;
 
-    making->marks = ARENA_ARRAY(making->arena, struct heat_mark, objects_count(events) + 1);
+    making->marks = ARENA_ARRAY(making->arena, struct cli_heat_mark, objects_count(events) + 1);
     document_iter_init(&iter, events);
     while (document_iter_next(&iter))
         if (iter.value.type == DOCUMENT_OBJECT)
@@ -430,7 +430,7 @@ static struct slice bound_label(const struct making *making, struct slice bound)
     return label;
 }
 
-static void rows_label(const struct making *making, struct heat_picture *picture)
+static void rows_label(const struct making *making, struct cli_heat_picture *picture)
 {
     size_t count = making->keys ? making->key_count
                                 : MAX(making->bound_count, (size_t)1) - 1; /* between bounds */
@@ -444,14 +444,14 @@ static void rows_label(const struct making *making, struct heat_picture *picture
                 making->arena);
 }
 
-bool heat_picture_read(struct slice document, enum heat_shown shown, struct arena *arena,
-                       struct heat_picture *ret_picture, struct error *err)
+bool cli_heat_picture_read(struct slice document, enum cli_heat_shown shown, struct arena *arena,
+                           struct cli_heat_picture *ret_picture, struct error *err)
 {
     struct making making = {.document = document, .shown = shown, .arena = arena};
     struct slice from = cli_answer_text(document, "from"), to = cli_answer_text(document, "to");
     double minutes = cli_answer_number(document, "minutes");
-    struct heat_picture picture = {.from_ms = time_read(from, arena),
-                                   .to_ms = time_read(to, arena)};
+    struct cli_heat_picture picture = {.from_ms = time_read(from, arena),
+                                       .to_ms = time_read(to, arena)};
 
     if (picture.from_ms < 0 || picture.to_ms <= picture.from_ms || !(minutes >= 1) ||
         minutes > 10080)

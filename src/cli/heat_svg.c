@@ -18,15 +18,15 @@ enum {
 
 /* Where things are. */
 struct layout {
-    const struct heat_picture *picture;
+    const struct cli_heat_picture *picture;
     double row, bottom, height; /* of the whole */
     double right;
     double most; /* the largest value */
 };
 
-struct heat_colour heat_svg_colour(double part)
+struct cli_heat_colour cli_heat_svg_colour(double part)
 {
-    static const struct heat_colour stops[] = {
+    static const struct cli_heat_colour stops[] = {
         {255, 245, 220}, {254, 205, 130}, {251, 137, 62}, {212, 61, 41}, {110, 10, 48}};
     double at = MIN(MAX(part, 0.0), 1.0) * (ARRAY_LEN(stops) - 1);
     size_t first = MIN((size_t)at, ARRAY_LEN(stops) - 2);
@@ -34,7 +34,7 @@ struct heat_colour heat_svg_colour(double part)
 
 #define MIXED(colour)                                                                              \
     ((uint8_t)(stops[first].colour + (stops[first + 1].colour - stops[first].colour) * rest + 0.5))
-    return (struct heat_colour){MIXED(red), MIXED(green), MIXED(blue)};
+    return (struct cli_heat_colour){MIXED(red), MIXED(green), MIXED(blue)};
 #undef MIXED
 }
 
@@ -66,7 +66,7 @@ static void label(struct buf *out, double x, double y, const char *class, struct
 
 static double x_of(const struct layout *layout, int64_t at_ms)
 {
-    const struct heat_picture *picture = layout->picture;
+    const struct cli_heat_picture *picture = layout->picture;
     double part = (double)(at_ms - picture->from_ms) /
                   (double)MAX(picture->to_ms - picture->from_ms, (int64_t)1);
 
@@ -108,10 +108,10 @@ static void head_append(const struct layout *layout, struct buf *out)
 static void cells_append(const struct layout *layout, struct buf *out)
 {
     for (size_t i = 0; i < layout->picture->cell_count; i++) {
-        const struct heat_cell *cell = &layout->picture->cells[i];
+        const struct cli_heat_cell *cell = &layout->picture->cells[i];
         double x = x_of(layout, cell->from_ms), y = y_of(layout, cell->top);
-        struct heat_colour colour =
-            heat_svg_colour(layout->most > 0 ? cell->value / layout->most : 0);
+        struct cli_heat_colour colour =
+            cli_heat_svg_colour(layout->most > 0 ? cell->value / layout->most : 0);
 
         buf_printf(out,
                    "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
@@ -129,7 +129,7 @@ static void cells_append(const struct layout *layout, struct buf *out)
 
 static void rows_append(const struct layout *layout, struct buf *out)
 {
-    const struct heat_picture *picture = layout->picture;
+    const struct cli_heat_picture *picture = layout->picture;
     size_t every = 1;
 
     while (layout->row * (double)every < LABEL_LEAST)
@@ -159,7 +159,7 @@ static int64_t tick_of(int64_t minutes)
 
 static void times_append(const struct layout *layout, struct buf *out)
 {
-    const struct heat_picture *picture = layout->picture;
+    const struct cli_heat_picture *picture = layout->picture;
     int64_t step_ms = tick_of((picture->to_ms - picture->from_ms) / 60000) * 60000;
     int64_t at_ms = (picture->from_ms + step_ms - 1) / step_ms * step_ms;
     char day[CLOCK_ISO_SIZE] = "", text[CLOCK_ISO_SIZE];
@@ -181,7 +181,7 @@ static void times_append(const struct layout *layout, struct buf *out)
 static void marks_append(const struct layout *layout, struct buf *out)
 {
     for (size_t i = 0; i < layout->picture->mark_count; i++) {
-        const struct heat_mark *mark = &layout->picture->marks[i];
+        const struct cli_heat_mark *mark = &layout->picture->marks[i];
         double x = x_of(layout, mark->at_ms), top = y_of(layout, mark->top);
         double bottom = MAX(y_of(layout, mark->bottom), top + 1);
 
@@ -211,7 +211,7 @@ static void legend_append(const struct layout *layout, struct buf *out)
     label(out, x, TOP + 8, "", layout->picture->unit);
     for (int i = 0; i <= LEGEND_STEPS; i++) {
         double part = (double)(LEGEND_STEPS - i) / LEGEND_STEPS;
-        struct heat_colour colour = heat_svg_colour(part);
+        struct cli_heat_colour colour = cli_heat_svg_colour(part);
         char text[32];
 
         value_text(layout->most * part, text);
@@ -226,7 +226,7 @@ static void legend_append(const struct layout *layout, struct buf *out)
                 "a directory, K re-key. Rows: partition and where it begins. Grey: nobody asked."));
 }
 
-void heat_svg(const struct heat_picture *picture, struct buf *out)
+void cli_heat_svg(const struct cli_heat_picture *picture, struct buf *out)
 {
     size_t rows = MAX(picture->row_count, (size_t)1);
     struct layout layout = {.picture = picture, .right = WIDTH - RIGHT};

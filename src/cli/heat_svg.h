@@ -7,37 +7,37 @@
 #include "base/slice.h"
 
 /* Something coloured: rows are counted from 0 at the top. */
-struct heat_cell {
+struct cli_heat_cell {
     int64_t from_ms, to_ms;
     double top, bottom; /* rows */
     double value;
     struct slice text; /* what a pointer resting on it is told */
 };
 
-struct heat_mark {
+struct cli_heat_mark {
     int64_t at_ms;
     double top, bottom;
     char letter; /* S, M, V, I, R or K: split, merge, move, isolate, reroute, re-key */
     struct slice text;
 };
 
-struct heat_picture {
+struct cli_heat_picture {
     struct slice title, subtitle;
     struct slice unit; /* of values: "RU/s" */
     int64_t from_ms, to_ms;
     struct slice *rows; /* a label each */
     size_t row_count;
     bool between; /* labels stand at the upper edge of their rows: they are bounds */
-    const struct heat_cell *cells;
+    const struct cli_heat_cell *cells;
     size_t cell_count;
-    const struct heat_mark *marks;
+    const struct cli_heat_mark *marks;
     size_t mark_count;
 };
 
-void heat_svg(const struct heat_picture *picture, struct buf *out);
+void cli_heat_svg(const struct cli_heat_picture *picture, struct buf *out);
 
 /* Of a value from 0 to 1: pale to dark. */
-struct heat_colour {
+struct cli_heat_colour {
     uint8_t red, green, blue;
 };
-struct heat_colour heat_svg_colour(double part);
+struct cli_heat_colour cli_heat_svg_colour(double part);

@@ -11,7 +11,7 @@ enum offer_enforce {
     THROUGHPUT_NEVER,
 };
 
-struct catalogue_limits {
+struct definition_limits {
     uint64_t partition_bytes_max;  /* partition.bytes_max: of a physical partition */
     uint64_t partition_ru_max;     /* partition.ru_max: RU/s of a physical partition */
     uint64_t partition_ru_initial; /* partition.ru_initial: RU/s of those a container is made with;
@@ -49,12 +49,12 @@ struct catalogue_limits {
     uint64_t fixed_bytes_max;  /* container.fixed_bytes_max */
 };
 
-#define CATALOGUE_LIMITS_GB ((uint64_t)1024 * 1024 * 1024)
+#define DEFINITION_LIMITS_GB ((uint64_t)1024 * 1024 * 1024)
 
-static const struct catalogue_limits CATALOGUE_LIMITS_DEFAULT = {
-    .partition_bytes_max = 50 * CATALOGUE_LIMITS_GB,
+static const struct definition_limits CATALOGUE_LIMITS_DEFAULT = {
+    .partition_bytes_max = 50 * DEFINITION_LIMITS_GB,
     .partition_ru_max = 10000,
-    .logical_partition_bytes_max = 20 * CATALOGUE_LIMITS_GB,
+    .logical_partition_bytes_max = 20 * DEFINITION_LIMITS_GB,
     .item_bytes_max = 2 * 1024 * 1024,
     .key_bytes_max = 2048,
     .id_chars_max = 255,
@@ -84,5 +84,5 @@ static const struct catalogue_limits CATALOGUE_LIMITS_DEFAULT = {
     .autoscale_step = 1000,
     .unlimited_ru_min = 400,
     .fixed_ru_max = 10000,
-    .fixed_bytes_max = 10 * CATALOGUE_LIMITS_GB,
+    .fixed_bytes_max = 10 * DEFINITION_LIMITS_GB,
 };

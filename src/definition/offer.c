@@ -11,16 +11,16 @@ static uint64_t round_up(uint64_t value, uint64_t step)
 
 static uint64_t gigabytes(uint64_t bytes)
 {
-    return round_up(bytes, CATALOGUE_LIMITS_GB) / CATALOGUE_LIMITS_GB;
+    return round_up(bytes, DEFINITION_LIMITS_GB) / DEFINITION_LIMITS_GB;
 }
 
-uint32_t offer_partitions(const struct catalogue_limits *limits, uint64_t ru)
+uint32_t offer_partitions(const struct definition_limits *limits, uint64_t ru)
 {
     return (uint32_t)MAX((ru + limits->partition_ru_max - 1) / limits->partition_ru_max,
                          (uint64_t)1);
 }
 
-bool offer_is_enforced(const struct catalogue_limits *limits, const struct offer *offer)
+bool offer_is_enforced(const struct definition_limits *limits, const struct offer *offer)
 {
     switch (limits->enforce) {
     case THROUGHPUT_ALWAYS:
@@ -32,14 +32,14 @@ bool offer_is_enforced(const struct catalogue_limits *limits, const struct offer
     }
 }
 
-uint32_t offer_partitions_needed(const struct catalogue_limits *limits, const struct offer *offer)
+uint32_t offer_partitions_needed(const struct definition_limits *limits, const struct offer *offer)
 {
     if (offer->unstated && limits->enforce != THROUGHPUT_ALWAYS)
         return 1;
     return offer_partitions(limits, offer->ru);
 }
 
-uint32_t offer_partitions_initial(const struct catalogue_limits *limits, const struct offer *offer)
+uint32_t offer_partitions_initial(const struct definition_limits *limits, const struct offer *offer)
 {
     uint32_t needed = offer_partitions_needed(limits, offer);
     uint64_t initial = limits->partition_ru_initial;
@@ -50,8 +50,8 @@ uint32_t offer_partitions_initial(const struct catalogue_limits *limits, const s
 }
 
 /* What a new offer must be at least. */
-static uint64_t floor_of(const struct catalogue_limits *limits, const struct offer_subject *subject,
-                         enum offer_kind kind)
+static uint64_t floor_of(const struct definition_limits *limits,
+                         const struct offer_subject *subject, enum offer_kind kind)
 {
     uint64_t crowd = subject->containers > limits->shared_containers_max
                          ? subject->containers - limits->shared_containers_max
@@ -64,7 +64,7 @@ static uint64_t floor_of(const struct catalogue_limits *limits, const struct off
     return limits->ru_min + crowd * limits->ru_step;
 }
 
-uint64_t offer_minimum(const struct catalogue_limits *limits, const struct offer_subject *subject,
+uint64_t offer_minimum(const struct definition_limits *limits, const struct offer_subject *subject,
                        const struct offer *offer, enum offer_kind kind)
 {
     bool autoscale = kind == OFFER_AUTOSCALE;
@@ -77,8 +77,9 @@ uint64_t offer_minimum(const struct catalogue_limits *limits, const struct offer
 }
 
 /* Steps and the maximum; the minimum is the caller's, for it has two reasons. */
-static bool amount_check(const struct catalogue_limits *limits, const struct offer_subject *subject,
-                         enum offer_kind kind, int64_t amount, uint64_t minimum, struct error *err)
+static bool amount_check(const struct definition_limits *limits,
+                         const struct offer_subject *subject, enum offer_kind kind, int64_t amount,
+                         uint64_t minimum, struct error *err)
 {
     uint64_t step = kind == OFFER_AUTOSCALE ? limits->autoscale_step : limits->ru_step;
     uint64_t maximum =
@@ -116,7 +117,7 @@ static void offer_grow(struct offer *offer, uint64_t ru)
     offer->ru_max_ever = MAX(offer->ru_max_ever, ru);
 }
 
-bool offer_new(const struct catalogue_limits *limits, const struct offer_subject *subject,
+bool offer_new(const struct definition_limits *limits, const struct offer_subject *subject,
                const struct offer_request *request, struct offer *ret_offer, bool *ret_any,
                struct error *err)
 {
@@ -150,7 +151,7 @@ bool offer_new(const struct catalogue_limits *limits, const struct offer_subject
 }
 
 /* More than the partitions there are may give makes the migrator split them, up to a limit. */
-static bool physical_check(const struct catalogue_limits *limits,
+static bool physical_check(const struct definition_limits *limits,
                            const struct offer_subject *subject, uint64_t ru, struct error *err)
 {
     uint32_t count = offer_partitions(limits, ru);
@@ -162,7 +163,7 @@ static bool physical_check(const struct catalogue_limits *limits,
     return true;
 }
 
-bool offer_replace(const struct catalogue_limits *limits, const struct offer_subject *subject,
+bool offer_replace(const struct definition_limits *limits, const struct offer_subject *subject,
                    const struct offer_request *request, struct offer *offer, struct error *err)
 {
     enum offer_kind kind = request->autoscale_given ? OFFER_AUTOSCALE : OFFER_MANUAL;
@@ -196,7 +197,7 @@ bool offer_replace(const struct catalogue_limits *limits, const struct offer_sub
     return true;
 }
 
-bool offer_migrate(const struct catalogue_limits *limits, const struct offer_subject *subject,
+bool offer_migrate(const struct definition_limits *limits, const struct offer_subject *subject,
                    enum offer_kind kind, struct offer *offer, struct error *err)
 {
     uint64_t step = kind == OFFER_AUTOSCALE ? limits->autoscale_step : limits->ru_step;

@@ -54,38 +54,39 @@ struct offer_subject {
 };
 
 /* The least a replace may go down to: as the header x-ms-cosmos-min-throughput shows it. */
-uint64_t offer_minimum(const struct catalogue_limits *limits, const struct offer_subject *subject,
+uint64_t offer_minimum(const struct definition_limits *limits, const struct offer_subject *subject,
                        const struct offer *offer, enum offer_kind kind);
 
 /* Decides what a new resource gets. False in *ret_any: no offer (a database without one). A
  * container's default is filled in. ERROR_BAD_REQUEST in the words of the service. */
-NODISCARD bool offer_new(const struct catalogue_limits *limits, const struct offer_subject *subject,
-                         const struct offer_request *request, struct offer *ret_offer,
-                         bool *ret_any, struct error *err);
+NODISCARD bool offer_new(const struct definition_limits *limits,
+                         const struct offer_subject *subject, const struct offer_request *request,
+                         struct offer *ret_offer, bool *ret_any, struct error *err);
 
 /* Decides what becomes of an offer when it is replaced: numbers, not kind. It is stated then.
  * ERROR_BAD_REQUEST below the minimum, off step or of the other kind; ERROR_NOT_SUPPORTED above
  * what the partitions there are can give. */
-NODISCARD bool offer_replace(const struct catalogue_limits *limits,
+NODISCARD bool offer_replace(const struct definition_limits *limits,
                              const struct offer_subject *subject,
                              const struct offer_request *request, struct offer *offer,
                              struct error *err);
 
 /* Turns a manual offer into an autoscale one or back, keeping at least what it gives.
  * ERROR_BAD_REQUEST: it is of that kind already. */
-NODISCARD bool offer_migrate(const struct catalogue_limits *limits,
+NODISCARD bool offer_migrate(const struct definition_limits *limits,
                              const struct offer_subject *subject, enum offer_kind kind,
                              struct offer *offer, struct error *err);
 
 /* Does it hold requests back? */
-bool offer_is_enforced(const struct catalogue_limits *limits, const struct offer *offer);
+bool offer_is_enforced(const struct definition_limits *limits, const struct offer *offer);
 
 /* N = ceil(T / t): physical partitions that this throughput takes. */
-uint32_t offer_partitions(const struct catalogue_limits *limits, uint64_t ru);
+uint32_t offer_partitions(const struct definition_limits *limits, uint64_t ru);
 
 /* Those that a container with this offer takes: one where nobody bought anything. */
-uint32_t offer_partitions_needed(const struct catalogue_limits *limits, const struct offer *offer);
+uint32_t offer_partitions_needed(const struct definition_limits *limits, const struct offer *offer);
 
 /* Those that it is made with: of manual throughput above what one may give, partition.ru_initial
  * each. */
-uint32_t offer_partitions_initial(const struct catalogue_limits *limits, const struct offer *offer);
+uint32_t offer_partitions_initial(const struct definition_limits *limits,
+                                  const struct offer *offer);

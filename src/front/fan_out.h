@@ -4,7 +4,7 @@
 #pragma once
 
 #include "front/front.h"
-#include "query/run/run.h"
+#include "query/run.h"
 
 /* Whose threads help, at whose expense. */
 struct front_helpers {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "front/front.h"
-#include "query/run/plan.h"
+#include "query/plan.h"
 
 /* How an attempt ended, and what tells it from others. */
 struct front_traffic_attempt {

@@ -263,7 +263,7 @@ static bool container_decide(struct heat *heat, struct migrator *migrator,
                              int64_t now_ms, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    const struct catalogue_limits *limits = container_limits(container);
+    const struct definition_limits *limits = container_limits(container);
     size_t count;
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);
     struct heat_figures *figures = ARENA_ARRAY(arena, struct heat_figures, count);

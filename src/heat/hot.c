@@ -402,7 +402,7 @@ static bool span_look_large(struct heat *heat, const struct span_look *look, str
                             struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = NULL;
-    const struct catalogue_limits *limits = container_limits(look->subject->container);
+    const struct definition_limits *limits = container_limits(look->subject->container);
     uint64_t bytes_max = MIN(limits->logical_partition_bytes_max, limits->partition_bytes_max);
     double mark = (double)bytes_max * heat->options.large_percent / 100;
     struct heat_sized *sized = sized_get(heat, look->span->id);

@@ -91,7 +91,7 @@ static bool reroute_begin(struct migrator *migrator, const struct container *con
 static bool limits_check(const struct container *container, const struct definition *definition,
                          struct error *err)
 {
-    const struct catalogue_limits *limits = container_limits(container);
+    const struct definition_limits *limits = container_limits(container);
     const struct definition_fields *fields = definition_fields(definition);
 
     if (fields->key.lookup->line_count > limits->directory_lines_max)

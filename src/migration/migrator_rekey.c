@@ -24,7 +24,7 @@ static bool sources_list(const struct container *container, struct migrator_reke
 /* Half full, so that they are not split at once. */
 static size_t targets_wanted(const struct container *container, uint64_t bytes)
 {
-    const struct catalogue_limits *limits = container_limits(container);
+    const struct definition_limits *limits = container_limits(container);
     size_t by_throughput = offer_partitions_needed(limits, container_offer(container));
     size_t by_bytes = limits->partition_bytes_max
                           ? (size_t)(bytes / MAX(limits->partition_bytes_max / 2, UINT64_C(1))) + 1

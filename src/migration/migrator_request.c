@@ -306,7 +306,7 @@ static bool container_look(struct migrator *migrator, const struct container *co
                            bool *begun, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    const struct catalogue_limits *limits = container_limits(container);
+    const struct definition_limits *limits = container_limits(container);
     int64_t now_ms = clock_read_monotonic_ms(migrator->clock);
     size_t count;
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);

@@ -304,7 +304,7 @@ static struct rest *rest_make(struct server *server)
         .host_suffix = settings->account_host_suffix,
         .metadata_ru = (uint32_t)settings->account_metadata_ru,
         .cors_origins = settings->rest_cors_origins,
-        .admin = server_admin_hooks(server),
+        .admin = server_front_hooks(server),
     };
 
     spill_directory_find(server, directory, sizeof directory);

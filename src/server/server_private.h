@@ -47,4 +47,4 @@ struct server {
 void server_announce(struct server *server);
 
 /* What the REST front's administration asks of the server. */
-struct admin_hooks server_admin_hooks(struct server *server);
+struct front_hooks server_front_hooks(struct server *server);

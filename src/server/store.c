@@ -33,9 +33,9 @@ struct store {
     struct log *log;
 };
 
-static struct catalogue_limits limits_of(const struct settings *settings)
+static struct definition_limits limits_of(const struct settings *settings)
 {
-    struct catalogue_limits limits = CATALOGUE_LIMITS_DEFAULT;
+    struct definition_limits limits = CATALOGUE_LIMITS_DEFAULT;
 
     limits.partition_bytes_max = (uint64_t)settings->partition_bytes_max;
     limits.partition_ru_max = (uint64_t)settings->partition_ru_max;
@@ -280,7 +280,7 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
                 struct store **ret_store, struct error *err)
 {
     CLEANUP(store_close) struct store *store = MEMORY_NEW(struct store);
-    struct catalogue_limits limits = limits_of(settings);
+    struct definition_limits limits = limits_of(settings);
     struct catalogue_options options = {.limits = &limits, .log = log};
 
     store->log = log;

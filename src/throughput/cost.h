@@ -83,7 +83,7 @@ struct cost_query {
 };
 int64_t cost_query(const struct cost_query *query);
 
-/* How many of these units of work (query/expression/context.h) are to be paid: a page comes with
+/* How many of these units of work (query/value/context.h) are to be paid: a page comes with
  * 20,000, with 500 for each item loaded and each index entry, and with one for every two bytes
  * loaded. */
 uint64_t cost_work_surplus(const struct cost_query *query, uint64_t units);

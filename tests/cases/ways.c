@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "document/json.h"
-#include "query/expression/value.h"
+#include "query/value/value.h"
 #include "support/space.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * the first one, which picks the query, are run as a continuation over a few documents. */
 #include "document/json.h"
 #include "fuzz/fuzz.h"
-#include "query/run/run.h"
+#include "query/run.h"
 
 struct fixture {
     struct arena *arena;

@@ -7,8 +7,8 @@
  * is the same whether constants were folded or read from variables. */
 #include "document/json.h"
 #include "fuzz/fuzz.h"
-#include "query/expression/compare.h"
 #include "query/expression/expression.h"
+#include "query/value/compare.h"
 
 enum { SLOTS = 64, ARGUMENTS_MAX = 8, BYTES_MAX = 1 << 20, WORK_MAX = 2000000 };
 

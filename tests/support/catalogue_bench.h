@@ -16,8 +16,8 @@ struct bench {
     struct engine *engine; /* in memory: a fault engine */
     struct cluster *cluster;
     struct catalogue *catalogue;
-    struct catalogue_limits limits; /* of the catalogue when it is opened next */
-    atomic_uint gone;               /* physical partitions the catalogue has called gone */
+    struct definition_limits limits; /* of the catalogue when it is opened next */
+    atomic_uint gone;                /* physical partitions the catalogue has called gone */
 };
 
 void bench_open(struct bench *bench);

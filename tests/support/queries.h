@@ -2,7 +2,7 @@
  * should give: the same plan over the documents themselves. */
 #pragma once
 
-#include "query/run/run.h"
+#include "query/run.h"
 #include "query/spool/cache.h"
 #include "support/check.h"
 #include "support/documents.h"

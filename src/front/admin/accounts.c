@@ -188,7 +188,7 @@ bool admin_keys_rotate(struct admin_request *request, struct error *err)
     CLEANUP(account_unref) struct account *before = NULL;
     CLEANUP(account_unref) struct account *account = NULL;
     struct rest_call *call = request->call;
-    const struct admin_hooks *hooks = &call->options->admin;
+    const struct front_hooks *hooks = &call->options->admin;
     enum account_key which;
 
     if (!account_open(request, &before, err) || !keys_needed(before, err))

@@ -224,7 +224,7 @@ void admin_hex(struct buf *out, const char *name, struct slice bytes)
 
 void admin_node(struct rest_call *call, uint32_t node)
 {
-    const struct admin_hooks *hooks = &call->options->admin;
+    const struct front_hooks *hooks = &call->options->admin;
     const char *name = hooks->node_name ? hooks->node_name(hooks->context, node) : NULL;
 
     if (name)
@@ -251,7 +251,7 @@ bool admin_container_open(struct admin_request *request, struct container **ret_
 
 static bool settings_show(struct admin_request *request, struct error *err)
 {
-    const struct admin_hooks *hooks = &request->call->options->admin;
+    const struct front_hooks *hooks = &request->call->options->admin;
 
     if (!admin_need_owner(request->call, err))
         return false;

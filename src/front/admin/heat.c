@@ -160,7 +160,7 @@ static void alone_append(struct rest_call *call, const struct container *contain
 static void places_append(struct rest_call *call, const struct container *container,
                           const struct heat_series *series)
 {
-    const struct admin_hooks *hooks = &call->options->admin;
+    const struct front_hooks *hooks = &call->options->admin;
     struct buf *out = &call->body;
 
     BUF_APPEND(out, ",\"partitions\":[");

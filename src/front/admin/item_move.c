@@ -5,7 +5,7 @@
 #include "catalogue/container_space.h"
 #include "document/bson.h"
 #include "document/json.h"
-#include "front/rest/item/items.h"
+#include "front/rest/target/items.h"
 #include "item/items.h"
 #include "partition/synthetic.h"
 

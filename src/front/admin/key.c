@@ -20,7 +20,7 @@ static const struct partition_span *span_of(const struct container *container,
 
 static void span_append(struct rest_call *call, const struct partition_span *span)
 {
-    const struct admin_hooks *hooks = &call->options->admin;
+    const struct front_hooks *hooks = &call->options->admin;
     const char *node = hooks->node_name ? hooks->node_name(hooks->context, span->node) : NULL;
 
     buf_printf(&call->body, "{\"id\":\"%u\"", span->id);

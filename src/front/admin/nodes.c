@@ -242,7 +242,7 @@ bool admin_nodes_add(struct admin_request *request, struct error *err)
 {
     CLEANUP(memory_free) struct node_info *info = MEMORY_NEW(struct node_info);
     struct rest_call *call = request->call;
-    const struct admin_hooks *hooks = &call->options->admin;
+    const struct front_hooks *hooks = &call->options->admin;
     struct slice body;
 
     if (!admin_need_owner(call, err) || !rest_call_body(call, &body, err))
@@ -283,7 +283,7 @@ bool admin_nodes_change(struct admin_request *request, struct error *err)
 
 bool admin_nodes_remove(struct admin_request *request, struct error *err)
 {
-    const struct admin_hooks *hooks = &request->call->options->admin;
+    const struct front_hooks *hooks = &request->call->options->admin;
 
     if (!admin_need_owner(request->call, err))
         return false;

@@ -10,7 +10,7 @@
 #include "catalogue/container_space.h"
 #include "front/rest/authorize.h"
 #include "front/rest/header.h"
-#include "front/rest/metadata/metadata_budget.h"
+#include "front/rest/metadata_budget.h"
 #include "front/rest/operation.h"
 #include "front/rest/rest.h"
 

@@ -4,7 +4,7 @@
 
 #include "catalogue/child.h"
 #include "front/rest/call.h"
-#include "front/rest/metadata/children.h"
+#include "front/rest/child_place.h"
 
 /* --- What is meant --------------------------------------------------------------------------- */
 
@@ -26,7 +26,7 @@ static void child_resolve(struct rest_call *call, const struct rest_route *route
     struct child_place place;
     struct error ignored;
 
-    if (!route->single || !rest_children_place(call, route, &place) ||
+    if (!route->single || !rest_child_place(call, route, &place) ||
         !catalogue_child_open(call->services->catalogue, &place, route->id, &child, &ignored))
         return;
     reach->number = catalogue_child_info(child)->number;

@@ -6,8 +6,8 @@
  * answers through its call (call.h). */
 #pragma once
 
-#include "front/admin/hooks.h"
 #include "front/front.h"
+#include "front/hooks.h"
 #include "net/http.h"
 
 struct rest; /* opaque, owned by the server */
@@ -57,7 +57,7 @@ struct rest_options {
     const char *cors_origins; /* pages of these may use the API from browsers; "": of none */
     struct rest_query_limits queries;
     struct rest_script_limits scripts;
-    struct admin_hooks admin; /* what /_orrery/ asks of the server */
+    struct front_hooks admin; /* what /_orrery/ asks of the server */
 };
 
 /* Options are copied, the texts in them are borrowed. */

@@ -25,7 +25,7 @@
 #include "base/bytes.h"
 #include "document/json.h"
 #include "front/rest/call.h"
-#include "front/rest/metadata/permission.h"
+#include "front/rest/permission.h"
 #include "front/rest/reach.h"
 #include "front/signature.h"
 #include "partition/synthetic.h"

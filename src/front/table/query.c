@@ -9,7 +9,7 @@
 #include "front/table/write.h"
 #include "front/traffic.h"
 #include "query/expression/item.h"
-#include "query/run/run.h"
+#include "query/run.h"
 #include "throughput/cost.h"
 
 #include <xxhash.h>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "query/access/condition.h"
-#include "query/run/spans.h"
+#include "query/access/spans.h"
 
 /* Items with these routing keys; of one logical partition if that is given. */
 struct query_target {

@@ -6,7 +6,7 @@
  * are never intersected, and serve as an access path only one by one. */
 #include "query/access/condition.h"
 
-#include "index/policy_private.h"
+#include "index/policy.h"
 
 struct finder {
     const struct query_plan *plan;

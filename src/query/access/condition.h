@@ -6,7 +6,7 @@
 
 #include "index/policy.h"
 #include "query/access/ranges.h"
-#include "query/run/plan.h"
+#include "query/plan.h"
 
 enum { QUERY_CONJUNCTS_MAX = 64 }; /* looked at; the parts behind are evaluated all the same */
 

@@ -1,7 +1,6 @@
 /* Calls of built-in functions and of functions of the user. */
 #include "query/expression/expression.h"
-#include "query/expression/value.h"
-#include "query/run/ahead.h"
+#include "query/value/value.h"
 
 #include <stdio.h>
 
@@ -94,8 +93,8 @@ static bool udf_evaluate(const struct query_expression *expression, struct query
     bool undefined, found = false;
     uint64_t bytes;
 
-    if (context->ahead &&
-        !query_ahead_find(context->ahead, expression, &found, ret_value, &bytes, err))
+    if (context->ahead.find &&
+        !context->ahead.find(context->ahead.self, expression, &found, ret_value, &bytes, err))
         return false;
     if (found) {
         context->udf_bytes += bytes + query_value_bytes(ret_value);

@@ -2,10 +2,10 @@
  *
  * First all combinations go into groups; without GROUP BY and aggregates each is a row of its own.
  * Then every group, or row, gives a value and its sort keys; these are sorted as one array. */
-#include "query/expression/compare.h"
-#include "query/expression/set.h"
-#include "query/expression/subquery_private.h"
-#include "query/expression/value.h"
+#include "query/expression/combinations.h"
+#include "query/value/compare.h"
+#include "query/value/set.h"
+#include "query/value/value.h"
 
 /* A value and, behind it, the keys it is sorted by. */
 struct entry {

@@ -1,9 +1,9 @@
 /* Objects and arrays made from expressions, and user functions' argument lists: BSON is written
  * straight into the context's scratch, a stack that inner constructions use above the outer. */
 #include "document/bson.h"
-#include "query/expression/compare.h"
 #include "query/expression/expression.h"
-#include "query/expression/set.h"
+#include "query/value/compare.h"
+#include "query/value/set.h"
 
 static bool shows(const struct query_context *context, const struct document_value *value)
 {

@@ -6,7 +6,7 @@
 #include "query/expression/expression.h"
 
 #include "document/bson.h"
-#include "query/expression/value.h"
+#include "query/value/value.h"
 
 #include <stdarg.h>
 #include <stdio.h>

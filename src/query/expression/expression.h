@@ -18,8 +18,8 @@
  */
 #pragma once
 
-#include "query/expression/context.h"
 #include "query/function/function.h"
+#include "query/value/context.h"
 
 struct query_expression;
 struct query_subquery;
@@ -322,3 +322,6 @@ query_constant_value(const struct query_expression *expression)
     assert(query_is_constant(expression));
     return &((const struct query_constant *)expression)->value;
 }
+
+/* What the arguments of a call count for. */
+uint64_t query_udf_bytes(const struct document_value *arguments, size_t count);

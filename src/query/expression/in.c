@@ -3,10 +3,10 @@
  * An equality across types is undefined, and so is the OR when none is true and one is undefined.
  * So a value that is not found is known not to be in the list only if every candidate has its type;
  * the classes of the constants are kept as a mask for that. */
-#include "query/expression/compare.h"
 #include "query/expression/expression.h"
-#include "query/expression/set.h"
-#include "query/expression/value.h"
+#include "query/value/compare.h"
+#include "query/value/set.h"
+#include "query/value/value.h"
 
 enum { VALUE_BYTES_SHIFT = 6 }; /* bytes walked for a unit of work */
 

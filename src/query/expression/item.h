@@ -7,7 +7,7 @@
 
 #include "definition/rid.h"
 #include "item/item.h"
-#include "query/expression/context.h"
+#include "query/value/context.h"
 
 struct query_item {
     const struct item *item;

@@ -5,9 +5,9 @@
  *     _        any one character                 [^a-c]   one that is none of these
  *
  * A [ without its ] is an ordinary character, and so is whatever follows the escape character. */
-#include "query/expression/compare.h"
 #include "query/expression/expression.h"
-#include "query/function/text.h"
+#include "query/value/compare.h"
+#include "query/value/text.h"
 
 enum like_token_kind { LIKE_TEXT, LIKE_ONE, LIKE_ANY, LIKE_SET };
 

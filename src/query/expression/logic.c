@@ -1,7 +1,7 @@
 /* Logic of three values, and the choices between expressions. What is no boolean counts as
  * undefined everywhere here. */
-#include "query/expression/compare.h"
 #include "query/expression/expression.h"
+#include "query/value/compare.h"
 
 static enum query_truth truth_of(const struct document_value *value)
 {

@@ -4,10 +4,10 @@
  * and fits 64 bits, and a double otherwise. With a double (or decimal) on either side everything is
  * done in doubles. What is not a number makes the result undefined, and so does division by zero.
  */
-#include "query/expression/compare.h"
 #include "query/expression/expression.h"
-#include "query/expression/value.h"
-#include "query/function/text.h"
+#include "query/value/compare.h"
+#include "query/value/text.h"
+#include "query/value/value.h"
 
 #include <math.h>
 

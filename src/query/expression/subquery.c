@@ -6,10 +6,10 @@
  * row of those before it, whose variables it may use. */
 #include "query/expression/subquery.h"
 
-#include "query/expression/compare.h"
-#include "query/expression/set.h"
-#include "query/expression/subquery_private.h"
-#include "query/expression/value.h"
+#include "query/expression/combinations.h"
+#include "query/value/compare.h"
+#include "query/value/set.h"
+#include "query/value/value.h"
 
 struct source_state {
     struct document_iter iter;    /* of an array */

@@ -6,8 +6,8 @@
  * has a limit, and so has the context. */
 #pragma once
 
-#include "query/expression/aggregate.h"
 #include "query/expression/expression.h"
+#include "query/value/aggregate.h"
 
 /* Rows, pulled one by one. Other folders and languages may implement it too. */
 struct query_rows {

@@ -1,6 +1,6 @@
 #include "query/function/date_format.h"
 
-#include "query/function/text.h"
+#include "query/value/text.h"
 
 enum { FRACTION_DIGITS = 7 };
 

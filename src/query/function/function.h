@@ -5,7 +5,7 @@
  * it undefined too. So functions fail only at the limits of the context. */
 #pragma once
 
-#include "query/expression/context.h"
+#include "query/value/context.h"
 
 enum { QUERY_ARGUMENTS_ANY = 255 };
 
@@ -27,5 +27,5 @@ struct query_function {
 };
 
 /* The function of that name, without case; NULL: there is none. Aggregates are none of these
- * (query/expression/aggregate.h). */
+ * (query/value/aggregate.h). */
 const struct query_function *query_function_find(struct slice name);

@@ -1,7 +1,7 @@
 /* Arrays: what is in them, parts of them, and numbers made of them. */
 #include "document/bson.h"
-#include "query/expression/aggregate.h"
 #include "query/function/functions_private.h"
+#include "query/value/aggregate.h"
 
 #include <math.h>
 

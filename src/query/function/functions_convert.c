@@ -1,9 +1,9 @@
 /* Text to values and back. The text is JSON, blanks around it are allowed; whatever it is not, or
  * is another type than asked for, is undefined. */
 #include "document/json.h"
-#include "query/expression/value.h"
 #include "query/function/functions_private.h"
-#include "query/function/text.h"
+#include "query/value/text.h"
+#include "query/value/value.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #include "query/function/date.h"
 #include "query/function/date_format.h"
 #include "query/function/functions_private.h"
-#include "query/function/text.h"
+#include "query/value/text.h"
 
 enum { TICKS_PER_MS = 10000, NS_PER_TICK = 100 };
 

@@ -5,8 +5,8 @@
  * returns true. */
 #pragma once
 
-#include "query/expression/compare.h"
 #include "query/function/function.h"
+#include "query/value/compare.h"
 
 #define QUERY_FUNCTION(name)                                                                       \
     static bool name(const struct document_value *arguments UNUSED, size_t count UNUSED,           \

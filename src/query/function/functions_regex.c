@@ -4,7 +4,7 @@
 #include "document/bson.h"
 #include "document/utf8.h"
 #include "query/function/functions_private.h"
-#include "query/function/regex.h"
+#include "query/value/regex.h"
 
 /* text, pattern, modifiers (perhaps), group (perhaps). NULL: undefined. */
 static struct query_regex *regex_of(const struct document_value *arguments, size_t count,

@@ -1,7 +1,7 @@
 /* Looking for one text in another, with and without case. Without case both are turned to upper
  * case first, character by character, which is what an ordinal comparison without case does. */
 #include "query/function/functions_private.h"
-#include "query/function/text.h"
+#include "query/value/text.h"
 
 typedef bool text_test(struct slice text, struct slice part);
 

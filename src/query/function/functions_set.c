@@ -1,7 +1,7 @@
 /* Arrays as sets: values once each, in the order of their first appearance. */
 #include "document/bson.h"
-#include "query/expression/set.h"
 #include "query/function/functions_private.h"
+#include "query/value/set.h"
 
 static bool set_of(struct slice array, struct query_context *context, struct query_set *ret_set,
                    struct error *err)

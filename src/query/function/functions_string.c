@@ -3,7 +3,7 @@
 #include "document/bson.h"
 #include "document/utf8.h"
 #include "query/function/functions_private.h"
-#include "query/function/text.h"
+#include "query/value/text.h"
 
 enum { REPLICATE_UNITS_MAX = 10000 };
 

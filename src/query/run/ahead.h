@@ -36,8 +36,5 @@ NODISCARD bool query_ahead_find(const struct query_ahead *ahead,
                                 struct document_value *ret_value, uint64_t *ret_bytes,
                                 struct error *err);
 
-/* What the arguments of a call count for. */
-uint64_t query_udf_bytes(const struct document_value *arguments, size_t count);
-
 /* There is no present row any more, until the next hit. */
 void query_ahead_leave(struct query_ahead *ahead);

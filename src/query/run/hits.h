@@ -7,7 +7,7 @@
 #pragma once
 
 #include "query/access/access.h"
-#include "query/run/position.h"
+#include "query/position.h"
 
 enum query_hits_order {
     QUERY_HITS_WINDOWS, /* window by window; in one by number, or in the order of its index */

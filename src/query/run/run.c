@@ -2,7 +2,7 @@
  * the next continuation, settle. */
 #include "query/run/run_private.h"
 
-#include "query/expression/compare.h"
+#include "query/value/compare.h"
 
 #include <xxhash.h>
 
@@ -720,7 +720,9 @@ static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t 
     uint64_t begin = run->request->timed ? clock_monotonic_ns() : 0;
 
     run->ahead = query_ahead_new(run->plan, &run->request->udf, run->request->container);
-    run->context.ahead = run->ahead;
+    if (run->ahead)
+        run->context.ahead =
+            (struct query_made_ahead){.self = run->ahead, .find = query_ahead_find};
     /* Calls that are made ahead want whole items; lists want to know which item a value is of. */
     if (!run->ahead && !collects(run->plan))
         run->cover = query_cover_find(run->plan, run->arena);

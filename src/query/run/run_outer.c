@@ -3,8 +3,8 @@
  * continuation is the outer one. With them the inner query is run to its end, page after page. */
 #include "query/run/run_private.h"
 
-#include "query/expression/compare.h"
-#include "query/expression/value.h"
+#include "query/value/compare.h"
+#include "query/value/value.h"
 
 struct outer {
     const struct query_plan *plan;

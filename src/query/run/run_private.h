@@ -4,9 +4,9 @@
 
 #include "query/access/cover.h"
 #include "query/expression/item.h"
+#include "query/run.h"
 #include "query/run/ahead.h"
 #include "query/run/hits.h"
-#include "query/run/run.h"
 #include "query/spool/cache.h"
 
 enum query_mode {

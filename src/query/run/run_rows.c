@@ -2,9 +2,9 @@
  * decides. */
 #include "query/run/run_private.h"
 
-#include "query/expression/compare.h"
-#include "query/expression/subquery_private.h"
-#include "query/expression/value.h"
+#include "query/expression/combinations.h"
+#include "query/value/compare.h"
+#include "query/value/value.h"
 
 enum {
     HITS_BETWEEN_LOOKS = 64,    /* at clock and charge, */

@@ -5,8 +5,8 @@
  * Where DISTINCT meets an order, a value is given at the smallest place it occurs at. */
 #include "query/run/run_private.h"
 
-#include "query/expression/compare.h"
 #include "query/spool/spill.h"
+#include "query/value/compare.h"
 
 #include <xxhash.h>
 

@@ -5,9 +5,9 @@
  * began. For one thread. */
 #pragma once
 
-#include "query/expression/context.h"
 #include "query/spool/spill.h"
 #include "query/spool/spool.h"
+#include "query/value/context.h"
 
 /* What rows of a spool are to each other. */
 struct query_runs_rules {

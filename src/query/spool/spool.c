@@ -9,8 +9,8 @@
  * what they are merged into is sorted once more. */
 #include "query/spool/spool.h"
 
-#include "query/expression/value.h"
 #include "query/spool/runs.h"
+#include "query/value/value.h"
 
 #include <stdlib.h>
 #include <xxhash.h>

@@ -7,8 +7,8 @@
  * by how often it overflows. Owned; for one thread. */
 #pragma once
 
-#include "query/expression/aggregate.h"
-#include "query/run/position.h"
+#include "query/position.h"
+#include "query/value/aggregate.h"
 
 struct query_context;
 struct query_spill_budget;

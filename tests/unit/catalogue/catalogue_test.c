@@ -387,7 +387,7 @@ static void a_container_without_a_key_is_fixed(void **state)
     container = open_container(bench, "acme", "shop", "old");
     assert_true(container_is_fixed(container));
     assert_int_equal(span_count(container), 1);
-    assert_int_equal(container_bytes_max(container), 10 * CATALOGUE_LIMITS_GB);
+    assert_int_equal(container_bytes_max(container), 10 * DEFINITION_LIMITS_GB);
 }
 
 static void replacing_a_container_changes_what_may_change(void **state)

@@ -29,19 +29,20 @@
     "{\"partitionKey\":[\"b\"],\"partition\":\"3\",\"ru\":1200}]}],"                               \
     "\"partitions\":[],\"events\":[]}"
 
-static struct heat_picture picture_of(struct arena *arena, const char *json, enum heat_shown shown)
+static struct cli_heat_picture picture_of(struct arena *arena, const char *json,
+                                          enum cli_heat_shown shown)
 {
-    struct heat_picture picture;
+    struct cli_heat_picture picture;
     struct error err;
 
-    assert_ok(heat_picture_read(document_of(arena, json), shown, arena, &picture, &err), &err);
+    assert_ok(cli_heat_picture_read(document_of(arena, json), shown, arena, &picture, &err), &err);
     return picture;
 }
 
 static void a_span_covers_the_rows_between_its_bounds(void **state UNUSED)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct heat_picture picture = picture_of(arena, SPANS, HEAT_SHOW_RU);
+    struct cli_heat_picture picture = picture_of(arena, SPANS, HEAT_SHOW_RU);
 
     assert_int_equal(picture.row_count, 2);
     assert_slice_equal(picture.rows[0], SLICE("3: first key"));
@@ -56,7 +57,7 @@ static void a_span_covers_the_rows_between_its_bounds(void **state UNUSED)
 static void rows_say_which_partition_begins_there_and_with_which_key(void **state UNUSED)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct heat_picture picture = picture_of(
+    struct cli_heat_picture picture = picture_of(
         arena,
         "{\"database\":\"d\",\"container\":\"c\",\"from\":\"2026-11-16T05:00:00.000Z\","
         "\"to\":\"2026-11-16T06:00:00.000Z\",\"minutes\":1,\"by\":\"span\",\"partitions\":["
@@ -77,7 +78,7 @@ static void rows_say_which_partition_begins_there_and_with_which_key(void **stat
     assert_slice_equal(picture.rows[4], SLICE("9: 5F5F5F5F5F5F..."));
     assert_int_equal(picture.marks[0].letter, 'K');
     buf_init(&out, BUF_DEFAULT_MAX);
-    heat_svg(&picture, &out);
+    cli_heat_svg(&picture, &out);
     assert_contains(arena_text(arena, buf_slice(&out)), "K re-key");
     assert_contains(arena_text(arena, buf_slice(&out)), "rekey of partitions 5, 6 into 7");
 }
@@ -94,7 +95,7 @@ static void what_the_colour_is_can_be_chosen(void **state UNUSED)
 static void splits_and_moves_are_marked_where_they_were(void **state UNUSED)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct heat_picture picture = picture_of(arena, SPANS, HEAT_SHOW_RU);
+    struct cli_heat_picture picture = picture_of(arena, SPANS, HEAT_SHOW_RU);
 
     assert_int_equal(picture.mark_count, 2);
     assert_int_equal(picture.marks[0].letter, 'S');
@@ -106,7 +107,7 @@ static void splits_and_moves_are_marked_where_they_were(void **state UNUSED)
 static void keys_are_rows_the_hottest_first_and_once(void **state UNUSED)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct heat_picture picture = picture_of(arena, KEYS, HEAT_SHOW_RU);
+    struct cli_heat_picture picture = picture_of(arena, KEYS, HEAT_SHOW_RU);
 
     assert_int_equal(picture.row_count, 2);
     assert_slice_equal(picture.rows[0], SLICE("[\"b\"]"));
@@ -114,12 +115,12 @@ static void keys_are_rows_the_hottest_first_and_once(void **state UNUSED)
     assert_true(picture.cells[1].value == 4); /* 2,400 RU in ten minutes */
 }
 
-static const char *svg_of(struct arena *arena, const struct heat_picture *picture)
+static const char *svg_of(struct arena *arena, const struct cli_heat_picture *picture)
 {
     CLEANUP(buf_done) struct buf out;
 
     buf_init(&out, BUF_DEFAULT_MAX);
-    heat_svg(picture, &out);
+    cli_heat_svg(picture, &out);
     return arena_text(arena, buf_slice(&out));
 }
 
@@ -135,7 +136,7 @@ static size_t count_of(const char *text, const char *part)
 static void a_picture_has_cells_marks_labels_and_a_legend(void **state UNUSED)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct heat_picture picture = picture_of(arena, SPANS, HEAT_SHOW_RU);
+    struct cli_heat_picture picture = picture_of(arena, SPANS, HEAT_SHOW_RU);
     const char *svg = svg_of(arena, &picture);
 
     assert_contains(svg, "<title>d / &lt;c &amp; co&gt;</title>");
@@ -154,8 +155,8 @@ static void a_picture_has_cells_marks_labels_and_a_legend(void **state UNUSED)
 static void the_same_data_give_the_same_picture(void **state UNUSED)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct heat_picture a = picture_of(arena, KEYS, HEAT_SHOW_RU);
-    struct heat_picture b = picture_of(arena, KEYS, HEAT_SHOW_RU);
+    struct cli_heat_picture a = picture_of(arena, KEYS, HEAT_SHOW_RU);
+    struct cli_heat_picture b = picture_of(arena, KEYS, HEAT_SHOW_RU);
 
     assert_string_equal(svg_of(arena, &a), svg_of(arena, &b));
 }
@@ -163,7 +164,7 @@ static void the_same_data_give_the_same_picture(void **state UNUSED)
 static void an_empty_record_is_a_picture_too(void **state UNUSED)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct heat_picture picture =
+    struct cli_heat_picture picture =
         picture_of(arena,
                    "{\"database\":\"d\",\"container\":\"c\",\"from\":\"2026-11-16T05:00:00.000Z\","
                    "\"to\":\"2026-11-16T06:00:00.000Z\",\"minutes\":1,\"by\":\"span\"}",
@@ -177,7 +178,7 @@ static void control_characters_never_reach_the_picture(void **state UNUSED)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct slice row = SLICE("a\x01\"b");
-    struct heat_picture picture = {
+    struct cli_heat_picture picture = {
         .title = SLICE("t"), .from_ms = 0, .to_ms = 60000, .rows = &row, .row_count = 1};
 
     assert_contains(svg_of(arena, &picture), "a?&quot;b");
@@ -186,17 +187,17 @@ static void control_characters_never_reach_the_picture(void **state UNUSED)
 static void what_is_no_heat_is_refused(void **state UNUSED)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct heat_picture picture;
+    struct cli_heat_picture picture;
     struct error err;
 
-    assert_fails(heat_picture_read(document_of(arena, "{\"from\":\"x\"}"), HEAT_SHOW_RU, arena,
-                                   &picture, &err),
+    assert_fails(cli_heat_picture_read(document_of(arena, "{\"from\":\"x\"}"), HEAT_SHOW_RU, arena,
+                                       &picture, &err),
                  &err, ERROR_BAD_REQUEST);
-    assert_fails(
-        heat_picture_read(document_of(arena, "{\"from\":\"2026-11-16T05:00:00.000Z\","
-                                             "\"to\":\"2026-11-16T05:00:00.000Z\",\"minutes\":1}"),
-                          HEAT_SHOW_RU, arena, &picture, &err),
-        &err, ERROR_BAD_REQUEST);
+    assert_fails(cli_heat_picture_read(
+                     document_of(arena, "{\"from\":\"2026-11-16T05:00:00.000Z\","
+                                        "\"to\":\"2026-11-16T05:00:00.000Z\",\"minutes\":1}"),
+                     HEAT_SHOW_RU, arena, &picture, &err),
+                 &err, ERROR_BAD_REQUEST);
 }
 
 static void colours_go_from_pale_to_dark(void **state UNUSED)
@@ -204,7 +205,7 @@ static void colours_go_from_pale_to_dark(void **state UNUSED)
     int before = 1000;
 
     for (int i = -1; i <= 11; i++) {
-        struct heat_colour colour = heat_svg_colour(i / 10.0);
+        struct cli_heat_colour colour = cli_heat_svg_colour(i / 10.0);
         int light = colour.red + colour.green + colour.blue;
 
         assert_true(light <= before);

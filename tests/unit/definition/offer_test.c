@@ -2,7 +2,7 @@
 
 #include "support/check.h"
 
-static const struct catalogue_limits *const limits = &CATALOGUE_LIMITS_DEFAULT;
+static const struct definition_limits *const limits = &CATALOGUE_LIMITS_DEFAULT;
 static const struct offer_subject container = {.partitions = 1};
 static const struct offer_subject unborn = {0};
 static const struct offer_subject fixed = {.fixed = true};
@@ -84,7 +84,7 @@ static void a_container_has_throughput_even_if_nobody_asks(void **state UNUSED)
 
 static void a_fixed_container_ends_at_one_partition(void **state UNUSED)
 {
-    struct catalogue_limits small = *limits;
+    struct definition_limits small = *limits;
     struct offer_request request = manual(2000);
     struct offer offer;
     struct error err;
@@ -98,7 +98,7 @@ static void a_fixed_container_ends_at_one_partition(void **state UNUSED)
 
 static void unlimited_containers_may_have_a_minimum_of_their_own(void **state UNUSED)
 {
-    struct catalogue_limits legacy = *limits;
+    struct definition_limits legacy = *limits;
     struct offer_request request = manual(900);
     struct offer offer;
     struct error err;
@@ -139,7 +139,7 @@ static void the_minimum_remembers_what_once_was(void **state UNUSED)
     assert_int_equal(offer.ru_max_ever, 100000);
 
     /* A gigabyte stored is an RU/s, ten of autoscale. */
-    many.bytes = 1234 * CATALOGUE_LIMITS_GB;
+    many.bytes = 1234 * DEFINITION_LIMITS_GB;
     assert_int_equal(offer_minimum(limits, &many, &offer, OFFER_MANUAL), 1300);
     assert_int_equal(offer_minimum(limits, &many, &offer, OFFER_AUTOSCALE), 13000);
 }
@@ -189,7 +189,7 @@ static void ru_per_minute_is_bought_and_given_back(void **state UNUSED)
 
 static void partitions_are_throughput_divided_and_rounded_up(void **state UNUSED)
 {
-    struct catalogue_limits small = *limits;
+    struct definition_limits small = *limits;
 
     assert_int_equal(offer_partitions(limits, 400), 1);
     assert_int_equal(offer_partitions(limits, 10000), 1);
@@ -219,7 +219,7 @@ static void a_tier_is_replaced_by_a_tier_or_by_a_number(void **state UNUSED)
 
 static void what_nobody_asks_for_is_unstated_until_somebody_does(void **state UNUSED)
 {
-    struct catalogue_limits other = CATALOGUE_LIMITS_DEFAULT;
+    struct definition_limits other = CATALOGUE_LIMITS_DEFAULT;
     struct offer offer = make(&unborn, (struct offer_request){0});
     struct offer_request same = manual(400);
     struct error err;
@@ -245,7 +245,7 @@ static void a_container_is_made_with_partitions_of_ru_initial(void **state UNUSE
 {
     static const int64_t bought[] = {400, 6000, 10000, 12000, 21000, 30000};
     static const uint32_t smaller[] = {1, 1, 1, 2, 4, 5}, plain[] = {1, 1, 1, 2, 3, 3};
-    struct catalogue_limits other = CATALOGUE_LIMITS_DEFAULT;
+    struct definition_limits other = CATALOGUE_LIMITS_DEFAULT;
 
     other.partition_ru_initial = 6000;
     for (size_t i = 0; i < ARRAY_LEN(bought); i++) {

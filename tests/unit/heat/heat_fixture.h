@@ -23,7 +23,7 @@ struct fixture {
     struct item_gates *gates;
     struct heat *heat;
     struct heat_limits limits;
-    struct catalogue_limits catalogue_limits;
+    struct definition_limits catalogue_limits;
     struct clock clock;
     int64_t now_ms;
     bool splits; /* by limits too */

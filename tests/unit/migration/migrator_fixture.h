@@ -17,7 +17,7 @@ struct fixture {
     struct catalogue *catalogue;
     struct migrator *migrator;
     struct item_gates *gates;
-    struct catalogue_limits limits;
+    struct definition_limits limits;
     unsigned published, dropped;
     struct clock clock; /* every look at it takes a while */
     int64_t now_ms;

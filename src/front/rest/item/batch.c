@@ -5,7 +5,7 @@
 #include "front/fault.h"
 #include "front/rest/answer.h"
 #include "front/rest/item/hybrid_row.h"
-#include "front/rest/script/scripts.h"
+#include "front/rest/procedure/scripts.h"
 #include "front/traffic.h"
 #include "partition/former.h"
 #include "partition/synthetic.h"

@@ -4,8 +4,8 @@
  * are read and answered the same way. */
 #pragma once
 
-#include "front/rest/item/items.h"
-#include "front/rest/item/patch.h"
+#include "front/rest/query/patch.h"
+#include "front/rest/target/items.h"
 
 enum {
     REST_BATCH_OPERATIONS_MAX = 100,

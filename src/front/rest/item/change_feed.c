@@ -7,7 +7,7 @@
  * which would say that there is nothing more. */
 #include "document/json.h"
 #include "front/date.h"
-#include "front/rest/item/feed_target.h"
+#include "front/rest/target/feed_target.h"
 
 #include "item/feed_read.h"
 #include "partition/former.h"

@@ -1,10 +1,10 @@
 /* GET of all items. A page comes from one physical partition, so that its session token, range id
  * and charge are those of one; partitions that have nothing are passed over. */
 #include "document/json.h"
-#include "front/rest/item/feed_target.h"
-#include "front/rest/item/former.h"
+#include "front/rest/continuation.h"
 #include "front/rest/item/read_feed.h"
-#include "front/rest/query/continuation.h"
+#include "front/rest/target/feed_target.h"
+#include "front/rest/target/former.h"
 
 #include "base/bytes.h"
 #include "throughput/cost.h"

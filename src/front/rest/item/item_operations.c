@@ -1,9 +1,9 @@
 /* Operations on one item. Where the partition key comes from: the header, which must agree with
  * what the item says; without a header the item's own for a create or upsert. A synthetic one may
  * be open until the operation is done (item/claim.h). */
-#include "front/rest/item/items.h"
-#include "front/rest/item/patch.h"
-#include "front/rest/script/scripts.h"
+#include "front/rest/procedure/scripts.h"
+#include "front/rest/query/patch.h"
+#include "front/rest/target/items.h"
 #include "front/rest/token.h"
 #include "front/traffic.h"
 #include "partition/synthetic.h"

@@ -2,7 +2,7 @@
  * answers. A write so waits for nothing but its commit, and any number of them can be under way.
  * What cannot be done that way runs again from its beginning on a worker; so does what lost against
  * another writer. */
-#include "front/rest/item/items.h"
+#include "front/rest/target/items.h"
 
 /* In the arena of the call. */
 struct write_under_way {

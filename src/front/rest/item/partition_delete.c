@@ -6,8 +6,8 @@
  *
  * By a key of before a re-key: items of it have keys of their own by now and are wherever those
  * are, so all of the container is looked through, and what is found goes key by key. */
-#include "front/rest/item/former.h"
-#include "front/rest/item/items.h"
+#include "front/rest/target/former.h"
+#include "front/rest/target/items.h"
 
 #include "item/scan.h"
 #include "partition/former.h"

@@ -1,10 +1,10 @@
 /* The children of the catalogue differ here by a row: the path they are under, what their feed is
  * called and what an answer shows besides their body. */
-#include "front/rest/metadata/children.h"
+#include "front/rest/child_place.h"
 
 #include "document/bson.h"
 #include "front/rest/metadata/metadata.h"
-#include "front/rest/metadata/permission.h"
+#include "front/rest/permission.h"
 #include "front/rest/token.h"
 #include "throughput/cost.h"
 
@@ -34,24 +34,10 @@ static const struct kind_row *kind_of(enum rest_resource resource)
     return NULL;
 }
 
-bool rest_children_place(const struct rest_call *call, const struct rest_route *route,
-                         struct child_place *ret_place)
-{
-    const struct kind_row *row = kind_of(route->resource);
-
-    if (!row)
-        return false;
-    *ret_place = (struct child_place){.kind = row->kind,
-                                      .account = call->account_id,
-                                      .database = route->database,
-                                      .parent = route->owner};
-    return true;
-}
-
 static struct child_place place_of(const struct rest_call *call)
 {
     struct child_place place;
-    bool found = rest_children_place(call, &call->route, &place);
+    bool found = rest_child_place(call, &call->route, &place);
 
     assert(found); /* operations.def sends no other resource here */
     return place;

@@ -49,7 +49,7 @@ static uint64_t size_shown(const struct container *container)
 bool rest_container_quota(struct rest_call *call, const struct container *container,
                           struct error *err)
 {
-    const struct catalogue_limits *limits = container_limits(container);
+    const struct definition_limits *limits = container_limits(container);
     uint64_t room = kilobytes(room_of(container)), used;
     struct container_usage usage;
 

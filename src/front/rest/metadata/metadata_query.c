@@ -2,8 +2,8 @@
 
 #include "document/json.h"
 #include "front/fan_out.h"
+#include "front/rest/continuation.h"
 #include "front/rest/metadata/metadata.h"
-#include "front/rest/query/continuation.h"
 #include "front/rest/query/query.h"
 #include "front/rest/sql/documents.h"
 #include "throughput/cost.h"

@@ -6,8 +6,8 @@
  * else, who may not be able to merge, gets rows. */
 #pragma once
 
-#include "front/rest/item/feed_target.h"
 #include "front/rest/sql/ast.h"
+#include "front/rest/target/feed_target.h"
 
 /* Is the query, of a request without a key, a range or a continuation, left to the client? If so
  * err is ERROR_CROSS_PARTITION_QUERY, and the answer will carry the plan. */

@@ -1,8 +1,8 @@
 /* Queries of the REST API: how a fault is told, and what a query sees of its container. */
 #pragma once
 
-#include "front/rest/item/items.h"
 #include "front/rest/sql/compile.h"
+#include "front/rest/target/items.h"
 
 /* What a query is told that spans partitions without leave to. */
 #define REST_CROSS_PARTITION_TEXT                                                                  \

@@ -43,7 +43,7 @@ static void metrics_answer(struct rest_call *call, const struct query_page *page
 /* --- Indexes -----------------------------------------------------------------------------------
  */
 
-/* What an explanation (query/run/run.h) says of indexes, sorted by kind. Paths are borrowed from
+/* What an explanation (query/run.h) says of indexes, sorted by kind. Paths are borrowed from
  * it. */
 struct indexes {
     struct slice single[2], composite[2], missing[16];

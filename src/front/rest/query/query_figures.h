@@ -2,7 +2,7 @@
 #pragma once
 
 #include "front/rest/call.h"
-#include "query/run/run.h"
+#include "query/run.h"
 
 /* Does the request ask which indexes were used? */
 bool rest_query_wants_indexes(const struct rest_call *call);

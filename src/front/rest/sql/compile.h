@@ -15,7 +15,7 @@
 
 #include "front/rest/sql/ast.h"
 #include "front/rest/sql/error.h"
-#include "query/run/plan.h"
+#include "query/plan.h"
 
 struct sql_compile_options {
     /* The `computedProperties` of the container, a BSON array known to be good (computed.h);

@@ -1,7 +1,7 @@
 #include "front/rest/sql/documents.h"
 
 #include "document/bson.h"
-#include "query/expression/value.h"
+#include "query/value/value.h"
 
 bool sql_body_read(struct slice body, struct sql_body *ret_body, struct arena *arena,
                    struct sql_error *ret_error, struct error *err)

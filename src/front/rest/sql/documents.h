@@ -6,7 +6,7 @@
 #pragma once
 
 #include "front/rest/sql/compile.h"
-#include "query/run/run.h"
+#include "query/run.h"
 
 /* The body of a query request: {"query": "...", "parameters": [...]}. */
 struct sql_body {

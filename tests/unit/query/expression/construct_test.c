@@ -1,4 +1,4 @@
-#include "query/expression/value.h"
+#include "query/value/value.h"
 #include "support/check.h"
 #include "support/expressions.h"
 

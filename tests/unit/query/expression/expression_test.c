@@ -1,4 +1,4 @@
-#include "query/expression/compare.h"
+#include "query/value/compare.h"
 #include "support/check.h"
 #include "support/documents.h"
 #include "support/expressions.h"

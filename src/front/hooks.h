@@ -1,0 +1,26 @@
+/* What administration asks of the server, which front/ does not know: handed in at the start. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "cluster/node.h"
+
+/* Any of the functions may be NULL; what would need it is then refused. They may be called from any
+ * thread. */
+struct front_hooks {
+    void *context;
+
+    /* Appends the effective settings as members of a JSON object, without its braces. Never a
+     * secret. */
+    void (*settings)(void *context, struct buf *out);
+
+    /* Opens a store and makes it a node; and lets go of one that holds nothing any more. */
+    bool (*node_add)(void *context, const struct node_info *info, struct error *err);
+    bool (*node_remove)(void *context, struct slice name, struct error *err);
+
+    /* What the operator calls a node of a shard map; NULL: it is not here. */
+    const char *(*node_name)(void *context, uint32_t node);
+
+    /* The default account has other keys from now on: whoever keeps a copy makes it anew. */
+    bool (*keys_changed)(void *context, struct error *err);
+};

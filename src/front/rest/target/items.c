@@ -1,0 +1,374 @@
+#include "front/rest/target/items.h"
+
+#include "document/json.h"
+#include "document/order.h"
+#include "front/rest/target/session.h"
+#include "partition/former.h"
+#include "partition/strategy.h"
+#include "partition/synthetic.h"
+
+#include <inttypes.h>
+#include <xxhash.h>
+
+enum {
+    ID_BYTES_SHOWN = 64,
+    ITEM_SYSTEM_BYTES = 512, /* about what the system properties of an item take as JSON */
+};
+
+/* --- Opening --------------------------------------------------------------------------------- */
+
+static const char *const consistency_names[] = {"Strong", "BoundedStaleness", "Session",
+                                                "ConsistentPrefix", "Eventual"};
+
+/* The level this request is read with: its own or the account's. */
+static bool consistency_of(const struct rest_call *call, enum rest_consistency *ret_level,
+                           struct error *err)
+{
+    struct slice text = rest_call_header(call, REST_HEADER_CONSISTENCY_LEVEL);
+    enum rest_consistency own = call->options->consistency;
+
+    *ret_level = own;
+    if (!text.data || text.len == 0)
+        return true;
+    if (slice_equal_nocase(text, SLICE("Bounded")))
+        text = SLICE("BoundedStaleness");
+    for (size_t i = 0; i < ARRAY_LEN(consistency_names); i++) {
+        if (!slice_equal_nocase(text, slice_of_text(consistency_names[i])))
+            continue;
+        if ((enum rest_consistency)i < own)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "consistency level %s is stronger than the account's, which is %s",
+                             consistency_names[i], consistency_names[own]);
+        *ret_level = (enum rest_consistency)i;
+        return true;
+    }
+    return error_set(err, ERROR_BAD_REQUEST, "there is no such consistency level");
+}
+
+bool rest_items_open(struct rest_call *call, struct rest_items *ret_items, struct error *err)
+{
+    struct rest_items items = {0};
+    enum rest_consistency level;
+    char database_text[RID_TEXT_SIZE];
+    struct slice database;
+
+    if (!consistency_of(call, &level, err) || !rest_call_container(call, &items.container, err))
+        return false;
+    items.space = container_space(items.container, call->services->clock, call->services->gates);
+    database =
+        rid_format(rid_of_database(container_database_number(items.container)), database_text);
+    items.self = arena_join(call->arena,
+                            (struct slice[]){SLICE("dbs/"), database, SLICE("/colls/"),
+                                             container_info(items.container)->rid, SLICE("/docs/")},
+                            5);
+    if (!rest_session_check(call, &items, err)) {
+        rest_items_close(&items);
+        return false;
+    }
+    *ret_items = items;
+    return true;
+}
+
+void rest_items_close(struct rest_items *items)
+{
+    container_unref(items->container);
+    items->container = NULL;
+}
+
+/* Clients of containers without a key have never heard of one. */
+static struct slice key_header(struct rest_call *call, const struct rest_items *items)
+{
+    struct slice header = rest_call_header(call, REST_HEADER_PARTITION_KEY);
+
+    return !header.data && items->space.definition->key.system_key ? SLICE("[]") : header;
+}
+
+bool rest_items_key(struct rest_call *call, const struct rest_items *items,
+                    struct partition_key *ret_key, bool *ret_given, struct error *err)
+{
+    struct slice header = key_header(call, items);
+
+    *ret_given = header.data != NULL;
+    return !header.data || partition_key_parse(&items->space.definition->key, header,
+                                               PARTITION_KEY_WHOLE, call->arena, ret_key, err);
+}
+
+bool rest_items_key_either(struct rest_call *call, const struct rest_items *items,
+                           struct partition_key *ret_key, bool *ret_given, struct error *err)
+{
+    struct slice header = key_header(call, items);
+
+    *ret_given = header.data != NULL;
+    return !header.data ||
+           partition_key_parse_either(&items->space.definition->key, header, PARTITION_KEY_WHOLE,
+                                      call->arena, ret_key, err);
+}
+
+struct slice rest_items_purpose(const struct rest_items *items, struct slice purpose,
+                                struct arena *arena)
+{
+    const struct partition_definition *key = &items->space.definition->key;
+    const struct partition_synthetic *synthetic = key->synthetic;
+    uint64_t hash = (uint64_t)key->strategy << 8 | key->kind;
+
+    for (size_t i = 0; i < key->path_count; i++)
+        hash = XXH3_64bits_withSeed(key->texts[i].data, key->texts[i].len, hash);
+    if (synthetic)
+        hash ^= ((uint64_t)synthetic->suffixes << 8 | synthetic->kind) + 1;
+    return arena_printf(arena, "%.*s %016" PRIx64, SLICE_ARG(purpose), hash);
+}
+
+bool rest_items_metered(struct rest_call *call, struct metered_call *ret_metered, struct error *err)
+{
+    struct slice bucket = rest_call_header(call, REST_HEADER_THROUGHPUT_BUCKET);
+    struct slice priority = rest_call_header(call, REST_HEADER_PRIORITY);
+    struct metered_call metered = {0};
+    enum rest_consistency level;
+    uint64_t number;
+
+    if (!consistency_of(call, &level, err))
+        return false;
+    metered.strong = level <= REST_BOUNDED_STALENESS;
+    metered.minute_pool_off = rest_headers_true(&call->headers, REST_HEADER_RU_PER_MINUTE_OFF);
+    metered.low_priority = slice_equal_nocase(priority, SLICE("Low"));
+    if (priority.data && !metered.low_priority && !slice_equal_nocase(priority, SLICE("High")))
+        return error_set(err, ERROR_BAD_REQUEST, "x-ms-cosmos-priority-level must be High or Low");
+    if (bucket.data) {
+        if (!slice_to_uint64(bucket, &number) || number < 1 || number > BUDGET_BUCKETS)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "x-ms-cosmos-throughput-bucket must be 1 to %d", BUDGET_BUCKETS);
+        metered.bucket = (uint8_t)number;
+    }
+    *ret_metered = metered;
+    return true;
+}
+
+void rest_items_charged(struct rest_call *call, const struct metered_call *metered)
+{
+    call->charge_cru = metered->charge_cru;
+    call->wait_ms = metered->wait_ms;
+    if (metered->minute_used)
+        rest_answer_header(call, SLICE("x-ms-documentdb-is-ru-per-minute-used"), SLICE("true"));
+}
+
+struct front_traffic_attempt rest_items_attempt(const struct rest_call *call,
+                                                const struct error *err)
+{
+    static const enum rest_header marks[] = {REST_HEADER_ACTIVITY_ID, REST_HEADER_DATE_MS,
+                                             REST_HEADER_DATE};
+    struct front_traffic_attempt attempt = {.refused = err && front_traffic_is_refusal(err),
+                                            .wait_ms = call->wait_ms,
+                                            .started_ns = call->http->started_ns};
+
+    for (size_t i = 0; i < ARRAY_LEN(marks) && !attempt.mark.len; i++)
+        attempt.mark = rest_call_header(call, marks[i]);
+    return attempt;
+}
+
+bool rest_items_key_missing(struct error *err)
+{
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "PartitionKey value must be supplied for this operation.");
+}
+
+bool rest_items_minimal(const struct rest_call *call)
+{
+    struct slice rest = rest_call_header(call, REST_HEADER_PREFER), preference;
+
+    while (rest.len) {
+        if (!slice_split(rest, ',', &preference, &rest)) {
+            preference = rest;
+            rest = SLICE_NONE;
+        }
+        if (slice_equal_nocase(slice_trim(preference), SLICE("return=minimal")))
+            return true;
+    }
+    return false;
+}
+
+bool rest_items_directive(struct slice text, bool *ret_not_indexed, struct error *err)
+{
+    *ret_not_indexed = slice_equal_nocase(text, SLICE("Exclude"));
+    if (text.data && !*ret_not_indexed && !slice_equal_nocase(text, SLICE("Include")) &&
+        !slice_equal_nocase(text, SLICE("Default")))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "x-ms-indexing-directive must be Default, Include or Exclude");
+    return true;
+}
+
+bool rest_items_options(struct rest_call *call, struct transaction_options *ret_options,
+                        struct error *err)
+{
+    *ret_options = (struct transaction_options){
+        .if_match = rest_call_etag(call, REST_HEADER_IF_MATCH),
+        .if_none_match = rest_call_etag(call, REST_HEADER_IF_NONE_MATCH),
+    };
+    return rest_items_directive(rest_call_header(call, REST_HEADER_INDEXING_DIRECTIVE),
+                                &ret_options->not_indexed, err);
+}
+
+/* --- Bodies ---------------------------------------------------------------------------------- */
+
+static bool is_system(struct slice key)
+{
+    static const char *const names[] = {"_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"};
+
+    if (key.len < 3 || key.data[0] != '_')
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (slice_equal(key, slice_of_text(names[i])))
+            return true;
+    return false;
+}
+
+bool rest_item_id_check(struct slice id, struct error *err)
+{
+    if (id.len == 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "One of the specified inputs is invalid: the id is empty");
+    for (size_t i = 0; i < id.len; i++)
+        if (id.data[i] == '/' || id.data[i] == '\\' || id.data[i] == '#')
+            return error_set(
+                err, ERROR_BAD_REQUEST, "id \"%.*s\" has a character no id may have: %c",
+                (int)MIN(id.len, (size_t)ID_BYTES_SHOWN), (const char *)id.data, id.data[i]);
+    return true;
+}
+
+bool rest_item_size_check(const struct rest_items *items, struct slice document, struct error *err)
+{
+    if (document.len > items->space.item_bytes_max)
+        return error_set(err, ERROR_TOO_LARGE, "an item of %zu bytes is over the limit of %zu",
+                         document.len, items->space.item_bytes_max);
+    return true;
+}
+
+/* The item without what is ours to write. */
+static struct slice stripped(struct slice document, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf kept;
+    struct document_iter iter;
+    size_t begin;
+
+    buf_init(&kept, BUF_DEFAULT_MAX);
+    begin = document_begin(&kept);
+    document_iter_init(&iter, document);
+    while (document_iter_next(&iter))
+        if (!is_system(iter.key))
+            buf_append(&kept, iter.element, (size_t)(iter.at - iter.element));
+    document_end(&kept, begin);
+    return arena_copy(arena, buf_slice(&kept));
+}
+
+bool rest_item_clean(struct slice document, struct arena *arena, struct slice *ret_item,
+                     struct document_value *ret_id, struct error *err)
+{
+    struct document_value id = document_undefined();
+    struct document_iter iter;
+    bool system = false;
+
+    document_iter_init(&iter, document);
+    while (document_iter_next(&iter)) {
+        system = system || is_system(iter.key);
+        if (slice_equal(iter.key, SLICE("id")))
+            id = iter.value;
+    }
+    if (id.type != DOCUMENT_STRING)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "One of the specified inputs is invalid: id is missing or not a text");
+    if (!rest_item_id_check(id.text, err))
+        return false;
+    *ret_item = system ? stripped(document, arena) : document;
+    *ret_id = id;
+    return true;
+}
+
+bool rest_item_names(const struct rest_items *items, struct slice item_key, struct arena *arena,
+                     struct partition_key *ret_key, struct document_value *ret_id,
+                     struct error *err)
+{
+    const struct partition_definition *definition = &items->space.definition->key;
+    struct item_key_parts parts;
+    struct slice pk, id;
+
+    if (!item_key_split(definition, item_key, &parts, err))
+        return false;
+    pk = slice_skip(parts.logical, parts.routing.len);
+    id = parts.id;
+    return partition_key_read(definition, &pk, arena, ret_key, err) &&
+           document_key_read(DOCUMENT_ORDER_SQL, &id, arena, ret_id, err);
+}
+
+struct slice rest_item_etag(const struct item *item, struct arena *arena)
+{
+    char etag[ITEM_ETAG_LEN + 2];
+
+    etag[0] = etag[ITEM_ETAG_LEN + 1] = '"';
+    item_etag(&item->header, etag + 1);
+    return arena_copy(arena, slice_of(etag, sizeof etag));
+}
+
+void rest_item_append(const struct rest_items *items, const struct item *item, uint64_t lsn,
+                      struct buf *body)
+{
+    char rid_text[RID_TEXT_SIZE], etag[ITEM_ETAG_LEN];
+    struct slice rid =
+        rid_format(container_rid_below(items->container, RID_ITEM, item->header.number), rid_text);
+
+    item_etag(&item->header, etag);
+    (void)buf_reserve(body, item->document.len + item->document.len / 4 + ITEM_SYSTEM_BYTES);
+    document_json_write(item->document, body);
+    body->len--; /* the closing brace; an item has at least its id before it */
+    BUF_APPEND(body, ",\"_rid\":\"");
+    buf_append_slice(body, rid);
+    BUF_APPEND(body, "\",\"_self\":\"");
+    buf_append_slice(body, items->self);
+    buf_append_slice(body, rid);
+    BUF_APPEND(body, "/\",\"_etag\":\"\\\"");
+    buf_append(body, etag, sizeof etag);
+    BUF_APPEND(body, "\\\"\",\"_attachments\":\"attachments/\",\"_ts\":");
+    buf_append_int64(body, item->header.wall_ms / 1000);
+    if (lsn) {
+        BUF_APPEND(body, ",\"_lsn\":");
+        buf_append_uint64(body, lsn);
+    }
+    buf_append_byte(body, '}');
+}
+
+/* --- Headers --------------------------------------------------------------------------------- */
+
+uint32_t rest_items_partition(const struct rest_items *items, const struct partition_key *key,
+                              struct arena *arena)
+{
+    struct slice logical = PARTITION_ROUTING_MIN;
+
+    if (!key->former_only && key->count == items->space.definition->key.path_count)
+        logical = item_logical(&items->space.definition->key, key, arena);
+    return partition_map_find(items->space.map, logical)->id;
+}
+
+void rest_items_headers(struct rest_call *call, const struct rest_items *items, uint32_t partition,
+                        uint64_t lsn)
+{
+    const struct partition_span *span = partition_map_find_id(items->space.map, partition);
+    struct buf *lines = &call->lines;
+    struct error ignored;
+    uint64_t now = 0;
+
+    assert(span);
+    if (!commit_partition_lsn(items->space.commit(items->space.nodes, span->node), partition, &now,
+                              &ignored))
+        now = lsn;
+    now = MAX(now, lsn);
+    BUF_APPEND(lines, "x-ms-session-token: ");
+    buf_append_uint64(lines, partition);
+    BUF_APPEND(lines, ":");
+    if (!rest_call_version_before(call, SLICE("2018-06-18")))
+        BUF_APPEND(lines, "-1#"); /* libraries of before know the simple form only */
+    buf_append_uint64(lines, now);
+    BUF_APPEND(lines, "\r\n");
+    rest_answer_header_int(call, SLICE("lsn"), (int64_t)now);
+    rest_answer_header_int(call, SLICE("x-ms-cosmos-llsn"), (int64_t)now);
+    rest_answer_header_int(call, SLICE("x-ms-global-committed-lsn"), (int64_t)now);
+    rest_answer_header_int(call, SLICE("x-ms-documentdb-partitionkeyrangeid"), partition);
+    rest_session_paths(call, items);
+}

@@ -1,0 +1,133 @@
+/* A range that has split is known by its children: a parent's token goes for each of them, since
+ * they go on with its numbering. A range nobody knows is passed over, as one of another container
+ * of the same name. */
+#include "front/rest/target/session.h"
+
+#include <inttypes.h>
+
+enum { TOKENS_MAX = 4096 };
+
+static bool number_until(struct slice *text, uint8_t stop, uint64_t *ret_number)
+{
+    struct slice head, tail;
+
+    if (!slice_split(*text, stop, &head, &tail)) {
+        head = *text;
+        tail = SLICE_NONE;
+    }
+    *text = tail;
+    return slice_to_uint64(head, ret_number);
+}
+
+/* One of "0:-1#12", "0:12" and "0:3#12#1=11": range and lsn. */
+static bool token_parse(struct slice text, uint64_t *ret_range, uint64_t *ret_lsn)
+{
+    struct slice version, rest;
+
+    if (!number_until(&text, ':', ret_range) || !text.data)
+        return false;
+    if (!slice_split(text, '#', &version, &rest))
+        return slice_to_uint64(text, ret_lsn);
+    return number_until(&rest, '#', ret_lsn);
+}
+
+static bool covers(const struct partition_span *span, uint64_t range)
+{
+    for (size_t i = 0; i < span->parent_count; i++)
+        if (span->parents[i] == range)
+            return true;
+    return span->id == range;
+}
+
+/* A partition that another container has: what is in its place here stands still, and requests that
+ * were under way may have brought back later numbers. */
+static bool is_handed(const struct rest_items *items, uint64_t range)
+{
+    const struct promotion_list *promotions = container_promotions(items->container);
+
+    for (size_t i = 0; i < promotions->count; i++)
+        if (promotions->list[i]->partition == range &&
+            !partition_map_find_id(items->space.map, (uint32_t)range))
+            return true;
+    return false;
+}
+
+static bool token_check(const struct rest_items *items, uint64_t range, uint64_t lsn,
+                        struct error *err)
+{
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(items->space.map, &count);
+
+    if (is_handed(items, range))
+        return true;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t now;
+
+        if (!covers(&spans[i], range))
+            continue;
+        if (!commit_partition_lsn(items->space.commit(items->space.nodes, spans[i].node),
+                                  spans[i].id, &now, err)) {
+            struct error away;
+
+            /* where it stands is not known, and who asks for it is told by the node */
+            if (!engine_serves(items->space.engine(items->space.nodes, spans[i].node), &away))
+                continue;
+            return false;
+        }
+        if (now < lsn)
+            return error_set(err, ERROR_SESSION_AHEAD,
+                             "the session token names write %" PRIu64 " of range %" PRIu64
+                             ", which stands at %" PRIu64,
+                             lsn, range, now);
+    }
+    return true;
+}
+
+bool rest_session_check(struct rest_call *call, const struct rest_items *items, struct error *err)
+{
+    struct slice text = rest_call_header(call, REST_HEADER_SESSION_TOKEN);
+
+    for (size_t i = 0; text.len; i++) {
+        struct slice token, rest;
+        uint64_t range, lsn;
+
+        if (!slice_split(text, ',', &token, &rest)) {
+            token = text;
+            rest = SLICE_NONE;
+        }
+        if (i == TOKENS_MAX || !token_parse(slice_trim(token), &range, &lsn))
+            return error_set(err, ERROR_BAD_REQUEST, "the session token is malformed");
+        if (!token_check(items, range, lsn, err))
+            return false;
+        text = rest;
+    }
+    return true;
+}
+
+struct slice rest_session_database(struct rest_call *call)
+{
+    CLEANUP(database_unref) struct database *database = NULL;
+    struct slice text = call->route.database;
+    struct error ignored;
+    struct rid rid;
+
+    if (!rid_parse(text, &rid) || rid.kind != RID_DATABASE ||
+        !catalogue_database_open(call->services->catalogue, call->account_id, text, &database,
+                                 &ignored))
+        return text;
+    return arena_copy(call->arena, database_info(database)->id);
+}
+
+void rest_session_paths(struct rest_call *call, const struct rest_items *items)
+{
+    struct buf *lines = &call->lines;
+
+    rest_answer_header(call, SLICE("x-ms-content-path"), container_info(items->container)->rid);
+    if (!call->route.database.data)
+        return;
+    BUF_APPEND(lines, "x-ms-alt-content-path: dbs/");
+    front_percent_encode(rest_session_database(call), lines);
+    BUF_APPEND(lines, "/colls/");
+    front_percent_encode(container_info(items->container)->id, lines);
+    BUF_APPEND(lines, "\r\n");
+}

@@ -1,0 +1,16 @@
+/* Sessions: tokens that say how far a client has seen a partition, {range}:-1#{lsn}. */
+#pragma once
+
+#include "front/rest/target/items.h"
+
+/* Reads the token of the request, several joined by commas, and checks those of present ranges.
+ * ERROR_SESSION_AHEAD: a partition has not got that far; ERROR_BAD_REQUEST: it is no token. */
+NODISCARD bool rest_session_check(struct rest_call *call, const struct rest_items *items,
+                                  struct error *err);
+
+/* The name of the call's database, where the path may have its rid. */
+struct slice rest_session_database(struct rest_call *call);
+
+/* The headers by which clients keep their tokens apart: the container's _rid, and "dbs/d/colls/c"
+ * by name, percent-encoded. */
+void rest_session_paths(struct rest_call *call, const struct rest_items *items);

@@ -1,0 +1,236 @@
+#include "query/access/spans.h"
+
+#include <xxhash.h>
+
+void query_spans_init(struct query_spans *spans, const struct query_request *request,
+                      struct metered_call *call)
+{
+    const struct partition_span *list;
+
+    *spans = (struct query_spans){.request = request, .call = call};
+    list = partition_map_spans(request->space->map, &spans->count);
+    spans->list = memory_alloc_zero(memory_array_size(spans->count, sizeof *spans->list));
+    for (size_t i = 0; i < spans->count; i++)
+        spans->list[i].span = &list[i];
+}
+
+static void cost_sum(struct cost_query *total, const struct cost_query *cost)
+{
+    total->partitions_begun += cost->partitions_begun;
+    total->partitions_resumed += cost->partitions_resumed;
+    total->index_lookups += cost->index_lookups;
+    total->index_entries += cost->index_entries;
+    total->items_loaded += cost->items_loaded;
+    total->loaded_bytes += cost->loaded_bytes;
+    total->output_bytes += cost->output_bytes;
+    total->function_bytes += cost->function_bytes;
+    total->work += cost->work;
+    total->strong = cost->strong;
+}
+
+static struct cost_query spans_total(const struct query_spans *spans)
+{
+    struct cost_query total = {.strong = spans->call->strong};
+
+    for (size_t i = 0; i < spans->count; i++) {
+        if (spans->list[i].admitted)
+            cost_sum(&total, &spans->list[i].cost);
+    }
+    return total;
+}
+
+int64_t query_spans_charge(const struct query_spans *spans)
+{
+    struct cost_query total = spans_total(spans);
+
+    return cost_query(&total);
+}
+
+static void span_settle(struct query_spans *spans, struct query_span *span)
+{
+    const struct clock *clock = spans->request->space->clock;
+    int64_t cru = cost_query(&span->cost);
+    struct statistics_event event = {.cru = cru, .bytes_out = span->cost.output_bytes};
+
+    if (!span->meter)
+        return;
+    spans->call->minute_used |= span->grant.minute_used;
+    if (span->budget)
+        budget_settle(span->budget, &span->grant, cru, clock_read_monotonic_ms(clock));
+    statistics_record(meter_statistics(span->meter), &event, clock_read_wall_ms(clock));
+}
+
+/* What a page costs that only hands out more of what was paid for: the same, kept or read again. */
+static void cost_repeated(struct query_spans *spans)
+{
+    bool first = true;
+
+    for (size_t i = 0; i < spans->count; i++) {
+        struct query_span *span = &spans->list[i];
+
+        if (!span->admitted)
+            continue;
+        span->cost = (struct cost_query){.partitions_resumed = first,
+                                         .output_bytes = span->cost.output_bytes,
+                                         .work = span->cost.work,
+                                         .strong = span->cost.strong};
+        first = false;
+    }
+}
+
+int64_t query_spans_done(struct query_spans *spans, bool repeated, struct cost_query *ret_total)
+{
+    int64_t charge;
+
+    *ret_total = spans_total(spans);
+    if (repeated)
+        cost_repeated(spans);
+    charge = spans->admitted ? query_spans_charge(spans) : 0;
+    for (size_t i = 0; i < spans->count; i++) {
+        if (spans->list[i].admitted)
+            span_settle(spans, &spans->list[i]);
+    }
+    for (size_t i = 0; i < spans->snapshot_count; i++)
+        engine_snapshot_free(spans->snapshots[i].snapshot);
+    memory_free(spans->snapshots);
+    memory_free(spans->list);
+    spans->list = NULL;
+    spans->count = 0;
+    return charge;
+}
+
+/* The snapshot of a node, for one thread. There are few nodes and fewer threads. */
+static bool snapshot_get(struct query_spans *spans, struct engine *engine, uint32_t thread,
+                         struct engine_snapshot **ret_snapshot, struct error *err)
+{
+    struct query_snapshot *list = spans->snapshots;
+    size_t count = spans->snapshot_count;
+
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].engine == engine && list[i].thread == thread) {
+            *ret_snapshot = list[i].snapshot;
+            return true;
+        }
+    }
+    if (!engine_snapshot_new(engine, ret_snapshot, err))
+        return false;
+    list = memory_realloc(list, memory_array_size(count + 1, sizeof *list));
+    list[count] = (struct query_snapshot){engine, thread, *ret_snapshot};
+    spans->snapshots = list;
+    spans->snapshot_count++;
+    return true;
+}
+
+bool query_spans_hand_over(struct query_spans *spans, size_t span, uint32_t thread,
+                           struct error *err)
+{
+    struct view *view;
+
+    spans->list[span].viewed = false;
+    spans->list[span].thread = thread;
+    return query_spans_view(spans, span, &view, err);
+}
+
+bool query_spans_view(struct query_spans *spans, size_t span, struct view **ret_view,
+                      struct error *err)
+{
+    struct query_span *self = &spans->list[span];
+
+    if (!self->viewed) {
+        struct item_scope scope = item_space_span_scope(spans->request->space, self->span);
+        struct engine_snapshot *snapshot = spans->request->snapshot;
+
+        if (!snapshot && !snapshot_get(spans, scope.engine, self->thread, &snapshot, err))
+            return false;
+        self->view = view_of(&scope, snapshot);
+        self->viewed = true;
+    }
+    *ret_view = &self->view;
+    return true;
+}
+
+/* A query of one key value is paid from that one's throughput, if it has some of its own. */
+static struct slice pk_of(const struct query_request *request, struct buf *bytes)
+{
+    const struct partition_key *key = &request->scope.key;
+
+    if (request->scope.kind != QUERY_SCOPE_KEY ||
+        key->count < request->space->definition->key.path_count || key->open)
+        return SLICE_NONE;
+    partition_key_append(key, bytes);
+    return buf_slice(bytes);
+}
+
+static bool span_pay(struct query_spans *spans, struct query_span *span, struct error *err)
+{
+    CLEANUP(buf_done) struct buf pk;
+    const struct clock *clock = spans->request->space->clock;
+    const struct metered_call *call = spans->call;
+    struct budget_request request = {.price_cru = cost_query(&span->cost),
+                                     .bucket = call->bucket,
+                                     .low_priority = call->low_priority,
+                                     .minute_pool_off = call->minute_pool_off};
+
+    buf_init(&pk, BUF_DEFAULT_MAX);
+    span->meter =
+        spans->request->meters ? meters_find(spans->request->meters, span->span->id) : NULL;
+    span->budget = span->meter ? meter_budget(span->meter) : NULL;
+    if (!span->budget)
+        return true;
+    request.key = pk_of(spans->request, &pk);
+    if (budget_admit(span->budget, &request, clock_read_monotonic_ms(clock), &span->grant,
+                     &spans->call->wait_ms, err))
+        return true;
+    statistics_record(meter_statistics(span->meter), &(struct statistics_event){.throttled = true},
+                      clock_read_wall_ms(clock));
+    return false;
+}
+
+bool query_spans_bill(struct query_spans *spans, size_t span, bool resumed, struct error *err)
+{
+    struct query_span *self = &spans->list[span];
+
+    if (self->admitted)
+        return true;
+    self->cost = (struct cost_query){
+        .partitions_begun = !resumed, .partitions_resumed = resumed, .strong = spans->call->strong};
+    if (!span_pay(spans, self, err))
+        return false;
+    self->admitted = true;
+    spans->admitted++;
+    return true;
+}
+
+bool query_spans_admit(struct query_spans *spans, size_t span, bool resumed, struct error *err)
+{
+    struct view *view;
+
+    return query_spans_bill(spans, span, resumed, err) && query_spans_view(spans, span, &view, err);
+}
+
+bool query_spans_work(struct query_spans *spans, uint64_t units, struct error *err)
+{
+    struct cost_query total = spans_total(spans);
+    uint64_t surplus = cost_work_surplus(&total, units);
+    size_t payer = 0;
+
+    if (!surplus || !spans->count)
+        return true;
+    while (payer + 1 < spans->count && !spans->list[payer].admitted)
+        payer++;
+    if (!spans->list[payer].admitted && !query_spans_bill(spans, payer, false, err))
+        return false;
+    spans->list[payer].cost.work += surplus;
+    return true;
+}
+
+size_t query_spans_overlap(const struct query_spans *spans, struct partition_range range,
+                           size_t *ret_first)
+{
+    const struct partition_span *first;
+    size_t count;
+
+    first = partition_map_overlap(spans->request->space->map, range, &count);
+    *ret_first = count ? (size_t)(first - spans->list[0].span) : 0;
+    return count;
+}

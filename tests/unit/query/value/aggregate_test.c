@@ -1,0 +1,214 @@
+#include "query/value/aggregate.h"
+
+#include "support/check.h"
+#include "support/documents.h"
+#include "support/expressions.h"
+
+enum { BYTES_MAX = 1 << 20 };
+
+/* The elements of a JSON array; the text "undefined" stands for undefined. */
+static void add_all(struct query_aggregate *state, struct arena *arena, const char *json)
+{
+    struct document_value array = value_of(arena, json);
+    struct document_iter iter;
+    struct error err = {0};
+
+    document_iter_init(&iter, array.document);
+    while (document_iter_next(&iter)) {
+        if (iter.value.type == DOCUMENT_STRING && slice_equal(iter.value.text, SLICE("undefined")))
+            iter.value = document_undefined();
+        assert_ok(query_aggregate_add(state, &iter.value, &err), &err);
+    }
+}
+
+static const char *through_bson(struct query_aggregate *state, struct arena *arena)
+{
+    CLEANUP(query_aggregate_done) struct query_aggregate loaded;
+    CLEANUP(buf_done) struct buf buf;
+    struct document_value value;
+    struct error err = {0};
+    size_t begin;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    begin = document_begin(&buf);
+    query_aggregate_save(state, SLICE("s"), &buf);
+    document_end(&buf, begin);
+    assert_ok(document_validate(buf_slice(&buf), NULL, &err), &err);
+    assert_true(document_find(buf_slice(&buf), SLICE("s"), &value));
+    assert_ok(query_aggregate_load(&loaded, state->kind, &value, BYTES_MAX, &err), &err);
+    value = query_aggregate_finish(&loaded);
+    return expression_print(&value, arena);
+}
+
+struct aggregate_case {
+    const char *name, *left, *right, *expected;
+};
+
+static const struct aggregate_case cases[] = {
+    {"COUNT", "[]", "[]", "0"},
+    {"COUNT", "[1,null,\"a\"]", "[{},\"undefined\"]", "4"},
+    {"COUNTIF", "[true,false,1]", "[true,\"undefined\",null]", "2"},
+    {"SUM", "[]", "[]", "undefined"},
+    {"SUM", "[1,2]", "[3]", "6"},
+    {"SUM", "[1,\"undefined\"]", "[]", "1"},
+    {"SUM", "[1]", "[\"x\"]", "undefined"},
+    {"SUM", "[null]", "[1]", "undefined"},
+    {"SUM", "[0.5]", "[1]", "1.5"},
+    {"SUM", "[9223372036854775807]", "[1]", "9223372036854775808"},
+    {"SUM", "[1e100,1]", "[-1e100]", "1"},
+    {"AVG", "[]", "[\"undefined\"]", "undefined"},
+    {"AVG", "[1,2]", "[3,4]", "2.5"},
+    {"AVG", "[2]", "[4]", "3"},
+    {"AVG", "[2]", "[true]", "undefined"},
+    {"MIN", "[]", "[]", "undefined"},
+    {"MIN", "[3,1]", "[2]", "1"},
+    {"MIN", "[\"b\"]", "[\"a\"]", "'a'"},
+    {"MIN", "[\"a\",1,true]", "[null]", "null"},
+    {"MIN", "[\"a\",1]", "[false]", "false"},
+    {"MIN", "[1]", "[[]]", "undefined"},
+    {"MIN", "[{}]", "[1]", "undefined"},
+    {"MIN", "[\"undefined\"]", "[5]", "5"},
+    {"MAX", "[3,1]", "[2]", "3"},
+    {"MAX", "[\"\"]", "[1]", "''"},
+    {"MAX", "[null]", "[true]", "true"},
+    {"MAX", "[\"a\",\"abc\"]", "[\"ab\",5]", "'abc'"},
+    {"MAX", "[1]", "[{\"a\":1}]", "undefined"},
+    {"MAKELIST", "[]", "[]", "[]"},
+    {"MAKELIST", "[1,\"undefined\",1]", "[{\"a\":2}]", "[1,1,{'a':2}]"},
+    {"MAKESET", "[]", "[]", "[]"},
+    {"MAKESET", "[1,2,1.0]", "[2,\"a\",{\"x\":1,\"y\":2},{\"y\":2,\"x\":1}]",
+     "[1,2,'a',{'x':1,'y':2}]"},
+};
+
+static void results_are_the_same_whole_merged_and_reloaded(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(query_aggregate_done) struct query_aggregate whole = {0};
+        CLEANUP(query_aggregate_done) struct query_aggregate left = {0};
+        CLEANUP(query_aggregate_done) struct query_aggregate right = {0};
+        enum query_aggregate_kind kind;
+        struct document_value value;
+        struct error err = {0};
+
+        assert_true(query_aggregate_find(slice_of_text(cases[i].name), &kind));
+        assert_string_equal(query_aggregate_name(kind), cases[i].name);
+        query_aggregate_init(&whole, kind, BYTES_MAX);
+        query_aggregate_init(&left, kind, BYTES_MAX);
+        query_aggregate_init(&right, kind, BYTES_MAX);
+        add_all(&whole, arena, cases[i].left);
+        value = query_aggregate_finish(&whole); /* and more may follow */
+        add_all(&whole, arena, cases[i].right);
+        add_all(&left, arena, cases[i].left);
+        add_all(&right, arena, cases[i].right);
+        assert_ok(query_aggregate_merge(&left, &right, &err), &err);
+        value = query_aggregate_finish(&whole);
+        if (strcmp(expression_print(&value, arena), cases[i].expected) != 0)
+            fail_msg("%s of case %zu is %s", cases[i].name, i, expression_print(&value, arena));
+        value = query_aggregate_finish(&left);
+        if (strcmp(expression_print(&value, arena), cases[i].expected) != 0)
+            fail_msg("merged, %s of case %zu is %s", cases[i].name, i,
+                     expression_print(&value, arena));
+        assert_string_equal(through_bson(&left, arena), cases[i].expected);
+    }
+}
+
+static void a_value_counts_as_often_as_it_is_said_to(void **state UNUSED)
+{
+    static const char *const names[] = {"COUNT", "COUNTIF", "SUM",      "AVG",
+                                        "MIN",   "MAX",     "MAKELIST", "MAKESET"};
+    static const char *const values[] = {"true", "2.5", "\"a\"", "undefined"};
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct error err = {0};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CLEANUP(query_aggregate_done) struct query_aggregate once, times;
+        struct document_value of_once, of_times;
+        enum query_aggregate_kind kind;
+
+        assert_true(query_aggregate_find(slice_of_text(names[i]), &kind));
+        query_aggregate_init(&once, kind, BYTES_MAX);
+        query_aggregate_init(&times, kind, BYTES_MAX);
+        for (size_t v = 0; v < ARRAY_LEN(values); v++) {
+            struct document_value value = strcmp(values[v], "undefined") == 0
+                                              ? document_undefined()
+                                              : value_of(arena, values[v]);
+
+            for (size_t n = 0; n < v + 2; n++)
+                assert_ok(query_aggregate_add(&once, &value, &err), &err);
+            assert_ok(query_aggregate_add_times(&times, &value, v + 2, &err), &err);
+            assert_ok(query_aggregate_add_times(&times, &value, 0, &err), &err);
+        }
+        of_once = query_aggregate_finish(&once);
+        of_times = query_aggregate_finish(&times);
+        assert_string_equal(expression_print(&of_times, arena), expression_print(&of_once, arena));
+    }
+}
+
+static void what_a_state_keeps_is_bounded(void **state UNUSED)
+{
+    static const enum query_aggregate_kind kinds[] = {QUERY_MAKE_LIST, QUERY_MAKE_SET, QUERY_MAX};
+
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        CLEANUP(arena_free) struct arena *arena = arena_new();
+        CLEANUP(query_aggregate_done) struct query_aggregate aggregate;
+        struct error err = {0};
+        bool more = true;
+        int added = 0;
+
+        query_aggregate_init(&aggregate, kinds[i], 10000);
+        for (; more && added < 1000; added++) {
+            struct document_value value =
+                document_string(arena_printf(arena, "%0*d", added * 20 + 100, 0));
+
+            more = query_aggregate_add(&aggregate, &value, &err);
+        }
+        assert_false(more);
+        assert_int_equal(err.code, ERROR_QUERY_LIMIT);
+        assert_true(query_aggregate_bytes(&aggregate) < 40000);
+    }
+}
+
+static void foreign_states_are_refused(void **state UNUSED)
+{
+    static const char *const texts[] = {
+        "1",
+        "{}",
+        "{\"a\":\"SUM\",\"n\":1,\"x\":false}",
+        "{\"a\":\"COUNT\",\"n\":3000000000,\"x\":false,\"v\":{}}",
+        "{\"a\":\"SUM\",\"n\":-3000000000,\"x\":false,\"v\":{}}",
+        "{\"a\":\"SUM\",\"n\":3000000000,\"x\":false,\"v\":{\"h\":1}}",
+    };
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        CLEANUP(query_aggregate_done) struct query_aggregate aggregate = {0};
+        struct document_value value = value_of(arena, texts[i]);
+        struct error err = {0};
+
+        assert_fails(query_aggregate_load(&aggregate, QUERY_SUM, &value, BYTES_MAX, &err), &err,
+                     ERROR_BAD_REQUEST);
+    }
+}
+
+static void names_are_found_without_case(void **state UNUSED)
+{
+    enum query_aggregate_kind kind;
+
+    assert_true(query_aggregate_find(SLICE("MakeSet"), &kind));
+    assert_int_equal(kind, QUERY_MAKE_SET);
+    assert_false(query_aggregate_find(SLICE("MEDIAN"), &kind));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results_are_the_same_whole_merged_and_reloaded),
+        cmocka_unit_test(a_value_counts_as_often_as_it_is_said_to),
+        cmocka_unit_test(what_a_state_keeps_is_bounded),
+        cmocka_unit_test(foreign_states_are_refused),
+        cmocka_unit_test(names_are_found_without_case),
+    };
+    return cmocka_run_group_tests_name("query/value/aggregate", tests, NULL, NULL);
+}
