@@ -226,6 +226,7 @@ static void what_must_be_whole_is_refused_where_neither_memory_nor_disk_suffices
         struct query_request request = {.space = &f->test.space,
                                         .limits = {.memory_max = 3000},
                                         .spill = spill,
+                                        .order_unindexed = true,
                                         .arena = f->arena,
                                         .row = queries_row,
                                         .self = &rows};
