@@ -172,11 +172,17 @@ test('in development mode the account names 127.0.0.1 to who came by localhost',
 });
 
 test('libraries of before 2018-06-18 get simple session tokens', async (t) => {
-  const { docs, send } = await shop(t);
+  const { docs, send } = await shop(t, {}, { create: { offerThroughput: 30000 } });
   const token = async (version) =>
     (await send('POST', docs, { key: ['x'], headers: { 'x-ms-version': version, 'x-ms-documentdb-is-upsert': 'True' }, body: { id: 'a', tenant: 'x' } })).headers['x-ms-session-token'];
   assert.match(await token('2017-02-22'), /^\d+:\d+$/);
   assert.match(await token('2018-06-18'), /^\d+:-1#\d+$/);
   const simple = await token('2016-07-11');
   assert.equal((await send('GET', `${docs}/a`, { key: ['x'], headers: { 'x-ms-session-token': simple } })).status, 200);
+  const everywhere = { 'x-ms-documentdb-isquery': 'True', 'x-ms-documentdb-query-enablecrosspartition': 'True', 'content-type': 'application/query+json' };
+  const queried = async (headers) =>
+    (await send('POST', docs, { headers: { ...everywhere, ...headers }, body: { query: 'SELECT * FROM c' } })).headers['x-ms-session-token'];
+  assert.match(await queried({ 'x-ms-version': '2017-02-22' }), /^\d+:\d+(,\d+:\d+){2}$/, 'a query over three ranges');
+  assert.match(await queried({}), /^\d+:-1#\d+(,\d+:-1#\d+){2}$/);
+  assert.equal((await send('GET', `${docs}/a`, { key: ['x'], headers: { 'x-ms-session-token': await queried({ 'x-ms-version': '2017-02-22' }) } })).status, 200);
 });
