@@ -139,12 +139,18 @@ test('reads of items say where they were read; one partition has room for 10 GB'
 });
 
 test('a batch that is too large is 413 in the words of the service', async (t) => {
-  const { docs, send } = await shop(t);
-  const body = [{ operationType: 'Create', partitionKey: '["x"]', resourceBody: { id: 'a', tenant: 'x', v: 'v'.repeat(2500000) } }];
+  const { container, docs, send } = await shop(t);
   const headers = { 'x-ms-cosmos-is-batch-request': 'True', 'x-ms-cosmos-batch-atomic': 'False' };
-  const { status, json } = await send('POST', docs, { headers, body });
-  assert.equal(status, 413);
-  assert.match(json.message, /^Message: \{"Errors":\["Request size is too large"\]\}/);
+  for (const bytes of [2_500_000, 5_000_000]) { // beyond 4 MiB it is refused before it is known to be a batch
+    const body = [{ operationType: 'Create', partitionKey: '["x"]', resourceBody: { id: 'a', tenant: 'x', v: 'v'.repeat(bytes) } }];
+    const { status, json } = await send('POST', docs, { headers, body });
+    assert.deepEqual([status, json.code], [413, 'RequestEntityTooLarge']);
+    assert.match(json.message, /^Message: \{"Errors":\["Request size is too large"\]\}/);
+  }
+  const large = { id: 'a', tenant: 'x', v: 'v'.repeat(2_200_000) };
+  const [one] = await container.items.executeBulkOperations([{ operationType: 'Create', partitionKey: 'x', resourceBody: large }]);
+  assert.equal(one.error.code, 413);
+  assert.match(one.error.message, /^Message: \{"Errors":\["Request size is too large"\]\}\r\nan item of \d+ bytes/, 'an operation too');
 });
 
 test('the log of a script has no line end behind its last line', async (t) => {
