@@ -125,5 +125,8 @@ struct net_http_metrics {
 
 void net_http_metrics(const struct net_http *http, struct net_http_metrics *ret_metrics);
 
+/* {"code":"BadRequest","message":reason}, for what is refused before it reaches the handler. */
+struct slice net_http_error_body(struct arena *arena, uint16_t status, const char *reason);
+
 /* Reason phrases, for whoever renders a status: "Not Found"; "Status" for one unknown. */
 const char *net_http_reason(uint16_t status);

@@ -56,6 +56,3 @@ size_t net_http_tail_write(uint8_t *to, const struct net_http_response *response
 
 /* Whether an answer of that status has a body at all. */
 bool net_http_status_has_body(uint16_t status);
-
-/* {"code":"BadRequest","message":"..."} for what is refused before it reaches the handler. */
-struct slice net_http_error_body(struct arena *arena, uint16_t status, const char *reason);

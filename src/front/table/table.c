@@ -59,7 +59,8 @@ static bool account_find(struct table_call *call, struct error *err)
         id = slice_trim(name);
     if (!id.data)
         id = slice_of_text(CATALOGUE_ACCOUNT_DEFAULT);
-    if (!call->options->dev || !slice_equal(id, emulator))
+    call->emulator = call->options->dev && slice_equal(id, emulator);
+    if (!call->emulator)
         return front_account_find(call->services, id, by_use, call->arena, &call->account, err);
     if (!front_account_find(call->services, id, false, call->arena, &call->account, err))
         return false;

@@ -24,7 +24,6 @@
 #include "query/spool/cache.h"
 #include "throughput/cost.h"
 
-#include <inttypes.h>
 #include <xxhash.h>
 
 static const struct slice purpose = {(const uint8_t *)"query 2", 7};
@@ -249,9 +248,12 @@ static void sessions_answer(struct querying *q)
     for (size_t i = 0; i < count; i++) {
         uint64_t lsn;
 
-        if (commit_partition_lsn(space->commit(space->nodes, spans[i].node), spans[i].id, &lsn,
-                                 &ignored))
-            buf_printf(&token, "%s%u:-1#%" PRIu64, token.len ? "," : "", spans[i].id, lsn);
+        if (!commit_partition_lsn(space->commit(space->nodes, spans[i].node), spans[i].id, &lsn,
+                                  &ignored))
+            continue;
+        if (token.len)
+            buf_append_byte(&token, ',');
+        rest_session_append(q->call, spans[i].id, lsn, &token);
     }
     if (token.len && !buf_overflowed(&token))
         rest_answer_header(q->call, SLICE("x-ms-session-token"), buf_slice(&token));
