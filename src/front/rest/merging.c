@@ -17,9 +17,10 @@ struct library {
     const char *features;
 };
 
-/* The first that fits counts. */
+/* The first that fits counts. JavaScript lists CountIf too, but shows the count of one range: its
+ * list of aggregates has no such operator. */
 static const struct library libraries[] = {
-    {"azure-cosmos-js/", 4, BASIC GROUPS ",CountIf,ListAndSetAggregate"},
+    {"azure-cosmos-js/", 4, BASIC GROUPS ",ListAndSetAggregate"},
     {"azure-cosmos-js/", 0, BASIC GROUPS},
     {"azsdk-python-cosmos/", 0, BASIC ",CountIf"},
     {"azsdk-python-cosmos-async/", 0, BASIC ",CountIf"},
