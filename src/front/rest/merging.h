@@ -13,3 +13,9 @@
  * err is ERROR_CROSS_PARTITION_QUERY, and the answer will carry the plan. */
 NODISCARD bool rest_merging_is_left(struct rest_call *call, const struct rest_items *items,
                                     const struct sql_query *query, struct error *err);
+
+/* A range that a query names has split since. The JavaScript library repeats such a request at
+ * once and for ever, as it does not look at the error before it has a row: to it the range is
+ * answered for by its pieces. False: another client, or what became of the range is not known. */
+bool rest_merging_span_lives_on(const struct rest_call *call, const struct rest_items *items,
+                                struct partition_range *ret_range);
