@@ -187,17 +187,29 @@ static bool range_of(const struct partition_map *map, uint32_t id, unsigned gene
     return true;
 }
 
+/* Of a library that would give rows twice it is enough to answer for what it has begun: a first
+ * page that is refused makes it read the ranges again. */
+static bool split_upsets(const struct rest_call *call)
+{
+    static const struct library javascript = {.product = "azure-cosmos-js/"};
+    static const struct library python = {.product = "azsdk-python-cosmos/"};
+    static const struct library python_async = {.product = "azsdk-python-cosmos-async/"};
+    struct slice agent = rest_call_header(call, REST_HEADER_USER_AGENT);
+
+    if (is_library(agent, &javascript) ||
+        is_library(rest_call_header(call, REST_HEADER_USER_AGENT_BROWSER), &javascript))
+        return true;
+    return rest_call_header(call, REST_HEADER_CONTINUATION).len &&
+           (is_library(agent, &python) || is_library(agent, &python_async));
+}
+
 bool rest_merging_span_lives_on(const struct rest_call *call, const struct rest_items *items,
                                 struct partition_range *ret_range)
 {
-    struct slice agents[] = {rest_call_header(call, REST_HEADER_USER_AGENT),
-                             rest_call_header(call, REST_HEADER_USER_AGENT_BROWSER)};
-    const struct library any = {.product = "azure-cosmos-js/"};
     struct partition_range range = {0};
     uint64_t id;
 
-    if ((!is_library(agents[0], &any) && !is_library(agents[1], &any)) ||
-        rest_call_header(call, REST_HEADER_START_EPK).data ||
+    if (!split_upsets(call) || rest_call_header(call, REST_HEADER_START_EPK).data ||
         rest_call_header(call, REST_HEADER_END_EPK).data ||
         !slice_to_uint64(rest_call_header(call, REST_HEADER_PARTITION_RANGE_ID), &id) ||
         id > UINT32_MAX || !range_of(items->space.map, (uint32_t)id, GENERATIONS_MAX, &range))
