@@ -140,10 +140,21 @@ static bool keys_find(struct querying *q, struct error *err)
                                     &q->keys, &q->key_count, err);
 }
 
+static bool target_read(struct querying *q, struct error *err)
+{
+    if (rest_feed_target(q->call, &q->items, &q->target, err))
+        return true;
+    if (err->code != ERROR_RANGE_GONE ||
+        !rest_merging_span_lives_on(q->call, &q->items, &q->target.range))
+        return false;
+    *err = (struct error){0};
+    return true;
+}
+
 static bool request_read(struct querying *q, struct error *err)
 {
     return body_read(q->call, &q->body, err) && rest_items_open(q->call, &q->items, err) &&
-           rest_feed_target(q->call, &q->items, &q->target, err) && keys_find(q, err) &&
+           target_read(q, err) && keys_find(q, err) &&
            rest_feed_page_size(q->call, &q->rows_max, err) &&
            rest_continuation_limit_check(q->call, err) &&
            rest_items_metered(q->call, &q->metered, err) && query_prepare(q, err) &&
@@ -172,7 +183,8 @@ static void fingerprint_scope(struct querying *q)
  * each with its own. There is one of all ranges. */
 static bool is_of_ranges(const struct querying *q)
 {
-    return !q->target.span && !rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data;
+    return !rest_call_header(q->call, REST_HEADER_PARTITION_RANGE_ID).data &&
+           !rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data;
 }
 
 static struct slice ranges_text(struct querying *q, struct slice token)
