@@ -11,6 +11,14 @@
 static bool access_choose(struct query_run_state *run, struct error *err);
 static void feed_open(struct query_run_state *run);
 
+/* Calls of functions of the user are made for many rows at once, where that can be. */
+static void ahead_make(struct query_run_state *run)
+{
+    run->ahead = query_ahead_new(run->plan, &run->request->udf, run->request->container);
+    run->context.ahead =
+        (struct query_made_ahead){.self = run->ahead, .find = run->ahead ? query_ahead_find : NULL};
+}
+
 /* Was the row given by the page before, which ended within its item? That item comes first, if it
  * is still there. */
 static bool was_given(const struct query_run_state *run)
@@ -68,10 +76,9 @@ static bool stream_sort(struct query_run_state *run, bool *ret_more, struct erro
     run->from = run->at = at;
     run->mode = QUERY_MODE_SORT;
     run->hits = run->looked_at = 0;
-    query_feed_free(TAKE(run->feed));
+    query_hits_free(TAKE(run->feed));
     query_ahead_free(run->ahead);
-    run->ahead = query_ahead_new(run->plan, &run->request->udf, run->request->container);
-    run->context.ahead = run->ahead;
+    ahead_make(run);
     run->judged = false;
     if (!access_choose(run, err))
         return false;
@@ -755,10 +762,7 @@ static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t 
 {
     uint64_t begin = run->request->timed ? clock_monotonic_ns() : 0;
 
-    run->ahead = query_ahead_new(run->plan, &run->request->udf, run->request->container);
-    if (run->ahead)
-        run->context.ahead =
-            (struct query_made_ahead){.self = run->ahead, .find = query_ahead_find};
+    ahead_make(run);
     /* Calls that are made ahead want whole items; lists want to know which item a value is of. */
     if (!run->ahead && !collects(run->plan))
         run->cover = query_cover_find(run->plan, run->arena);
