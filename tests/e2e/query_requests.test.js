@@ -293,6 +293,30 @@ test('an order by a path without an index is refused unless that is allowed', as
   }
 });
 
+test('system properties have the order of the service: all but _etag, which every policy excludes', async (t) => {
+  const some = { includedPaths: [{ path: '/n/?' }], excludedPaths: [{ path: '/*' }] };
+  for (const [indexingPolicy, allowed, refused] of [
+    [undefined, ['_ts', '_rid', '_self', 'id'], ['_etag']],
+    [some, ['_ts', 'id', 'n'], ['_rid', '_self', '_etag', 'm']],
+    [{ indexingMode: 'none', automatic: false }, ['_ts', 'id'], ['_rid', 'n']],
+  ]) {
+    const { send, docs } = await shop(t, indexingPolicy ? { indexingPolicy } : {});
+    for (const n of [3, 1, 2]) await send('POST', docs, { key: ['a'], body: { id: String(n), tenant: 'a', n, m: n } });
+    const order = async (path, way) =>
+      send('POST', docs, { headers: across, body: { query: `SELECT c.id, c.${path} AS v FROM c ORDER BY c.${path}${way}` } });
+    for (const path of allowed)
+      for (const way of ['', ' DESC']) {
+        const { status, json } = await order(path, way);
+        assert.equal(status, 200, path + way);
+        const values = json.Documents.map(({ v }) => v);
+        const sorted = values.toSorted((a, b) => (a < b ? -1 : Number(a > b)));
+        assert.deepEqual(values, way ? sorted.reverse() : sorted);
+        assert.equal(values.length, 3);
+      }
+    for (const path of refused) assert.equal((await order(path, '')).status, 400, path);
+  }
+});
+
 test('a plan says how to merge, and its rewritten query runs', async (t) => {
   const { ask } = await filled(t);
   const planning = { ...queryHeaders, 'x-ms-cosmos-is-query-plan-request': 'True',
