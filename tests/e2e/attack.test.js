@@ -216,3 +216,68 @@ test('probes are answered afresh however many ask', async (t) => {
   await make(server);
   assert.ok((await metric(server, 'orrery_work_submitted_total')) > before, 'what is shown is what is now');
 });
+
+test('what takes long to show is not shown by the loops, which everybody shares', async (t) => {
+  const server = await Server.start(t, ['--dev', '--set', 'partition.ru_max=1000']);
+  await make(server, { throughput: '40000' });
+  const key = { 'x-ms-documentdb-partitionkey': '["a"]' };
+  for (const [id, length] of [['small', 100], ['large', 1_000_000]])
+    assert.equal((await signed(server, 'POST', docs, { headers: key, body: { id, pk: 'a', text: 'x'.repeat(length) } })).status, 201);
+  const work = async (path, headers) => {
+    const before = await metric(server, 'orrery_work_submitted_total');
+    assert.equal((await signed(server, 'GET', path, { headers })).status, 200, path);
+    return (await metric(server, 'orrery_work_submitted_total')) - before;
+  };
+  await work(`${docs}/small`, key); // reads its blocks
+  assert.equal(await work(`${docs}/small`, key), 0);
+  assert.equal(await work(`${docs}/large`, key), 1);
+  assert.equal(await work('/dbs/d/colls'), 1);
+  assert.equal(await work('/dbs'), 1);
+  assert.equal(await work('/dbs/d/colls/c/pkranges'), 1);
+  assert.equal(await work('/dbs/d/colls/c/pkranges', { 'a-im': 'Incremental feed' }), 1);
+});
+
+test('requests half sent take room from each other, and from nobody who sends the whole', async (t) => {
+  const megabyte = 1024 * 1024;
+  const max = 64 * megabyte;
+  const server = await Server.start(t, ['--dev', '--set', `server.memory_bytes_max=${max}`]);
+  await make(server);
+  const sockets = [];
+  const head = `POST ${docs} HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${2 * megabyte}\r\n\r\n`;
+  for (let i = 0; i < 60; i++) {
+    const socket = connect(server.port, '127.0.0.1');
+    socket.on('error', () => {});
+    socket.write(head + 'x'.repeat(megabyte)); // and no more
+    sockets.push(socket);
+  }
+  const held = () => metric(server, 'orrery_memory_held_bytes');
+  await server.until(async () => (await held()) >= (max / 4) * 0.7);
+  for (let i = 0; i < 10; i++) {
+    const body = JSON.stringify({ id: `${i}`, pk: 'a', text: 'x'.repeat(megabyte) });
+    const made = await inTwo(server, body);
+    assert.match(made, /^HTTP\/1\.1 201 /, made);
+  }
+  assert.ok((await metric(server, 'orrery_memory_held_bytes_peak')) <= max / 4 + 8 * megabyte);
+  for (const socket of sockets) socket.destroy();
+  await server.until(async () => (await held()) < megabyte);
+});
+
+// An item in two pieces, the second when the first has long been read: the beginning of the answer.
+function inTwo(server, body) {
+  const date = new Date().toUTCString();
+  const lines = Object.entries({
+    host: 'localhost', 'x-ms-version': '2020-07-15', 'x-ms-date': date, 'x-ms-documentdb-partitionkey': '["a"]',
+    authorization: master(signature(emulatorKey, 'POST', signedParts(docs), date)), 'content-length': Buffer.byteLength(body),
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return new Promise((resolve, reject) => {
+    const socket = connect(server.port, '127.0.0.1', () => {
+      socket.write(`POST ${docs} HTTP/1.1\r\n${lines.join('')}\r\n${body.slice(0, body.length / 2)}`);
+      setTimeout(() => socket.write(body.slice(body.length / 2)), 20);
+    });
+    socket.on('error', reject);
+    socket.once('data', (data) => {
+      resolve(`${data.subarray(0, 200)}`);
+      socket.destroy();
+    });
+  });
+}
