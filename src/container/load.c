@@ -294,7 +294,10 @@ static bool child_take(struct loader *loader, const struct record *record, struc
     children_load(list, child);
     if (child->kind == CHILD_USER)
         loader->user = child;
-    state_database(loader->database)->permission_count += child->kind == CHILD_PERMISSION;
+    if (child->kind == CHILD_PERMISSION) {
+        state_database(loader->database)->permission_count++;
+        state_database(loader->database)->permission_bytes += child_body_len(child);
+    }
     return true;
 }
 
