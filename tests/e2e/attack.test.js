@@ -217,6 +217,37 @@ test('probes are answered afresh however many ask', async (t) => {
   assert.ok((await metric(server, 'orrery_work_submitted_total')) > before, 'what is shown is what is now');
 });
 
+test('a long text of a query is held on the meter while it is read, and paid for, whatever comes of it', async (t) => {
+  const max = 64 * 1024 * 1024;
+  const server = await Server.start(t, [...several, '--set', `server.memory_bytes_max=${max}`, '--set', 'throughput.burst_seconds=0']);
+  await make(server, { account: 'wordy', throughput: '400' });
+  await make(server, { account: 'idle', throughput: '400' });
+  // what is spent is owed, and whoever owes is told before the text is read
+  const isRefused = async (name, text, headers, account) => {
+    for (let i = 0; i < 50; i++)
+      if ((await query(server, text, {}, { account, path: `/dbs/d/colls/${name}/docs`, headers })).status === 429) return true;
+    return false;
+  };
+  const of = (parts) => `SELECT VALUE [${Array(parts).fill('1+1').join(',')}]`;
+  const plain = await query(server, of(100), {}, { account: 'idle' });
+  assert.ok(charge(plain) < 3, `${charge(plain)} RU`);
+  const long = await query(server, of(30_000), {}, { account: 'wordy' });
+  assert.equal(long.status, 200, long.text);
+  assert.ok(charge(long) > 20, `${charge(long)} RU`);
+  assert.ok(await isRefused('c', of(30_000), {}, 'wordy'));
+  for (const [text, headers] of [[`${of(30_000)} nonsense`, {}], [of(30_000), { 'x-ms-cosmos-is-query-plan-request': 'True' }]]) {
+    const name = `c${Object.keys(headers).length}`;
+    await make(server, { account: 'idle', throughput: '400', name });
+    const answer = await query(server, text, {}, { account: 'idle', path: `/dbs/d/colls/${name}/docs`, headers });
+    assert.ok(charge(answer) > 20, `${answer.status}, ${charge(answer)} RU`);
+    assert.ok(await isRefused(name, text, headers, 'idle'));
+  }
+  // more of them than may be held at a time: 16 MiB are the account's
+  await make(server, { account: 'many' });
+  const answers = await Promise.all(Array.from({ length: 12 }, () => query(server, of(30_000), {}, { account: 'many' })));
+  assert.ok(answers.some((answer) => answer.status === 503), answers.map((answer) => answer.status).join());
+});
+
 test('what takes long to show is not shown by the loops, which everybody shares', async (t) => {
   const server = await Server.start(t, ['--dev', '--set', 'partition.ru_max=1000']);
   await make(server, { throughput: '40000' });

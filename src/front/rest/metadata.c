@@ -8,7 +8,6 @@
 
 #include "document/bson.h"
 #include "document/json.h"
-#include "front/owner.h"
 #include "front/rest/metadata_query.h"
 
 #include <inttypes.h>
@@ -294,8 +293,7 @@ bool rest_feed_list(struct rest_call *call, const struct rest_feed *feed, struct
 /* All resources of a feed as documents. */
 struct gathered {
     struct slice *documents;
-    size_t count;
-    size_t bytes; /* held on the account's meter */
+    size_t count, bytes;
 };
 
 static bool gather(struct rest_call *call, const struct rest_feed *feed, struct gathered *all,
@@ -314,7 +312,7 @@ static bool gather(struct rest_call *call, const struct rest_feed *feed, struct 
             return error_set(err, ERROR_TOO_LARGE,
                              "the resources to be searched are larger than %d bytes together",
                              REST_METADATA_QUERY_BYTES_MAX);
-        if (!front_owner_hold(call->owner, document.len, err))
+        if (!rest_call_hold(call, document.len, err))
             return false;
         all->bytes += document.len;
         all->documents[all->count++] = document;
@@ -326,9 +324,7 @@ static bool gather(struct rest_call *call, const struct rest_feed *feed, struct 
 bool rest_feed_query(struct rest_call *call, const struct rest_feed *feed, struct error *err)
 {
     struct gathered all = {0};
-    bool fine = gather(call, feed, &all, err) &&
-                rest_metadata_query(call, all.documents, all.count, feed->owner, feed->name, err);
 
-    front_owner_let_go(call->owner, all.bytes);
-    return fine;
+    return gather(call, feed, &all, err) &&
+           rest_metadata_query(call, all.documents, all.count, feed->owner, feed->name, err);
 }

@@ -823,7 +823,7 @@ static void scripts_of_an_account_have_so_many_bytes(void **state)
     assert_fails(try_make(bench, &functions, SCRIPT("f"), &err), &err, ERROR_LIMIT_REACHED);
 }
 
-/* A user, permission or container with a text of so many bytes. */
+/* A user or permission with a text of so many bytes. */
 static const char *padded(struct bench *bench, const char *json, size_t bytes)
 {
     char *text = arena_alloc(bench->arena, bytes + 1);
@@ -833,19 +833,23 @@ static const char *padded(struct bench *bench, const char *json, size_t bytes)
     return arena_text(bench->arena, arena_printf(bench->arena, "{%s,\"pad\":\"%s\"}", json, text));
 }
 
-static bool try_container(struct bench *bench, const char *id, size_t bytes, struct error *err)
+static bool try_container(struct bench *bench, size_t bytes, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
     struct offer_request request = {0};
-    const char *json = padded(
-        bench,
-        arena_text(bench->arena,
-                   arena_printf(bench->arena,
-                                "\"id\":\"%s\",\"partitionKey\":{\"paths\":[\"/%s\"]}", id, id)),
-        bytes);
+    char *path = arena_alloc(bench->arena, bytes + 1);
+    struct slice json;
 
+    memset(path, 'a', bytes);
+    path[bytes] = '\0';
+    json = arena_printf(bench->arena,
+                        "{\"id\":\"long\",\"partitionKey\":{\"paths\":[\"/pk\"]},"
+                        "\"indexingPolicy\":{\"excludedPaths\":[{\"path\":\"/%s/?\"}],"
+                        "\"includedPaths\":[{\"path\":\"/*\"}]}}",
+                        path);
     return catalogue_container_create(bench->catalogue, SLICE("acme"), SLICE("shop"),
-                                      document_of(bench->arena, json), &request, &container, err);
+                                      document_of(bench->arena, arena_text(bench->arena, json)),
+                                      &request, &container, err);
 }
 
 static void what_else_an_account_has_in_memory_has_so_many_bytes(void **state)
@@ -867,8 +871,8 @@ static void what_else_an_account_has_in_memory_has_so_many_bytes(void **state)
     bench_reopen(bench);
     assert_fails(try_make(bench, &users, padded(bench, "\"id\":\"bob\"", 12000), &err), &err,
                  ERROR_LIMIT_REACHED);
-    make(bench, &users, padded(bench, "\"id\":\"bob\"", 5000));
-    assert_fails(try_container(bench, "long", 5000, &err), &err, ERROR_LIMIT_REACHED);
+    make(bench, &users, padded(bench, "\"id\":\"bob\"", 6000));
+    assert_fails(try_container(bench, 4000, &err), &err, ERROR_LIMIT_REACHED);
     assert_ok(drop(bench, &users, "ann", &err), &err); /* and the permission with her */
     make(bench, &users, padded(bench, "\"id\":\"carl\"", 9000));
     bench->limits.account_metadata_bytes_max = 100; /* lowered below what is there */
