@@ -259,8 +259,7 @@ static size_t rows_append(struct rest_call *call, const struct rest_feed *feed,
         if (shown++)
             buf_append_byte(&call->body, ',');
         document_json_write(document, &call->body);
-        if (call->may_block)
-            net_workers_breathe(call->services->workers);
+        rest_call_breathe(call);
     }
     buf_printf(&call->body, "],\"_count\":%zu}", shown);
     rest_answer_header_int(call, SLICE("x-ms-item-count"), (int64_t)shown);
@@ -316,7 +315,7 @@ static bool gather(struct rest_call *call, const struct rest_feed *feed, struct 
             return false;
         all->bytes += document.len;
         all->documents[all->count++] = document;
-        net_workers_breathe(call->services->workers);
+        rest_call_breathe(call);
     }
     return true;
 }

@@ -177,6 +177,19 @@ bool rest_call_hold(struct rest_call *call, size_t bytes, struct error *err)
     return true;
 }
 
+bool rest_call_grown(struct rest_call *call, struct error *err)
+{
+    size_t used = arena_used(call->arena) + call->body.capacity;
+
+    return used <= call->held || rest_call_hold(call, used - call->held, err);
+}
+
+void rest_call_breathe(const struct rest_call *call)
+{
+    if (call->may_block)
+        net_workers_breathe(call->services->workers);
+}
+
 void rest_call_finish(struct rest_call *call, bool fine, const struct error *err)
 {
     front_owner_let_go(call->owner, call->held);
