@@ -17,6 +17,8 @@ enum {
     REQUEST_BYTES = 8 * 1024,
     /* While its account holds much, a connection is looked at again so soon. */
     STOPPED_MS = 20,
+    /* So many requests of one connection are handled before others of its loop have their turn. */
+    TURN_REQUESTS = 8,
 };
 
 #define REFUSAL                                                                                    \
@@ -43,6 +45,7 @@ struct net_http_connection {
     size_t answers_len;         /* bodies of answers that wait for their turn */
     struct memory_meter *meter; /* of the last request; borrowed */
     bool stopped;               /* takes nothing because the account holds much */
+    bool yields;                /* has more to take, once others had their turn */
     bool closing;               /* takes no more requests */
     bool finished;              /* writes no more answers: the last one said so */
     bool continue_owed;         /* 100 Continue, once the answers before it are written */
@@ -340,11 +343,17 @@ static void continue_pay(struct net_http_connection *http)
 static size_t http_bytes(struct net_connection *connection, void *state, struct slice bytes)
 {
     struct net_http_connection *http = state;
+    uint32_t handled = 0;
     size_t taken = 0;
 
+    http->yields = false;
     while (taken < bytes.len && can_take(http)) {
         size_t count;
 
+        if (handled == TURN_REQUESTS) {
+            http->yields = true;
+            break;
+        }
         if (!http->reading)
             http->reading = exchange_take(http);
         switch (net_http_read(&http->reading->reader, slice_skip(bytes, taken), &count)) {
@@ -365,6 +374,7 @@ static size_t http_bytes(struct net_connection *connection, void *state, struct 
             exchange_dispatch(http, TAKE(http->reading));
             http->http->handle(&http->handling->request, http->http->context);
             assert(!http->handling); /* a handler answers or defers */
+            handled++;
             break;
         }
         if (UNLIKELY(http->upgrade)) {
@@ -382,7 +392,9 @@ static void deadline_choose(struct net_http_connection *http)
     const struct net_http_exchange *reading = http->reading;
     int64_t until_ms = NET_TIMER_NEVER;
 
-    if (http->stopped)
+    if (http->yields)
+        until_ms = net_connection_now_ms(http->connection);
+    else if (http->stopped)
         until_ms = net_connection_now_ms(http->connection) + STOPPED_MS;
     else if (reading)
         until_ms = reading->body_until_ms ? reading->body_until_ms : reading->head_until_ms;
@@ -405,7 +417,9 @@ static void http_deadline(struct net_connection *connection, void *state)
 {
     struct net_http_connection *http = state;
 
-    if (http->stopped) {
+    if (http->yields) {
+        net_connection_resume(connection);
+    } else if (http->stopped) {
         http->stopped = false;
         if (http->reading)
             exchange_deadlines_renew(http, http->reading);

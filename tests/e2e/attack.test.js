@@ -248,6 +248,31 @@ test('a long text of a query is held on the meter while it is read, and paid for
   assert.ok(answers.some((answer) => answer.status === 503), answers.map((answer) => answer.status).join());
 });
 
+test('pages and batches of large items that many ask for at a time are held, and the rest is refused', async (t) => {
+  const megabyte = 1024 * 1024;
+  const max = 64 * megabyte;
+  const server = await Server.start(t, [...several, '--set', `server.memory_bytes_max=${max}`]);
+  await make(server, { account: 'greedy' });
+  const key = { 'x-ms-documentdb-partitionkey': '["a"]' };
+  for (let i = 0; i < 8; i++)
+    assert.equal((await signed(server, 'POST', docs, { account: 'greedy', headers: key, body: { id: `${i}`, pk: 'a', text: 'x'.repeat(1_800_000) } })).status, 201);
+  const reads = Array.from({ length: 100 }, (_, i) => ({ operationType: 'Read', id: `${i % 8}`, partitionKey: '["a"]' }));
+  const bulk = { ...key, 'x-ms-cosmos-is-batch-request': 'True', 'x-ms-cosmos-batch-atomic': 'False' };
+  for (const ask of [
+    () => signed(server, 'GET', docs, { account: 'greedy', headers: { 'x-ms-max-item-count': '-1' } }),
+    () => signed(server, 'GET', docs, { account: 'greedy', headers: { ...key, 'a-im': 'Incremental Feed', 'x-ms-max-item-count': '-1' } }),
+    () => signed(server, 'POST', docs, { account: 'greedy', headers: bulk, body: reads }),
+  ]) {
+    const answers = await Promise.all(Array.from({ length: 24 }, ask));
+    for (const { status, text } of answers) assert.ok([200, 207, 503].includes(status), text);
+    assert.ok(answers.some(({ status, text }) => status === 503 || text.includes('"statusCode":503')), 'some were refused');
+    await server.until(async () => (await metric(server, 'orrery_memory_held_bytes')) < megabyte);
+    assert.equal((await signed(server, 'GET', `${docs}/1`, { account: 'greedy', headers: key })).status, 200);
+  }
+  const status = readFileSync(`/proc/${server.process.pid}/status`, 'utf8');
+  t.diagnostic(`resident at most ${Math.round(Number(/VmHWM:\s+(\d+) kB/.exec(status)[1]) / 1024)} MB`);
+});
+
 test('what takes long to show is not shown by the loops, which everybody shares', async (t) => {
   const server = await Server.start(t, ['--dev', '--set', 'partition.ru_max=1000']);
   await make(server, { throughput: '40000' });

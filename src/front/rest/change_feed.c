@@ -282,7 +282,7 @@ bool rest_items_changes(struct rest_call *call, struct error *err)
         !rest_feed_target(call, &items, &r.target, err) || !rest_feed_whole(&r.target, err) ||
         !former_check(&r, err) || !rest_feed_page_size(call, &r.request.changes_max, err) ||
         !span_find(&r, err) || !position_find(&r, err) ||
-        !rest_items_metered(call, &r.metered, err))
+        !rest_items_metered(call, &r.metered, err) || !rest_feed_hold(call, err))
         return false;
     r.request.logical = r.target.logical;
     r.request.records_max = RECORDS_PER_STEP;

@@ -174,7 +174,8 @@ bool rest_items_list(struct rest_call *call, struct error *err)
         !rest_feed_whole(&reading.target, err) ||
         !rest_feed_page_size(call, &reading.items_max, err) ||
         !rest_continuation_limit_check(call, err) ||
-        !rest_items_metered(call, &reading.metered, err) || !position_find(&reading, err))
+        !rest_items_metered(call, &reading.metered, err) || !position_find(&reading, err) ||
+        !rest_feed_hold(call, err))
         return false;
     rest_feed_begin(call, &items);
     for (int i = 0; i < STEPS_PER_PAGE && reading.feed.count && !reading.count; i++)

@@ -393,6 +393,30 @@ static void of_requests_half_received_the_oldest_goes_where_they_are_too_many(vo
     }
 }
 
+static void many_requests_at_once_are_answered_in_turns_and_in_order(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(buf_done) struct buf requests;
+
+    settings.loops = 1;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *many = client_new(fixture);
+    CLEANUP(client_free) struct client *one = client_new(fixture);
+
+    buf_init(&requests, BUF_DEFAULT_MAX);
+    for (int i = 0; i < 200; i++)
+        buf_printf(&requests, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\n%03d", i);
+    client_send(many, buf_slice(&requests));
+    CLIENT_SEND(one, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\none");
+    client_expect(one, 200, SLICE("one"));
+    for (int i = 0; i < 200; i++) {
+        char text[4];
+
+        (void)snprintf(text, sizeof text, "%03d", i);
+        client_expect(many, 200, slice_of_text(text));
+    }
+}
+
 static void a_single_request_is_received_whatever_the_limit_of_its_loop(void **state UNUSED)
 {
     struct fixture_settings settings = fixture_settings();
@@ -626,6 +650,7 @@ int main(void)
         cmocka_unit_test(a_refused_request_is_answered_after_those_before_it),
         cmocka_unit_test(a_body_over_the_limit_is_refused_while_it_is_sent),
         cmocka_unit_test(of_requests_half_received_the_oldest_goes_where_they_are_too_many),
+        cmocka_unit_test(many_requests_at_once_are_answered_in_turns_and_in_order),
         cmocka_unit_test(a_single_request_is_received_whatever_the_limit_of_its_loop),
         cmocka_unit_test(continue_is_sent_when_it_is_waited_for),
         cmocka_unit_test(late_heads_and_bodies_time_out),
