@@ -49,11 +49,11 @@ struct item_route item_space_route(const struct item_space *space, const struct 
     size_t routed_len, logical_len;
     CLEANUP(buf_done) struct buf bytes;
 
+    buf_init(&bytes, BUF_DEFAULT_MAX);
     if (key->former_only || key->count != definition->path_count) {
         route.span = partition_map_find(space->map, route.logical);
         return route;
     }
-    buf_init(&bytes, BUF_DEFAULT_MAX);
     buf_reserve(&bytes, ROUTE_BYTES_USUAL);
     buf_append_byte(&bytes, PARTITION_FAMILY_ITEM);
     partition_route(definition, key, &bytes);

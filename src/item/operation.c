@@ -195,12 +195,13 @@ static uint64_t ticket_of(const struct item_operation *op)
 
 bool item_operation_admit(struct item_operation *op, struct error *err)
 {
-    struct metering_request request = {.partition = op->route.span->id,
-                                       .price_cru = item_operation_price(op),
-                                       .pk = op->route.pk,
-                                       .ticket = ticket_of(op)};
+    struct metering_request request = {.partition = op->route.span->id, .pk = op->route.pk};
 
     op->work = (struct transaction_work){0};
+    if (op->meters) {
+        request.price_cru = item_operation_price(op);
+        request.ticket = ticket_of(op);
+    }
     return metering_begin(&op->metering, op->meters, &request, &op->metered, err);
 }
 
@@ -304,21 +305,25 @@ static bool run_renamed(struct item_operation *op, struct error *err)
     return fine;
 }
 
-static bool run_claimed(struct item_operation *op, struct error *err)
+static bool run_with_claim(struct item_operation *op, struct error *err)
 {
     CLEANUP(claim_release)
     struct claim claim = {.op = op, .id = &op->id, .purpose = item_operation_purpose(op)};
 
-    if (op->options.new_id && partition_synthetic_is_random(&op->space->definition->key))
-        return run_renamed(op, err);
-    if (!is_claimed(op)) {
-        item_operation_route(op, op->space);
-        return run_once(op, NULL, err);
-    }
     if (!claim_begin(&claim, err))
         return false;
     op->options.id_is_free = true;
     return run_once(op, &claim, err);
+}
+
+static bool run_claimed(struct item_operation *op, struct error *err)
+{
+    if (op->options.new_id && partition_synthetic_is_random(&op->space->definition->key))
+        return run_renamed(op, err);
+    if (is_claimed(op))
+        return run_with_claim(op, err);
+    item_operation_route(op, op->space);
+    return run_once(op, NULL, err);
 }
 
 /* --- By a key of before a re-key ------------------------------------------------------------- */
