@@ -25,7 +25,8 @@ struct run {
     struct meters *meters;
     const struct item_space *space;
     struct arena *arena;
-    size_t bytes, bytes_max;     /* of items in memory */
+    const struct bulk_options *options;
+    size_t bytes;                /* of items in memory */
     size_t claims;               /* held */
     struct admission *admission; /* NULL: there is nothing to run */
     struct pending pending;
@@ -195,10 +196,12 @@ static void write_end(struct flight *flight)
 
 static bool has_room(const struct run *run, struct error *err)
 {
-    if (run->bytes_max && run->bytes > run->bytes_max)
+    const struct bulk_options *options = run->options;
+
+    if (options->bytes_max && run->bytes > options->bytes_max)
         return error_set(err, ERROR_BATCH_ANSWER_TOO_LARGE,
                          "the operations before this one have used up the memory of a request");
-    return true;
+    return !options->grown || options->grown(options->context, err);
 }
 
 /* Is there an item already that it will write instead of a new one? Then that is where it spends.
@@ -404,7 +407,7 @@ static void flight_init(struct flight *flight, struct run *run, struct item_oper
 void bulk_run(struct item_operation *operations, size_t count, const struct bulk_options *options)
 {
     struct item_operation *first = operations;
-    struct run run = {.bytes_max = options->bytes_max};
+    struct run run = {.options = options};
     struct flight *flights;
 
     while (first < operations + count && first->ended)

@@ -17,6 +17,10 @@ struct bulk_options {
                          more (`ended` stays false) */
     size_t bytes_max; /* of items read and made in memory; 0: no limit. Operations that come when it
                          is passed are not run: ERROR_BATCH_ANSWER_TOO_LARGE, to be sent again */
+    /* May the arena be as large as it is? Asked before each operation, which ends with the error
+     * otherwise. NULL: it may. */
+    bool (*grown)(void *context, struct error *err);
+    void *context;
 };
 
 /* Runs all that have not ended (`ended`: it is not to be run, and its err says why); all of one

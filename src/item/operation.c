@@ -440,7 +440,8 @@ static enum item_start read_start(struct item_operation *op, struct error *err)
 {
     bool cold, fine = read_apply(op, ENGINE_READ_CACHED, &cold, err);
 
-    if (cold || (!fine && op->key.former && err->code == ERROR_ITEM_MISSING))
+    if (cold || (!fine && op->key.former && err->code == ERROR_ITEM_MISSING) ||
+        (fine && op->result.item.document.len > ITEM_START_BYTES_MAX))
         return start_cold(op);
     item_operation_charge(op, fine, err);
     return fine ? ITEM_START_ENDED : ITEM_START_FAILED;

@@ -98,6 +98,10 @@ enum item_start {
     ITEM_START_UNDER_WAY, /* done will be called, or has been: the operation may be gone */
 };
 
+/* Items longer than this are cold too: what is done with them next takes longer than a loop has
+ * time for. */
+enum { ITEM_START_BYTES_MAX = 64 * 1024 };
+
 /* Begins it without ever blocking. Not of changes, which are always cold. */
 NODISCARD enum item_start item_operation_start(struct item_operation *op, struct error *err);
 
