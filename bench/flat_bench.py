@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-COUNTS = {"read": 4000, "replace": 400}
+COUNTS = {"read": 4000, "replace": 400, "create": 400}
 
 
 def instructions(program, filled, partitions, operation, count):

@@ -3,6 +3,7 @@
  *     flat_bench_server DIRECTORY PARTITIONS fill          makes a node with items
  *     flat_bench_server DIRECTORY PARTITIONS read COUNT
  *     flat_bench_server DIRECTORY PARTITIONS replace COUNT
+ *     flat_bench_server DIRECTORY PARTITIONS create COUNT  up to 1024 that are not there yet
  *
  * The difference to a run with a count of 0 is what the operations cost, in all threads. The node
  * is filled by a process of its own, and its items end up in one sorted file, as nearly all items
@@ -14,38 +15,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ITEMS = 512, REVISIONS = 2 };
+enum { ITEMS = 512, REVISIONS = 2, CREATED_MAX = 1024 };
 
-static void write_one(const struct bench_space *space, const struct bench_item *item,
-                      enum transaction_verb verb, struct arena *arena)
+static void run_one(const struct bench_space *space, const struct bench_item *item,
+                    enum item_verb verb, struct arena *arena)
 {
-    struct transaction_result result;
+    struct item_operation op = {.space = &space->space,
+                                .arena = arena,
+                                .verb = verb,
+                                .key = item->key,
+                                .id = item->id,
+                                .document = item->document};
     struct error err;
 
-    bench_must(items_write(&space->space, &item->key, &item->id, verb, item->document, NULL, arena,
-                           &result, NULL, &err),
-               &err);
-}
-
-static void read_one(const struct bench_space *space, const struct bench_item *wanted,
-                     struct arena *arena)
-{
-    struct item item;
-    struct error err;
-
-    bench_must(items_read(&space->space, &wanted->key, &wanted->id, arena, &item, &err), &err);
+    bench_must(item_operation_run(&op, &err), &err);
 }
 
 int main(int argc, char **argv)
 {
     CLEANUP(arena_free) struct arena *kept = arena_new();
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct bench_item items[REVISIONS][ITEMS];
+    struct bench_item items[REVISIONS][ITEMS], created[CREATED_MAX];
     struct bench_space space;
     unsigned long count = 0;
 
     if (argc < 4) {
-        fprintf(stderr, "usage: flat_bench_server DIRECTORY PARTITIONS fill|read|replace COUNT\n");
+        fprintf(stderr,
+                "usage: flat_bench_server DIRECTORY PARTITIONS fill|read|replace|create COUNT\n");
         return 2;
     }
     if (argc > 4)
@@ -57,8 +53,10 @@ int main(int argc, char **argv)
             items[revision][n] = bench_item_make(&space, n, revision, kept);
         arena_reset(arena);
         if (strcmp(argv[3], "fill") == 0)
-            write_one(&space, &items[0][n], TRANSACTION_CREATE, arena);
+            run_one(&space, &items[0][n], ITEM_CREATE, arena);
     }
+    for (uint64_t n = 0; n < CREATED_MAX; n++)
+        created[n] = bench_item_make(&space, ITEMS + n, 0, kept);
     if (strcmp(argv[3], "fill") == 0)
         rocksdb_compact_range(rocks_of(space.engine)->db, NULL, 0, NULL, 0);
     for (unsigned long i = 0; i < count; i++) {
@@ -67,9 +65,11 @@ int main(int argc, char **argv)
 
         arena_reset(arena);
         if (strcmp(argv[3], "read") == 0)
-            read_one(&space, item, arena);
+            run_one(&space, item, ITEM_READ, arena);
+        else if (strcmp(argv[3], "create") == 0)
+            run_one(&space, &created[i % CREATED_MAX], ITEM_CREATE, arena);
         else
-            write_one(&space, item, TRANSACTION_REPLACE, arena);
+            run_one(&space, item, ITEM_REPLACE, arena);
     }
     bench_space_close(&space);
     return 0;

@@ -9,7 +9,7 @@
 #include "base/thread.h"
 #include "document/bson.h"
 #include "heat/heat.h"
-#include "item/metering.h"
+#include "item/operation.h"
 #include "living.h"
 #include "load/offer_meters.h"
 #include "rounds.h"
@@ -118,11 +118,15 @@ static void fill(struct bench *bench)
     for (uint64_t n = 0; n < KEYS; n++) {
         struct slice document = document_make(n, arena);
         struct partition_key key = partition_key_extract(&space.definition->key, document);
-        struct transaction_result result;
         struct error err;
 
-        bench_must(items_write(&space, &key, &id, TRANSACTION_UPSERT, document, NULL, arena,
-                               &result, NULL, &err),
+        bench_must(item_operation_run(&(struct item_operation){.space = &space,
+                                                               .arena = arena,
+                                                               .verb = ITEM_UPSERT,
+                                                               .key = key,
+                                                               .id = id,
+                                                               .document = document},
+                                      &err),
                    &err);
         arena_reset(arena);
     }
@@ -158,15 +162,17 @@ static void read_one(struct bench *bench, struct random *random, struct arena *a
     struct counts *counts = n == HOT          ? &bench->hot
                             : is_neighbour[n] ? &bench->neighbours
                                               : &bench->others;
-    struct partition_key key = key_of(&space, n, arena);
-    struct document_value id = document_string(SLICE("1"));
-    struct metered_call call = {0};
-    struct item item;
+    struct item_operation op = {.space = &space,
+                                .meters = bench->meters,
+                                .arena = arena,
+                                .verb = ITEM_READ,
+                                .key = key_of(&space, n, arena),
+                                .id = document_string(SLICE("1"))};
     struct error err;
 
-    if (metered_read(bench->meters, &space, &key, &id, &call, arena, &item, &err)) {
+    if (item_operation_run(&op, &err)) {
         atomic_fetch_add(&counts->accepted, 1);
-        atomic_fetch_add(&counts->cru, call.charge_cru);
+        atomic_fetch_add(&counts->cru, op.metered.charge_cru);
     } else if (err.code == ERROR_TOO_MANY_REQUESTS) {
         atomic_fetch_add(&counts->refused, 1);
     } else {

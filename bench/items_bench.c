@@ -3,7 +3,7 @@
  * An item has about 1 KB and 20 indexed values; a replace changes three of them, a patch two.
  * Clients are threads, each doing one operation after another. Candidates:
  *
- *     ours   items_write, items_patch, items_read: routed, read under a snapshot, differences
+ *     ours   item_operation_run: routed, read under a snapshot, differences
  * found, validated, numbered, written by group commit bare   a rocksdb_get of the item, then the
  * very puts and deletes that ours makes of the operation, made ahead of time; a writer sorts all
  * that has queued up and writes it with one sync; the options are the engine's
@@ -234,31 +234,29 @@ static void runner_turn(void *context)
 
 static void ours_run(struct runner *runner, const struct operation *operation, struct arena *arena)
 {
-    const struct item_space *space = &runner->space->space;
-    const struct bench_item *item = &operation->item;
-    struct transaction_result result;
-    struct item read;
+    struct item_operation op = {.space = &runner->space->space,
+                                .arena = arena,
+                                .key = operation->item.key,
+                                .id = operation->item.id};
     struct error err;
 
     switch (runner->plan->kind) {
     case CREATE:
     case REPLACE:
-        bench_must(
-            items_write(space, &item->key, &item->id,
-                        runner->plan->kind == CREATE ? TRANSACTION_CREATE : TRANSACTION_REPLACE,
-                        item->document, NULL, arena, &result, NULL, &err),
-            &err);
+        op.verb = runner->plan->kind == CREATE ? ITEM_CREATE : ITEM_REPLACE;
+        op.document = operation->item.document;
         break;
     case PATCH:
-        bench_must(items_patch(space, &item->key, &item->id, operation->patch, NULL, arena, &result,
-                               NULL, &err),
-                   &err);
+        op.verb = ITEM_CHANGE;
+        op.make = item_make_patched;
+        op.context = (void *)operation->patch;
         break;
     case READ:
-        bench_must(items_read(space, &item->key, &item->id, arena, &read, &err), &err);
-        rounds_keep(read.document.data);
+        op.verb = ITEM_READ;
         break;
     }
+    bench_must(item_operation_run(&op, &err), &err);
+    rounds_keep(op.result.item.document.data);
 }
 
 /* --- Bare ------------------------------------------------------------------------------------ */

@@ -226,25 +226,21 @@ void living_operate(struct living *living, struct random *random, struct arena *
     struct item_space space = container_space(container, &clock_system, living->gates);
     uint64_t n = random_below(random, living->items);
     struct slice document = bench_item_document(n, random_below(random, 1000000), arena);
-    struct partition_key key = partition_key_extract(&space.definition->key, document);
-    struct document_value id = bench_item_id(n, arena);
-    struct transaction_result result;
-    struct item item;
+    struct item_operation op = {.space = &space,
+                                .arena = arena,
+                                .verb = random_below(random, 2) ? ITEM_READ : ITEM_REPLACE,
+                                .key = partition_key_extract(&space.definition->key, document),
+                                .id = bench_item_id(n, arena),
+                                .document = document};
     struct error err;
-    bool done;
+    bool done = item_operation_run(&op, &err);
 
-    if (random_below(random, 2))
-        done = items_read(&space, &key, &id, arena, &item, &err);
-    else
-        done = items_write(&space, &key, &id, TRANSACTION_REPLACE, document, NULL, arena, &result,
-                           NULL, &err);
     if (!done && err.code == ERROR_REKEYED) { /* as a front does: read it again, and once more */
         container_unref(container);
         container = living_container(living);
         space = container_space(container, &clock_system, living->gates);
-        key = partition_key_extract(&space.definition->key, document);
-        done = items_write(&space, &key, &id, TRANSACTION_REPLACE, document, NULL, arena, &result,
-                           NULL, &err);
+        op.key = partition_key_extract(&space.definition->key, document);
+        done = item_operation_run(&op, &err);
     }
     if (!done) {
         atomic_fetch_add(&living->failed, 1);

@@ -172,14 +172,19 @@ void query_ours_read(struct bench_space *space, const struct query_values *value
                      struct query_ours_result *result)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct partition_key key = partition_key_of(&space->definition.key, &values->tenant, 1);
+    struct item_operation op = {
+        .space = &space->space,
+        .arena = arena,
+        .verb = ITEM_READ,
+        .key = partition_key_of(&space->definition.key, &values->tenant, 1),
+        .id = values->list[0],
+    };
     struct rows rows = {.result = result};
-    struct item item;
     struct error err;
 
     buf_init(&rows.json, BUF_DEFAULT_MAX);
-    bench_must(items_read(&space->space, &key, &values->list[0], arena, &item, &err), &err);
-    document_json_write(item.document, &rows.json);
+    bench_must(item_operation_run(&op, &err), &err);
+    document_json_write(op.result.item.document, &rows.json);
     row_done(&rows);
     result->bytes += rows.json.len;
     buf_done(&rows.json);

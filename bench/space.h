@@ -4,7 +4,7 @@
  * made; two revisions differ in three values. */
 #pragma once
 
-#include "item/items.h"
+#include "item/operation.h"
 
 struct bench_space {
     struct engine *engine;

@@ -64,18 +64,18 @@ static bool span_look(struct looking *looking, const struct partition_span *span
     return true;
 }
 
-bool alias_find(struct meters *meters, const struct item_space *space,
-                const struct partition_key *former, const struct document_value *id,
-                struct metered_call *call, struct arena *arena, struct partition_key *ret_key,
-                bool *ret_found, struct error *err)
+bool alias_find(struct item_operation *op, const struct partition_key *former,
+                const struct document_value *id, struct partition_key *ret_key, bool *ret_found,
+                struct error *err)
 {
     static const struct document_segment id_segment = {.name = SLICE("id")};
     static const struct document_path id_path = {.segments = &id_segment, .count = 1};
-    struct looking looking = {.space = space, .former = former, .arena = arena};
+    struct arena *arena = op->arena;
+    struct looking looking = {.space = op->space, .former = former, .arena = arena};
     struct item_index_request seek = {.entries_max = ENTRIES_AT_ONCE};
     CLEANUP(buf_done) struct buf bytes;
     size_t count;
-    const struct partition_span *spans = partition_map_spans(space->map, &count);
+    const struct partition_span *spans = partition_map_spans(op->space->map, &count);
 
     buf_init(&bytes, BUF_DEFAULT_MAX);
     document_key_append(DOCUMENT_ORDER_SQL, id, &bytes);
@@ -91,8 +91,8 @@ bool alias_find(struct meters *meters, const struct item_space *space,
     for (size_t i = 0; i < count && !looking.found; i++) {
         if (!span_look(&looking, &spans[i], &seek, err))
             return false;
-        metering_charge(meters, spans[i].id, cost_id_seek());
-        call->charge_cru = cost_add(call->charge_cru, cost_id_seek());
+        metering_charge(op->meters, spans[i].id, cost_id_seek());
+        op->metered.charge_cru = cost_add(op->metered.charge_cru, cost_id_seek());
     }
     *ret_found = looking.found;
     if (looking.found)

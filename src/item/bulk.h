@@ -9,26 +9,7 @@
  * Blocking; one thread. What is handed out lives in the arena. */
 #pragma once
 
-#include "item/metering.h"
-
-struct bulk_operation {
-    struct partition_key key;
-    struct document_value id;
-    bool is_read;
-    enum transaction_verb verb; /* of a write */
-    struct slice document;      /* of a write that brings one */
-    /* As of items_change; NULL: the document is given, or it is a delete. */
-    bool (*make)(const struct item *item, void *context, struct arena *arena,
-                 struct slice *ret_document, struct error *err);
-    void *context;
-    struct transaction_options options; /* of a write */
-    struct metered_call metered;        /* in and out */
-
-    bool ended;       /* in: it is not to be run, err says why; out: it was run, well or not */
-    struct error err; /* code ERROR_NONE: well */
-    struct transaction_result result; /* of a write */
-    struct item item;                 /* of a read */
-};
+#include "item/operation.h"
 
 struct bulk_options {
     bool admitted;    /* the budgets were asked already: what is left of a run before */
@@ -42,8 +23,8 @@ struct bulk_options {
     void *context;
 };
 
-/* Runs all that have not ended. They are let in together: where a budget refuses them, all of them
- * end with ERROR_TOO_MANY_REQUESTS or its kin and the same wait, and nothing is done. */
-void bulk_run(struct meters *meters, const struct item_space *space,
-              struct bulk_operation *operations, size_t count, const struct bulk_options *options,
-              struct arena *arena);
+/* Runs all that have not ended (`ended`: it is not to be run, and its err says why); all of one
+ * space, with the same meters and arena. Afterwards each one that was run has ended, well or not.
+ * They are let in together: where a budget refuses them, all of them end with
+ * ERROR_TOO_MANY_REQUESTS or its kin and the same wait, and nothing is done. */
+void bulk_run(struct item_operation *operations, size_t count, const struct bulk_options *options);

@@ -17,11 +17,6 @@ enum {
     FOUND_MAX = 2, /* of one more it is only of interest that there are several */
 };
 
-enum claim_purpose claim_purpose_of(enum transaction_verb verb)
-{
-    return verb == TRANSACTION_CREATE || verb == TRANSACTION_UPSERT ? CLAIM_CREATE : CLAIM_CHANGE;
-}
-
 bool claim_is_needed(const struct partition_definition *definition, const struct partition_key *key,
                      enum claim_purpose purpose)
 {
@@ -44,18 +39,18 @@ struct seeks {
     size_t count;
 };
 
-static bool seeks_begin(struct seeks *seeks, struct meters *meters, const struct item_space *space,
-                        struct metered_call *call, struct arena *arena, struct error *err)
+static bool seeks_begin(struct seeks *seeks, const struct claim *claim, struct error *err)
 {
+    struct item_operation *op = claim->op;
     size_t count;
-    const struct partition_span *spans = partition_map_spans(space->map, &count);
+    const struct partition_span *spans = partition_map_spans(claim->space.map, &count);
 
-    *seeks = (struct seeks){.list = ARENA_ARRAY(arena, struct metering, count)};
+    *seeks = (struct seeks){.list = ARENA_ARRAY(op->arena, struct metering, count)};
     for (; seeks->count < count; seeks->count++) {
         struct metering_request request = {.partition = spans[seeks->count].id,
                                            .price_cru = cost_id_seek()};
 
-        if (metering_begin(&seeks->list[seeks->count], meters, &request, call, err))
+        if (metering_begin(&seeks->list[seeks->count], op->meters, &request, &op->metered, err))
             continue;
         while (seeks->count > 0)
             metering_drop(&seeks->list[--seeks->count]);
@@ -193,16 +188,21 @@ static bool single(const struct looking *looking, struct partition_key *ret_key,
     return true;
 }
 
+static struct looking looking_of(const struct claim *claim, const struct partition_key *wanted)
+{
+    return (struct looking){
+        .space = &claim->space, .wanted = wanted, .id = claim->id, .arena = claim->op->arena};
+}
+
 /* The key of the one item there is. Each partition admits its seek, and charges it. */
-static bool find(struct claim *claim, struct meters *meters, const struct partition_key *wanted,
-                 const struct document_value *id, struct metered_call *call, struct arena *arena,
+static bool find(struct claim *claim, const struct partition_key *wanted,
                  struct partition_key *ret_key, struct error *err)
 {
-    struct looking looking = {.space = &claim->space, .wanted = wanted, .id = id, .arena = arena};
+    struct looking looking = looking_of(claim, wanted);
     struct seeks seeks;
     bool done, found = false;
 
-    if (!seeks_begin(&seeks, meters, &claim->space, call, arena, err))
+    if (!seeks_begin(&seeks, claim, err))
         return false;
     done = look(&looking, err);
     claim->cru = cost_add(claim->cru, seeks_end(&seeks));
@@ -239,16 +239,15 @@ static struct slice claim_bytes(const struct partition_key *open, const struct d
     return arena_copy(arena, buf_slice(&bytes));
 }
 
-static bool hold(struct claim *claim, const struct partition_key *open,
-                 const struct document_value *id, bool wait, struct arena *arena, bool *ret_held,
+static bool hold(struct claim *claim, const struct partition_key *open, bool wait, bool *ret_held,
                  struct error *err)
 {
-    struct slice bytes = claim_bytes(open, id, arena);
+    struct slice bytes = claim_bytes(open, claim->id, claim->op->arena);
 
     *ret_held = true;
     if (wait)
-        item_gates_claim(claim->gates, bytes);
-    else if (!item_gates_claim_try(claim->gates, bytes)) {
+        item_gates_claim(claim->op->space->gates, bytes);
+    else if (!item_gates_claim_try(claim->op->space->gates, bytes)) {
         *ret_held = false;
         return true;
     }
@@ -290,47 +289,46 @@ static bool key_settle(struct claim *claim, const struct partition_key *key, str
     return true;
 }
 
-bool claim_take(struct claim *claim, struct meters *meters, const struct item_space *space,
-                const struct partition_key *key, const struct document_value *id,
-                enum claim_purpose purpose, bool wait, struct metered_call *call,
-                struct arena *arena, bool *ret_taken, struct error *err)
+bool claim_take(struct claim *claim, bool wait, bool *ret_taken, struct error *err)
 {
-    const struct partition_definition *definition = &space->definition->key;
+    const struct item_operation *op = claim->op;
+    const struct partition_definition *definition = &op->space->definition->key;
     uint8_t target = definition->synthetic->target;
-    struct partition_key open = opened(definition, key);
+    struct partition_key open = opened(definition, &op->key);
+    enum claim_purpose purpose = claim->purpose;
 
-    *claim = (struct claim){.space = *space, .key = *key, .gates = space->gates};
+    *claim = (struct claim){
+        .op = claim->op, .id = claim->id, .purpose = purpose, .space = *op->space, .key = op->key};
     claim->space.renewed = false;
     *ret_taken = true;
     if (definition->synthetic->kind != PARTITION_RANDOM_SUFFIX)
-        return key_settle(claim, key, err);
+        return key_settle(claim, &op->key, err);
     if (!open.open) /* undefined, which has no suffixes */
         return true;
     if (purpose == CLAIM_CHANGE && open.components[target].type == DOCUMENT_UNDEFINED) {
         /* Whose turn it is depends on the base, so that is looked for first. */
-        if (!find(claim, meters, &open, id, call, arena, &claim->key, err))
+        if (!find(claim, &open, &claim->key, err))
             return false;
         open = opened(&claim->space.definition->key, &claim->key);
         if (!open.open)
             return true;
     }
     if (purpose == CLAIM_READ)
-        return find(claim, meters, &open, id, call, arena, &claim->key, err);
-    if (!hold(claim, &open, id, wait, arena, ret_taken, err) || !*ret_taken)
+        return find(claim, &open, &claim->key, err);
+    if (!hold(claim, &open, wait, ret_taken, err) || !*ret_taken)
         return !*ret_taken;
     if (purpose == CLAIM_CHANGE)
-        return find(claim, meters, &open, id, call, arena, &claim->key, err);
+        return find(claim, &open, &claim->key, err);
     claim->creates = true;
-    claim->wanted = *key;
-    return !key->open || draw(claim, &open, arena, err);
+    claim->wanted = op->key;
+    return !op->key.open || draw(claim, &open, op->arena, err);
 }
 
-bool claim_look(struct claim *claim, struct meters *meters, const struct document_value *id,
-                struct arena *arena, bool *ret_moved, struct error *err)
+bool claim_look(struct claim *claim, bool *ret_moved, struct error *err)
 {
     const struct partition_definition *definition = &claim->space.definition->key;
     struct partition_key open, there;
-    struct looking looking = {.space = &claim->space, .wanted = &open, .id = id, .arena = arena};
+    struct looking looking = looking_of(claim, &open);
     size_t count;
     const struct partition_span *spans = partition_map_spans(claim->space.map, &count);
     bool found = false;
@@ -340,7 +338,7 @@ bool claim_look(struct claim *claim, struct meters *meters, const struct documen
         return true;
     open = opened(definition, &claim->wanted);
     for (size_t i = 0; i < count; i++) {
-        metering_charge(meters, spans[i].id, cost_id_seek());
+        metering_charge(claim->op->meters, spans[i].id, cost_id_seek());
         claim->cru = cost_add(claim->cru, cost_id_seek());
     }
     if (!look(&looking, err) || !single(&looking, &there, &found, err))
@@ -358,7 +356,7 @@ bool claim_look(struct claim *claim, struct meters *meters, const struct documen
 void claim_release(struct claim *claim)
 {
     if (claim->held.data)
-        item_gates_unclaim(claim->gates, claim->held);
+        item_gates_unclaim(claim->op->space->gates, claim->held);
     claim->held = SLICE_NONE;
     item_space_release(&claim->space);
 }

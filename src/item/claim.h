@@ -12,11 +12,11 @@
  * partition of that admits the request; the seeks of the others are charged with it. Otherwise all
  * partitions admit their seek, or none is done.
  *
- * metering.h and bulk.h do all this; fronts hand them the keys that partition_key_derive and
+ * operation.h and bulk.h do all this; fronts hand them the keys that partition_key_derive and
  * partition_key_parse gave. */
 #pragma once
 
-#include "item/metering.h"
+#include "item/operation.h"
 
 enum claim_purpose {
     CLAIM_READ,   /* the item must be there; nobody is kept waiting */
@@ -25,6 +25,11 @@ enum claim_purpose {
 };
 
 struct claim {
+    /* For claim_take. */
+    struct item_operation *op;       /* by op->key, paid as it is paid */
+    const struct document_value *id; /* what is looked for: its id, or the one it gets */
+    enum claim_purpose purpose;
+
     struct item_space space;  /* the claimed container, by its last map; let go with the claim */
     struct partition_key key; /* whole; in the arena. Of a creation what it will be if there is no
                                  item yet, until claim_look */
@@ -32,29 +37,21 @@ struct claim {
     int64_t cru;                 /* what looking for it was charged */
     struct slice held;           /* what is claimed; data NULL: nothing is */
     bool creates;                /* claim_look is to come */
-    struct item_gates *gates;
 };
 
 /* Does an operation with this key need one? Never without a synthetic key. */
 bool claim_is_needed(const struct partition_definition *definition, const struct partition_key *key,
                      enum claim_purpose purpose);
-enum claim_purpose claim_purpose_of(enum transaction_verb verb);
 
 /* Takes it. wait false: where another one has it, *ret_taken is false and nothing is held. Released
  * also after a failure, which may have been charged. ERROR_ITEM_MISSING; ERROR_BAD_REQUEST: the key
  * cannot be found out, or several items have the id; ERROR_TOO_MANY_REQUESTS. */
-NODISCARD bool claim_take(struct claim *claim, struct meters *meters,
-                          const struct item_space *space, const struct partition_key *key,
-                          const struct document_value *id, enum claim_purpose purpose, bool wait,
-                          struct metered_call *call, struct arena *arena, bool *ret_taken,
-                          struct error *err);
+NODISCARD bool claim_take(struct claim *claim, bool wait, bool *ret_taken, struct error *err);
 
 /* Of a creation, after it was admitted; nothing is done for others. *ret_moved: there is an item
  * already, and the key is another now. ERROR_ITEM_EXISTS: under another suffix than the one named.
  */
-NODISCARD bool claim_look(struct claim *claim, struct meters *meters,
-                          const struct document_value *id, struct arena *arena, bool *ret_moved,
-                          struct error *err);
+NODISCARD bool claim_look(struct claim *claim, bool *ret_moved, struct error *err);
 
 void claim_release(struct claim *claim);
 CLEANUP_VALUE_FN(struct claim, claim_release)

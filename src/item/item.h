@@ -101,6 +101,9 @@ NODISCARD bool item_key_split(const struct partition_definition *definition, str
 struct slice item_logical(const struct partition_definition *definition,
                           const struct partition_key *key, struct arena *arena);
 
+/* Appends an id as keys of items end in it. */
+void item_id_append(const struct document_value *id, struct buf *buf);
+
 /* The key of the item with this id in a logical partition, in the arena. */
 struct slice item_key(struct slice logical, const struct document_value *id, struct arena *arena);
 

@@ -21,11 +21,6 @@ struct metered_call {
     int64_t charge_cru; /* out: also of a refused write, which has read; 0 when throttled */
     int64_t wait_ms;    /* out: with ERROR_TOO_MANY_REQUESTS and its kin */
     bool minute_used;   /* out: paid from the RU per minute pool */
-
-    /* Out, of an operation on one item whose key was open or is made with a random suffix: the
-     * whole key it was done with (claim.h). */
-    bool key_found;
-    struct partition_key key;
 };
 
 /* --- Any request ------------------------------------------------------------------------------ */
@@ -69,45 +64,6 @@ struct slice metering_pk(const struct partition_key *key, struct arena *arena);
 /* What a write that failed is charged: it has read what it was refused for. Faults of the server
  * and lost races are free. */
 int64_t metering_refused_cru(const struct error *err);
-
-/* --- Operations on one item ------------------------------------------------------------------- */
-
-/* As items_read, items_write and items_change, on a budget, and with keys that are open. meters
- * NULL: not held back, but still priced. ERROR_TOO_MANY_REQUESTS, ERROR_BUCKET_THROTTLED,
- * ERROR_KEY_THROTTLED. */
-NODISCARD bool metered_read(struct meters *meters, const struct item_space *space,
-                            const struct partition_key *key, const struct document_value *id,
-                            struct metered_call *call, struct arena *arena, struct item *ret_item,
-                            struct error *err);
-/* As items_read_cached: with *ret_cold nothing is charged. Cold are items too that are longer than
- * METERED_CACHED_MAX: what is done with them next takes longer than a loop has time for. */
-enum { METERED_CACHED_MAX = 64 * 1024 };
-NODISCARD bool metered_read_cached(struct meters *meters, const struct item_space *space,
-                                   const struct partition_key *key, const struct document_value *id,
-                                   struct metered_call *call, struct arena *arena,
-                                   struct item *ret_item, bool *ret_cold, struct error *err);
-NODISCARD bool metered_write(struct meters *meters, const struct item_space *space,
-                             const struct partition_key *key, const struct document_value *id,
-                             enum transaction_verb verb, struct slice document,
-                             const struct transaction_options *options, struct metered_call *call,
-                             struct arena *arena, struct transaction_result *ret_result,
-                             struct error *err);
-/* As items_write_start. call is filled in before done is called, and borrowed until then; with
- * *ret_begun false nothing is charged. */
-NODISCARD bool metered_write_start(struct meters *meters, const struct item_space *space,
-                                   const struct partition_key *key, const struct document_value *id,
-                                   enum transaction_verb verb, struct slice document,
-                                   const struct transaction_options *options,
-                                   struct metered_call *call, struct arena *arena,
-                                   items_write_done *done, void *context, bool *ret_begun,
-                                   struct error *err);
-NODISCARD bool
-metered_change(struct meters *meters, const struct item_space *space,
-               const struct partition_key *key, const struct document_value *id,
-               bool (*make)(const struct item *item, void *context, struct arena *arena,
-                            struct slice *ret_document, struct error *err),
-               void *context, const struct transaction_options *options, struct metered_call *call,
-               struct arena *arena, struct transaction_result *ret_result, struct error *err);
 
 /* --- Transactions ------------------------------------------------------------------------------
  */

@@ -207,7 +207,6 @@ static void space_fill(struct test_space *space, const struct script_world *worl
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct slice *documents = documents_of(world, arena);
     struct transaction_options options = {0};
-    struct transaction_result result;
     struct document_value id;
     struct error err;
 
@@ -215,8 +214,14 @@ static void space_fill(struct test_space *space, const struct script_world *worl
         struct partition_key key = partition_key_extract(&space->definition.key, documents[i]);
 
         if (!document_find(documents[i], SLICE("id"), &id) ||
-            !items_write(&space->space, &key, &id, TRANSACTION_CREATE, documents[i], &options,
-                         arena, &result, NULL, &err)) {
+            !item_operation_run(&(struct item_operation){.space = &space->space,
+                                                         .arena = arena,
+                                                         .verb = ITEM_CREATE,
+                                                         .key = key,
+                                                         .id = id,
+                                                         .document = documents[i],
+                                                         .options = options},
+                                &err)) {
             fprintf(stderr, "%.*s: cannot be stored\n", SLICE_ARG(world->documents[i]));
             exit(2);
         }

@@ -299,20 +299,23 @@ static void update(struct client *client)
 
 static void read_plain(struct client *client, uint32_t index)
 {
-    struct document_value id = id_of(index, client->arena);
     struct note note;
     CLEANUP(visit_end) struct visit visit = visit_begin(client, &note, true);
-    struct item item;
+    struct item_operation op = {.space = &visit.space,
+                                .arena = client->arena,
+                                .verb = ITEM_READ,
+                                .key = client->clients->keys[index / CLIENT_IDS],
+                                .id = id_of(index, client->arena)};
+    const struct item *item = &op.result.item;
     struct error err;
 
-    if (items_read(&visit.space, &client->clients->keys[index / CLIENT_IDS], &id, client->arena,
-                   &item, &err)) {
-        note_read(&note, index, version_of(&item), item.header.lsn);
-        learn(client, index, &item);
+    if (item_operation_run(&op, &err)) {
+        note_read(&note, index, version_of(item), item->header.lsn);
+        learn(client, index, item);
     } else if (err.code == ERROR_ITEM_MISSING) {
         note_read(&note, index, 0, 0);
     } else {
-        given_up(client, &note, "items_read", &err);
+        given_up(client, &note, "read", &err);
         return;
     }
     note_end(&note, client->recorder, HISTORY_COMMITTED);
@@ -379,7 +382,7 @@ static void write_failed(struct client *client, struct note *note, uint32_t inde
         note_seen(note, index, verb, false, if_version);
     note_op(note, version ? HISTORY_WRITE : HISTORY_DELETE, index, version);
     if (!unknown) {
-        given_up(client, note, "items_write", err);
+        given_up(client, note, "write", err);
         return;
     }
     client->unknown++;
@@ -394,26 +397,29 @@ static void write_plain(struct client *client, uint32_t index)
                     (verb == TRANSACTION_REPLACE || verb == TRANSACTION_DELETE);
     uint64_t version = verb == TRANSACTION_DELETE ? 0 : version_new(client);
     uint64_t if_version = if_match ? known->version : 0;
-    struct document_value id = id_of(index, client->arena);
-    struct transaction_options options = {0};
-    struct transaction_result result;
     struct note note;
     CLEANUP(visit_end) struct visit visit = visit_begin(client, &note, true);
+    struct item_operation op = {
+        .space = &visit.space,
+        .arena = client->arena,
+        .verb = item_verb_of(verb),
+        .key = client->clients->keys[index / CLIENT_IDS],
+        .id = id_of(index, client->arena),
+        .document = version ? document_with(index, version, client->arena) : SLICE_NONE,
+    };
     char etag[ITEM_ETAG_LEN];
     struct error err;
 
     if (if_match) {
         item_etag(&known->header, etag);
-        options.if_match = slice_of(etag, sizeof etag);
+        op.options.if_match = slice_of(etag, sizeof etag);
     }
-    if (items_write(&visit.space, &client->clients->keys[index / CLIENT_IDS], &id, verb,
-                    version ? document_with(index, version, client->arena) : SLICE_NONE, &options,
-                    client->arena, &result, NULL, &err)) {
-        note_seen(&note, index, verb, result.created, if_version);
+    if (item_operation_run(&op, &err)) {
+        note_seen(&note, index, verb, op.result.created, if_version);
         note_op(&note, version ? HISTORY_WRITE : HISTORY_DELETE, index, version);
-        note_lsn(&note, 0, result.lsn);
+        note_lsn(&note, 0, op.result.lsn);
         if (version)
-            learn(client, index, &result.item);
+            learn(client, index, &op.result.item);
     } else if (!note_refused(&note, index, &err, if_version)) {
         write_failed(client, &note, index, verb, version, if_version, &err);
         return;

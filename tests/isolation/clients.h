@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "isolation/recording.h"
-#include "item/items.h"
+#include "item/operation.h"
 
 enum {
     CLIENTS = 6,

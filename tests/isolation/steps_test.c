@@ -194,35 +194,29 @@ static void plain_run(struct stage *stage, struct line *line)
 {
     const char *what = word(line, 1), *id_text = word(line, 3);
     char logical = word(line, 2)[0];
-    struct partition_key key = key_of(stage, logical);
-    struct document_value id = document_string(slice_of_text(id_text));
-    const struct item_space *space = &stage->test.space;
-    struct transaction_result result;
+    struct item_operation op = {.space = &stage->test.space,
+                                .arena = stage->arena,
+                                .key = key_of(stage, logical),
+                                .id = document_string(slice_of_text(id_text))};
     enum transaction_verb verb;
-    struct item item;
     struct error err;
 
     if (verb_find(what, &verb)) {
-        struct slice document = verb == TRANSACTION_DELETE
-                                    ? SLICE_NONE
-                                    : document_with(stage, logical, id_text, word(line, 4));
-
-        outcome_set(
-            line,
-            items_write(space, &key, &id, verb, document, NULL, stage->arena, &result, NULL, &err),
-            &err);
+        op.verb = item_verb_of(verb);
+        if (verb != TRANSACTION_DELETE)
+            op.document = document_with(stage, logical, id_text, word(line, 4));
+        outcome_set(line, item_operation_run(&op, &err), &err);
     } else if (strcmp(what, "move") == 0) {
         char target = word(line, 4)[0];
         struct partition_key to = key_of(stage, target);
 
-        outcome_set(line,
-                    items_move(space, &key, &id, &to,
-                               document_with(stage, target, id_text, word(line, 5)), NULL,
-                               stage->arena, &item, &err),
-                    &err);
+        op.document = document_with(stage, target, id_text, word(line, 5));
+        outcome_set(line, item_operation_move(&op, &to, &err), &err);
     } else if (strcmp(what, "read") == 0) {
-        if (items_read(space, &key, &id, stage->arena, &item, &err))
-            snprintf(line->outcome, sizeof line->outcome, "%.*s", SLICE_ARG(value_in(&item)));
+        op.verb = ITEM_READ;
+        if (item_operation_run(&op, &err))
+            snprintf(line->outcome, sizeof line->outcome, "%.*s",
+                     SLICE_ARG(value_in(&op.result.item)));
         else
             outcome_set(line, false, &err);
     } else {

@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "catalogue/catalogue.h"
-#include "item/items.h"
+#include "item/operation.h"
 #include "migration/migrator.h"
 #include "support/fault_engine.h"
 #include "support/postgres.h"

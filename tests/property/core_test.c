@@ -138,7 +138,6 @@ static void half_a_write_is_noticed(void **state)
     struct run run;
     struct model *after;
     CLEANUP(model_transaction_done) struct model_transaction foretold = {0};
-    struct transaction_result result;
     struct slice document;
     struct error err;
 
@@ -149,8 +148,14 @@ static void half_a_write_is_noticed(void **state)
     assert_int_equal(model_write(&foretold, 0, 1, TRANSACTION_CREATE, document, &none), ERROR_NONE);
     assert_int_equal(model_commit(&foretold, after), ERROR_NONE);
     fault_engine_fail_nth(run.world.engine, FAULT_WRITES, 1, ERROR_STORE_IO, FAULT_TORN);
-    assert_fails(items_write(&run.world.space, &run.world.keys[0].key, &run.world.ids[1],
-                             TRANSACTION_CREATE, document, &none, run.arena, &result, NULL, &err),
+    assert_fails(item_operation_run(&(struct item_operation){.space = &run.world.space,
+                                                             .arena = run.arena,
+                                                             .verb = ITEM_CREATE,
+                                                             .key = run.world.keys[0].key,
+                                                             .id = run.world.ids[1],
+                                                             .document = document,
+                                                             .options = none},
+                                    &err),
                  &err, ERROR_STORE_IO);
     run_restart(&run);
     assert_non_null(check_difference(run.model, run.arena));

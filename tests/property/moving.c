@@ -362,13 +362,15 @@ static uint32_t version_read(struct moving *moving, unsigned key, unsigned id)
 {
     CLEANUP(container_unref) struct container *container = opened(moving);
     struct item_space space = container_space(container, &clock_system, moving->gates);
-    struct partition_key pk = key_of(moving, key);
-    struct document_value value = document_string(arena_printf(moving->arena, "i%u", id));
-    struct item item;
+    struct item_operation op = {.space = &space,
+                                .arena = moving->arena,
+                                .verb = ITEM_READ,
+                                .key = key_of(moving, key),
+                                .id = document_string(arena_printf(moving->arena, "i%u", id))};
     struct error err;
 
-    if (items_read(&space, &pk, &value, moving->arena, &item, &err))
-        return version_of(&item);
+    if (item_operation_run(&op, &err))
+        return version_of(&op.result.item);
     assert_int_equal(err.code, ERROR_ITEM_MISSING);
     return 0;
 }
@@ -402,11 +404,15 @@ static void item_write(struct moving *moving, unsigned key, unsigned id, bool de
     struct document_value value = document_string(arena_printf(moving->arena, "i%u", id));
     uint32_t version = deletes ? 0 : ++moving->version;
     struct slice document = deletes ? SLICE_NONE : document_make(moving, key, id, version);
-    struct transaction_result result;
     struct error err;
 
-    if (items_write(&space, &pk, &value, deletes ? TRANSACTION_DELETE : TRANSACTION_UPSERT,
-                    document, NULL, moving->arena, &result, NULL, &err)) {
+    if (item_operation_run(&(struct item_operation){.space = &space,
+                                                    .arena = moving->arena,
+                                                    .verb = deletes ? ITEM_DELETE : ITEM_UPSERT,
+                                                    .key = pk,
+                                                    .id = value,
+                                                    .document = document},
+                           &err)) {
         assert_true(!deletes || item->stored);
         item->stored = !deletes;
         if (version)

@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "catalogue/caretaker.h"
 #include "catalogue/catalogue.h"
-#include "item/items.h"
+#include "item/operation.h"
 #include "migration/migrator.h"
 
 enum { MOVING_NODES = 2, MOVING_KEYS = 40, MOVING_IDS = 8, MOVING_RANGES_MAX = 512 };

@@ -26,15 +26,19 @@ void read_item(struct run *run)
 {
     struct world *world = &run->world;
     unsigned key = run_below(run, WORLD_KEYS), id = run_below(run, WORLD_IDS);
-    struct item item = {0};
+    struct item_operation op = {.space = &world->space,
+                                .arena = run->arena,
+                                .verb = ITEM_READ,
+                                .key = world->keys[key].key,
+                                .id = world->ids[id]};
     struct error err;
     bool ok;
 
     run_log(run, "read key %u id %u", key, id);
-    ok = items_read(&world->space, &world->keys[key].key, &world->ids[id], run->arena, &item, &err);
+    ok = item_operation_run(&op, &err);
     if ((ok || err.code != ERROR_ITEM_MISSING) && !run_settle_read(run, ok, &err))
         return;
-    item_compare(run, "read", &item, model_find(run->model, key, id));
+    item_compare(run, "read", &op.result.item, model_find(run->model, key, id));
 }
 
 void read_number(struct run *run)

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/random.h"
-#include "item/items.h"
+#include "item/operation.h"
 
 enum {
     WORLD_KEYS = 8,       /* logical partitions */

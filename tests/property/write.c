@@ -30,8 +30,13 @@ static void write_one(struct run *run, unsigned key, unsigned id, enum transacti
     CLEANUP(model_transaction_done) struct model_transaction foretold = {0};
     struct world *world = &run->world;
     struct model *after = model_copy(run->model);
-    struct transaction_result result;
-    struct transaction_work work;
+    struct item_operation op = {.space = &world->space,
+                                .arena = run->arena,
+                                .verb = item_verb_of(verb),
+                                .key = world->keys[key].key,
+                                .id = world->ids[id],
+                                .document = document,
+                                .options = *options};
     enum error_code expected;
     struct error err;
     bool ok, existed = model_find(run->model, key, id);
@@ -42,12 +47,11 @@ static void write_one(struct run *run, unsigned key, unsigned id, enum transacti
     expected = model_write(&foretold, key, id, verb, document, options);
     if (expected == ERROR_NONE)
         expected = model_commit(&foretold, after);
-    ok = items_write(&world->space, &world->keys[key].key, &world->ids[id], verb, document, options,
-                     run->arena, &result, &work, &err);
+    ok = item_operation_run(&op, &err);
     if (!run_settle(run, ok, &err, expected, after))
         return;
-    result_check(run, &result, key, id);
-    if (result.created == existed)
+    result_check(run, &op.result, key, id);
+    if (op.result.created == existed)
         run_fail(run, "the item was created, or not, wrongly");
 }
 
@@ -234,8 +238,12 @@ void write_patch(struct run *run)
     const char *op = ops[run_below(run, 5)];
     int32_t number = (int32_t)run_below(run, 12);
     const struct model_item *item = model_find(run->model, key, id);
+    struct item_operation change = {.space = &world->space,
+                                    .arena = run->arena,
+                                    .verb = ITEM_CHANGE,
+                                    .key = world->keys[key].key,
+                                    .id = world->ids[id]};
     struct model *after;
-    struct transaction_result result;
     struct document_value body;
     const struct patch *patch;
     struct slice document;
@@ -261,10 +269,11 @@ void write_patch(struct run *run)
         expected = model_write(&foretold, key, id, TRANSACTION_REPLACE, document, NULL);
     if (expected == ERROR_NONE)
         expected = model_commit(&foretold, after);
-    ok = items_change(&world->space, &world->keys[key].key, &world->ids[id], patch_make,
-                      (void *)patch, NULL, run->arena, &result, NULL, &err);
+    change.make = patch_make;
+    change.context = (void *)patch;
+    ok = item_operation_run(&change, &err);
     if (run_settle(run, ok, &err, expected, after))
-        result_check(run, &result, key, id);
+        result_check(run, &change.result, key, id);
 }
 
 /* --- Moving ---------------------------------------------------------------------------------- */
@@ -278,7 +287,11 @@ void write_move(struct run *run)
     struct slice document = world_document(world, &run->random, to, id, 0);
     struct model *after = model_copy(run->model);
     enum error_code expected;
-    struct item item;
+    struct item_operation move = {.space = &world->space,
+                                  .arena = run->arena,
+                                  .key = world->keys[from].key,
+                                  .id = world->ids[id],
+                                  .document = document};
     struct error err;
     bool ok;
 
@@ -290,10 +303,9 @@ void write_move(struct run *run)
         expected = model_write(&foretold, to, id, TRANSACTION_CREATE, document, NULL);
     if (expected == ERROR_NONE)
         expected = model_commit(&foretold, after);
-    ok = items_move(&world->space, &world->keys[from].key, &world->ids[id], &world->keys[to].key,
-                    document, NULL, run->arena, &item, &err);
+    ok = item_operation_move(&move, &world->keys[to].key, &err);
     if (run_settle(run, ok, &err, expected, after) &&
-        item.header.number != run->model->items[to][id].header.number)
+        move.result.item.header.number != run->model->items[to][id].header.number)
         run_fail(run, "the moved item has another number");
 }
 
@@ -309,7 +321,13 @@ void write_rename(struct run *run)
                                           .not_indexed = run_below(run, 20) == 0};
     struct slice document = world_document(world, &run->random, key, new_id, 0);
     struct model *after = model_copy(run->model);
-    struct transaction_result result;
+    struct item_operation op = {.space = &world->space,
+                                .arena = run->arena,
+                                .verb = ITEM_REPLACE,
+                                .key = world->keys[key].key,
+                                .id = world->ids[id],
+                                .document = document,
+                                .options = options};
     enum error_code expected;
     struct error err;
     bool ok;
@@ -319,8 +337,7 @@ void write_rename(struct run *run)
     expected = model_rename(&foretold, key, id, new_id, document, &options);
     if (expected == ERROR_NONE)
         expected = model_commit(&foretold, after);
-    ok = items_write(&world->space, &world->keys[key].key, &world->ids[id], TRANSACTION_REPLACE,
-                     document, &options, run->arena, &result, NULL, &err);
+    ok = item_operation_run(&op, &err);
     if (run_settle(run, ok, &err, expected, after))
-        result_check(run, &result, key, new_id);
+        result_check(run, &op.result, key, new_id);
 }

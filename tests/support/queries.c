@@ -54,13 +54,18 @@ static void put_document(struct queries *f, struct slice document)
 {
     struct partition_key key = partition_key_extract(&f->test.definition.key, document);
     struct transaction_options options = {0};
-    struct transaction_result result;
     struct document_value id;
     struct error err;
 
     assert_true(document_find(document, SLICE("id"), &id));
-    assert_ok(items_write(&f->test.space, &key, &id, TRANSACTION_CREATE, document, &options,
-                          f->arena, &result, NULL, &err),
+    assert_ok(item_operation_run(&(struct item_operation){.space = &f->test.space,
+                                                          .arena = f->arena,
+                                                          .verb = ITEM_CREATE,
+                                                          .key = key,
+                                                          .id = id,
+                                                          .document = document,
+                                                          .options = options},
+                                 &err),
               &err);
 }
 

@@ -2,7 +2,7 @@
  * clock stands still until the test turns it. */
 #pragma once
 
-#include "item/items.h"
+#include "item/operation.h"
 
 struct test_space {
     struct engine *engine;

@@ -6,7 +6,7 @@
 #include "document/bson.h"
 #include "document/json.h"
 #include "front/rest/target/items.h"
-#include "item/items.h"
+#include "item/operation.h"
 #include "partition/synthetic.h"
 
 struct asked {
@@ -93,21 +93,26 @@ bool admin_item_move(struct admin_request *request, struct error *err)
     CLEANUP(container_unref) struct container *container = NULL;
     struct rest_call *call = request->call;
     const struct partition_definition *definition;
+    struct item_operation move = {.arena = call->arena};
     struct partition_key from, to;
     char etag[ITEM_ETAG_LEN];
     struct item_space space;
     struct asked asked;
-    struct item item;
 
     if (!admin_container_open(request, &container, err) || !asked_read(call, &asked, err))
         return false;
     space = container_space(container, call->services->clock, call->services->gates);
     definition = &space.definition->key;
-    if (!keys_read(call, &space, &asked, &from, &to, err) ||
-        !items_move(&space, &from, &asked.id, &to, asked.document, &asked.options, call->arena,
-                    &item, err))
+    if (!keys_read(call, &space, &asked, &from, &to, err))
         return false;
-    item_etag(&item.header, etag);
+    move.space = &space;
+    move.key = from;
+    move.id = asked.id;
+    move.document = asked.document;
+    move.options = asked.options;
+    if (!item_operation_move(&move, &to, err))
+        return false;
+    item_etag(&move.result.item.header, etag);
     BUF_APPEND(&call->body, "{");
     admin_text(&call->body, "id", asked.id.text);
     BUF_APPEND(&call->body, ",\"from\":");

@@ -18,6 +18,7 @@
 
 struct query_cache;
 struct query_spill;
+struct rest_item_target;
 
 struct rest_call {
     const struct rest_options *options;
@@ -44,6 +45,8 @@ struct rest_call {
     bool *pending; /* out, on a loop: the operation ends later, by rest_call_finish; the call must
                     * not be touched after that was set in motion */
     bool kept;     /* the request's bytes are in the arena */
+    const struct rest_item_target *target; /* what was read of a request that is kept, for when it
+                                            * moves to a worker; NULL: nothing yet */
     char activity_id[RANDOM_UUID_SIZE];
 
     /* The answer. */

@@ -14,6 +14,8 @@
 
 #include <stdatomic.h>
 
+struct table_write;
+
 enum table_level { TABLE_LEVEL_NONE, TABLE_LEVEL_MINIMAL, TABLE_LEVEL_FULL };
 enum table_format { TABLE_FORMAT_JSON, TABLE_FORMAT_XML, TABLE_FORMAT_OTHER };
 
@@ -38,6 +40,8 @@ struct table_call {
     bool *pending; /* out, on a loop: the operation ends later, by table_call_finish; the call must
                     * not be touched after that was set in motion */
     bool kept;     /* the request's bytes are in the arena */
+    const struct table_write *write; /* what was read of a request that is kept, for when it moves
+                                      * to a worker; NULL: nothing yet */
     char request_id[RANDOM_UUID_SIZE];
     struct slice transaction; /* of a change in a batch: what it shares with the others, */
     uint32_t *traffic_weight; /* and how the record for advice counts them; else NULL */

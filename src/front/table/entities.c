@@ -37,103 +37,123 @@ static void entity_answer(struct table_call *call, const struct table_space *spa
 bool table_entities_get(struct table_call *call, struct error *err)
 {
     CLEANUP(table_space_close) struct table_space space = {0};
-    struct metered_call metered = table_call_metered(call);
+    struct item_operation op = {.space = &space.space,
+                                .meters = call->services->meters,
+                                .arena = call->arena,
+                                .verb = ITEM_READ,
+                                .metered = table_call_metered(call)};
     struct table_selection selection;
-    struct document_value id;
-    struct partition_key key;
-    struct item item;
     bool found;
 
     if (!table_selection_parse(call, &selection, err) ||
         !table_space_open(call, call->route.table, &space, err))
         return false;
-    key = table_write_key(&space, &call->route.keys);
-    id = table_write_id(&call->route.keys);
-    if (call->may_block)
-        found = metered_read(call->services->meters, &space.space, &key, &id, &metered, call->arena,
-                             &item, err);
-    else
-        found = metered_read_cached(call->services->meters, &space.space, &key, &id, &metered,
-                                    call->arena, &item, &call->cold, err);
+    op.key = table_write_key(&space, &call->route.keys);
+    op.id = table_write_id(&call->route.keys);
+    if (call->may_block) {
+        found = item_operation_run(&op, err);
+    } else {
+        enum item_start start = item_operation_start(&op, err);
+
+        found = start == ITEM_START_ENDED;
+        call->cold = start == ITEM_START_COLD;
+    }
     if (call->cold)
         return false;
-    table_call_charged(call, &metered);
+    table_call_charged(call, &op.metered);
     if (found || front_traffic_is_refusal(err))
         front_traffic_item(
             call->services, space.container,
             &(struct front_traffic_item){.kind = ADVISE_READ,
-                                         .key = &key,
-                                         .id = &id,
-                                         .document = found ? item.document : SLICE_NONE,
+                                         .key = &op.key,
+                                         .id = &op.id,
+                                         .document = op.result.item.document,
                                          .cru = call->charge_cru,
                                          .attempt = table_call_attempt(call, found ? NULL : err)});
     if (!found)
         return false;
-    entity_answer(call, &space, &selection, &item);
+    entity_answer(call, &space, &selection, &op.result.item);
     return true;
 }
 
 /* --- Writing --------------------------------------------------------------------------------- */
 
-static bool write_run(struct table_call *call, struct table_write *write, struct error *err)
+typedef bool write_read(struct table_call *call, struct table_write *write, struct error *err);
+
+/* What the call has been read as, or is now. */
+static bool write_get(struct table_call *call, write_read *read, enum table_write_kind kind,
+                      struct table_write *ret_write, struct error *err)
+{
+    struct table_write *write;
+
+    if (!call->write) {
+        write = ARENA_NEW(call->arena, struct table_write);
+        write->kind = kind;
+        if (!read(call, write, err))
+            return false;
+        call->write = write;
+    }
+    *ret_write = *call->write;
+    return true;
+}
+
+static bool write_run(struct table_call *call, write_read *read, enum table_write_kind kind,
+                      struct error *err)
 {
     CLEANUP(table_space_close) struct table_space space = {0};
     struct transaction_result result;
+    struct table_write write;
 
-    if (!table_space_open(call, call->route.table, &space, err) ||
-        !table_write_complete(call, &space, write, err))
+    if (too_long_for_loop(call) || !write_get(call, read, kind, &write, err) ||
+        !table_space_open(call, call->route.table, &space, err) ||
+        !table_write_complete(call, &space, &write, err))
         return false;
     if (!call->may_block)
-        return table_write_start(call, &space, write, err);
-    if (!table_write_run(call, &space, write, &result, err)) {
-        table_write_refused(call, &space, write, err);
+        return table_write_start(call, &space, &write, err);
+    if (!table_write_run(call, &space, &write, &result, err)) {
+        table_write_refused(call, &space, &write, err);
         return false;
     }
-    table_write_answer(call, &space, write, &result);
+    table_write_answer(call, &space, &write, &result);
     return true;
+}
+
+static bool insert_read(struct table_call *call, struct table_write *write, struct error *err)
+{
+    return table_entity_read(call->http->body, &write->keys, call->arena, &write->document, err) &&
+           table_identity_check_keys(&call->identity, &write->keys, err);
 }
 
 bool table_entities_insert(struct table_call *call, struct error *err)
 {
-    struct table_write write = {.kind = TABLE_WRITE_INSERT};
-
-    if (too_long_for_loop(call) ||
-        !table_entity_read(call->http->body, &write.keys, call->arena, &write.document, err) ||
-        !table_identity_check_keys(&call->identity, &write.keys, err))
-        return false;
-    return write_run(call, &write, err);
+    return write_run(call, insert_read, TABLE_WRITE_INSERT, err);
 }
 
-static bool update(struct table_call *call, enum table_write_kind kind, struct error *err)
+static bool update_read(struct table_call *call, struct table_write *write, struct error *err)
 {
-    struct table_write write = {.kind = kind};
-
-    if (too_long_for_loop(call))
-        return false;
-    write.keys = call->route.keys;
-    if (!table_write_condition_read(call, &write, err) ||
-        (!write.etag.data && !table_identity_check_add(&call->identity, err)) ||
-        !table_entity_read(call->http->body, &write.keys, call->arena, &write.document, err))
-        return false;
-    return write_run(call, &write, err);
+    write->keys = call->route.keys;
+    return table_write_condition_read(call, write, err) &&
+           (write->etag.data || table_identity_check_add(&call->identity, err)) &&
+           table_entity_read(call->http->body, &write->keys, call->arena, &write->document, err);
 }
 
 bool table_entities_replace(struct table_call *call, struct error *err)
 {
-    return update(call, TABLE_WRITE_REPLACE, err);
+    return write_run(call, update_read, TABLE_WRITE_REPLACE, err);
 }
 
 bool table_entities_merge(struct table_call *call, struct error *err)
 {
-    return update(call, TABLE_WRITE_MERGE, err);
+    return write_run(call, update_read, TABLE_WRITE_MERGE, err);
+}
+
+static bool delete_read(struct table_call *call, struct table_write *write, struct error *err)
+{
+    write->keys = call->route.keys;
+    return table_write_condition_read(call, write, err);
 }
 
 bool table_entities_delete(struct table_call *call, struct error *err)
 {
-    struct table_write write = {.kind = TABLE_WRITE_DELETE};
-
-    if (too_long_for_loop(call))
-        return false;
-    write.keys = call->route.keys;
-    return table_write_condition_read(call, &write, err) && write_run(call, &write, err);
+    return write_run(call, delete_read, TABLE_WRITE_DELETE, err);
 }

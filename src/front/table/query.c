@@ -258,30 +258,36 @@ static void answer_begin(struct querying *q)
 static bool point_run(struct querying *q, const struct table_keys *keys, struct error *err)
 {
     struct table_call *call = q->call;
-    struct partition_key key = table_write_key(&q->space, keys);
-    struct document_value id = table_write_id(keys);
+    struct item_operation op = {.space = &q->space.space,
+                                .meters = call->services->meters,
+                                .arena = call->arena,
+                                .verb = ITEM_READ,
+                                .key = table_write_key(&q->space, keys),
+                                .id = table_write_id(keys),
+                                .metered = q->metered};
+    const struct item *item = &op.result.item;
     struct error outside;
-    struct item item;
     bool found;
 
     if (!table_identity_check_keys(&call->identity, keys, &outside))
         return true;
-    found = metered_read(call->services->meters, &q->space.space, &key, &id, &q->metered,
-                         call->arena, &item, err);
+    found = item_operation_run(&op, err);
+    q->metered = op.metered;
     table_call_charged(call, &q->metered);
     if (found || front_traffic_is_refusal(err))
         front_traffic_item(
             call->services, q->space.container,
             &(struct front_traffic_item){.kind = ADVISE_READ,
-                                         .key = &key,
-                                         .id = &id,
-                                         .document = found ? item.document : SLICE_NONE,
+                                         .key = &op.key,
+                                         .id = &op.id,
+                                         .document = item->document,
                                          .cru = q->metered.charge_cru,
                                          .attempt = table_call_attempt(call, found ? NULL : err)});
     if (!found)
         return err->code == ERROR_ITEM_MISSING;
     q->rows = 1;
-    table_entity_append(&q->shape, item.document, table_entity_ticks(&item.header), false, q->body);
+    table_entity_append(&q->shape, item->document, table_entity_ticks(&item->header), false,
+                        q->body);
     return true;
 }
 

@@ -212,128 +212,124 @@ bool table_write_complete(struct table_call *call, const struct table_space *spa
 
 /* In the arena of the call. */
 struct under_way {
-    struct net_task task;
+    struct item_operation op;
     struct table_call *call;
-    struct table_space space; /* owned */
+    struct table_space space; /* owned while it is under way */
     struct table_write write;
     struct table_write_plan plan;
-    struct partition_key key;
-    struct document_value id;
     struct item item; /* that the plan was made with */
-    struct metered_call metered;
-    struct transaction_result result;
-    bool fine;
-    struct error err;
+    struct net_task task;
 };
 
 /* What another writer has overtaken is settled by a worker; what the client asked to be refused is
  * not. */
-static bool runs_again(const struct under_way *way)
+static bool runs_again(const struct under_way *way, const struct error *err)
 {
-    const struct error *err = &way->err;
-
-    return err->code == ERROR_CONFLICT || err->code == ERROR_SNAPSHOT_TOO_OLD ||
-           item_space_is_overtaken(err) ||
+    return item_operation_is_overtaken(err) ||
            (way->plan.relies &&
             (err->code == ERROR_PRECONDITION_FAILED || err->code == ERROR_ITEM_EXISTS ||
              err->code == ERROR_ITEM_MISSING));
 }
 
 /* On the loop. */
-static void write_answer(struct net_task *task, struct net_loop *loop UNUSED)
+static void settle(struct net_task *task, struct net_loop *loop UNUSED)
 {
     struct under_way *way = CONTAINER_OF(task, struct under_way, task);
+    CLEANUP(table_space_close) struct table_space space = way->space;
     struct table_call *call = way->call;
-    struct table_space space = way->space;
-    struct error err = way->err;
-    bool fine = way->fine;
+    struct error err;
+    bool fine = item_operation_settle(&way->op, &err);
 
-    if (!fine && runs_again(way)) {
-        table_space_close(&space);
+    if (!fine && runs_again(way, &err)) {
         table_call_move(call);
         return;
     }
-    table_call_charged(call, &way->metered);
+    table_call_charged(call, &way->op.metered);
     if (fine)
-        table_write_answer(call, &space, &way->write, &way->result);
-    table_space_close(&space);
+        table_write_answer(call, &space, &way->write, &way->op.result);
     table_call_finish(call, fine, &err);
 }
 
 /* On the committer's thread. */
-static void write_done(const struct transaction_result *result,
-                       const struct transaction_work *work UNUSED, const struct error *err,
-                       void *context)
+static void post(struct item_operation *op)
 {
-    struct under_way *way = context;
+    struct under_way *way = CONTAINER_OF(op, struct under_way, op);
     atomic_uint *count = way->call->under_way;
 
-    way->fine = !err;
-    if (err)
-        way->err = *err;
-    else
-        way->result = *result;
-    way->task.run = write_answer;
+    way->task.run = settle;
     net_loop_post(way->call->http->loop, &way->task);
     atomic_fetch_sub(count, 1); /* the loop is not needed any more by this thread */
 }
 
-/* Reads the item if the write wants it, without blocking, and plans. *ret_cold: it would block. */
-static bool way_plan(struct under_way *way, bool *ret_cold, struct error *err)
+/* Reads the item if the write wants it, which nobody pays for by itself, and plans. */
+static enum item_start way_plan(struct under_way *way, struct error *err)
 {
-    struct table_call *call = way->call;
-    const struct item *item = &way->item;
+    struct item_operation read = {.space = way->op.space,
+                                  .arena = way->op.arena,
+                                  .verb = ITEM_READ,
+                                  .key = way->op.key,
+                                  .id = way->op.id};
+    const struct item *item = NULL;
 
-    if (table_write_needs_item(&way->write) &&
-        !items_read_cached(&way->space.space, &way->key, &way->id, call->arena, &way->item,
-                           ret_cold, err)) {
-        if (err->code != ERROR_ITEM_MISSING)
-            return false;
-        item = NULL;
+    if (table_write_needs_item(&way->write)) {
+        enum item_start start = item_operation_start(&read, err);
+
+        if (start == ITEM_START_COLD ||
+            (start == ITEM_START_FAILED && err->code != ERROR_ITEM_MISSING))
+            return start;
+        way->item = read.result.item;
+        item = start == ITEM_START_ENDED ? &way->item : NULL;
     }
-    if (*ret_cold)
-        return true;
-    if (table_write_plan(&way->write, item, call->arena, &way->plan, err))
-        return true;
-    way->metered.charge_cru = metering_refused_cru(err);
-    return false;
+    if (table_write_plan(&way->write, item, way->call->arena, &way->plan, err))
+        return ITEM_START_ENDED;
+    way->op.metered.charge_cru = metering_refused_cru(err);
+    return ITEM_START_FAILED;
+}
+
+static enum item_start way_start(struct under_way *way, struct error *err)
+{
+    enum item_start start = way_plan(way, err);
+
+    if (start != ITEM_START_ENDED)
+        return start;
+    way->op.verb = item_verb_of(way->plan.verb);
+    way->op.document = way->plan.document;
+    way->op.options = way->plan.options;
+    return item_operation_start(&way->op, err);
 }
 
 bool table_write_start(struct table_call *call, struct table_space *space,
                        const struct table_write *write, struct error *err)
 {
     struct under_way *way = ARENA_NEW(call->arena, struct under_way);
-    bool *pending = call->pending, begun = false, cold = false, fine;
+    bool *pending = call->pending;
     atomic_uint *count = call->under_way;
 
     way->call = call;
     way->space = *space;
-    space->container = NULL;
     way->write = *write;
-    way->key = table_write_key(&way->space, &way->write.keys);
-    way->id = table_write_id(&way->write.keys);
-    way->metered = table_call_metered(call);
+    way->op = (struct item_operation){.space = &way->space.space,
+                                      .meters = call->services->meters,
+                                      .arena = call->arena,
+                                      .key = table_write_key(space, &write->keys),
+                                      .id = table_write_id(&write->keys),
+                                      .metered = table_call_metered(call),
+                                      .done = post};
     atomic_fetch_add(count, 1);
-    fine =
-        way_plan(way, &cold, err) &&
-        (cold || metered_write_start(call->services->meters, &way->space.space, &way->key, &way->id,
-                                     way->plan.verb, way->plan.document, &way->plan.options,
-                                     &way->metered, call->arena, write_done, way, &begun, err));
-    if (begun) {
+    switch (way_start(way, err)) {
+    case ITEM_START_UNDER_WAY:
+        space->container = NULL;
         *pending = true;
         return true;
+    case ITEM_START_COLD:
+        call->cold = true;
+        break;
+    default:
+        table_call_charged(call, &way->op.metered);
+        table_write_refused(call, space, write, err);
+        call->cold = runs_again(way, err);
     }
     atomic_fetch_sub(count, 1);
-    table_call_charged(call, &way->metered);
-    if (!fine)
-        table_write_refused(call, &way->space, write, err);
-    table_space_close(&way->space);
-    if (fine) {
-        call->cold = true;
-        return false;
-    }
-    way->err = *err;
-    call->cold = runs_again(way);
     return false;
 }
 

@@ -8,7 +8,7 @@
 #include "front/table/call.h"
 #include "front/table/entity.h"
 #include "front/traffic.h"
-#include "item/metering.h"
+#include "item/operation.h"
 
 enum table_write_kind {
     TABLE_WRITE_INSERT,
@@ -73,8 +73,8 @@ NODISCARD bool table_write_run(struct table_call *call, const struct table_space
                                struct transaction_result *ret_result, struct error *err);
 
 /* On a loop: begins it and leaves the call pending until it is durable; or sets call->cold where
- * that would block. Takes space over in any case. False as operations return it. The answer is
- * made by table_write_answer. */
+ * that would block. Takes space over where it is under way. False as operations return it. The
+ * answer is made by table_write_answer. */
 NODISCARD bool table_write_start(struct table_call *call, struct table_space *space,
                                  const struct table_write *write, struct error *err);
 

@@ -2,6 +2,7 @@
 #include "catalogue/caretaker.h"
 
 #include "catalogue/container_space.h"
+#include "item/operation.h"
 #include "load/offer_meters.h"
 #include "support/check.h"
 #include "support/documents.h"
@@ -90,11 +91,15 @@ static void items_make(struct fixture *fixture, struct container *container, int
         struct slice document = document_of(fixture->arena, arena_text(fixture->arena, text));
         struct partition_key key = partition_key_extract(&space.definition->key, document);
         struct document_value id = document_string(arena_printf(fixture->arena, "%d", i));
-        struct transaction_result result;
         struct error err;
 
-        assert_ok(items_write(&space, &key, &id, TRANSACTION_CREATE, document, NULL, fixture->arena,
-                              &result, NULL, &err),
+        assert_ok(item_operation_run(&(struct item_operation){.space = &space,
+                                                              .arena = fixture->arena,
+                                                              .verb = ITEM_CREATE,
+                                                              .key = key,
+                                                              .id = id,
+                                                              .document = document},
+                                     &err),
                   &err);
     }
 }

@@ -1,6 +1,7 @@
 #include "catalogue/container_usage.h"
 
 #include "catalogue/container_space.h"
+#include "item/operation.h"
 #include "support/catalogue_bench.h"
 #include "support/check.h"
 #include "support/documents.h"
@@ -26,8 +27,6 @@ static void item_write(struct bench *bench, struct container *container, enum tr
     const struct definition_fields *fields = definition_fields(container_definition(container));
     const struct transaction_options options = {0};
     struct document_value id_value = document_string(slice_of_text(id));
-    struct transaction_result result;
-    struct transaction_work work;
     char text[4096], filler[2048];
     struct partition_key key;
     struct error err;
@@ -40,9 +39,16 @@ static void item_write(struct bench *bench, struct container *container, enum tr
                                   bench->arena, &key, &err),
               &err);
     snprintf(text, sizeof text, "{\"id\":\"%s\",\"pk\":\"%s\",\"f\":\"%s\"}", id, pk, filler);
-    assert_ok(items_write(&space, &key, &id_value, verb, document_of(bench->arena, text), &options,
-                          bench->arena, &result, &work, &err),
-              &err);
+    assert_ok(
+        item_operation_run(&(struct item_operation){.space = &space,
+                                                    .arena = bench->arena,
+                                                    .verb = item_verb_of(verb),
+                                                    .key = key,
+                                                    .id = id_value,
+                                                    .document = document_of(bench->arena, text),
+                                                    .options = options},
+                           &err),
+        &err);
 }
 
 static void usage_follows_what_is_written(void **state)

@@ -5,7 +5,7 @@
 
 #include "catalogue/container_space.h"
 #include "catalogue/migration.h"
-#include "item/metering.h"
+#include "item/operation.h"
 #include "load/offer_meters.h"
 #include "support/check.h"
 #include "support/documents.h"
@@ -258,7 +258,6 @@ static inline void item_put(struct fixture *fixture, const char *pk, int i, size
     CLEANUP(container_unref) struct container *container = opened(fixture);
     struct item_space space = container_space(container, &clock_system, fixture->gates);
     char *filler = arena_alloc(fixture->arena, bytes + 1);
-    struct transaction_result result;
     struct document_value id;
     struct partition_key key;
     struct slice document;
@@ -273,8 +272,13 @@ static inline void item_put(struct fixture *fixture, const char *pk, int i, size
                                 filler)));
     key = partition_key_extract(&space.definition->key, document);
     id = document_string(arena_printf(fixture->arena, "%d", i));
-    assert_ok(items_write(&space, &key, &id, TRANSACTION_UPSERT, document, NULL, fixture->arena,
-                          &result, NULL, &err),
+    assert_ok(item_operation_run(&(struct item_operation){.space = &space,
+                                                          .arena = fixture->arena,
+                                                          .verb = ITEM_UPSERT,
+                                                          .key = key,
+                                                          .id = id,
+                                                          .document = document},
+                                 &err),
               &err);
 }
 

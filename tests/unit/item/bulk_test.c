@@ -58,10 +58,12 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct bulk_operation operation_of(struct fixture *fixture, enum transaction_verb verb,
+static struct item_operation operation_of(struct fixture *fixture, enum item_verb verb,
                                           const char *id, const char *json)
 {
-    return (struct bulk_operation){
+    return (struct item_operation){
+        .space = &fixture->test.space,
+        .arena = fixture->arena,
         .key = test_space_key(&fixture->test, "[\"a\"]"),
         .id = document_string(arena_copy(fixture->arena, slice_of_text(id))),
         .verb = verb,
@@ -69,26 +71,25 @@ static struct bulk_operation operation_of(struct fixture *fixture, enum transact
     };
 }
 
-static void create_many(struct fixture *fixture, struct bulk_operation operations[MANY])
+static void create_many(struct fixture *fixture, struct item_operation operations[MANY])
 {
     for (int i = 0; i < MANY; i++) {
         char id[8];
 
         snprintf(id, sizeof id, "%d", i);
-        operations[i] = operation_of(fixture, TRANSACTION_CREATE, id, "{\"n\":1}");
+        operations[i] = operation_of(fixture, ITEM_CREATE, id, "{\"n\":1}");
     }
 }
 
 static void a_hundred_creates_share_their_groups(void **state)
 {
     struct fixture *fixture = *state;
-    struct bulk_operation operations[MANY];
+    struct item_operation operations[MANY];
     struct commit_statistics statistics;
 
     open_with(fixture, &(struct test_space_options){0});
     create_many(fixture, operations);
-    bulk_run(NULL, &fixture->test.space, operations, MANY, &(struct bulk_options){0},
-             fixture->arena);
+    bulk_run(operations, MANY, &(struct bulk_options){0});
     statistics = commit_statistics(fixture->test.commit);
     assert_int_equal(statistics.batches, MANY);
     assert_true(statistics.groups < MANY);
@@ -103,20 +104,19 @@ static void a_hundred_creates_share_their_groups(void **state)
 static void operations_on_one_item_keep_their_order(void **state)
 {
     struct fixture *fixture = *state;
-    struct bulk_operation operations[6];
+    struct item_operation operations[6];
     struct error *last = &operations[5].err;
 
     open_with(fixture, &(struct test_space_options){0});
-    operations[0] = operation_of(fixture, TRANSACTION_CREATE, "x", "{\"n\":1}");
-    operations[1] = operation_of(fixture, TRANSACTION_REPLACE, "x", "{\"n\":2}");
-    operations[2] = operation_of(fixture, TRANSACTION_REPLACE, "x", NULL);
-    operations[3] = operation_of(fixture, TRANSACTION_DELETE, "x", NULL);
-    operations[4] = operation_of(fixture, TRANSACTION_CREATE, "x", "{\"n\":3}");
-    operations[5] = operation_of(fixture, TRANSACTION_CREATE, "x", "{\"n\":4}");
-    operations[2].is_read = true;
-    bulk_run(NULL, &fixture->test.space, operations, ARRAY_LEN(operations),
-             &(struct bulk_options){0}, fixture->arena);
-    assert_slice_equal(operations[2].item.document, document_of(fixture->arena, "{\"n\":2}"));
+    operations[0] = operation_of(fixture, ITEM_CREATE, "x", "{\"n\":1}");
+    operations[1] = operation_of(fixture, ITEM_REPLACE, "x", "{\"n\":2}");
+    operations[2] = operation_of(fixture, ITEM_READ, "x", NULL);
+    operations[3] = operation_of(fixture, ITEM_DELETE, "x", NULL);
+    operations[4] = operation_of(fixture, ITEM_CREATE, "x", "{\"n\":3}");
+    operations[5] = operation_of(fixture, ITEM_CREATE, "x", "{\"n\":4}");
+    bulk_run(operations, ARRAY_LEN(operations), &(struct bulk_options){0});
+    assert_slice_equal(operations[2].result.item.document,
+                       document_of(fixture->arena, "{\"n\":2}"));
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(operations[i].err.code, ERROR_NONE);
     assert_int_equal(last->code, ERROR_ITEM_EXISTS);
@@ -125,15 +125,14 @@ static void operations_on_one_item_keep_their_order(void **state)
 static void a_failure_stops_only_what_is_in_order(void **state)
 {
     struct fixture *fixture = *state;
-    struct bulk_operation operations[3];
+    struct item_operation operations[3];
 
     open_with(fixture, &(struct test_space_options){0});
     for (int in_order = 1; in_order >= 0; in_order--) {
-        operations[0] = operation_of(fixture, TRANSACTION_UPSERT, "a", "{}");
-        operations[1] = operation_of(fixture, TRANSACTION_DELETE, "none", NULL);
-        operations[2] = operation_of(fixture, TRANSACTION_UPSERT, "b", "{}");
-        bulk_run(NULL, &fixture->test.space, operations, 3,
-                 &(struct bulk_options){.in_order = in_order}, fixture->arena);
+        operations[0] = operation_of(fixture, ITEM_UPSERT, "a", "{}");
+        operations[1] = operation_of(fixture, ITEM_DELETE, "none", NULL);
+        operations[2] = operation_of(fixture, ITEM_UPSERT, "b", "{}");
+        bulk_run(operations, 3, &(struct bulk_options){.in_order = in_order});
         assert_int_equal(operations[1].err.code, ERROR_ITEM_MISSING);
         assert_int_equal(operations[1].metered.charge_cru, cost_write_refused(0));
         assert_int_equal(operations[2].ended, !in_order);
@@ -143,12 +142,12 @@ static void a_failure_stops_only_what_is_in_order(void **state)
 static void what_ended_before_is_left_alone(void **state)
 {
     struct fixture *fixture = *state;
-    struct bulk_operation operations[2];
+    struct item_operation operations[2];
 
     open_with(fixture, &(struct test_space_options){0});
-    operations[0] = (struct bulk_operation){.ended = true, .err = {.code = ERROR_RANGE_GONE}};
-    operations[1] = operation_of(fixture, TRANSACTION_CREATE, "a", "{}");
-    bulk_run(NULL, &fixture->test.space, operations, 2, &(struct bulk_options){0}, fixture->arena);
+    operations[0] = (struct item_operation){.ended = true, .err = {.code = ERROR_RANGE_GONE}};
+    operations[1] = operation_of(fixture, ITEM_CREATE, "a", "{}");
+    bulk_run(operations, 2, &(struct bulk_options){0});
     assert_int_equal(operations[0].err.code, ERROR_RANGE_GONE);
     assert_int_equal(operations[1].err.code, ERROR_NONE);
 }
@@ -162,25 +161,30 @@ static int64_t owed_ms(struct fixture *fixture, uint32_t partition)
     return state.owed_ms;
 }
 
+static void metered_run(struct fixture *fixture, struct item_operation *operations, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        operations[i].meters = fixture->meters;
+    bulk_run(operations, count, &(struct bulk_options){0});
+}
+
 static void all_are_let_in_or_none(void **state)
 {
     struct fixture *fixture = *state;
-    struct bulk_operation operations[MANY];
+    struct item_operation operations[MANY];
 
     open_with(fixture, &(struct test_space_options){0});
     meters_set_own(fixture->meters, 1, &(struct budget_options){.rate_cru = 100 * 100});
     create_many(fixture, operations);
-    bulk_run(fixture->meters, &fixture->test.space, operations, MANY, &(struct bulk_options){0},
-             fixture->arena);
+    metered_run(fixture, operations, MANY);
     for (int i = 0; i < MANY; i++)
         assert_ok(operations[i].err.code == ERROR_NONE, &operations[i].err);
     assert_true(owed_ms(fixture, 1) > 1000 * 5 * MANY / 100 - 1000);
 
-    operations[0] = operation_of(fixture, TRANSACTION_CREATE, "other", "{}");
-    operations[1] = operation_of(fixture, TRANSACTION_CREATE, "one more", "{}");
-    operations[2] = (struct bulk_operation){.ended = true, .err = {.code = ERROR_BAD_REQUEST}};
-    bulk_run(fixture->meters, &fixture->test.space, operations, 3, &(struct bulk_options){0},
-             fixture->arena);
+    operations[0] = operation_of(fixture, ITEM_CREATE, "other", "{}");
+    operations[1] = operation_of(fixture, ITEM_CREATE, "one more", "{}");
+    operations[2] = (struct item_operation){.ended = true, .err = {.code = ERROR_BAD_REQUEST}};
+    metered_run(fixture, operations, 3);
     for (int i = 0; i < 2; i++) {
         assert_true(operations[i].ended);
         assert_int_equal(operations[i].err.code, ERROR_TOO_MANY_REQUESTS);
@@ -195,23 +199,21 @@ static void all_are_let_in_or_none(void **state)
 static void one_budget_that_refuses_is_enough(void **state)
 {
     struct fixture *fixture = *state;
-    struct bulk_operation operations[2];
-    struct bulk_operation spender;
+    struct item_operation operations[2];
+    struct item_operation spender;
 
     open_with(fixture, &(struct test_space_options){.partitions = 2, .bounds = {"m"}});
     meters_set_own(fixture->meters, 1, &(struct budget_options){.rate_cru = 100 * 100});
     meters_set_own(fixture->meters, 2, &(struct budget_options){.rate_cru = 100});
-    spender = operation_of(fixture, TRANSACTION_CREATE, "z", "{\"pk\":\"z\"}");
+    spender = operation_of(fixture, ITEM_CREATE, "z", "{\"pk\":\"z\"}");
     spender.key = test_space_key(&fixture->test, "[\"z\"]");
     operations[1] = spender;
-    bulk_run(fixture->meters, &fixture->test.space, &spender, 1, &(struct bulk_options){0},
-             fixture->arena);
+    metered_run(fixture, &spender, 1);
     assert_ok(spender.err.code == ERROR_NONE, &spender.err);
     assert_true(owed_ms(fixture, 2) > 1000);
 
-    operations[0] = operation_of(fixture, TRANSACTION_CREATE, "a", "{}");
-    bulk_run(fixture->meters, &fixture->test.space, operations, 2, &(struct bulk_options){0},
-             fixture->arena);
+    operations[0] = operation_of(fixture, ITEM_CREATE, "a", "{}");
+    metered_run(fixture, operations, 2);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(operations[i].err.code, ERROR_TOO_MANY_REQUESTS);
         assert_true(operations[i].metered.wait_ms > 1000);
@@ -223,15 +225,13 @@ static void one_budget_that_refuses_is_enough(void **state)
 static void what_comes_when_memory_is_used_up_is_not_run(void **state)
 {
     struct fixture *fixture = *state;
-    struct bulk_operation operations[3];
+    struct item_operation operations[3];
 
     open_with(fixture, &(struct test_space_options){0});
-    operations[0] = operation_of(fixture, TRANSACTION_CREATE, "a", "{\"t\":\"some text\"}");
-    operations[1] = operation_of(fixture, TRANSACTION_CREATE, "a", NULL);
-    operations[1].is_read = true;
+    operations[0] = operation_of(fixture, ITEM_CREATE, "a", "{\"t\":\"some text\"}");
+    operations[1] = operation_of(fixture, ITEM_READ, "a", NULL);
     operations[2] = operations[1];
-    bulk_run(NULL, &fixture->test.space, operations, 3, &(struct bulk_options){.bytes_max = 10},
-             fixture->arena);
+    bulk_run(operations, 3, &(struct bulk_options){.bytes_max = 10});
     assert_int_equal(operations[0].err.code, ERROR_NONE);
     assert_int_equal(operations[1].err.code, ERROR_NONE);
     assert_int_equal(operations[2].err.code, ERROR_BATCH_ANSWER_TOO_LARGE);
@@ -240,12 +240,12 @@ static void what_comes_when_memory_is_used_up_is_not_run(void **state)
 static void unique_keys_hold_between_operations_of_one_wave(void **state)
 {
     struct fixture *fixture = *state;
-    struct bulk_operation operations[2];
+    struct item_operation operations[2];
 
     open_with(fixture, &(struct test_space_options){.unique_paths = {"/mail"}});
-    operations[0] = operation_of(fixture, TRANSACTION_CREATE, "a", "{\"mail\":\"x\"}");
-    operations[1] = operation_of(fixture, TRANSACTION_CREATE, "b", "{\"mail\":\"x\"}");
-    bulk_run(NULL, &fixture->test.space, operations, 2, &(struct bulk_options){0}, fixture->arena);
+    operations[0] = operation_of(fixture, ITEM_CREATE, "a", "{\"mail\":\"x\"}");
+    operations[1] = operation_of(fixture, ITEM_CREATE, "b", "{\"mail\":\"x\"}");
+    bulk_run(operations, 2, &(struct bulk_options){0});
     assert_int_equal((operations[0].err.code == ERROR_UNIQUE_KEY) +
                          (operations[1].err.code == ERROR_UNIQUE_KEY),
                      1);

@@ -16,7 +16,7 @@ enum { PARTITIONS = 4 };
 struct fixture {
     struct test_space test;
     struct arena *arena;
-    struct metered_call call; /* of the last operation */
+    struct item_operation op; /* the last one */
 };
 
 static void open_with(struct fixture *f, const char *synthetic)
@@ -50,30 +50,39 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Writes a document under the key it gives; "" or the error's name. */
-static enum error_code put(struct fixture *f, enum transaction_verb verb, const char *json)
+static enum error_code run(struct fixture *f, enum item_verb verb, const struct partition_key *key,
+                           struct document_value id, struct slice document)
+{
+    struct error err;
+
+    f->op = (struct item_operation){.space = &f->test.space,
+                                    .arena = f->arena,
+                                    .verb = verb,
+                                    .key = *key,
+                                    .id = id,
+                                    .document = document};
+    return item_operation_run(&f->op, &err) ? ERROR_NONE : err.code;
+}
+
+/* Writes a document under the key it gives. */
+static enum error_code put(struct fixture *f, enum item_verb verb, const char *json)
 {
     struct slice document = document_of(f->arena, json);
-    struct transaction_result result;
     struct document_value id;
     struct partition_key key;
     struct error err;
 
-    f->call = (struct metered_call){0};
     assert_true(document_find(document, SLICE("id"), &id));
     assert_ok(partition_key_derive(&f->test.definition.key, document, NULL, f->arena, &key, &err),
               &err);
-    return metered_write(NULL, &f->test.space, &key, &id, verb, document, NULL, &f->call, f->arena,
-                         &result, &err)
-               ? ERROR_NONE
-               : err.code;
+    return run(f, verb, &key, id, document);
 }
 
 /* The key of what was written last. */
 static const char *last_key(struct fixture *f)
 {
-    assert_true(f->call.key_found);
-    return arena_text(f->arena, f->call.key.components[0].text);
+    assert_false(f->op.key.open);
+    return arena_text(f->arena, f->op.key.components[0].text);
 }
 
 static struct partition_key named(struct fixture *f, const char *key)
@@ -90,28 +99,15 @@ static struct partition_key named(struct fixture *f, const char *key)
 static enum error_code get(struct fixture *f, const char *key, const char *id)
 {
     struct partition_key wanted = named(f, key);
-    struct document_value id_value = document_string(slice_of_text(id));
-    struct item item;
-    struct error err;
 
-    f->call = (struct metered_call){0};
-    return metered_read(NULL, &f->test.space, &wanted, &id_value, &f->call, f->arena, &item, &err)
-               ? ERROR_NONE
-               : err.code;
+    return run(f, ITEM_READ, &wanted, document_string(slice_of_text(id)), SLICE_NONE);
 }
 
 static enum error_code drop(struct fixture *f, const char *key, const char *id)
 {
     struct partition_key wanted = named(f, key);
-    struct document_value id_value = document_string(slice_of_text(id));
-    struct transaction_result result;
-    struct error err;
 
-    f->call = (struct metered_call){0};
-    return metered_write(NULL, &f->test.space, &wanted, &id_value, TRANSACTION_DELETE, SLICE_NONE,
-                         NULL, &f->call, f->arena, &result, &err)
-               ? ERROR_NONE
-               : err.code;
+    return run(f, ITEM_DELETE, &wanted, document_string(slice_of_text(id)), SLICE_NONE);
 }
 
 static void an_id_is_unique_under_its_base(void **state)
@@ -120,23 +116,21 @@ static void an_id_is_unique_under_its_base(void **state)
     const char *key;
 
     open_with(f, DAYS);
-    assert_int_equal(put(f, TRANSACTION_CREATE, "{\"id\":\"a\",\"date\":\"d\"}"), ERROR_NONE);
+    assert_int_equal(put(f, ITEM_CREATE, "{\"id\":\"a\",\"date\":\"d\"}"), ERROR_NONE);
     key = last_key(f);
-    assert_int_equal(put(f, TRANSACTION_CREATE, "{\"id\":\"a\",\"date\":\"d\"}"),
-                     ERROR_ITEM_EXISTS);
-    assert_int_equal(put(f, TRANSACTION_UPSERT, "{\"id\":\"a\",\"date\":\"d\",\"v\":2}"),
-                     ERROR_NONE);
+    assert_int_equal(put(f, ITEM_CREATE, "{\"id\":\"a\",\"date\":\"d\"}"), ERROR_ITEM_EXISTS);
+    assert_int_equal(put(f, ITEM_UPSERT, "{\"id\":\"a\",\"date\":\"d\",\"v\":2}"), ERROR_NONE);
     assert_string_equal(last_key(f), key);
     for (int i = 1; i <= 40; i++) {
         char json[100], suffixed[16];
 
         snprintf(suffixed, sizeof suffixed, "d.%d", i);
         snprintf(json, sizeof json, "{\"id\":\"a\",\"date\":\"d\",\"pk\":\"%s\"}", suffixed);
-        assert_int_equal(put(f, TRANSACTION_CREATE, json), ERROR_ITEM_EXISTS);
-        assert_int_equal(put(f, TRANSACTION_UPSERT, json),
+        assert_int_equal(put(f, ITEM_CREATE, json), ERROR_ITEM_EXISTS);
+        assert_int_equal(put(f, ITEM_UPSERT, json),
                          strcmp(suffixed, key) == 0 ? ERROR_NONE : ERROR_ITEM_EXISTS);
     }
-    assert_int_equal(put(f, TRANSACTION_CREATE, "{\"id\":\"a\",\"date\":\"e\"}"), ERROR_NONE);
+    assert_int_equal(put(f, ITEM_CREATE, "{\"id\":\"a\",\"date\":\"e\"}"), ERROR_NONE);
 }
 
 static void reading_without_a_suffix_costs_a_seek_for_each_partition(void **state)
@@ -144,12 +138,12 @@ static void reading_without_a_suffix_costs_a_seek_for_each_partition(void **stat
     struct fixture *f = *state;
 
     open_with(f, DAYS);
-    assert_int_equal(put(f, TRANSACTION_CREATE, "{\"id\":\"a\",\"date\":\"d\"}"), ERROR_NONE);
+    assert_int_equal(put(f, ITEM_CREATE, "{\"id\":\"a\",\"date\":\"d\"}"), ERROR_NONE);
     assert_int_equal(get(f, "[\"d\"]", "a"), ERROR_NONE);
-    assert_int_equal(f->call.charge_cru, cost_read(0, false) + PARTITIONS * cost_id_seek());
+    assert_int_equal(f->op.metered.charge_cru, cost_read(0, false) + PARTITIONS * cost_id_seek());
     assert_int_equal(get(f, "[{}]", "a"), ERROR_NONE);
     assert_int_equal(get(f, "[\"e\"]", "a"), ERROR_ITEM_MISSING);
-    assert_int_equal(f->call.charge_cru, PARTITIONS * cost_id_seek());
+    assert_int_equal(f->op.metered.charge_cru, PARTITIONS * cost_id_seek());
     assert_int_equal(get(f, "[\"d\"]", "b"), ERROR_ITEM_MISSING);
 }
 
@@ -158,8 +152,8 @@ static void an_id_of_several_bases_needs_one_of_them(void **state)
     struct fixture *f = *state;
 
     open_with(f, DAYS);
-    assert_int_equal(put(f, TRANSACTION_CREATE, "{\"id\":\"a\",\"date\":\"d\"}"), ERROR_NONE);
-    assert_int_equal(put(f, TRANSACTION_CREATE, "{\"id\":\"a\",\"date\":\"e\"}"), ERROR_NONE);
+    assert_int_equal(put(f, ITEM_CREATE, "{\"id\":\"a\",\"date\":\"d\"}"), ERROR_NONE);
+    assert_int_equal(put(f, ITEM_CREATE, "{\"id\":\"a\",\"date\":\"e\"}"), ERROR_NONE);
     assert_int_equal(get(f, "[{}]", "a"), ERROR_BAD_REQUEST);
     assert_int_equal(drop(f, "[{}]", "a"), ERROR_BAD_REQUEST);
     assert_int_equal(drop(f, "[\"e\"]", "a"), ERROR_NONE);
@@ -176,14 +170,14 @@ static void an_id_of_very_many_bases_is_found_too(void **state)
     open_with(f, DAYS);
     for (int i = 0; i < 400; i++) {
         snprintf(json, sizeof json, "{\"id\":\"a\",\"date\":%d}", i);
-        assert_int_equal(put(f, TRANSACTION_CREATE, json), ERROR_NONE);
+        assert_int_equal(put(f, ITEM_CREATE, json), ERROR_NONE);
         arena_reset(f->arena);
     }
     for (int i = 0; i < 400; i += 37) {
         snprintf(key, sizeof key, "[%d]", i);
         assert_int_equal(get(f, key, "a"), ERROR_NONE);
         snprintf(json, sizeof json, "{\"id\":\"a\",\"date\":%d}", i);
-        assert_int_equal(put(f, TRANSACTION_CREATE, json), ERROR_ITEM_EXISTS);
+        assert_int_equal(put(f, ITEM_CREATE, json), ERROR_ITEM_EXISTS);
     }
 }
 
@@ -192,11 +186,10 @@ static void what_has_expired_does_not_count(void **state)
     struct fixture *f = *state;
 
     open_with(f, DAYS);
-    assert_int_equal(put(f, TRANSACTION_CREATE, "{\"id\":\"a\",\"date\":\"d\",\"ttl\":5}"),
-                     ERROR_NONE);
+    assert_int_equal(put(f, ITEM_CREATE, "{\"id\":\"a\",\"date\":\"d\",\"ttl\":5}"), ERROR_NONE);
     f->test.wall_ms += 6000;
     assert_int_equal(get(f, "[\"d\"]", "a"), ERROR_ITEM_MISSING);
-    assert_int_equal(put(f, TRANSACTION_CREATE, "{\"id\":\"a\",\"date\":\"d\"}"), ERROR_NONE);
+    assert_int_equal(put(f, ITEM_CREATE, "{\"id\":\"a\",\"date\":\"d\"}"), ERROR_NONE);
     assert_int_equal(get(f, "[\"d\"]", "a"), ERROR_NONE);
 }
 
@@ -211,8 +204,8 @@ static void long_ids_are_told_apart(void **state)
     for (char last = 'a'; last <= 'c'; last++) {
         id[sizeof id - 2] = last;
         snprintf(json, sizeof json, "{\"id\":\"%s\",\"date\":\"d\"}", id);
-        assert_int_equal(put(f, TRANSACTION_CREATE, json), ERROR_NONE);
-        assert_int_equal(put(f, TRANSACTION_CREATE, json), ERROR_ITEM_EXISTS);
+        assert_int_equal(put(f, ITEM_CREATE, json), ERROR_NONE);
+        assert_int_equal(put(f, ITEM_CREATE, json), ERROR_ITEM_EXISTS);
     }
 }
 
@@ -246,25 +239,21 @@ static void any_write_is_filled_in_and_checked(void **state)
 {
     struct fixture *f = *state;
     struct document_value id = document_string(SLICE("a")), made;
-    struct transaction_result result;
     struct partition_key key;
-    struct error err;
 
     open_with(f, JOINED);
     key = named(f, "[\"x-1\"]");
-    assert_ok(items_write(&f->test.space, &key, &id, TRANSACTION_CREATE,
-                          document_of(f->arena, "{\"id\":\"a\",\"a\":\"x\",\"b\":1}"), NULL,
-                          f->arena, &result, NULL, &err),
-              &err);
-    assert_true(document_find(result.item.document, SLICE("pk"), &made));
+    assert_int_equal(
+        run(f, ITEM_CREATE, &key, id, document_of(f->arena, "{\"id\":\"a\",\"a\":\"x\",\"b\":1}")),
+        ERROR_NONE);
+    assert_true(document_find(f->op.result.item.document, SLICE("pk"), &made));
     assert_slice_equal(made.text, SLICE("x-1"));
-    assert_false(items_write(&f->test.space, &key, &id, TRANSACTION_REPLACE,
-                             document_of(f->arena, "{\"id\":\"a\",\"a\":\"x\",\"b\":2}"), NULL,
-                             f->arena, &result, NULL, &err));
-    assert_int_equal(err.code, ERROR_KEY_MISMATCH);
-    assert_false(items_write(&f->test.space, &key, &id, TRANSACTION_UPSERT,
-                             document_of(f->arena, "{\"id\":\"a\",\"a\":\"x-1\"}"), NULL, f->arena,
-                             &result, NULL, &err));
+    assert_int_equal(
+        run(f, ITEM_REPLACE, &key, id, document_of(f->arena, "{\"id\":\"a\",\"a\":\"x\",\"b\":2}")),
+        ERROR_KEY_MISMATCH);
+    assert_int_not_equal(
+        run(f, ITEM_UPSERT, &key, id, document_of(f->arena, "{\"id\":\"a\",\"a\":\"x-1\"}")),
+        ERROR_NONE);
     assert_int_equal(get(f, "[{}]", "a"), ERROR_BAD_REQUEST);
     assert_int_equal(get(f, "[\"x\",1]", "a"), ERROR_NONE);
 }
@@ -282,12 +271,16 @@ struct writer {
 static void put_bulk(struct writer *writer, struct arena *arena, struct slice document,
                      const struct partition_key *key, const struct document_value *id)
 {
-    struct bulk_operation operations[2];
+    struct item_operation operations[2];
 
     for (size_t i = 0; i < 2; i++)
-        operations[i] = (struct bulk_operation){
-            .key = *key, .id = *id, .verb = TRANSACTION_UPSERT, .document = document};
-    bulk_run(NULL, &writer->f->test.space, operations, 2, &(struct bulk_options){0}, arena);
+        operations[i] = (struct item_operation){.space = &writer->f->test.space,
+                                                .arena = arena,
+                                                .verb = ITEM_UPSERT,
+                                                .key = *key,
+                                                .id = *id,
+                                                .document = document};
+    bulk_run(operations, 2, &(struct bulk_options){0});
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(operations[i].err.code, ERROR_NONE);
         writer->created += operations[i].result.created;
@@ -300,8 +293,8 @@ static void *writer_run(void *context)
 
     for (int round = 0; round < ROUNDS; round++) {
         CLEANUP(arena_free) struct arena *arena = arena_new();
-        struct metered_call call = {0};
-        struct transaction_result result;
+        struct item_operation op = {
+            .space = &writer->f->test.space, .arena = arena, .verb = ITEM_UPSERT};
         struct document_value id;
         struct partition_key key;
         struct slice document;
@@ -318,10 +311,11 @@ static void *writer_run(void *context)
             put_bulk(writer, arena, document, &key, &id);
             continue;
         }
-        assert_ok(metered_write(NULL, &writer->f->test.space, &key, &id, TRANSACTION_UPSERT,
-                                document, NULL, &call, arena, &result, &err),
-                  &err);
-        writer->created += result.created;
+        op.key = key;
+        op.id = id;
+        op.document = document;
+        assert_ok(item_operation_run(&op, &err), &err);
+        writer->created += op.result.created;
     }
     return NULL;
 }

@@ -2,7 +2,7 @@
 
 #include "document/order.h"
 #include "index/policy.h"
-#include "item/items.h"
+#include "item/operation.h"
 #include "partition/strategy.h"
 #include "support/check.h"
 #include "support/documents.h"
@@ -43,13 +43,18 @@ static void put(struct fixture *f, const char *json)
     struct slice document = document_of(f->arena, json);
     struct partition_key key = partition_key_extract(&f->test.definition.key, document);
     struct transaction_options options = {0};
-    struct transaction_result result;
     struct document_value id;
     struct error err;
 
     assert_true(document_find(document, SLICE("id"), &id));
-    assert_ok(items_write(&f->test.space, &key, &id, TRANSACTION_UPSERT, document, &options,
-                          f->arena, &result, NULL, &err),
+    assert_ok(item_operation_run(&(struct item_operation){.space = &f->test.space,
+                                                          .arena = f->arena,
+                                                          .verb = ITEM_UPSERT,
+                                                          .key = key,
+                                                          .id = id,
+                                                          .document = document,
+                                                          .options = options},
+                                 &err),
               &err);
 }
 

@@ -1,4 +1,6 @@
-#include "item/items.h"
+#include "item/operation.h"
+
+#include "base/thread.h"
 
 #include "document/json.h"
 #include "item/expiry.h"
@@ -43,17 +45,31 @@ static int teardown(void **state)
     return 0;
 }
 
+static struct item_operation operation_of(struct fixture *fixture, const char *pk, const char *id,
+                                          enum item_verb verb)
+{
+    return (struct item_operation){.space = &fixture->test.space,
+                                   .arena = fixture->arena,
+                                   .verb = verb,
+                                   .key = test_space_key(&fixture->test, pk),
+                                   .id = document_string(slice_of_text(id))};
+}
+
 static bool write_item(struct fixture *fixture, const char *pk, const char *id,
                        enum transaction_verb verb, const char *json,
                        const struct transaction_options *options,
                        struct transaction_result *ret_result, struct error *err)
 {
-    struct partition_key key = test_space_key(&fixture->test, pk);
-    struct document_value id_value = document_string(slice_of_text(id));
+    struct item_operation op = operation_of(fixture, pk, id, item_verb_of(verb));
 
-    return items_write(&fixture->test.space, &key, &id_value, verb,
-                       json ? document_of(fixture->arena, json) : SLICE_NONE, options,
-                       fixture->arena, ret_result, NULL, err);
+    if (json)
+        op.document = document_of(fixture->arena, json);
+    if (options)
+        op.options = *options;
+    if (!item_operation_run(&op, err))
+        return false;
+    *ret_result = op.result;
+    return true;
 }
 
 static struct transaction_result must_write(struct fixture *fixture, const char *pk, const char *id,
@@ -78,16 +94,14 @@ static const char *json_of(struct fixture *fixture, struct slice document)
 /* The JSON of an item, or "" when there is none. */
 static const char *read_item(struct fixture *fixture, const char *pk, const char *id)
 {
-    struct partition_key key = test_space_key(&fixture->test, pk);
-    struct document_value id_value = document_string(slice_of_text(id));
-    struct item item;
+    struct item_operation op = operation_of(fixture, pk, id, ITEM_READ);
     struct error err;
 
-    if (!items_read(&fixture->test.space, &key, &id_value, fixture->arena, &item, &err)) {
+    if (!item_operation_run(&op, &err)) {
         assert_int_equal(err.code, ERROR_ITEM_MISSING);
         return "";
     }
-    return json_of(fixture, item.document);
+    return json_of(fixture, op.result.item.document);
 }
 
 static struct item_scope scope_of(struct fixture *fixture, const char *pk)
@@ -197,29 +211,117 @@ static void an_item_is_found_by_its_number(void **state)
                  ERROR_ITEM_MISSING);
 }
 
+static void a_route_is_one_key_in_parts(void **state)
+{
+    struct fixture *fixture = *state;
+    struct partition_key key;
+    struct document_value id = document_string(SLICE("1"));
+    struct item_route route;
+
+    open_with(fixture, &(struct test_space_options){.partitions = 8});
+    key = test_space_key(&fixture->test, "[\"a\"]");
+    route = item_space_route(&fixture->test.space, &key, &id, fixture->arena);
+    assert_slice_equal(route.logical,
+                       item_logical(&fixture->test.definition.key, &key, fixture->arena));
+    assert_slice_equal(route.pk, metering_pk(&key, fixture->arena));
+    assert_slice_equal(route.key, item_key(route.logical, &id, fixture->arena));
+    assert_ptr_equal(route.span, partition_map_find(fixture->test.space.map, route.logical));
+    key.former_only = true; /* it says nothing in the terms of now */
+    route = item_space_route(&fixture->test.space, &key, &id, fixture->arena);
+    assert_ptr_equal(route.span, partition_map_spans(fixture->test.space.map, &(size_t){0}));
+    assert_int_equal(route.pk.len, 0);
+}
+
+/* --- Without blocking ------------------------------------------------------------------------ */
+
+struct started {
+    struct item_operation op;
+    struct mutex lock;
+    struct condition ended;
+    bool is_done;
+};
+
+static void started_done(struct item_operation *op)
+{
+    struct started *started = CONTAINER_OF(op, struct started, op);
+
+    WITH_LOCK (&started->lock) {
+        started->is_done = true;
+        condition_signal(&started->ended);
+    }
+}
+
+/* Starts it, waits for done, and settles it: what a loop does. */
+static bool start_and_settle(struct started *started, struct error *err)
+{
+    mutex_init(&started->lock);
+    condition_init(&started->ended);
+    started->is_done = false;
+    started->op.done = started_done;
+    assert_int_equal(item_operation_start(&started->op, err), ITEM_START_UNDER_WAY);
+    WITH_LOCK (&started->lock) {
+        while (!started->is_done)
+            condition_wait(&started->ended, &started->lock);
+    }
+    condition_done(&started->ended);
+    mutex_done(&started->lock);
+    return item_operation_settle(&started->op, err);
+}
+
+static void a_started_write_is_settled_after_its_commit(void **state)
+{
+    struct fixture *fixture = *state;
+    struct started started = {0};
+    struct item_operation read;
+    struct error err;
+
+    open_with(fixture, &(struct test_space_options){0});
+    started.op = operation_of(fixture, "[\"a\"]", "1", ITEM_CREATE);
+    started.op.document = document_of(fixture->arena, "{\"id\":\"1\"}");
+    assert_ok(start_and_settle(&started, &err), &err);
+    assert_true(started.op.result.created);
+    assert_int_equal(started.op.metered.charge_cru, started.op.work.write_cru);
+    assert_true(started.op.metered.charge_cru > 0);
+    read = operation_of(fixture, "[\"a\"]", "1", ITEM_READ);
+    assert_int_equal(item_operation_start(&read, &err), ITEM_START_ENDED);
+    assert_slice_equal(read.result.item.document, started.op.document);
+    read = operation_of(fixture, "[\"a\"]", "2", ITEM_READ);
+    assert_int_equal(item_operation_start(&read, &err), ITEM_START_FAILED);
+    assert_int_equal(err.code, ERROR_ITEM_MISSING);
+}
+
+static void what_would_block_is_cold_and_leaves_no_trace(void **state)
+{
+    struct fixture *fixture = *state;
+    struct item_operation op;
+    struct error err;
+
+    open_with(fixture, &(struct test_space_options){.unique_paths = {"/mail"}});
+    op = operation_of(fixture, "[\"a\"]", "1", ITEM_CREATE);
+    op.document = document_of(fixture->arena, "{\"id\":\"1\",\"mail\":\"x\"}");
+    assert_int_equal(item_operation_start(&op, &err), ITEM_START_COLD);
+    assert_int_equal(op.metered.charge_cru, 0);
+    assert_ok(item_operation_run(&op, &err), &err);
+    assert_true(op.result.created);
+}
+
 static void an_item_moves_to_another_key_whole(void **state)
 {
     struct fixture *fixture = *state;
-    struct partition_key from, to;
-    struct document_value id = document_string(SLICE("1"));
-    struct item item;
+    struct item_operation move;
+    struct partition_key to;
     struct error err;
 
     open_with(fixture, &(struct test_space_options){.partitions = 8});
-    from = test_space_key(&fixture->test, "[\"a\"]");
+    move = operation_of(fixture, "[\"a\"]", "1", ITEM_REPLACE);
+    move.document = document_of(fixture->arena, "{\"id\":\"1\",\"pk\":\"b\"}");
     to = test_space_key(&fixture->test, "[\"b\"]");
     must_write(fixture, "[\"a\"]", "1", TRANSACTION_CREATE, "{\"id\":\"1\",\"pk\":\"a\"}");
-    assert_ok(items_move(&fixture->test.space, &from, &id, &to,
-                         document_of(fixture->arena, "{\"id\":\"1\",\"pk\":\"b\"}"), NULL,
-                         fixture->arena, &item, &err),
-              &err);
+    assert_ok(item_operation_move(&move, &to, &err), &err);
     assert_string_equal(read_item(fixture, "[\"a\"]", "1"), "");
     assert_string_equal(read_item(fixture, "[\"b\"]", "1"), "{\"id\":\"1\",\"pk\":\"b\"}");
     must_write(fixture, "[\"a\"]", "1", TRANSACTION_CREATE, "{\"id\":\"1\",\"pk\":\"a\"}");
-    assert_fails(items_move(&fixture->test.space, &from, &id, &to,
-                            document_of(fixture->arena, "{\"id\":\"1\",\"pk\":\"b\"}"), NULL,
-                            fixture->arena, &item, &err),
-                 &err, ERROR_ITEM_EXISTS);
+    assert_fails(item_operation_move(&move, &to, &err), &err, ERROR_ITEM_EXISTS);
     assert_string_not_equal(read_item(fixture, "[\"a\"]", "1"), "");
 }
 
@@ -228,23 +330,18 @@ static void an_item_moves_to_another_key_whole(void **state)
 static void an_overwrite_touches_only_the_entries_that_changed(void **state)
 {
     struct fixture *fixture = *state;
-    struct partition_key key;
-    struct document_value id = document_string(SLICE("1"));
-    struct transaction_result result;
-    struct transaction_work work;
+    struct item_operation op;
     struct error err;
 
     open_with(fixture, &(struct test_space_options){0});
-    key = test_space_key(&fixture->test, "[\"a\"]");
     must_write(fixture, "[\"a\"]", "1", TRANSACTION_CREATE,
                "{\"id\":\"1\",\"a\":1,\"b\":2,\"c\":3,\"d\":[1,2,3]}");
     assert_int_equal(family_count(fixture, 'i'), 7);
-    assert_ok(items_write(&fixture->test.space, &key, &id, TRANSACTION_REPLACE,
-                          document_of(fixture->arena,
-                                      "{\"id\":\"1\",\"a\":1,\"b\":5,\"c\":3,\"d\":[1,2,3]}"),
-                          NULL, fixture->arena, &result, &work, &err),
-              &err);
-    assert_int_equal(work.index_entries, 2);
+    op = operation_of(fixture, "[\"a\"]", "1", ITEM_REPLACE);
+    op.document =
+        document_of(fixture->arena, "{\"id\":\"1\",\"a\":1,\"b\":5,\"c\":3,\"d\":[1,2,3]}");
+    assert_ok(item_operation_run(&op, &err), &err);
+    assert_int_equal(op.work.index_entries, 2);
     assert_int_equal(family_count(fixture, 'i'), 7);
     must_write(fixture, "[\"a\"]", "1", TRANSACTION_DELETE, NULL);
     assert_int_equal(family_count(fixture, 'i'), 0);
@@ -995,6 +1092,9 @@ int main(void)
         ITEMS_TEST(items_are_written_and_read_by_key_and_id),
         ITEMS_TEST(etags_guard_writes),
         ITEMS_TEST(an_item_is_found_by_its_number),
+        ITEMS_TEST(a_route_is_one_key_in_parts),
+        ITEMS_TEST(a_started_write_is_settled_after_its_commit),
+        ITEMS_TEST(what_would_block_is_cold_and_leaves_no_trace),
         ITEMS_TEST(an_item_moves_to_another_key_whole),
         ITEMS_TEST(an_overwrite_touches_only_the_entries_that_changed),
         ITEMS_TEST(the_index_finds_items_in_the_order_of_their_values),

@@ -1,4 +1,4 @@
-#include "item/metering.h"
+#include "item/operation.h"
 
 #include "support/check.h"
 #include "support/documents.h"
@@ -56,13 +56,20 @@ static int teardown(void **state)
 static bool create(struct fixture *fixture, const char *pk, const char *id,
                    struct metered_call *call, struct error *err)
 {
-    struct partition_key key = test_space_key(&fixture->test, pk);
-    struct document_value id_value = document_string(slice_of_text(id));
-    struct transaction_result result;
+    struct item_operation op = {
+        .space = &fixture->test.space,
+        .meters = fixture->meters,
+        .arena = fixture->arena,
+        .verb = ITEM_CREATE,
+        .key = test_space_key(&fixture->test, pk),
+        .id = document_string(slice_of_text(id)),
+        .document = document_of(fixture->arena, "{\"a\":1,\"b\":2}"),
+        .metered = *call,
+    };
+    bool fine = item_operation_run(&op, err);
 
-    return metered_write(fixture->meters, &fixture->test.space, &key, &id_value, TRANSACTION_CREATE,
-                         document_of(fixture->arena, "{\"a\":1,\"b\":2}"), NULL, call,
-                         fixture->arena, &result, err);
+    *call = op.metered;
+    return fine;
 }
 
 static void the_same_write_costs_the_same(void **state)
@@ -107,11 +114,13 @@ static void a_used_up_second_refuses_before_any_work_and_says_how_long(void **st
     assert_int_equal(err.code, ERROR_TOO_MANY_REQUESTS);
     assert_in_range(call.wait_ms, 1, 2000);
     {
-        struct document_value id_value = document_string(slice_of_text(id));
-        struct item item;
+        struct item_operation read = {.space = &fixture->test.space,
+                                      .arena = fixture->arena,
+                                      .verb = ITEM_READ,
+                                      .key = key,
+                                      .id = document_string(slice_of_text(id))};
 
-        assert_fails(items_read(&fixture->test.space, &key, &id_value, fixture->arena, &item, &err),
-                     &err, ERROR_ITEM_MISSING);
+        assert_fails(item_operation_run(&read, &err), &err, ERROR_ITEM_MISSING);
     }
     fixture->monotonic_ms += call.wait_ms;
     assert_ok(create(fixture, "[\"a\"]", id, &call, &err), &err);
@@ -163,21 +172,21 @@ static void the_hottest_key_is_known(void **state)
 static void reads_are_priced_by_size(void **state)
 {
     struct fixture *fixture = *state;
-    struct partition_key key = test_space_key(&fixture->test, "[\"a\"]");
-    struct document_value id = document_string(SLICE("1"));
-    struct metered_call call = {0}, strong = {.strong = true};
-    struct item item;
+    struct item_operation read = {.space = &fixture->test.space,
+                                  .meters = fixture->meters,
+                                  .arena = fixture->arena,
+                                  .verb = ITEM_READ,
+                                  .key = test_space_key(&fixture->test, "[\"a\"]"),
+                                  .id = document_string(SLICE("1"))};
+    struct metered_call call = {0};
     struct error err;
 
     assert_ok(create(fixture, "[\"a\"]", "1", &call, &err), &err);
-    assert_ok(metered_read(fixture->meters, &fixture->test.space, &key, &id, &call, fixture->arena,
-                           &item, &err),
-              &err);
-    assert_int_equal(call.charge_cru, 100);
-    assert_ok(metered_read(fixture->meters, &fixture->test.space, &key, &id, &strong,
-                           fixture->arena, &item, &err),
-              &err);
-    assert_int_equal(strong.charge_cru, 200);
+    assert_ok(item_operation_run(&read, &err), &err);
+    assert_int_equal(read.metered.charge_cru, 100);
+    read.metered = (struct metered_call){.strong = true};
+    assert_ok(item_operation_run(&read, &err), &err);
+    assert_int_equal(read.metered.charge_cru, 200);
 }
 
 /* --- Transactions ----------------------------------------------------------------------------- */
@@ -196,7 +205,6 @@ static bool increment_plan(struct metered_transaction *self, struct transaction 
     struct fixture *fixture = increment->fixture;
     struct partition_key key = test_space_key(&fixture->test, "[\"a\"]");
     struct document_value id = document_string(SLICE("1"));
-    struct transaction_result result;
     const struct item *item;
     struct document_value n;
     int64_t number = 0;
@@ -206,9 +214,14 @@ static bool increment_plan(struct metered_transaction *self, struct transaction 
     self->reads_cru += cost_read(item->document.len, false);
     assert_true(document_find(item->document, SLICE("n"), &n) && document_to_int64(&n, &number));
     if (increment->interrupted-- > 0)
-        assert_ok(items_write(&fixture->test.space, &key, &id, TRANSACTION_REPLACE,
-                              document_of(fixture->arena, "{\"n\":100}"), NULL, fixture->arena,
-                              &result, NULL, err),
+        assert_ok(item_operation_run(&(struct item_operation){.space = &fixture->test.space,
+                                                              .arena = fixture->arena,
+                                                              .verb = ITEM_REPLACE,
+                                                              .key = key,
+                                                              .id = id,
+                                                              .document = document_of(
+                                                                  fixture->arena, "{\"n\":100}")},
+                                     err),
                   err);
     return transaction_write(
         transaction, &id, TRANSACTION_REPLACE,
@@ -236,22 +249,30 @@ static void a_transaction_runs_again_until_it_wins(void **state)
         .fixture = fixture,
         .interrupted = 3,
     };
+    struct item_operation read = {.space = &fixture->test.space,
+                                  .arena = fixture->arena,
+                                  .verb = ITEM_READ,
+                                  .key = key,
+                                  .id = id};
     struct metered_call call = {0};
-    struct transaction_result result;
-    struct item item;
     struct error err;
 
-    assert_ok(items_write(&fixture->test.space, &key, &id, TRANSACTION_CREATE,
-                          document_of(fixture->arena, "{\"n\":1}"), NULL, fixture->arena, &result,
-                          NULL, &err),
+    assert_ok(item_operation_run(
+                  &(struct item_operation){.space = &fixture->test.space,
+                                           .arena = fixture->arena,
+                                           .verb = ITEM_CREATE,
+                                           .key = key,
+                                           .id = id,
+                                           .document = document_of(fixture->arena, "{\"n\":1}")},
+                  &err),
               &err);
     assert_ok(metered_transaction_run(fixture->meters, &fixture->test.space, &key,
                                       &increment.transaction, &call, fixture->arena, &err),
               &err);
     assert_int_equal(increment.planned, 4);
     assert_int_equal(increment.done, 1);
-    assert_ok(items_read(&fixture->test.space, &key, &id, fixture->arena, &item, &err), &err);
-    assert_slice_equal(item.document, document_of(fixture->arena, "{\"n\":101}"));
+    assert_ok(item_operation_run(&read, &err), &err);
+    assert_slice_equal(read.result.item.document, document_of(fixture->arena, "{\"n\":101}"));
     /* Attempts that lost are free. */
     assert_true(call.charge_cru > 1000 && call.charge_cru < 2000);
 }
@@ -264,12 +285,16 @@ static void a_transaction_that_never_wins_ends(void **state)
     struct increment increment = {
         .transaction = {.plan = increment_plan}, .fixture = fixture, .interrupted = 1000000};
     struct metered_call call = {0};
-    struct transaction_result result;
     struct error err;
 
-    assert_ok(items_write(&fixture->test.space, &key, &id, TRANSACTION_CREATE,
-                          document_of(fixture->arena, "{\"n\":1}"), NULL, fixture->arena, &result,
-                          NULL, &err),
+    assert_ok(item_operation_run(
+                  &(struct item_operation){.space = &fixture->test.space,
+                                           .arena = fixture->arena,
+                                           .verb = ITEM_CREATE,
+                                           .key = key,
+                                           .id = id,
+                                           .document = document_of(fixture->arena, "{\"n\":1}")},
+                  &err),
               &err);
     assert_fails(metered_transaction_run(fixture->meters, &fixture->test.space, &key,
                                          &increment.transaction, &call, fixture->arena, &err),

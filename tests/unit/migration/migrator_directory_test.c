@@ -47,16 +47,19 @@ static struct item item_read(struct fixture *fixture, int i)
     CLEANUP(container_unref) struct container *container = opened(fixture);
     struct item_space space = container_space(container, &clock_system, fixture->gates);
     struct slice json = arena_printf(fixture->arena, "[\"k%d\"]", i / 10);
-    struct document_value id = document_string(arena_printf(fixture->arena, "%d", i));
-    struct partition_key key;
-    struct item item;
+    struct item_operation read = {
+        .space = &space,
+        .arena = fixture->arena,
+        .verb = ITEM_READ,
+        .id = document_string(arena_printf(fixture->arena, "%d", i)),
+    };
     struct error err;
 
     assert_ok(partition_key_parse(&space.definition->key, json, PARTITION_KEY_WHOLE, fixture->arena,
-                                  &key, &err),
+                                  &read.key, &err),
               &err);
-    assert_ok(items_read(&space, &key, &id, fixture->arena, &item, &err), &err);
-    return item;
+    assert_ok(item_operation_run(&read, &err), &err);
+    return read.result.item;
 }
 
 static void a_key_is_carried_to_its_new_shard(void **state)

@@ -4,6 +4,7 @@
 
 #include "catalogue/container_space.h"
 #include "catalogue/migration.h"
+#include "item/operation.h"
 #include "migration/migrator.h"
 #include "support/check.h"
 #include "support/documents.h"
@@ -162,11 +163,19 @@ static inline bool item_put(struct fixture *fixture, const struct container *con
         "{\"id\":\"%d\",\"pk\":\"k%d\",\"x\":%d,\"w\":\"%s\",\"email\":\"%s%d\",\"ttl\":100000}", i,
         i / 10, i, word, word, i);
     struct slice document = document_of(fixture->arena, arena_text(fixture->arena, text));
-    struct partition_key key = partition_key_extract(&space.definition->key, document);
-    struct document_value id = document_string(arena_printf(fixture->arena, "%d", i));
+    struct item_operation op = {
+        .space = &space,
+        .arena = fixture->arena,
+        .verb = ITEM_UPSERT,
+        .key = partition_key_extract(&space.definition->key, document),
+        .id = document_string(arena_printf(fixture->arena, "%d", i)),
+        .document = document,
+    };
 
-    return items_write(&space, &key, &id, TRANSACTION_UPSERT, document, NULL, fixture->arena,
-                       ret_result, NULL, err);
+    if (!item_operation_run(&op, err))
+        return false;
+    *ret_result = op.result;
+    return true;
 }
 
 static inline void items_put(struct fixture *fixture, int from, int to, const char *word)
@@ -188,11 +197,14 @@ static inline void item_delete(struct fixture *fixture, int i)
         arena_text(fixture->arena, arena_printf(fixture->arena, "{\"pk\":\"k%d\"}", i / 10)));
     struct partition_key key = partition_key_extract(&space.definition->key, document);
     struct document_value id = document_string(arena_printf(fixture->arena, "%d", i));
-    struct transaction_result result;
     struct error err;
 
-    assert_ok(items_write(&space, &key, &id, TRANSACTION_DELETE, SLICE_NONE, NULL, fixture->arena,
-                          &result, NULL, &err),
+    assert_ok(item_operation_run(&(struct item_operation){.space = &space,
+                                                          .arena = fixture->arena,
+                                                          .verb = ITEM_DELETE,
+                                                          .key = key,
+                                                          .id = id},
+                                 &err),
               &err);
 }
 
@@ -203,18 +215,22 @@ static inline void item_expect(struct fixture *fixture, int i, const char *word)
     struct slice document = document_of(
         fixture->arena,
         arena_text(fixture->arena, arena_printf(fixture->arena, "{\"pk\":\"k%d\"}", i / 10)));
-    struct partition_key key = partition_key_extract(&space.definition->key, document);
-    struct document_value id = document_string(arena_printf(fixture->arena, "%d", i)), value;
-    struct item item;
+    struct item_operation read = {
+        .space = &space,
+        .arena = fixture->arena,
+        .verb = ITEM_READ,
+        .key = partition_key_extract(&space.definition->key, document),
+        .id = document_string(arena_printf(fixture->arena, "%d", i)),
+    };
+    struct document_value value;
     struct error err;
 
     if (!word) {
-        assert_fails(items_read(&space, &key, &id, fixture->arena, &item, &err), &err,
-                     ERROR_ITEM_MISSING);
+        assert_fails(item_operation_run(&read, &err), &err, ERROR_ITEM_MISSING);
         return;
     }
-    assert_ok(items_read(&space, &key, &id, fixture->arena, &item, &err), &err);
-    assert_true(document_find(item.document, SLICE("w"), &value));
+    assert_ok(item_operation_run(&read, &err), &err);
+    assert_true(document_find(read.result.item.document, SLICE("w"), &value));
     assert_true(slice_equal(value.text, slice_of_text(word)));
 }
 

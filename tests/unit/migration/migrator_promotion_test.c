@@ -98,14 +98,19 @@ static bool read_in(struct fixture *fixture, const char *id, int i, struct slice
 {
     CLEANUP(container_unref) struct container *container = named(fixture, id);
     struct item_space space = container_space(container, &clock_system, fixture->gates);
-    struct partition_key key = key_named(
-        fixture, arena_text(fixture->arena, arena_printf(fixture->arena, "[\"k%d\"]", i / 10)));
-    struct document_value name = document_string(arena_printf(fixture->arena, "%d", i)), value;
-    struct item item;
+    struct item_operation read = {
+        .space = &space,
+        .arena = fixture->arena,
+        .verb = ITEM_READ,
+        .key = key_named(
+            fixture, arena_text(fixture->arena, arena_printf(fixture->arena, "[\"k%d\"]", i / 10))),
+        .id = document_string(arena_printf(fixture->arena, "%d", i)),
+    };
+    struct document_value value;
 
-    if (!items_read(&space, &key, &name, fixture->arena, &item, err))
+    if (!item_operation_run(&read, err))
         return false;
-    assert_true(document_find(item.document, SLICE("w"), &value));
+    assert_true(document_find(read.result.item.document, SLICE("w"), &value));
     *ret_word = value.text;
     return true;
 }

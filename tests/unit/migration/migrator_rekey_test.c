@@ -3,7 +3,6 @@
 
 #include "catalogue/caretaker.h"
 #include "item/feed_read.h"
-#include "item/metering.h"
 #include "migration/mover.h"
 #include "partition/former.h"
 
@@ -64,18 +63,18 @@ static struct item read_former(struct fixture *fixture, const char *json, const 
 {
     CLEANUP(container_unref) struct container *container = opened(fixture);
     struct item_space space = container_space(container, &clock_system, fixture->gates);
-    struct document_value id = document_string(slice_of_text(id_text));
-    struct metered_call call = {0};
-    struct partition_key key;
-    struct item item = {0};
+    struct item_operation read = {.space = &space,
+                                  .arena = fixture->arena,
+                                  .verb = ITEM_READ,
+                                  .id = document_string(slice_of_text(id_text))};
     struct error err;
 
     assert_ok(partition_key_parse_either(&space.definition->key, slice_of_text(json),
-                                         PARTITION_KEY_WHOLE, fixture->arena, &key, &err),
+                                         PARTITION_KEY_WHOLE, fixture->arena, &read.key, &err),
               &err);
-    if (!metered_read(NULL, &space, &key, &id, &call, fixture->arena, &item, &err))
+    if (!item_operation_run(&read, &err))
         assert_int_equal(err.code, ERROR_ITEM_MISSING);
-    return item;
+    return read.result.item;
 }
 
 /* Item i of another logical partition, with a mail that may be another's there. */
@@ -92,11 +91,15 @@ static void item_with_mail_put(struct fixture *fixture, int i, const char *mail)
                          i + 10, (i + 10) / 10, i + 10, mail)));
     struct partition_key key = partition_key_extract(&space.definition->key, document);
     struct document_value id = document_string(arena_printf(fixture->arena, "%d", i + 10));
-    struct transaction_result result;
     struct error err;
 
-    assert_ok(items_write(&space, &key, &id, TRANSACTION_UPSERT, document, NULL, fixture->arena,
-                          &result, NULL, &err),
+    assert_ok(item_operation_run(&(struct item_operation){.space = &space,
+                                                          .arena = fixture->arena,
+                                                          .verb = ITEM_UPSERT,
+                                                          .key = key,
+                                                          .id = id,
+                                                          .document = document},
+                                 &err),
               &err);
 }
 

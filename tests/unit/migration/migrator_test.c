@@ -310,7 +310,6 @@ static void readers_of_the_old_map_finish_on_it(void **state)
     struct partition_key key;
     struct document_value id = document_string(SLICE("5"));
     struct migrator_progress progress;
-    struct item item;
     struct error err;
     bool busy;
 
@@ -325,10 +324,15 @@ static void readers_of_the_old_map_finish_on_it(void **state)
     assert_true(migrator_progress(fixture->migrator, before, &progress));
     assert_int_equal(progress.phase, MIGRATOR_DROPPING);
     assert_true(progress.pause_ms >= 0);
-    assert_ok(items_read(&space, &key, &id, fixture->arena, &item, &err), &err);
+    assert_ok(
+        item_operation_run(
+            &(struct item_operation){
+                .space = &space, .arena = fixture->arena, .verb = ITEM_READ, .key = key, .id = id},
+            &err),
+        &err);
     /* A writer among them goes on with the new map. */
     {
-        struct transaction_result result;
+        struct transaction_result result = {0};
 
         assert_ok(item_put(fixture, before, 5, "b", &result, &err), &err);
         assert_true(result.item.header.origin != span_id(fixture, 0) ||

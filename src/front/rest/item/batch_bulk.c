@@ -7,38 +7,47 @@
 #include "front/rest/item/batch.h"
 #include "throughput/cost.h"
 
-static void operation_take(const struct metered_call *metered,
-                           struct rest_batch_operation *operation, struct bulk_operation *ret_bulk)
+/* What one run of operations is about. */
+struct bulk_call {
+    struct rest_call *call;
+    struct metered_call metered;
+    bool in_order;
+    bool again; /* what a re-key has left undone of the run before */
+};
+
+static void operation_take(const struct bulk_call *go, const struct rest_items *items,
+                           struct rest_batch_operation *operation, struct item_operation *ret_op)
 {
-    static const enum transaction_verb verbs[] = {
-        [REST_BATCH_CREATE] = TRANSACTION_CREATE,   [REST_BATCH_UPSERT] = TRANSACTION_UPSERT,
-        [REST_BATCH_REPLACE] = TRANSACTION_REPLACE, [REST_BATCH_DELETE] = TRANSACTION_DELETE,
-        [REST_BATCH_PATCH] = TRANSACTION_REPLACE,
+    static const enum item_verb verbs[] = {
+        [REST_BATCH_CREATE] = ITEM_CREATE,   [REST_BATCH_UPSERT] = ITEM_UPSERT,
+        [REST_BATCH_REPLACE] = ITEM_REPLACE, [REST_BATCH_DELETE] = ITEM_DELETE,
+        [REST_BATCH_PATCH] = ITEM_CHANGE,    [REST_BATCH_READ] = ITEM_READ,
     };
 
-    *ret_bulk = (struct bulk_operation){
+    *ret_op = (struct item_operation){
+        .space = &items->space,
+        .meters = go->call->services->meters,
+        .arena = go->call->arena,
+        .verb = verbs[operation->kind],
         .key = operation->key,
         .id = operation->id,
-        .is_read = operation->kind == REST_BATCH_READ,
         .document = operation->document,
         .options = operation->options,
-        .metered = *metered,
+        .metered = go->metered,
         .err = operation->err,
         .ended = operation->err.code != ERROR_NONE,
     };
-    if (!ret_bulk->is_read)
-        ret_bulk->verb = verbs[operation->kind];
     if (operation->kind == REST_BATCH_PATCH) {
-        ret_bulk->make = rest_patch_make;
-        ret_bulk->context = &operation->patch;
+        ret_op->make = rest_patch_make;
+        ret_op->context = &operation->patch;
     }
 }
 
 static void operation_show(struct rest_call *call, const struct rest_items *items,
                            struct rest_batch_operation *operation,
-                           const struct bulk_operation *bulk)
+                           const struct item_operation *bulk)
 {
-    const struct item *item = bulk->is_read ? &bulk->item : &bulk->result.item;
+    const struct item *item = &bulk->result.item;
     uint16_t status = 200;
 
     operation->charge_cru = bulk->metered.charge_cru;
@@ -52,10 +61,10 @@ static void operation_show(struct rest_call *call, const struct rest_items *item
         rest_batch_done(call, items, operation, 204, NULL);
         return;
     }
-    if (bulk->is_read && operation->if_none_match.len &&
+    if (bulk->verb == ITEM_READ && operation->if_none_match.len &&
         slice_equal(operation->if_none_match, rest_etag_bare(rest_item_etag(item, call->arena))))
         status = 304;
-    else if (!bulk->is_read && bulk->result.created)
+    else if (bulk->verb != ITEM_READ && bulk->result.created)
         status = 201;
     rest_batch_done(call, items, operation, status, item);
 }
@@ -63,28 +72,28 @@ static void operation_show(struct rest_call *call, const struct rest_items *item
 /* An answer has a limit too. What was written cannot be taken back, so it is merely not shown; a
  * read is told to come again alone. Whether an item fits is judged by its BSON, before it is
  * rendered. */
-static void operation_fit(struct rest_batch_operation *operation, struct bulk_operation *bulk,
+static void operation_fit(struct rest_batch_operation *operation, struct item_operation *bulk,
                           size_t *bytes)
 {
-    size_t len = bulk->is_read ? bulk->item.document.len : bulk->result.item.document.len;
+    size_t len = bulk->result.item.document.len;
 
     if (bulk->err.code != ERROR_NONE || operation->kind == REST_BATCH_DELETE)
         return;
-    if (operation->minimal && !bulk->is_read)
+    if (operation->minimal && bulk->verb != ITEM_READ)
         return;
     if (*bytes + len <= REST_BATCH_ANSWER_MAX) {
         *bytes += len;
         return;
     }
     operation->minimal = true;
-    if (bulk->is_read)
+    if (bulk->verb == ITEM_READ)
         (void)error_set(&bulk->err, ERROR_BATCH_ANSWER_TOO_LARGE,
                         "the answer to the batch would be over %d bytes", REST_BATCH_ANSWER_MAX);
 }
 
 /* The partition an answer speaks for: that of the first operation that has one. */
 static uint32_t partition_shown(const struct rest_call *call, const struct rest_items *items,
-                                const struct bulk_operation *bulk, size_t count)
+                                const struct item_operation *bulk, size_t count)
 {
     size_t spans;
 
@@ -94,21 +103,13 @@ static uint32_t partition_shown(const struct rest_call *call, const struct rest_
     return partition_map_spans(items->space.map, &spans)->id;
 }
 
-/* What one run of operations is about. */
-struct bulk_call {
-    struct rest_call *call;
-    struct metered_call metered;
-    bool in_order;
-    bool again; /* what a re-key has left undone of the run before */
-};
-
 static bool grown(void *call, struct error *err)
 {
     return rest_call_grown(call, err);
 }
 
 static bool bulk_go(struct bulk_call *go, const struct rest_items *items, struct rest_batch *batch,
-                    struct bulk_operation *bulk, struct error *err)
+                    struct item_operation *bulk, struct error *err)
 {
     struct bulk_options options = {.admitted = go->again,
                                    .in_order = go->in_order,
@@ -126,17 +127,16 @@ static bool bulk_go(struct bulk_call *go, const struct rest_items *items, struct
         if (go->again)
             batch->operations[i].err = (struct error){0};
         rest_batch_prepare(go->call, items, given ? &header : NULL, &batch->operations[i]);
-        operation_take(&go->metered, &batch->operations[i], &bulk[i]);
+        operation_take(go, items, &batch->operations[i], &bulk[i]);
     }
-    bulk_run(go->call->services->meters, &items->space, bulk, batch->count, &options,
-             go->call->arena);
+    bulk_run(bulk, batch->count, &options);
     return true;
 }
 
 /* A budget refused them all: then each says so, whatever else may be wrong with it. */
-static void refusal_spread(struct bulk_operation *bulk, size_t count)
+static void refusal_spread(struct item_operation *bulk, size_t count)
 {
-    const struct bulk_operation *refused = bulk;
+    const struct item_operation *refused = bulk;
 
     while (refused < bulk + count && refused->err.status != 429)
         refused++;
@@ -150,7 +150,7 @@ static void refusal_spread(struct bulk_operation *bulk, size_t count)
 }
 
 /* The container was re-keyed between two operations: those behind mean other keys by now. */
-static bool is_rekeyed(const struct bulk_operation *bulk, size_t count)
+static bool is_rekeyed(const struct item_operation *bulk, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (bulk[i].ended && bulk[i].err.code == ERROR_REKEYED)
@@ -161,7 +161,7 @@ static bool is_rekeyed(const struct bulk_operation *bulk, size_t count)
 bool rest_batch_run_bulk(struct rest_call *call, const struct rest_items *items,
                          struct rest_batch *batch, struct error *err)
 {
-    struct bulk_operation *bulk = ARENA_ARRAY(call->arena, struct bulk_operation, batch->count);
+    struct item_operation *bulk = ARENA_ARRAY(call->arena, struct item_operation, batch->count);
     bool in_order = rest_call_header(call, REST_HEADER_BATCH_CONTINUE).data &&
                     !rest_headers_true(&call->headers, REST_HEADER_BATCH_CONTINUE);
     CLEANUP(rest_items_close) struct rest_items now = {0};
@@ -185,8 +185,6 @@ bool rest_batch_run_bulk(struct rest_call *call, const struct rest_items *items,
         if (!bulk[i].ended ||
             (in_order && i && batch->operations[i - 1].status >= 400 && bulk[i].err.status != 429))
             bulk[i].err = dependent;
-        if (bulk[i].metered.key_found)
-            bulk[i].key = bulk[i].metered.key;
         operation_fit(&batch->operations[i], &bulk[i], &shown);
         operation_show(call, items, &batch->operations[i], &bulk[i]);
         rest_call_breathe(call);

@@ -52,18 +52,57 @@ static bool target_of_body(struct rest_call *call, const struct rest_items *item
                                 call->arena, &ret_target->key, err);
 }
 
-/* The key an operation was done with, where the request did not name it whole. */
-static void target_settle(struct rest_item_target *target, const struct metered_call *metered)
+static bool target_of_both(struct rest_call *call, const struct rest_items *items,
+                           struct rest_item_target *ret_target, struct error *err)
 {
-    if (metered->key_found)
-        target->key = metered->key;
+    struct rest_item_target body = {0};
+
+    if (!rest_item_target_of_path(call, items, ret_target, err) ||
+        !target_of_body(call, items, &body, err))
+        return false;
+    if (!slice_equal(body.id.text, ret_target->id.text)) {
+        if (!rest_token_check_rename(call, err))
+            return false;
+        ret_target->new_id = body.id;
+    }
+    ret_target->document = body.document;
+    if (ret_target->key.open || ret_target->key.former)
+        ret_target->key = body.key; /* known better: the item has what it is made of */
+    return true;
+}
+
+typedef bool target_read(struct rest_call *call, const struct rest_items *items,
+                         struct rest_item_target *ret_target, struct error *err);
+
+/* What the call has been read as, or is now. */
+static bool target_get(struct rest_call *call, const struct rest_items *items, target_read *read,
+                       const struct rest_item_target **ret_target, struct error *err)
+{
+    uint32_t container = container_info(items->container)->number;
+    uint64_t map_version = partition_map_version(items->space.map);
+    struct rest_item_target *target;
+
+    *ret_target = call->target;
+    if (call->target && call->target->container == container &&
+        call->target->map_version == map_version)
+        return true;
+    target = ARENA_NEW(call->arena, struct rest_item_target);
+    if (!read(call, items, target, err))
+        return false;
+    target->container = container;
+    target->map_version = map_version;
+    *ret_target = target;
+    if (call->kept)
+        call->target = target;
+    return true;
 }
 
 static void item_answer(struct rest_call *call, const struct rest_items *items,
-                        const struct partition_key *key, const struct item *item, uint64_t lsn,
-                        uint16_t status)
+                        const struct item_operation *op, uint64_t lsn, uint16_t status)
 {
-    rest_items_headers(call, items, rest_items_partition(items, key, call->arena), lsn);
+    const struct item *item = &op->result.item;
+
+    rest_items_headers(call, items, op->route.span->id, lsn);
     rest_answer_etag(call, rest_item_etag(item, call->arena));
     rest_answer_header_int(call, SLICE("x-ms-item-lsn"), (int64_t)item->header.lsn);
     call->status = status;
@@ -71,13 +110,19 @@ static void item_answer(struct rest_call *call, const struct rest_items *items,
 
 /* err NULL: it was carried out. */
 static void traffic_tell(const struct rest_call *call, const struct rest_items *items,
-                         const struct rest_item_target *target, enum advise_operation_kind kind,
-                         struct slice document, const struct error *err)
+                         const struct item_operation *op, struct slice document,
+                         const struct error *err)
 {
+    static const enum advise_operation_kind kinds[] = {
+        [ITEM_READ] = ADVISE_READ,       [ITEM_CREATE] = ADVISE_CREATE,
+        [ITEM_REPLACE] = ADVISE_REPLACE, [ITEM_UPSERT] = ADVISE_UPSERT,
+        [ITEM_DELETE] = ADVISE_DELETE,   [ITEM_CHANGE] = ADVISE_REPLACE,
+    };
+
     front_traffic_item(call->services, items->container,
-                       &(struct front_traffic_item){.kind = kind,
-                                                    .key = &target->key,
-                                                    .id = &target->id,
+                       &(struct front_traffic_item){.kind = kinds[op->verb],
+                                                    .key = &op->key,
+                                                    .id = &op->id,
                                                     .document = document,
                                                     .cru = call->charge_cru,
                                                     .attempt = rest_items_attempt(call, err)});
@@ -97,84 +142,83 @@ static void location_show(struct rest_call *call)
     BUF_APPEND(lines, "\r\n");
 }
 
+/* False with call->cold: it is for a worker. */
+static bool read_run(struct rest_call *call, struct item_operation *op, struct error *err)
+{
+    enum item_start start;
+
+    if (call->may_block)
+        return item_operation_run(op, err);
+    start = item_operation_start(op, err);
+    call->cold = start == ITEM_START_COLD;
+    return start == ITEM_START_ENDED;
+}
+
 bool rest_items_read(struct rest_call *call, struct error *err)
 {
     CLEANUP(rest_items_close) struct rest_items items = {0};
     struct slice known = rest_call_etag(call, REST_HEADER_IF_NONE_MATCH);
-    struct metered_call metered;
+    struct item_operation op = {.space = &items.space,
+                                .meters = call->services->meters,
+                                .arena = call->arena,
+                                .verb = ITEM_READ};
     struct rest_item_target target = {0};
-    struct item item;
     char etag[ITEM_ETAG_LEN];
     bool found;
 
-    if (!rest_items_open(call, &items, err) || !rest_items_metered(call, &metered, err) ||
+    if (!rest_items_open(call, &items, err) || !rest_items_metered(call, &op.metered, err) ||
         !rest_item_target_of_path(call, &items, &target, err))
         return false;
-    if (call->may_block)
-        found = metered_read(call->services->meters, &items.space, &target.key, &target.id,
-                             &metered, call->arena, &item, err);
-    else
-        found = metered_read_cached(call->services->meters, &items.space, &target.key, &target.id,
-                                    &metered, call->arena, &item, &call->cold, err);
+    op.key = target.key;
+    op.id = target.id;
+    found = read_run(call, &op, err);
     if (call->cold)
         return false;
-    rest_items_charged(call, &metered);
-    target_settle(&target, &metered);
+    rest_items_charged(call, &op.metered);
     if (!found) {
-        rest_item_refused(call, &items, &target, ADVISE_READ, err);
+        rest_item_refused(call, &items, &op, err);
         return false;
     }
-    traffic_tell(call, &items, &target, ADVISE_READ, item.document, NULL);
+    traffic_tell(call, &items, &op, op.result.item.document, NULL);
     location_show(call);
-    item_etag(&item.header, etag);
+    item_etag(&op.result.item.header, etag);
     if (known.data && slice_equal(known, slice_of(etag, sizeof etag))) {
-        item_answer(call, &items, &target.key, &item, item.header.lsn, 304);
+        item_answer(call, &items, &op, op.result.item.header.lsn, 304);
         return true;
     }
-    rest_item_append(&items, &item, 0, &call->body);
-    item_answer(call, &items, &target.key, &item, item.header.lsn, 200);
+    rest_item_append(&items, &op.result.item, 0, &call->body);
+    item_answer(call, &items, &op, op.result.item.header.lsn, 200);
     return true;
 }
 
 /* --- Writing --------------------------------------------------------------------------------- */
 
-enum advise_operation_kind rest_item_kind(enum transaction_verb verb)
-{
-    static const enum advise_operation_kind kinds[] = {[TRANSACTION_CREATE] = ADVISE_CREATE,
-                                                       [TRANSACTION_UPSERT] = ADVISE_UPSERT,
-                                                       [TRANSACTION_REPLACE] = ADVISE_REPLACE,
-                                                       [TRANSACTION_DELETE] = ADVISE_DELETE};
-
-    return kinds[verb];
-}
-
 void rest_item_written(struct rest_call *call, const struct rest_items *items,
-                       const struct rest_item_target *target, enum transaction_verb verb,
-                       const struct transaction_result *result)
+                       const struct item_operation *op)
 {
-    traffic_tell(call, items, target, rest_item_kind(verb),
-                 verb == TRANSACTION_DELETE ? SLICE_NONE : result->item.document, NULL);
-    if (verb == TRANSACTION_DELETE) {
-        rest_items_headers(call, items, rest_items_partition(items, &target->key, call->arena),
-                           result->lsn);
+    const struct transaction_result *result = &op->result;
+
+    traffic_tell(call, items, op, op->verb == ITEM_DELETE ? SLICE_NONE : result->item.document,
+                 NULL);
+    if (op->verb == ITEM_DELETE) {
+        rest_items_headers(call, items, op->route.span->id, result->lsn);
         call->status = 204;
         return;
     }
     if (!rest_items_minimal(call))
         rest_item_append(items, &result->item, 0, &call->body);
-    item_answer(call, items, &target->key, &result->item, result->lsn, result->created ? 201 : 200);
+    item_answer(call, items, op, result->lsn, result->created ? 201 : 200);
 }
 
 void rest_item_refused(struct rest_call *call, const struct rest_items *items,
-                       const struct rest_item_target *target, enum advise_operation_kind kind,
-                       const struct error *err)
+                       const struct item_operation *op, const struct error *err)
 {
     if (front_traffic_is_refusal(err))
-        traffic_tell(call, items, target, kind, target->document, err);
+        traffic_tell(call, items, op, op->document, err);
     if (err->code == ERROR_ITEM_MISSING || err->code == ERROR_ITEM_EXISTS ||
         err->code == ERROR_UNIQUE_KEY || err->code == ERROR_PRECONDITION_FAILED ||
         err->code == ERROR_PATCH_CONDITION)
-        rest_items_headers(call, items, rest_items_partition(items, &target->key, call->arena), 0);
+        rest_items_headers(call, items, op->route.span->id, 0);
 }
 
 /* Longer bodies take longer to read than a loop has time for. */
@@ -191,121 +235,55 @@ static bool too_long_for_loop(struct rest_call *call)
     return call->cold;
 }
 
-/* Writes and answers; takes items over. */
-static bool item_write(struct rest_call *call, struct rest_items *items,
-                       struct rest_item_target *target, enum transaction_verb verb,
+static bool item_write(struct rest_call *call, target_read *read, enum item_verb verb,
                        struct error *err)
 {
-    struct transaction_result result;
-    struct transaction_options options;
-    struct metered_call metered;
-    bool written;
-
-    if (!call->may_block)
-        return rest_item_start(call, items, target, verb, err);
-    if (!rest_items_options(call, &options, err) || !rest_items_metered(call, &metered, err)) {
-        rest_items_close(items);
-        return false;
-    }
-    rest_item_target_options(target, &options);
-    written = metered_write(call->services->meters, &items->space, &target->key, &target->id, verb,
-                            target->document, &options, &metered, call->arena, &result, err);
-    rest_items_charged(call, &metered);
-    target_settle(target, &metered);
-    if (written)
-        rest_item_written(call, items, target, verb, &result);
-    else
-        rest_item_refused(call, items, target, rest_item_kind(verb), err);
-    rest_items_close(items);
-    return written;
-}
-
-static bool item_post(struct rest_call *call, enum transaction_verb verb, struct error *err)
-{
     CLEANUP(rest_items_close) struct rest_items items = {0};
-    struct rest_item_target target = {0};
+    const struct rest_item_target *target;
 
     if (rest_triggers_named(call))
         return rest_triggers_write(call, err);
     if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
-        !target_of_body(call, &items, &target, err))
+        !target_get(call, &items, read, &target, err))
         return false;
-    return item_write(call, &items, &target, verb, err);
+    return rest_item_write(call, &items, target, verb, err);
 }
 
 bool rest_items_create(struct rest_call *call, struct error *err)
 {
-    return item_post(call, TRANSACTION_CREATE, err);
+    return item_write(call, target_of_body, ITEM_CREATE, err);
 }
 
 bool rest_items_upsert(struct rest_call *call, struct error *err)
 {
-    return item_post(call, TRANSACTION_UPSERT, err);
+    return item_write(call, target_of_body, ITEM_UPSERT, err);
 }
 
 bool rest_items_replace(struct rest_call *call, struct error *err)
 {
-    CLEANUP(rest_items_close) struct rest_items items = {0};
-    struct rest_item_target target = {0}, body = {0};
+    return item_write(call, target_of_both, ITEM_REPLACE, err);
+}
 
-    if (rest_triggers_named(call))
-        return rest_triggers_write(call, err);
-    if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
-        !rest_item_target_of_path(call, &items, &target, err) ||
-        !target_of_body(call, &items, &body, err))
-        return false;
-    if (!slice_equal(body.id.text, target.id.text)) {
-        if (!rest_token_check_rename(call, err))
-            return false;
-        target.new_id = body.id;
-    }
-    target.document = body.document;
-    if (target.key.open || target.key.former)
-        target.key = body.key; /* known better: the item has what it is made of */
-    return item_write(call, &items, &target, TRANSACTION_REPLACE, err);
+bool rest_items_delete(struct rest_call *call, struct error *err)
+{
+    return item_write(call, rest_item_target_of_path, ITEM_DELETE, err);
 }
 
 /* JavaScript sends no content type with a patch, others one of two; none is looked at. */
 bool rest_items_patch(struct rest_call *call, struct error *err)
 {
     CLEANUP(rest_items_close) struct rest_items items = {0};
-    struct transaction_options options;
-    struct transaction_result result;
     struct rest_item_target target = {0};
-    struct metered_call metered;
     struct document_value body;
     struct rest_patch patch;
-    bool written;
 
     if (rest_triggers_named(call))
         return rest_triggers_write(call, err);
     if (!rest_items_open(call, &items, err) ||
         !rest_item_target_of_path(call, &items, &target, err) ||
         !rest_call_body_value(call, 0, &body, err) ||
-        !rest_patch_parse(call, &items, &body, &patch, err) ||
-        !rest_items_options(call, &options, err) || !rest_items_metered(call, &metered, err))
+        !rest_patch_parse(call, &items, &body, &patch, err))
         return false;
-    written =
-        metered_change(call->services->meters, &items.space, &target.key, &target.id,
-                       rest_patch_make, &patch, &options, &metered, call->arena, &result, err);
-    rest_items_charged(call, &metered);
-    target_settle(&target, &metered);
-    if (written)
-        rest_item_written(call, &items, &target, TRANSACTION_REPLACE, &result);
-    else
-        rest_item_refused(call, &items, &target, ADVISE_REPLACE, err);
-    return written;
-}
-
-bool rest_items_delete(struct rest_call *call, struct error *err)
-{
-    CLEANUP(rest_items_close) struct rest_items items = {0};
-    struct rest_item_target target = {0};
-
-    if (rest_triggers_named(call))
-        return rest_triggers_write(call, err);
-    if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
-        !rest_item_target_of_path(call, &items, &target, err))
-        return false;
-    return item_write(call, &items, &target, TRANSACTION_DELETE, err);
+    target.patch = &patch;
+    return rest_item_write(call, &items, &target, ITEM_CHANGE, err);
 }

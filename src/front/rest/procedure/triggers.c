@@ -210,16 +210,20 @@ static void write_done(struct metered_transaction *metered, struct transaction *
 {
     struct write *write = CONTAINER_OF(metered, struct write, metered);
     struct rest_call *call = write->host.call;
-    struct rest_item_target target = {.key = write->host.key, .id = write->written};
-    struct transaction_result result = transaction_outcome(transaction, write->nth);
-    bool deleted = call->verb == REST_DELETE || !result.item.document.data;
-    enum transaction_verb verb = call->verb == REST_CREATE   ? TRANSACTION_CREATE
-                                 : call->verb == REST_UPSERT ? TRANSACTION_UPSERT
-                                                             : TRANSACTION_REPLACE;
+    struct item_operation op = {.space = &write->host.items->space,
+                                .arena = call->arena,
+                                .key = write->host.key,
+                                .id = write->written,
+                                .result = transaction_outcome(transaction, write->nth)};
+    bool deleted = call->verb == REST_DELETE || !op.result.item.document.data;
 
     call->charge_cru = cost_add(metered->reads_cru, transaction_work(transaction).write_cru);
-    rest_item_written(call, write->host.items, &target, deleted ? TRANSACTION_DELETE : verb,
-                      &result);
+    op.verb = deleted                     ? ITEM_DELETE
+              : call->verb == REST_CREATE ? ITEM_CREATE
+              : call->verb == REST_UPSERT ? ITEM_UPSERT
+                                          : ITEM_REPLACE;
+    op.route = item_space_route(op.space, &op.key, &op.id, call->arena);
+    rest_item_written(call, write->host.items, &op);
     if (!write->response.data || rest_items_minimal(call) || deleted)
         return;
     buf_clear(&call->body);

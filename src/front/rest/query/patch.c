@@ -48,5 +48,5 @@ bool rest_patch_make(const struct item *item, void *rest_patch, struct arena *ar
     if (!holds)
         return error_set(err, ERROR_PATCH_CONDITION,
                          "the condition of the patch does not hold for the item");
-    return items_make_patched(item, (void *)patch->patch, arena, ret_document, err);
+    return item_make_patched(item, (void *)patch->patch, arena, ret_document, err);
 }

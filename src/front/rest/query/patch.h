@@ -15,7 +15,7 @@ NODISCARD bool rest_patch_parse(struct rest_call *call, const struct rest_items 
                                 const struct document_value *body, struct rest_patch *ret_patch,
                                 struct error *err);
 
-/* The make of items_change and its kin: the item as it is after the patch. ERROR_PATCH_CONDITION:
+/* The make of an operation that patches: the item as it is after the patch. ERROR_PATCH_CONDITION:
  * the condition does not hold for it. */
 bool rest_patch_make(const struct item *item, void *rest_patch, struct arena *arena,
                      struct slice *ret_document, struct error *err);

@@ -4,7 +4,7 @@
 
 #include "front/rest/call.h"
 #include "front/traffic.h"
-#include "item/metering.h"
+#include "item/operation.h"
 
 /* The container of a call as items see it. */
 struct rest_items {
@@ -90,12 +90,21 @@ NODISCARD bool rest_items_directive(struct slice text, bool *ret_not_indexed, st
 NODISCARD bool rest_items_options(struct rest_call *call, struct transaction_options *ret_options,
                                   struct error *err);
 
-/* Where an operation on one item goes. */
+struct rest_patch;
+
+/* What a request asks of one item: where it is, and what it shall become. Read once: see
+ * rest_call.target. */
 struct rest_item_target {
     struct partition_key key;
     struct document_value id;
     struct document_value new_id; /* of a replace that gives another; else no string */
     struct slice document;        /* of writes that bring one */
+    struct rest_patch *patch;     /* of a patch; else NULL */
+
+    /* The container it was read for, and its map: under another one keys may mean something else.
+     */
+    uint32_t container;
+    uint64_t map_version;
 };
 
 /* What options say of an id that is given: the target's, which outlives them. */
@@ -111,26 +120,23 @@ static inline void rest_item_target_options(const struct rest_item_target *targe
 NODISCARD bool rest_item_target_of_path(struct rest_call *call, const struct rest_items *items,
                                         struct rest_item_target *ret_target, struct error *err);
 
-/* Ends a write that went well: headers, status and, unless the client wants none, the item. */
+/* Runs a write and answers. On a loop it is begun, and the call left pending until it is durable;
+ * then items are taken over. Or call->cold is set, where that would block. False as operations
+ * return it. */
+NODISCARD bool rest_item_write(struct rest_call *call, struct rest_items *items,
+                               const struct rest_item_target *target, enum item_verb verb,
+                               struct error *err);
+
+/* Ends a write that went well, routed by items: headers, status and, unless the client wants none,
+ * the item. */
 void rest_item_written(struct rest_call *call, const struct rest_items *items,
-                       const struct rest_item_target *target, enum transaction_verb verb,
-                       const struct transaction_result *result);
+                       const struct item_operation *op);
 
 /* Of an operation that was refused: for what is stored, headers that say where the partition
  * stands; for lack of throughput, the record for advice. */
 void rest_item_refused(struct rest_call *call, const struct rest_items *items,
-                       const struct rest_item_target *target, enum advise_operation_kind kind,
-                       const struct error *err);
-
-/* What the record for advice calls a write. */
-enum advise_operation_kind rest_item_kind(enum transaction_verb verb);
+                       const struct item_operation *op, const struct error *err);
 
 /* What tells this attempt from others, for the record for advice. err NULL: it was carried out. */
 struct front_traffic_attempt rest_items_attempt(const struct rest_call *call,
                                                 const struct error *err);
-
-/* On a loop: begins a write and leaves the call pending until it is durable; or sets call->cold
- * where that would block. Takes items over in any case. False as operations return it. */
-NODISCARD bool rest_item_start(struct rest_call *call, struct rest_items *items,
-                               const struct rest_item_target *target, enum transaction_verb verb,
-                               struct error *err);

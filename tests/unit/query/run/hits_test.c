@@ -89,7 +89,6 @@ static void a_deleted_item_at_the_boundary_loses_nothing(void **state)
                                     .row = queries_row,
                                     .self = &rows};
     struct transaction_options options = {0};
-    struct transaction_result result;
     struct query_page page;
     struct error err;
 
@@ -105,8 +104,13 @@ static void a_deleted_item_at_the_boundary_loses_nothing(void **state)
         struct document_value id;
 
         assert_true(document_find(f->documents[i], SLICE("id"), &id));
-        assert_ok(items_write(&f->test.space, &key, &id, TRANSACTION_DELETE, SLICE_NONE, &options,
-                              f->arena, &result, NULL, &err),
+        assert_ok(item_operation_run(&(struct item_operation){.space = &f->test.space,
+                                                              .arena = f->arena,
+                                                              .verb = ITEM_DELETE,
+                                                              .key = key,
+                                                              .id = id,
+                                                              .options = options},
+                                     &err),
                   &err);
     }
     request.continuation = page.continuation;
