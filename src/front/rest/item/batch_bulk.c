@@ -53,7 +53,8 @@ static void operation_show(struct rest_call *call, const struct rest_items *item
         return;
     }
     if (bulk->is_read && operation->if_none_match.len &&
-        slice_equal(operation->if_none_match, rest_etag_bare(rest_item_etag(item, call->arena))))
+        slice_equal(operation->if_none_match,
+                    front_http_etag_bare(rest_item_etag(item, call->arena))))
         status = 304;
     else if (!bulk->is_read && bulk->result.created)
         status = 201;
