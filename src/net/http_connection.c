@@ -17,6 +17,8 @@ enum {
     REQUEST_BYTES = 8 * 1024,
     /* While its account holds much, a connection is looked at again so soon. */
     STOPPED_MS = 20,
+    /* So many requests of one connection are handled before others of its loop have their turn. */
+    TURN_REQUESTS = 8,
 };
 
 #define REFUSAL                                                                                    \
@@ -28,7 +30,6 @@ struct net_http {
     struct net_http_settings settings;
     void (*handle)(struct net_http_request *request, void *context);
     void *context;
-    atomic_size_t bodies_len; /* of incomplete bodies, for settings.bodies_max */
     size_t shard_count;
     struct net_http_shard shards[];
 };
@@ -44,6 +45,7 @@ struct net_http_connection {
     size_t answers_len;         /* bodies of answers that wait for their turn */
     struct memory_meter *meter; /* of the last request; borrowed */
     bool stopped;               /* takes nothing because the account holds much */
+    bool yields;                /* has more to take, once others had their turn */
     bool closing;               /* takes no more requests */
     bool finished;              /* writes no more answers: the last one said so */
     bool continue_owed;         /* 100 Continue, once the answers before it are written */
@@ -165,24 +167,49 @@ static struct net_http_exchange *exchange_take(struct net_http_connection *http)
     return exchange;
 }
 
-/* Keeps the count of what incomplete bodies hold. False: it is over the limit. */
-static bool exchange_count_body(struct net_http_exchange *exchange, size_t len)
-{
-    struct net_http *http = exchange->shard->http;
-    size_t before = exchange->body_counted, total;
-
-    if (len == before)
-        return true;
-    exchange->body_counted = len;
-    total = atomic_fetch_add_explicit(&http->bodies_len, len - before, memory_order_relaxed) + len -
-            before;
-    return len <= before || total <= http->settings.bodies_max;
-}
-
 static void exchange_hold(struct net_http_exchange *exchange, size_t bytes)
 {
     memory_meter_set(exchange->meter, exchange->held, bytes);
     exchange->held = bytes;
+}
+
+static void incoming_link(struct net_http_shard *shard, struct net_http_exchange *exchange)
+{
+    exchange->older = shard->newest;
+    exchange->newer = NULL;
+    if (shard->newest)
+        shard->newest->newer = exchange;
+    else
+        shard->oldest = exchange;
+    shard->newest = exchange;
+}
+
+static void incoming_unlink(struct net_http_shard *shard, struct net_http_exchange *exchange)
+{
+    if (exchange->older)
+        exchange->older->newer = exchange->newer;
+    else
+        shard->oldest = exchange->newer;
+    if (exchange->newer)
+        exchange->newer->older = exchange->older;
+    else
+        shard->newest = exchange->older;
+}
+
+/* So much of the request is here, and the rest is not. 0: all of it is, or no more will come. */
+static void exchange_incoming(struct net_http_exchange *exchange, size_t len)
+{
+    struct net_http_shard *shard = exchange->shard;
+
+    if (len == exchange->incoming_len)
+        return;
+    if (!exchange->incoming_len)
+        incoming_link(shard, exchange);
+    else if (!len)
+        incoming_unlink(shard, exchange);
+    shard->incoming_len += len - exchange->incoming_len;
+    exchange->incoming_len = len;
+    exchange_hold(exchange, len);
 }
 
 /* Back to the pool. */
@@ -191,9 +218,8 @@ static void exchange_release(void *context)
     struct net_http_exchange *exchange = context;
     struct net_http_shard *shard = exchange->shard;
 
+    exchange_incoming(exchange, 0);
     exchange_hold(exchange, 0);
-
-    exchange_count_body(exchange, 0);
     net_http_reader_done(&exchange->reader);
     if (shard->pool_count >= POOL_MAX) {
         exchange_free(exchange);
@@ -228,7 +254,9 @@ static void refuse(struct net_http_connection *http, uint16_t status, const char
     struct net_http_response response;
 
     exchange->close = exchange->linger = true;
+    exchange_incoming(exchange, 0);
     exchange_dispatch(http, exchange);
+    net_http_reader_done(&exchange->reader); /* the part that came */
     response = render ? render(exchange->request.arena, status, reason)
                       : (struct net_http_response){
                             .lines = SLICE("Content-Type: application/json\r\n"),
@@ -258,16 +286,42 @@ static bool can_take(struct net_http_connection *http)
            !is_stopped(http);
 }
 
+/* A part of a request is here: kept bytes of its head, or the head and a part of the body. Where
+ * parts hold more than they may, those go that are the longest on their way; whoever sends without
+ * delay is done before it is their turn. So a client that sends halves and stops takes room only
+ * from others like it. A single request is always received. False: it was this one's turn. */
+static bool incoming_fits(struct net_http_connection *http, size_t kept)
+{
+    static const char reason[] = "too many requests are being received";
+    struct net_http_exchange *exchange = http->reading;
+    const struct net_http_reader *reader = &exchange->reader;
+    struct net_http_shard *shard = http->shard;
+    size_t max = http->http->settings.bodies_max / http->http->shard_count;
+
+    exchange_incoming(exchange, reader->phase == NET_HTTP_PHASE_HEAD
+                                    ? kept
+                                    : reader->head_len + reader->body.len);
+    while (shard->incoming_len > max && shard->oldest != shard->newest) {
+        struct net_http_connection *oldest = shard->oldest->connection;
+
+        if (oldest == http) {
+            refuse(http, 503, reason);
+            return false;
+        }
+        refuse(oldest, 503, reason);
+        net_connection_flush(oldest->connection);
+    }
+    return true;
+}
+
 /* The head is here and the body is not: it has its own deadline, and a client may wait for a sign
- * to send it. False: there is no room for it. */
-static bool body_awaited(struct net_http_connection *http)
+ * to send it. */
+static void body_awaited(struct net_http_connection *http)
 {
     struct net_http_exchange *exchange = http->reading;
 
     if (exchange->reader.phase == NET_HTTP_PHASE_HEAD)
-        return true;
-    if (!exchange_count_body(exchange, exchange->reader.body.len))
-        return false;
+        return;
     if (!exchange->body_until_ms)
         exchange->body_until_ms =
             net_connection_now_ms(http->connection) + http->http->settings.body_ms;
@@ -275,7 +329,6 @@ static bool body_awaited(struct net_http_connection *http)
         exchange->reader.expects = false;
         http->continue_owed = true;
     }
-    return true;
 }
 
 static void continue_pay(struct net_http_connection *http)
@@ -290,19 +343,24 @@ static void continue_pay(struct net_http_connection *http)
 static size_t http_bytes(struct net_connection *connection, void *state, struct slice bytes)
 {
     struct net_http_connection *http = state;
+    uint32_t handled = 0;
     size_t taken = 0;
 
+    http->yields = false;
     while (taken < bytes.len && can_take(http)) {
         size_t count;
 
+        if (handled == TURN_REQUESTS) {
+            http->yields = true;
+            break;
+        }
         if (!http->reading)
             http->reading = exchange_take(http);
         switch (net_http_read(&http->reading->reader, slice_skip(bytes, taken), &count)) {
         case NET_HTTP_MORE:
-            if (!body_awaited(http)) {
-                refuse(http, 503, "too many request bodies are being received");
+            if (!incoming_fits(http, bytes.len - taken - count))
                 return bytes.len;
-            }
+            body_awaited(http);
             continue_pay(http);
             deadline_choose(http);
             return taken + count;
@@ -311,11 +369,12 @@ static size_t http_bytes(struct net_connection *connection, void *state, struct 
             return bytes.len; /* what follows has no meaning */
         case NET_HTTP_DONE:
             http->continue_owed = false;
-            exchange_count_body(http->reading, 0);
+            exchange_incoming(http->reading, 0);
             taken += count;
             exchange_dispatch(http, TAKE(http->reading));
             http->http->handle(&http->handling->request, http->http->context);
             assert(!http->handling); /* a handler answers or defers */
+            handled++;
             break;
         }
         if (UNLIKELY(http->upgrade)) {
@@ -333,7 +392,9 @@ static void deadline_choose(struct net_http_connection *http)
     const struct net_http_exchange *reading = http->reading;
     int64_t until_ms = NET_TIMER_NEVER;
 
-    if (http->stopped)
+    if (http->yields)
+        until_ms = net_connection_now_ms(http->connection);
+    else if (http->stopped)
         until_ms = net_connection_now_ms(http->connection) + STOPPED_MS;
     else if (reading)
         until_ms = reading->body_until_ms ? reading->body_until_ms : reading->head_until_ms;
@@ -356,7 +417,9 @@ static void http_deadline(struct net_connection *connection, void *state)
 {
     struct net_http_connection *http = state;
 
-    if (http->stopped) {
+    if (http->yields) {
+        net_connection_resume(connection);
+    } else if (http->stopped) {
         http->stopped = false;
         if (http->reading)
             exchange_deadlines_renew(http, http->reading);

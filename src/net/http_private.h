@@ -17,7 +17,8 @@ struct net_http_exchange {
     struct net_http_connection *connection; /* NULL once that has gone */
     struct net_task task;                   /* brings the answer to the loop */
     int64_t head_until_ms, body_until_ms;
-    size_t body_counted;        /* in net_http.bodies_len */
+    size_t incoming_len; /* counted in its shard; not 0: it is in the list there */
+    struct net_http_exchange *older, *newer; /* in that list */
     struct memory_meter *meter; /* what it holds is held there; borrowed; may be NULL */
     size_t held;                /* by the request and its answer */
     atomic_bool cancelled;
@@ -40,6 +41,8 @@ struct net_http_shard {
     struct net_http *http;
     struct net_http_exchange *pool;
     size_t pool_count;
+    struct net_http_exchange *oldest, *newest; /* requests of which only a part is here */
+    size_t incoming_len;                       /* of these parts */
     _Atomic uint64_t by_class[6];
     _Atomic uint64_t in_flight;
     struct histogram latency_us;

@@ -14,8 +14,23 @@ void front_calls_wait(atomic_uint *under_way)
         nanosleep(&pause, NULL);
 }
 
+bool front_call_hold(struct front_call *call, size_t bytes, struct error *err)
+{
+    if (!front_owner_hold(call->owner, bytes, err))
+        return false;
+    call->held += bytes;
+    return true;
+}
+
+void front_call_breathe(const struct front_call *call)
+{
+    if (call->may_block)
+        net_workers_breathe(call->services->workers);
+}
+
 void front_call_finish(struct front_call *call, bool fine, const struct error *err)
 {
+    front_owner_let_go(call->owner, call->held);
     if (call->kind->settle)
         call->kind->settle(call);
     front_account_done(&call->account);
@@ -56,12 +71,10 @@ static void work_run(struct net_work *work)
 
     call->may_block = true;
     call->cancelled = call->transport->cancel_flag(call);
-    if (call->cancelled && atomic_load(call->cancelled)) {
+    if (call->cancelled && atomic_load(call->cancelled))
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
-    } else if ((fine = front_owner_hold(call->owner, call->work_bytes, &err))) {
-        fine = call_run(call, &err);
-        front_owner_let_go(call->owner, call->work_bytes);
-    }
+    else
+        fine = front_call_hold(call, call->work_bytes, &err) && call_run(call, &err);
     front_call_finish(call, fine, &err);
 }
 

@@ -55,7 +55,8 @@ struct front_call {
     struct arena *arena;    /* of the request; gone with the answer */
     struct front_account account;
     struct net_owner *owner;      /* the account, as workers and memory know it; may be NULL */
-    size_t work_bytes;            /* that working on it takes besides, on a worker */
+    size_t held;                  /* on its meter, until the call ends */
+    size_t work_bytes;            /* to be held there besides where a worker works on it */
     bool may_block;               /* false: on a loop; set cold and return rather than block */
     const atomic_bool *cancelled; /* the client has gone; NULL: nobody would notice */
     bool cold;     /* out: run again where it may block; the answer so far is thrown away */
@@ -76,6 +77,13 @@ void front_call_keep(struct front_call *call);
 
 /* Runs the operation on a worker, from its beginning. From any thread; the call is kept. */
 void front_call_move(struct front_call *call);
+
+/* Holds so many bytes more on the account's meter, until the call ends. ERROR_MEMORY_FULL. */
+NODISCARD bool front_call_hold(struct front_call *call, size_t bytes, struct error *err);
+
+/* On a worker, between two items that are shown: lets others of the account have the processor. Not
+ * where something is held that others wait for. */
+void front_call_breathe(const struct front_call *call);
 
 /* Ends the call: answers with what it has gathered, or with the error. From any thread. */
 void front_call_finish(struct front_call *call, bool fine, const struct error *err);

@@ -5,10 +5,7 @@
 #include "front/kit/cors.h"
 #include "throughput/cost.h"
 
-enum {
-    LINES_USUAL = 1024, /* bytes of header lines in most answers */
-    BODY_COPIES = 3,    /* what a body becomes while it is worked on: values, and copies of them */
-};
+enum { LINES_USUAL = 1024 }; /* bytes of header lines in most answers */
 
 static const char version_lines[] = "Content-Type: application/json\r\n"
                                     "x-ms-serviceversion: version=2.14.0.0\r\n"
@@ -51,7 +48,6 @@ void front_gateway_begin(struct front_gateway *gateway, struct front_gateway_cal
 {
     front_http_begin(&gateway->http, &call->over_http, request, LINES_USUAL);
     call->gateway = gateway;
-    call->work_bytes = BODY_COPIES * request->body.len;
     if (is_guid(activity_id)) {
         memcpy(call->activity_id, activity_id.data, activity_id.len);
         call->activity_id[activity_id.len] = '\0';

@@ -3,6 +3,10 @@
 #include "document/json.h"
 #include "front/owner.h"
 
+enum {
+    BODY_COPIES = 3
+}; /* what a body becomes while it is worked on: values, and copies of them */
+
 /* --- The transport --------------------------------------------------------------------------- */
 
 static struct front_http_call *http_of(const struct front_call *call)
@@ -51,6 +55,7 @@ void front_http_begin(struct front_http *front, struct front_http_call *call,
     call->arena = request->arena;
     call->door = front->door;
     call->http = request;
+    call->work_bytes = BODY_COPIES * request->body.len;
     buf_init(&call->lines, FRONT_HTTP_LINES_MAX);
     buf_init(&call->body, FRONT_HTTP_BODY_MAX);
     (void)buf_reserve(&call->lines, lines_usual);
@@ -90,6 +95,13 @@ bool front_http_bill(struct front_http_call *call, struct error *err)
 {
     return front_account_check(call->account.missing, call->account.id, err) &&
            front_owner_bill(call->services, call->account.account, call->http, &call->owner, err);
+}
+
+bool front_http_grown(struct front_http_call *call, struct error *err)
+{
+    size_t used = arena_used(call->arena) + call->body.capacity;
+
+    return used <= call->held || front_call_hold(&call->front, used - call->held, err);
 }
 
 bool front_http_method_refuse(const struct front_http_call *call, struct error *err)

@@ -67,6 +67,10 @@ NODISCARD bool front_http_account_find(struct front_http_call *call, struct slic
  * holds is held for it. ERROR_ACCOUNT_MISSING, ERROR_MEMORY_FULL. */
 NODISCARD bool front_http_bill(struct front_http_call *call, struct error *err);
 
+/* Holds on the account's meter what the call has in its arena and body by now, where that is more
+ * than is held. To be called where items were read. ERROR_MEMORY_FULL. */
+NODISCARD bool front_http_grown(struct front_http_call *call, struct error *err);
+
 /* ERROR_METHOD_NOT_ALLOWED. */
 bool front_http_method_refuse(const struct front_http_call *call, struct error *err);
 

@@ -50,6 +50,21 @@ static inline void rest_call_finish(struct rest_call *call, bool fine, const str
     front_call_finish(&call->front, fine, err);
 }
 
+NODISCARD static inline bool rest_call_hold(struct rest_call *call, size_t bytes, struct error *err)
+{
+    return front_call_hold(&call->front, bytes, err);
+}
+
+NODISCARD static inline bool rest_call_grown(struct rest_call *call, struct error *err)
+{
+    return front_http_grown(&call->over_http, err);
+}
+
+static inline void rest_call_breathe(const struct rest_call *call)
+{
+    front_call_breathe(&call->front);
+}
+
 static inline void rest_call_keep(struct rest_call *call)
 {
     front_call_keep(&call->front);
