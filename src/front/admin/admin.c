@@ -190,11 +190,7 @@ static uint64_t call_part(const struct front_call *front UNUSED)
 }
 
 static const struct front_call_kind kind = {
-    .run = call_run,
-    .part = call_part,
-    .answer = front_gateway_answer,
-    .refuse = front_gateway_refuse,
-};
+    call_run, NULL, call_part, NULL, front_gateway_answer, front_gateway_refuse};
 
 /* What only looks finds no account that is made by use and that nobody has used. */
 static bool account_check(const struct admin_call *call, const struct asked *asked,
@@ -206,7 +202,7 @@ static bool account_check(const struct admin_call *call, const struct asked *ask
                      (const char *)call->account.id.data);
 }
 
-/* What is to be known before an operation may run. */
+/* Who asks for what. */
 static bool call_admit(struct admin_call *call, const struct asked *asked, struct error *err)
 {
     return front_cors_check(&call->over_gateway, err) &&

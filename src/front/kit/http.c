@@ -4,8 +4,9 @@
 #include "front/owner.h"
 
 enum {
-    BODY_COPIES = 3
-}; /* what a body becomes while it is worked on: values, and copies of them */
+    BODY_COPIES = 3, /* what a body becomes while it is worked on: values, and copies of them */
+    LOOP_BODY_MAX = 64 * 1024,
+};
 
 /* --- The transport --------------------------------------------------------------------------- */
 
@@ -109,6 +110,16 @@ bool front_http_method_refuse(const struct front_http_call *call, struct error *
     return error_set(err, ERROR_METHOD_NOT_ALLOWED, "the resource does not take %.*s here",
                      (int)MIN(call->http->method.len, (size_t)16),
                      (const char *)call->http->method.data);
+}
+
+bool front_http_is_long(struct front_http_call *call)
+{
+    if (call->may_block)
+        return false;
+    call->cold = call->http->body.len > LOOP_BODY_MAX;
+    if (!call->cold)
+        front_call_keep(&call->front);
+    return call->cold;
 }
 
 /* --- Bodies ---------------------------------------------------------------------------------- */

@@ -74,6 +74,10 @@ NODISCARD bool front_http_grown(struct front_http_call *call, struct error *err)
 /* ERROR_METHOD_NOT_ALLOWED. */
 bool front_http_method_refuse(const struct front_http_call *call, struct error *err);
 
+/* On a loop, before a body is read: is the call for a worker, since bodies so long take longer to
+ * read than a loop has time for? Then it is cold. Otherwise the request is kept. */
+bool front_http_is_long(struct front_http_call *call);
+
 /* Adds a header to the answer; control bytes in the value become blanks. */
 void front_http_header(struct front_http_call *call, struct slice name, struct slice value);
 void front_http_header_int(struct front_http_call *call, struct slice name, int64_t value);

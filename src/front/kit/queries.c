@@ -41,18 +41,18 @@ void front_queries_metrics(const struct front_queries *queries,
     query_spill_metrics(queries->spill, ret_metrics);
 }
 
-void front_query_begin(const struct front_call *call, struct front_query *query,
-                       struct query_request *request)
+bool front_query_run(const struct front_call *call, const struct query_plan *plan,
+                     struct query_request *request, struct query_page *ret_page, struct error *err)
 {
     const struct front_services *services = call->services;
     const struct front_queries *queries = services->queries;
     int64_t now_ms = clock_read_monotonic_ms(services->clock);
+    const struct front_helpers helpers = {.workers = services->workers,
+                                          .owner = call->owner,
+                                          .part = call->work.part,
+                                          .width = services->query_threads};
+    const struct query_executor executor = front_fan_out(&helpers);
 
-    query->helpers = (struct front_helpers){.workers = services->workers,
-                                            .owner = call->owner,
-                                            .part = call->work.part,
-                                            .width = services->query_threads};
-    query->executor = front_fan_out(&query->helpers);
     request->meters = services->meters;
     request->limits.pause_ms = now_ms + queries->limits.pause_ms;
     request->limits.deadline_ms = now_ms + queries->limits.deadline_ms;
@@ -60,8 +60,9 @@ void front_query_begin(const struct front_call *call, struct front_query *query,
     request->limits.cancelled = call->cancelled;
     request->limits.breath = front_breath(services->workers);
     request->limits.memory = net_owner_memory(call->owner);
-    request->cache = queries->cache;
+    request->cache = request->partial ? NULL : queries->cache; /* what is kept there is whole */
     request->spill = queries->spill;
-    request->executor = &query->executor;
+    request->executor = &executor;
     request->arena = call->arena;
+    return query_run(plan, request, ret_page, err);
 }

@@ -26,20 +26,16 @@ struct front_queries *front_queries_new(const struct front_query_limits *limits)
 void front_queries_free(struct front_queries *queries);
 CLEANUP_FN(struct front_queries *, front_queries_free)
 
-/* Of one query, for what does not run by front_query_begin. */
+/* Of one query, for what does not run by front_query_run. */
 size_t front_queries_memory_max(const struct front_queries *queries);
 
 /* What queries have spilled. */
 void front_queries_metrics(const struct front_queries *queries,
                            struct query_spill_metrics *ret_metrics);
 
-/* One page of a query for a call on a worker: who helps. Lives as long as the request is used. */
-struct front_query {
-    struct front_helpers helpers;
-    struct query_executor executor;
-};
-
-/* Fills in what a request has of its call and of the server: budgets, times, memory, helpers, cache
- * and spill store. What it selects, the rows of a page and who takes them is the front's. */
-void front_query_begin(const struct front_call *call, struct front_query *query,
-                       struct query_request *request);
+/* Runs one page of a query for a call on a worker, with what the call and the server have for it:
+ * budgets, times, memory, helpers, cache and spill store. What it selects, the rows of a page and
+ * who takes them is the front's. As query_run. */
+NODISCARD bool front_query_run(const struct front_call *call, const struct query_plan *plan,
+                               struct query_request *request, struct query_page *ret_page,
+                               struct error *err);

@@ -96,10 +96,8 @@ static bool operation_choose(struct rest_call *call, struct error *err)
         return front_http_method_refuse(&call->over_http, err);
     /* Before anybody is asked for a signature: what is not offered is offered to nobody, and of
      * some of these the text that is signed is another. */
-    if (!call->operation->run)
-        return error_set(err, ERROR_NOT_SUPPORTED, "%s: %s", call->operation->name,
-                         call->operation->meaning);
-    return true;
+    return call->operation->run || error_set(err, ERROR_NOT_SUPPORTED, "%s: %s",
+                                             call->operation->name, call->operation->meaning);
 }
 
 /* --- Metadata -------------------------------------------------------------------------------- */
@@ -179,15 +177,9 @@ static void call_settle(struct front_call *front)
 }
 
 static const struct front_call_kind kind = {
-    .run = call_run,
-    .kept = call_kept,
-    .part = call_part,
-    .settle = call_settle,
-    .answer = front_gateway_answer,
-    .refuse = front_gateway_refuse,
-};
+    call_run, call_kept, call_part, call_settle, front_gateway_answer, front_gateway_refuse};
 
-/* What is to be known before an operation may run. */
+/* Who asks for what, and whether the account may still spend on metadata. */
 static bool call_admit(struct rest_call *call, struct error *err)
 {
     return front_cors_check(&call->over_gateway, err) && rest_account_find(call, err) &&

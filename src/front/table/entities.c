@@ -4,20 +4,6 @@
 #include "front/table/write.h"
 #include "front/traffic.h"
 
-/* Longer bodies take longer to read than a loop has time for. */
-enum { INLINE_BODY_MAX = 64 * 1024 };
-
-/* On a loop: is this one for a worker from the start? Otherwise the request is kept. */
-static bool too_long_for_loop(struct table_call *call)
-{
-    if (call->may_block)
-        return false;
-    call->cold = call->http->body.len > INLINE_BODY_MAX;
-    if (!call->cold)
-        table_call_keep(call);
-    return call->cold;
-}
-
 /* --- Reading --------------------------------------------------------------------------------- */
 
 static void entity_answer(struct table_call *call, const struct table_space *space,
@@ -97,7 +83,7 @@ bool table_entities_insert(struct table_call *call, struct error *err)
 {
     struct table_write write = {.kind = TABLE_WRITE_INSERT};
 
-    if (too_long_for_loop(call) ||
+    if (front_http_is_long(&call->over_http) ||
         !table_entity_read(call->http->body, &write.keys, call->arena, &write.document, err) ||
         !table_identity_check_keys(&call->identity, &write.keys, err))
         return false;
@@ -108,7 +94,7 @@ static bool update(struct table_call *call, enum table_write_kind kind, struct e
 {
     struct table_write write = {.kind = kind};
 
-    if (too_long_for_loop(call))
+    if (front_http_is_long(&call->over_http))
         return false;
     write.keys = call->route.keys;
     if (!table_write_condition_read(call, &write, err) ||
@@ -132,7 +118,7 @@ bool table_entities_delete(struct table_call *call, struct error *err)
 {
     struct table_write write = {.kind = TABLE_WRITE_DELETE};
 
-    if (too_long_for_loop(call))
+    if (front_http_is_long(&call->over_http))
         return false;
     write.keys = call->route.keys;
     return table_write_condition_read(call, &write, err) && write_run(call, &write, err);

@@ -296,14 +296,12 @@ static bool page_run(struct querying *q, struct buf *lines, struct error *err)
         .row = row_append,
         .self = q,
     };
-    struct front_query query;
     struct query_page page;
     bool done;
 
-    front_query_begin(&call->front, &query, &request);
     if (!plan_make(q, err) || !continuation_open(q, &request.continuation, err))
         return false;
-    done = query_run(&q->plan, &request, &page, err);
+    done = front_query_run(&call->front, &q->plan, &request, &page, err);
     table_call_charged(call, &q->metered);
     if (!request.continuation.len && (done || front_traffic_is_refusal(err)))
         front_traffic_query(

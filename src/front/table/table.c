@@ -74,10 +74,8 @@ static bool operation_choose(struct table_call *call, struct error *err)
     call->operation = table_operation_find(call->route.resource, call->verb);
     if (!call->operation)
         return front_http_method_refuse(&call->over_http, err);
-    if (!call->operation->run)
-        return error_set(err, ERROR_NOT_SUPPORTED, "%s: %s", call->operation->name,
-                         call->operation->meaning);
-    return true;
+    return call->operation->run || error_set(err, ERROR_NOT_SUPPORTED, "%s: %s",
+                                             call->operation->name, call->operation->meaning);
 }
 
 /* Versions are dates; which one makes no difference here. */
@@ -186,16 +184,10 @@ static void call_settle(struct front_call *front)
     table_cors_answer(table_of(front));
 }
 
-static const struct front_call_kind kind = {
-    .run = call_run,
-    .kept = call_kept,
-    .part = call_part,
-    .settle = call_settle,
-    .answer = table_answer_send,
-    .refuse = table_answer_refuse,
-};
+static const struct front_call_kind kind = {call_run,    call_kept,         call_part,
+                                            call_settle, table_answer_send, table_answer_refuse};
 
-/* What is to be known before an operation may run. */
+/* Who asks for what, and whether their rights and the body allow it. */
 static bool call_admit(struct table_call *call, struct error *err)
 {
     return operation_choose(call, err) && version_check(call, err) && table_call_level(call, err) &&

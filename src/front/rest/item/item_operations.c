@@ -177,20 +177,6 @@ void rest_item_refused(struct rest_call *call, const struct rest_items *items,
         rest_items_headers(call, items, rest_items_partition(items, &target->key, call->arena), 0);
 }
 
-/* Longer bodies take longer to read than a loop has time for. */
-enum { INLINE_BODY_MAX = 64 * 1024 };
-
-/* On a loop: is this one for a worker from the start? Otherwise the request is kept. */
-static bool too_long_for_loop(struct rest_call *call)
-{
-    if (call->may_block)
-        return false;
-    call->cold = call->http->body.len > INLINE_BODY_MAX;
-    if (!call->cold)
-        rest_call_keep(call);
-    return call->cold;
-}
-
 /* Writes and answers; takes items over. */
 static bool item_write(struct rest_call *call, struct rest_items *items,
                        struct rest_item_target *target, enum transaction_verb verb,
@@ -227,7 +213,7 @@ static bool item_post(struct rest_call *call, enum transaction_verb verb, struct
 
     if (rest_triggers_named(call))
         return rest_triggers_write(call, err);
-    if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
+    if (front_http_is_long(&call->over_http) || !rest_items_open(call, &items, err) ||
         !target_of_body(call, &items, &target, err))
         return false;
     return item_write(call, &items, &target, verb, err);
@@ -250,7 +236,7 @@ bool rest_items_replace(struct rest_call *call, struct error *err)
 
     if (rest_triggers_named(call))
         return rest_triggers_write(call, err);
-    if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
+    if (front_http_is_long(&call->over_http) || !rest_items_open(call, &items, err) ||
         !rest_item_target_of_path(call, &items, &target, err) ||
         !target_of_body(call, &items, &body, err))
         return false;
@@ -304,7 +290,7 @@ bool rest_items_delete(struct rest_call *call, struct error *err)
 
     if (rest_triggers_named(call))
         return rest_triggers_write(call, err);
-    if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
+    if (front_http_is_long(&call->over_http) || !rest_items_open(call, &items, err) ||
         !rest_item_target_of_path(call, &items, &target, err))
         return false;
     return item_write(call, &items, &target, TRANSACTION_DELETE, err);

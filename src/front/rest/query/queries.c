@@ -423,19 +423,15 @@ static bool query_page_run(struct querying *q, struct error *err)
         .row = row_append,
         .self = q,
     };
-    struct front_query query;
     struct query_page page;
     bool done;
 
-    front_query_begin(&call->front, &query, &request);
-    if (request.partial)
-        request.cache = NULL; /* what is kept between pages is whole */
     fingerprint_scope(q);
     if (!continuation_open(q, &request.continuation, err) ||
         !rest_functions_host(&q->functions, &request.udf, err))
         return false;
     rest_feed_begin(call, &q->items);
-    done = query_run(&q->prepared.plan, &request, &page, err);
+    done = front_query_run(&call->front, &q->prepared.plan, &request, &page, err);
     rest_script_charged(call, &q->metered);
     if (!request.continuation.len && (done || front_traffic_is_refusal(err)))
         traffic_tell(q, done ? NULL : err);
