@@ -4,11 +4,21 @@
 
 enum { NAME_CHARS_MAX = 63 };
 
+bool front_path_is_root(struct slice word)
+{
+    static const char *const roots[] = {"dbs",       "offers", "_orrery",
+                                        "addresses", "media",  "topology"};
+
+    for (size_t i = 0; i < ARRAY_LEN(roots); i++)
+        if (slice_equal(word, slice_of_text(roots[i])))
+            return true;
+    return false;
+}
+
 bool front_account_name_check(struct slice name, struct error *err)
 {
-    static const char *const taken[] = {"dbs",   "offers",   "addresses", "media",
-                                        "ready", "topology", "metrics"};
-    bool good = name.len > 0 && name.len <= NAME_CHARS_MAX;
+    bool good = name.len > 0 && name.len <= NAME_CHARS_MAX && !front_path_is_root(name) &&
+                !slice_equal(name, SLICE("ready")) && !slice_equal(name, SLICE("metrics"));
 
     for (size_t i = 0; good && i < name.len; i++) {
         uint8_t c = name.data[i], small = c | 0x20;
@@ -16,8 +26,6 @@ bool front_account_name_check(struct slice name, struct error *err)
         good = (small >= 'a' && small <= 'z') || (c >= '0' && c <= '9') ||
                (i > 0 && (c == '-' || c == '_' || c == '.'));
     }
-    for (size_t i = 0; good && i < ARRAY_LEN(taken); i++)
-        good = !slice_equal(name, slice_of_text(taken[i]));
     return good || error_set(err, ERROR_BAD_REQUEST,
                              "an account cannot be called \"%.*s\": its name is up to %d letters, "
                              "digits, '-', '_' and '.', begins with a letter or digit and is no "

@@ -36,3 +36,7 @@ NODISCARD bool front_account_make(const struct front_services *services, struct 
 /* Can an account be called that? It must do as a host label and as the first segment of a path.
  * ERROR_BAD_REQUEST. */
 NODISCARD bool front_account_name_check(struct slice name, struct error *err);
+
+/* Is it a word that a path of the port of REST may begin with, and so not the name of an account?
+ */
+bool front_path_is_root(struct slice word);

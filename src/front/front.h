@@ -16,6 +16,7 @@
 #include "script/script.h"
 
 struct front_faults;
+struct front_queries;
 
 /* All borrowed; they outlive the front. */
 struct front_services {
@@ -32,9 +33,10 @@ struct front_services {
     struct net_workers *workers;
     struct net_owners *owners; /* the accounts, as those whose work and memory is shared out */
     struct log *log;
-    struct script_pool *scripts; /* NULL: scripts are not run */
-    struct traffic *traffic;     /* NULL: nothing is recorded for advice */
-    struct keeper *keeper;       /* of that record; NULL: none is written down */
-    uint32_t burst_seconds;      /* for load_meters_apply */
-    size_t query_threads;        /* that may share the work of one query */
+    struct script_pool *scripts;   /* NULL: scripts are not run */
+    struct traffic *traffic;       /* NULL: nothing is recorded for advice */
+    struct keeper *keeper;         /* of that record; NULL: none is written down */
+    struct front_queries *queries; /* kit/queries.h; NULL: no front runs any */
+    uint32_t burst_seconds;        /* for load_meters_apply */
+    size_t query_threads;          /* that may share the work of one query */
 };

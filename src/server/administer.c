@@ -74,9 +74,9 @@ static bool keys_changed(void *context, struct error *err)
     return written;
 }
 
-struct front_hooks server_front_hooks(struct server *server)
+struct admin_hooks server_admin_hooks(struct server *server)
 {
-    return (struct front_hooks){
+    return (struct admin_hooks){
         .context = server,
         .settings = settings_append,
         .node_add = node_add,

@@ -195,11 +195,11 @@ static void workers_print(struct net_workers *workers, struct buf *out)
            m.refused);
 }
 
-static void queries_print(const struct rest *front, struct buf *out)
+static void queries_print(const struct front_queries *queries, struct buf *out)
 {
     struct query_spill_metrics m;
 
-    rest_spill_metrics(front, &m);
+    front_queries_metrics(queries, &m);
     single(out, "orrery_query_spilled_bytes", "gauge", "Bytes of queries on disk.", m.bytes);
     single(out, "orrery_query_spilled_bytes_total", "counter", "Bytes queries wrote to disk.",
            m.bytes_written);
@@ -333,7 +333,7 @@ void metrics_print(const struct metrics_sources *sources, struct buf *out)
     fronts_print(sources->fronts, out);
     workers_print(sources->workers, out);
     memory_print(sources->memory, out);
-    queries_print(sources->front, out);
+    queries_print(sources->queries, out);
     if (sources->scripts)
         scripts_print(sources->scripts, out);
     nodes_print(catalogue_cluster(sources->catalogue), out);

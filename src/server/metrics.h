@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "catalogue/catalogue.h"
-#include "front/rest/rest.h"
+#include "front/kit/queries.h"
 #include "heat/heat.h"
 #include "net/http.h"
 #include "net/listener.h"
@@ -27,7 +27,7 @@ struct metrics_sources {
     struct metrics_front fronts[METRICS_FRONTS];
     struct net_workers *workers;
     struct catalogue *catalogue;
-    const struct rest *front; /* the REST front */
+    const struct front_queries *queries;
     struct script_pool *scripts;
     struct heat *heat; /* NULL: none is kept */
     const struct log *log;

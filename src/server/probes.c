@@ -143,6 +143,8 @@ void probes_handle(struct net_http_request *request, void *context)
         prober_ask(ready ? probes->ready : probes->metrics, request);
     } else if (authority) {
         respond_authority(request, probes->certificate);
+    } else if (admin_takes(request)) {
+        admin_handle(request, probes->admin);
     } else {
         rest_handle(request, probes->rest);
     }

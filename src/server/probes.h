@@ -5,9 +5,10 @@
  *     GET /_orrery/ca.pem   the authority to trust, for whoever asks: it is public
  *
  * Nobody signs these, so they are served under the hosts of tls.names alone (front/browser.h).
- * Everything else goes on to the REST front. */
+ * Everything else goes on to the fronts of the port: administration, and REST. */
 #pragma once
 
+#include "front/admin/admin.h"
 #include "front/rest/rest.h"
 #include "server/certificate.h"
 #include "server/metrics.h"
@@ -18,6 +19,7 @@ struct probes {
     struct certificate *certificate; /* borrowed; loaded before the first request */
     const struct front_hosts *hosts; /* that are served; borrowed. NULL: any is */
     struct rest *rest;               /* borrowed */
+    struct admin *admin;             /* borrowed */
     struct prober *ready, *metrics;  /* owned */
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "catalogue/notes.h"
+#include "front/kit/gateway.h"
 #include "server/file.h"
 #include "server/machine.h"
 #include "server/notify.h"
@@ -254,9 +255,13 @@ static void spill_directory_find(const struct server *server, char *path, size_t
                   LOG_TEXT("because", err.message));
 }
 
-static struct rest_query_limits query_limits(const struct settings *settings, const char *directory)
+static struct front_queries *queries_make(const struct server *server)
 {
-    return (struct rest_query_limits){
+    const struct settings *settings = server->settings;
+    char directory[4096];
+
+    spill_directory_find(server, directory, sizeof directory);
+    return front_queries_new(&(struct front_query_limits){
         .pause_ms = settings->query_pause_ms,
         .deadline_ms = settings->query_deadline_ms,
         .memory_bytes_max = (size_t)settings->query_memory_bytes_max,
@@ -264,9 +269,7 @@ static struct rest_query_limits query_limits(const struct settings *settings, co
         .spill_directory = directory,
         .spill_bytes_max = (uint64_t)settings->query_spill_bytes_max,
         .spill_total_bytes_max = (uint64_t)settings->query_spill_total_bytes_max,
-        .merge = (enum rest_merge)settings->query_merge,
-        .order_unindexed = settings->query_order_unindexed,
-    };
+    });
 }
 
 static struct script_pool *scripts_make(const struct settings *settings)
@@ -284,41 +287,55 @@ static struct script_pool *scripts_make(const struct settings *settings)
     });
 }
 
-static struct front_services services(const struct server *server)
+/* The same for all fronts, as the door is. */
+static struct front_services services(struct server *server)
 {
+    const struct settings *settings = server->settings;
     struct front_services services = store_services(server->store, server->workers, server->log);
 
     services.owners = server->owners;
+    services.faults = &server->faults;
+    services.hosts = &server->hosts;
+    services.scripts = server->scripts;
+    services.queries = server->queries;
+    services.query_threads =
+        settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
     return services;
+}
+
+static struct front_door door(const struct settings *settings)
+{
+    return (struct front_door){.dev = settings->server_dev,
+                               .accounts_by_use = settings->account_by_use,
+                               .host_suffix = settings->account_host_suffix};
 }
 
 static struct rest *rest_make(struct server *server)
 {
     const struct settings *settings = server->settings;
-    char directory[4096];
     struct rest_options options = {
         .services = services(server),
-        .dev = settings->server_dev,
+        .door = door(settings),
         .consistency = (enum rest_consistency)settings->account_consistency,
-        .accounts_by_use = settings->account_by_use,
-        .host_suffix = settings->account_host_suffix,
         .metadata_ru = (uint32_t)settings->account_metadata_ru,
         .cors_origins = settings->rest_cors_origins,
-        .admin = server_front_hooks(server),
+        .queries = {.merge = (enum rest_merge)settings->query_merge,
+                    .order_unindexed = settings->query_order_unindexed},
+        .scripts = {.time_ms = settings->script_time_ms,
+                    .ru_seconds = (uint32_t)settings->script_ru_seconds},
     };
 
-    spill_directory_find(server, directory, sizeof directory);
-    options.queries = query_limits(settings, directory);
-    options.scripts = (struct rest_script_limits){
-        .time_ms = settings->script_time_ms, .ru_seconds = (uint32_t)settings->script_ru_seconds};
-    options.services.faults = &server->faults;
-    options.services.hosts = &server->hosts;
-    options.services.scripts = server->scripts;
-    options.services.query_threads =
-        settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
     static_assert((int)REST_SEAL_BYTES == (int)KEYS_SEAL_BYTES, "one seal");
     memcpy(options.seal, server->keys.seal, sizeof options.seal);
     return rest_new(&options);
+}
+
+static struct admin *admin_make(struct server *server)
+{
+    return admin_new(&(struct admin_options){.services = services(server),
+                                             .door = door(server->settings),
+                                             .hooks = server_admin_hooks(server),
+                                             .cors_origins = server->settings->rest_cors_origins});
 }
 
 static struct table *table_make(struct server *server)
@@ -326,19 +343,10 @@ static struct table *table_make(struct server *server)
     const struct settings *settings = server->settings;
     struct table_options options = {
         .services = services(server),
-        .dev = settings->server_dev,
+        .door = door(settings),
         .strong = settings->account_consistency <= REST_BOUNDED_STALENESS,
-        .accounts_by_use = settings->account_by_use,
-        .host_suffix = settings->account_host_suffix,
-        .queries = {.pause_ms = settings->query_pause_ms,
-                    .deadline_ms = settings->query_deadline_ms,
-                    .memory_bytes_max = (size_t)settings->query_memory_bytes_max},
     };
 
-    options.services.query_threads =
-        settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
-    options.services.faults = &server->faults;
-    options.services.hosts = &server->hosts;
     static_assert((int)TABLE_SEAL_BYTES == (int)KEYS_SEAL_BYTES, "one seal");
     memcpy(options.seal, server->keys.seal, sizeof options.seal);
     return table_new(&options);
@@ -348,7 +356,7 @@ static struct net_http_settings rest_http_settings(const struct settings *settin
 {
     struct net_http_settings http = http_settings(settings);
 
-    http.refusal = rest_refusal;
+    http.refusal = front_gateway_refusal;
     return http;
 }
 
@@ -400,8 +408,11 @@ static bool threads_start(struct server *server, struct error *err)
         return false;
     server->workers = net_workers_new(&workers);
     server->scripts = scripts_make(settings);
+    server->queries = queries_make(server);
     server->rest_front = rest_make(server);
     server->probes.rest = server->rest_front;
+    server->admin_front = admin_make(server);
+    server->probes.admin = server->admin_front;
     server->http = net_http_new(server->loops, &http, probes_handle, &server->probes);
     server->table_front = table_make(server);
     server->table_http =
@@ -413,7 +424,7 @@ static bool threads_start(struct server *server, struct error *err)
     sources->fronts[METRICS_TABLE].http = server->table_http;
     sources->workers = server->workers;
     sources->catalogue = store_catalogue(server->store);
-    sources->front = server->rest_front;
+    sources->queries = server->queries;
     sources->scripts = server->scripts;
     sources->heat = store_heat(server->store);
     sources->log = server->log;
@@ -514,6 +525,8 @@ void server_free(struct server *server)
     net_owners_free(server->owners);
     rest_free(server->rest_front);
     table_free(server->table_front);
+    admin_free(server->admin_front);
+    front_queries_free(server->queries);
     if (server->scripts)
         script_pool_free(server->scripts);
     store_close(server->store);

@@ -31,7 +31,9 @@ struct server {
     struct net_owners *owners;
     struct net_http *http;
     struct script_pool *scripts;
+    struct front_queries *queries;
     struct rest *rest_front;
+    struct admin *admin_front;
     struct net_listener *rest; /* NULL: off */
     struct table *table_front;
     struct net_http *table_http;
@@ -46,5 +48,5 @@ struct server {
 /* Leaves word of the server for commands of the same user. */
 void server_announce(struct server *server);
 
-/* What the REST front's administration asks of the server. */
-struct front_hooks server_front_hooks(struct server *server);
+/* What administration asks of the server. */
+struct admin_hooks server_admin_hooks(struct server *server);

@@ -3,7 +3,7 @@
  *  - a route that is taken has what its resource needs, and no empty name;
  *  - the link that is signed has no slash at its ends;
  *  - a path made of the decoded names, escaped again, is the same route. */
-#include "front/rest/authorize.h"
+#include "front/kit/authorize.h"
 #include "front/rest/route.h"
 #include "fuzz/fuzz.h"
 
@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct slice line = slice_of(data, size), header = SLICE(""), path, query = SLICE_NONE;
-    struct rest_authorization authorization;
+    struct front_authorization authorization;
     struct rest_route route;
     struct error err;
 
@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (route.resource == REST_ITEMS && route.single)
             check_item_again(&route, arena);
     }
-    if (rest_authorization_parse(header, arena, &authorization))
+    if (front_authorization_parse(header, arena, &authorization))
         FUZZ_CHECK(authorization.type.data && authorization.sig.data);
     return 0;
 }

@@ -53,6 +53,7 @@ struct rest_bench_call *rest_bench_call(struct rest_bench *bench, const char *me
                                            .headers = made->headers,
                                            .arena = bench->arena};
     call->options = &bench->options;
+    call->door = &bench->options.door;
     call->services = &bench->options.services;
     call->http = &made->http;
     call->arena = bench->arena;
@@ -66,8 +67,7 @@ struct rest_bench_call *rest_bench_call(struct rest_bench *bench, const char *me
 
 void rest_bench_done(struct rest_bench_call *call)
 {
-    account_unref(call->call.account);
-    account_unref(call->call.keys_account);
+    front_account_done(&call->call.account);
 }
 
 void rest_bench_header(struct rest_bench_call *call, const char *name, const char *value)

@@ -1,6 +1,6 @@
 /* Accounts and their keys. An account made here has keys of its own; one made by use has none and
  * is opened by those of the default account. */
-#include "front/admin/admin.h"
+#include "front/admin/call.h"
 
 #include "document/json.h"
 #include "front/account.h"
@@ -44,7 +44,7 @@ static void keys_append(struct buf *out, const struct account_keys *keys)
     OPENSSL_cleanse(text, sizeof text);
 }
 
-static void keys_answer(struct rest_call *call, const struct account *account, uint16_t status)
+static void keys_answer(struct admin_call *call, const struct account *account, uint16_t status)
 {
     BUF_APPEND(&call->body, "{");
     admin_text(&call->body, "id", account_info(account)->id);
@@ -56,7 +56,7 @@ static void keys_answer(struct rest_call *call, const struct account *account, u
 /* --- The list -------------------------------------------------------------------------------- */
 
 /* The page behind an id, in the order of ids. */
-static void page_append(struct rest_call *call, struct account **accounts, size_t count,
+static void page_append(struct admin_call *call, struct account **accounts, size_t count,
                         struct slice after, size_t max)
 {
     size_t shown = 0, i = 0;
@@ -76,10 +76,9 @@ static void page_append(struct rest_call *call, struct account **accounts, size_
     BUF_APPEND(&call->body, "}");
 }
 
-bool admin_accounts_list(struct admin_request *request, struct error *err)
+bool admin_accounts_list(struct admin_call *call, struct error *err)
 {
-    struct rest_call *call = request->call;
-    struct account **accounts = &call->account;
+    struct account **accounts = &call->account.account;
     size_t count = 1;
     uint64_t max;
 
@@ -88,7 +87,7 @@ bool admin_accounts_list(struct admin_request *request, struct error *err)
     if (admin_is_owner(call))
         accounts = catalogue_accounts(call->services->catalogue, call->arena, &count);
     page_append(call, accounts, count, admin_parameter(call, SLICE("after")), max);
-    for (size_t i = 0; accounts != &call->account && i < count; i++)
+    for (size_t i = 0; accounts != &call->account.account && i < count; i++)
         account_unref(accounts[i]);
     call->status = 200;
     return true;
@@ -97,28 +96,25 @@ bool admin_accounts_list(struct admin_request *request, struct error *err)
 /* --- One ------------------------------------------------------------------------------------- */
 
 /* The account of the path, if the caller may see it. What it may not see is not there. */
-static bool account_open(struct admin_request *request, struct account **ret_account,
-                         struct error *err)
+static bool account_open(struct admin_call *call, struct account **ret_account, struct error *err)
 {
-    struct rest_call *call = request->call;
-    struct slice id = request->names[0];
+    struct slice id = call->names[0];
 
-    if ((admin_is_owner(call) || slice_equal(id, call->account_id)) &&
+    if ((admin_is_owner(call) || slice_equal(id, call->account.id)) &&
         catalogue_account_open(call->services->catalogue, id, ret_account, err))
         return true;
     return error_set(err, ERROR_NOT_FOUND, "there is no account \"%.*s\"",
                      (int)MIN(id.len, (size_t)100), (const char *)id.data);
 }
 
-bool admin_accounts_create(struct admin_request *request, struct error *err)
+bool admin_accounts_create(struct admin_call *call, struct error *err)
 {
     CLEANUP(account_unref) struct account *account = NULL;
     CLEANUP(account_keys_done) struct account_keys keys = {0};
-    struct rest_call *call = request->call;
     struct document_value id;
     struct slice body;
 
-    if (!admin_need_owner(call, err) || !rest_call_body(call, &body, err))
+    if (!admin_need_owner(call, err) || !front_http_body(&call->over_http, &body, err))
         return false;
     if (!document_find(body, SLICE("id"), &id) || id.type != DOCUMENT_STRING)
         return error_set(err, ERROR_BAD_REQUEST, "the account has no id, or it is not a text");
@@ -132,29 +128,28 @@ bool admin_accounts_create(struct admin_request *request, struct error *err)
     return true;
 }
 
-bool admin_accounts_show(struct admin_request *request, struct error *err)
+bool admin_accounts_show(struct admin_call *call, struct error *err)
 {
     CLEANUP(account_unref) struct account *account = NULL;
 
-    if (!account_open(request, &account, err))
+    if (!account_open(call, &account, err))
         return false;
-    account_append(&request->call->body, account);
-    request->call->status = 200;
+    account_append(&call->body, account);
+    call->status = 200;
     return true;
 }
 
-bool admin_accounts_drop(struct admin_request *request, struct error *err)
+bool admin_accounts_drop(struct admin_call *call, struct error *err)
 {
     CLEANUP(account_unref) struct account *account = NULL;
-    struct rest_call *call = request->call;
 
-    if (!account_open(request, &account, err))
+    if (!account_open(call, &account, err))
         return false;
-    if (slice_equal(request->names[0], SLICE(CATALOGUE_ACCOUNT_DEFAULT)))
+    if (slice_equal(call->names[0], SLICE(CATALOGUE_ACCOUNT_DEFAULT)))
         return error_set(err, ERROR_FORBIDDEN,
                          "the account \"" CATALOGUE_ACCOUNT_DEFAULT
                          "\" cannot be dropped: its keys open the server");
-    if (!catalogue_account_drop(call->services->catalogue, request->names[0], err))
+    if (!catalogue_account_drop(call->services->catalogue, call->names[0], err))
         return false;
     call->status = 204;
     return true;
@@ -173,34 +168,32 @@ static bool keys_needed(const struct account *account, struct error *err)
                      (int)MIN(id.len, (size_t)100), (const char *)id.data);
 }
 
-bool admin_keys_show(struct admin_request *request, struct error *err)
+bool admin_keys_show(struct admin_call *call, struct error *err)
 {
     CLEANUP(account_unref) struct account *account = NULL;
 
-    if (!account_open(request, &account, err) || !keys_needed(account, err))
+    if (!account_open(call, &account, err) || !keys_needed(account, err))
         return false;
-    keys_answer(request->call, account, 200);
+    keys_answer(call, account, 200);
     return true;
 }
 
-bool admin_keys_rotate(struct admin_request *request, struct error *err)
+bool admin_keys_rotate(struct admin_call *call, struct error *err)
 {
     CLEANUP(account_unref) struct account *before = NULL;
     CLEANUP(account_unref) struct account *account = NULL;
-    struct rest_call *call = request->call;
-    const struct front_hooks *hooks = &call->options->admin;
+    const struct admin_hooks *hooks = call->hooks;
     enum account_key which;
 
-    if (!account_open(request, &before, err) || !keys_needed(before, err))
+    if (!account_open(call, &before, err) || !keys_needed(before, err))
         return false;
-    if (!account_key_named(request->names[1], &which))
+    if (!account_key_named(call->names[1], &which))
         return error_set(err, ERROR_NOT_FOUND,
                          "there is no such key: they are primary, secondary, primary-readonly and "
                          "secondary-readonly");
-    if (!catalogue_account_rotate(call->services->catalogue, request->names[0], which, &account,
-                                  err))
+    if (!catalogue_account_rotate(call->services->catalogue, call->names[0], which, &account, err))
         return false;
-    if (slice_equal(request->names[0], SLICE(CATALOGUE_ACCOUNT_DEFAULT)) && hooks->keys_changed &&
+    if (slice_equal(call->names[0], SLICE(CATALOGUE_ACCOUNT_DEFAULT)) && hooks->keys_changed &&
         !hooks->keys_changed(hooks->context, err))
         return error_prefix(err,
                             "the key was rotated, but the file that shows it stayed as it was");

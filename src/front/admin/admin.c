@@ -1,75 +1,55 @@
-#include "front/admin/admin.h"
+/* The way of a request: path, account, signature, operation, answer. All operations may block, so
+ * they run on a worker. */
+#include "front/admin/call.h"
 
-#include "document/json.h"
-#include "partition/epk.h"
+#include "front/kit/authorize.h"
+#include "front/kit/cors.h"
+#include "front/kit/path.h"
+#include "front/kit/token.h"
+#include "front/owner.h"
 
-#include <stdlib.h>
+static const struct slice root = {(const uint8_t *)"_orrery", 7};
 
-static bool settings_show(struct admin_request *request, struct error *err);
+struct admin {
+    struct admin_options options;
+    struct front_gateway gateway;
+};
 
-/* --- Which resource -------------------------------------------------------------------------- */
+static const struct front_call_kind kind;
 
-static const struct resource {
-    enum rest_verb verb; /* POST is REST_EXECUTE here */
-    const char *path;    /* a star stands for a name */
-    bool (*run)(struct admin_request *request, struct error *err);
-} resources[] = {
-    {REST_READ, "accounts", admin_accounts_list},
-    {REST_EXECUTE, "accounts", admin_accounts_create},
-    {REST_READ, "accounts/*", admin_accounts_show},
-    {REST_DELETE, "accounts/*", admin_accounts_drop},
-    {REST_READ, "accounts/*/keys", admin_keys_show},
-    {REST_EXECUTE, "accounts/*/keys/*/rotate", admin_keys_rotate},
-    {REST_READ, "databases", admin_databases_list},
-    {REST_READ, "containers/*/*", admin_containers_show},
-    {REST_READ, "containers/*/*/keys", admin_containers_keys},
-    {REST_READ, "containers/*/*/partitions", admin_partitions_list},
-    {REST_EXECUTE, "containers/*/*/partitions/*/split", admin_partitions_split},
-    {REST_EXECUTE, "containers/*/*/partitions/*/move", admin_partitions_move},
-    {REST_EXECUTE, "containers/*/*/partitions/merge", admin_partitions_merge},
-    {REST_EXECUTE, "containers/*/*/isolate", admin_partitions_isolate},
-    {REST_READ, "containers/*/*/directory", admin_directory_show},
-    {REST_EXECUTE, "containers/*/*/directory", admin_directory_edit},
-    {REST_READ, "containers/*/*/throughput", admin_throughput_show},
-    {REST_EXECUTE, "containers/*/*/throughput", admin_throughput_edit},
-    {REST_READ, "containers/*/*/migration", admin_migration_show},
-    {REST_DELETE, "containers/*/*/migration", admin_migration_cancel},
-    {REST_READ, "containers/*/*/shards", admin_shards_show},
-    {REST_READ, "migrations", admin_migrations_list},
-    {REST_EXECUTE, "migrations/pause", admin_migrations_pause},
-    {REST_EXECUTE, "migrations/resume", admin_migrations_resume},
-    {REST_EXECUTE, "containers/*/*/key", admin_containers_key},
-    {REST_EXECUTE, "containers/*/*/move-item", admin_item_move},
-    {REST_EXECUTE, "containers/*/*/rekey", admin_rekey_begin},
-    {REST_READ, "containers/*/*/rekey", admin_rekey_show},
-    {REST_DELETE, "containers/*/*/rekey", admin_rekey_abort},
-    {REST_EXECUTE, "containers/*/*/rekey/end-grace", admin_rekey_end_grace},
-    {REST_EXECUTE, "containers/*/*/promote", admin_promote_begin},
-    {REST_READ, "containers/*/*/promote", admin_promote_show},
-    {REST_EXECUTE, "containers/*/*/promote/demote", admin_promote_demote},
-    {REST_EXECUTE, "containers/*/*/promote/end", admin_promote_end},
-    {REST_EXECUTE, "containers/*/*/promote/forget", admin_promote_forget},
-    {REST_READ, "containers/*/*/advice", admin_advice_show},
-    {REST_READ, "containers/*/*/traffic", admin_traffic_show},
-    {REST_READ, "containers/*/*/what-if", admin_what_if},
-    {REST_READ, "containers/*/*/heat", admin_heat_show},
-    {REST_READ, "containers/*/*/hot", admin_hot_container},
-    {REST_READ, "hot", admin_hot_all},
-    {REST_READ, "settings", settings_show},
-    {REST_READ, "nodes", admin_nodes_list},
-    {REST_EXECUTE, "nodes", admin_nodes_add},
-    {REST_READ, "nodes/*", admin_nodes_show},
-    {REST_EXECUTE, "nodes/*", admin_nodes_change},
-    {REST_DELETE, "nodes/*", admin_nodes_remove},
-    {REST_EXECUTE, "nodes/*/drain", admin_nodes_drain},
-    {REST_EXECUTE, "nodes/*/undrain", admin_nodes_undrain},
-    {REST_EXECUTE, "nodes/*/pause", admin_nodes_pause},
-    {REST_EXECUTE, "nodes/*/resume", admin_nodes_resume},
-    {REST_EXECUTE, "regions/*/pause", admin_regions_pause},
-    {REST_EXECUTE, "regions/*/resume", admin_regions_resume},
-    {REST_READ, "rebalance", admin_rebalance_show},
-    {REST_EXECUTE, "rebalance", admin_rebalance_begin},
-    {REST_DELETE, "rebalance", admin_rebalance_cancel},
+struct admin *admin_new(const struct admin_options *options)
+{
+    struct admin *admin = MEMORY_NEW(struct admin);
+
+    admin->options = *options;
+    front_gateway_init(&admin->gateway, &admin->options.services, &admin->options.door, &kind,
+                       options->cors_origins);
+    admin->gateway.for_no_page = true;
+    return admin;
+}
+
+void admin_free(struct admin *admin)
+{
+    memory_free(admin);
+}
+
+bool admin_takes(const struct net_http_request *request)
+{
+    return front_path_begins(request->path, root);
+}
+
+/* --- Which operation ------------------------------------------------------------------------- */
+
+struct admin_operation {
+    struct slice method;
+    const char *path; /* a star stands for a name */
+    bool (*run)(struct admin_call *call, struct error *err);
+};
+
+static const struct admin_operation operations[] = {
+#define ADMIN_OPERATION(method, path, function) {SLICE(#method), path, function},
+#include "front/admin/operations.def"
+#undef ADMIN_OPERATION
 };
 
 static struct slice segment_next(struct slice *rest)
@@ -97,169 +77,162 @@ static bool path_matches(const char *pattern, struct slice path, struct slice *r
     return !wanted.data && !path.data;
 }
 
-bool admin_run(struct rest_call *call, struct error *err)
+/* What a request asks for, found before anybody is asked who they are. */
+struct asked {
+    struct front_path path;
+    struct slice method; /* GET of HEAD */
+    struct slice link;   /* the path behind /_orrery/ */
+};
+
+static bool asked_read(struct admin_call *call, struct asked *ret_asked, struct error *err)
 {
-    struct admin_request request = {.call = call};
+    struct front_path *path = &ret_asked->path;
+
+    if (!front_path_split(call->http->path, call->arena, path, err))
+        return false;
+    assert(path->count && slice_equal(path->decoded[0], root));
+    ret_asked->link = front_path_join(path->decoded + 1, path->count - 1, call->arena);
+    ret_asked->method =
+        slice_equal(call->http->method, SLICE("HEAD")) ? SLICE("GET") : call->http->method;
+    call->prefix = arena_copy(call->arena, path->prefix);
+    return true;
+}
+
+/* What no operation takes is refused before anybody is asked for a signature. */
+static bool method_check(const struct admin_call *call, const struct asked *asked,
+                         struct error *err)
+{
+    return slice_equal(asked->method, SLICE("GET")) || slice_equal(asked->method, SLICE("POST")) ||
+           slice_equal(asked->method, SLICE("DELETE")) ||
+           front_http_method_refuse(&call->over_http, err);
+}
+
+/* Names are in the arena: they stay where they are when the request is kept. */
+static bool operation_find(struct admin_call *call, const struct asked *asked, struct error *err)
+{
     bool known = false;
 
-    if (!call->account) /* it is made by use, and nobody has used it */
-        return error_set(err, ERROR_NOT_FOUND, "account \"%.*s\" does not exist yet",
-                         (int)MIN(call->account_id.len, (size_t)64),
-                         (const char *)call->account_id.data);
-    for (size_t i = 0; i < ARRAY_LEN(resources); i++) {
-        if (!path_matches(resources[i].path, call->route.id, request.names))
+    for (size_t i = 0; i < ARRAY_LEN(operations); i++) {
+        if (!path_matches(operations[i].path, asked->link, call->names))
             continue;
         known = true;
-        if (resources[i].verb != call->verb)
+        if (!slice_equal(operations[i].method, asked->method))
             continue;
-        if (!resources[i].run(&request, err))
-            return false;
-        return !buf_overflowed(&call->body) ||
-               error_set(err, ERROR_TOO_LARGE, "the answer would be larger than %zu bytes",
-                         call->body.max);
+        call->operation = &operations[i];
+        return true;
     }
     if (known)
-        return error_set(
-            err, ERROR_METHOD_NOT_ALLOWED, "\"/_orrery/%.*s\" does not take this method",
-            (int)MIN(call->route.id.len, (size_t)100), (const char *)call->route.id.data);
+        return error_set(err, ERROR_METHOD_NOT_ALLOWED,
+                         "\"/_orrery/%.*s\" does not take this method",
+                         (int)MIN(asked->link.len, (size_t)100), (const char *)asked->link.data);
     return error_set(err, ERROR_NOT_FOUND, "there is nothing at \"/_orrery/%.*s\"",
-                     (int)MIN(call->route.id.len, (size_t)100), (const char *)call->route.id.data);
+                     (int)MIN(asked->link.len, (size_t)100), (const char *)asked->link.data);
 }
 
-/* --- What all of them need ------------------------------------------------------------------- */
+/* --- Who asks -------------------------------------------------------------------------------- */
 
-bool admin_is_owner(const struct rest_call *call)
+static const char *name_of(const struct asked *asked)
 {
-    return slice_equal(call->account_id, SLICE(CATALOGUE_ACCOUNT_DEFAULT));
+    return slice_equal(asked->method, SLICE("GET"))    ? "ADMIN.READ"
+           : slice_equal(asked->method, SLICE("POST")) ? "ADMIN.EXECUTE"
+                                                       : "ADMIN.DELETE";
 }
 
-bool admin_need_owner(const struct rest_call *call, struct error *err)
+static bool authorize(struct admin_call *call, const struct asked *asked, struct error *err)
 {
-    return admin_is_owner(call) ||
-           error_set(err, ERROR_FORBIDDEN,
-                     "only the account \"" CATALOGUE_ACCOUNT_DEFAULT
-                     "\" administers the server: other accounts see themselves alone");
+    const struct front_signing signing = {
+        .header = net_http_header(call->http, SLICE("authorization")),
+        .ms_date = net_http_header(call->http, SLICE("x-ms-date")),
+        .date = net_http_header(call->http, SLICE("date")),
+        .type = root,
+        .link = asked->link,
+        .link_raw = front_path_join(asked->path.raw + 1, asked->path.count - 1, call->arena),
+    };
+    uint8_t claim[FRONT_TOKEN_CLAIM_LEN];
+    enum front_signer signer;
+    struct slice token;
+
+    if (!front_authorize(&call->over_gateway, &signing, &signer, &token, err))
+        return false;
+    if (signer == FRONT_SIGNER_TOKEN)
+        return front_token_open(&call->account, token, claim, err) &&
+               error_set(err, ERROR_FORBIDDEN,
+                         "Insufficient permissions provided in the authorization header for %s: it "
+                         "needs a read-write key of the account",
+                         name_of(asked));
+    return signer == FRONT_SIGNER_OWNER ||
+           error_set(err, ERROR_FORBIDDEN, "%s needs a read-write key; this one may only read",
+                     name_of(asked));
 }
 
-struct slice admin_parameter(const struct rest_call *call, struct slice name)
+/* --- Its life -------------------------------------------------------------------------------- */
+
+static struct admin_call *admin_of(const struct front_call *call)
 {
-    struct slice rest = call->http->query, part, key, value, decoded;
-
-    while (rest.len) {
-        if (!slice_split(rest, '&', &part, &rest)) {
-            part = rest;
-            rest = SLICE_NONE;
-        }
-        if (slice_split(part, '=', &key, &value) && slice_equal(key, name))
-            return front_percent_decode(value, call->arena, &decoded) ? decoded : value;
-    }
-    return SLICE_NONE;
+    return CONTAINER_OF(call, struct admin_call, front);
 }
 
-bool admin_number(const struct rest_call *call, struct slice name, uint64_t min, uint64_t max,
-                  uint64_t preset, uint64_t *ret_number, struct error *err)
+static bool call_run(struct front_call *front, struct error *err)
 {
-    struct slice text = admin_parameter(call, name);
-    uint64_t number = preset;
+    struct admin_call *call = admin_of(front);
 
-    if (text.data && (!slice_to_uint64(text, &number) || number < min || number > max))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "the parameter %.*s must be a whole number from %llu to %llu",
-                         SLICE_ARG(name), (unsigned long long)min, (unsigned long long)max);
-    *ret_number = number;
-    return true;
+    if (!front_account_make(call->services, call->account.id, &call->account.account, err) ||
+        !call->operation->run(call, err))
+        return false;
+    return !buf_overflowed(&call->body) ||
+           error_set(err, ERROR_TOO_LARGE, "the answer would be larger than %zu bytes",
+                     call->body.max);
 }
 
-bool admin_decimal(const struct rest_call *call, struct slice name, double min, double max,
-                   double preset, double *ret_number, struct error *err)
+static uint64_t call_part(const struct front_call *front UNUSED)
 {
-    struct slice text = admin_parameter(call, name);
-    double number = preset;
-    char copy[32], *end;
-
-    if (text.data) {
-        (void)snprintf(copy, sizeof copy, "%.*s", SLICE_ARG(text));
-        number = strtod(copy, &end);
-        if (end != copy + text.len || !text.len || !(number >= min && number <= max))
-            return error_set(err, ERROR_BAD_REQUEST,
-                             "the parameter %.*s must be a number from %g to %g", SLICE_ARG(name),
-                             min, max);
-    }
-    *ret_number = number;
-    return true;
+    return front_owner_part(SLICE_NONE, SLICE_NONE);
 }
 
-static void member_begin(struct buf *out, const char *name)
-{
-    uint8_t last = out->len ? out->data[out->len - 1] : '{';
+static const struct front_call_kind kind = {
+    call_run, NULL, call_part, NULL, front_gateway_answer, front_gateway_refuse};
 
-    buf_printf(out, "%s\"%s\":", last == '{' || last == '[' ? "" : ",", name);
-}
-
-void admin_text(struct buf *out, const char *name, struct slice text)
-{
-    member_begin(out, name);
-    document_json_write_string(text, out);
-}
-
-void admin_number_append(struct buf *out, const char *name, uint64_t number)
-{
-    member_begin(out, name);
-    buf_append_uint64(out, number);
-}
-
-void admin_ru(struct buf *out, const char *name, int64_t cru)
-{
-    member_begin(out, name);
-    buf_printf(out, "%lld.%02lld", (long long)(cru / 100), (long long)(cru % 100));
-}
-
-void admin_hex(struct buf *out, const char *name, struct slice bytes)
-{
-    member_begin(out, name);
-    BUF_APPEND(out, "\"");
-    partition_epk_hex(bytes, out);
-    BUF_APPEND(out, "\"");
-}
-
-void admin_node(struct rest_call *call, uint32_t node)
-{
-    const struct front_hooks *hooks = &call->options->admin;
-    const char *name = hooks->node_name ? hooks->node_name(hooks->context, node) : NULL;
-
-    if (name)
-        admin_text(&call->body, "node", slice_of_text(name));
-    else
-        admin_number_append(&call->body, "node", node);
-}
-
-bool admin_container_open(struct admin_request *request, struct container **ret_container,
+/* What only looks finds no account that is made by use and that nobody has used. */
+static bool account_check(const struct admin_call *call, const struct asked *asked,
                           struct error *err)
 {
-    struct rest_call *call = request->call;
-    struct slice account = admin_parameter(call, SLICE("account"));
-
-    if (!account.data)
-        account = call->account_id;
-    if (!slice_equal(account, call->account_id) && !admin_need_owner(call, err))
-        return false;
-    return catalogue_container_open(call->services->catalogue, account, request->names[0],
-                                    request->names[1], ret_container, err);
+    return call->account.account || !slice_equal(asked->method, SLICE("GET")) ||
+           error_set(err, ERROR_NOT_FOUND, "account \"%.*s\" does not exist yet",
+                     (int)MIN(call->account.id.len, (size_t)64),
+                     (const char *)call->account.id.data);
 }
 
-/* --- The server ------------------------------------------------------------------------------ */
-
-static bool settings_show(struct admin_request *request, struct error *err)
+/* Who asks for what. */
+static bool call_admit(struct admin_call *call, const struct asked *asked, struct error *err)
 {
-    const struct front_hooks *hooks = &request->call->options->admin;
+    return front_cors_check(&call->over_gateway, err) &&
+           front_http_account_find(&call->over_http, asked->path.account,
+                                   net_http_header(call->http, SLICE("host")), err) &&
+           method_check(call, asked, err) && authorize(call, asked, err) &&
+           front_http_bill(&call->over_http, err) && account_check(call, asked, err) &&
+           operation_find(call, asked, err);
+}
 
-    if (!admin_need_owner(request->call, err))
-        return false;
-    if (!hooks->settings)
-        return error_set(err, ERROR_NOT_SUPPORTED, "this server does not show its settings");
-    BUF_APPEND(&request->call->body, "{");
-    hooks->settings(hooks->context, &request->call->body);
-    BUF_APPEND(&request->call->body, "}");
-    request->call->status = 200;
-    return true;
+void admin_handle(struct net_http_request *request, void *context)
+{
+    struct admin *admin = context;
+    struct admin_call *call = ARENA_NEW(request->arena, struct admin_call);
+    struct asked asked;
+    struct error err;
+
+    front_gateway_begin(&admin->gateway, &call->over_gateway, request,
+                        net_http_header(request, SLICE("x-ms-activity-id")));
+    /* in the arena, since the bytes of the request move when it is kept */
+    call->correlated = net_http_header(request, SLICE("x-ms-cosmos-correlated-activityid"));
+    if (call->correlated.data)
+        call->correlated = arena_copy(call->arena, call->correlated);
+    call->hooks = &admin->options.hooks;
+    if (!front_http_host_check(&call->over_http, &err) || !asked_read(call, &asked, &err))
+        front_call_finish(&call->front, false, &err);
+    else if (front_cors_is_preflight(&call->over_gateway))
+        front_call_finish(&call->front, front_cors_preflight(&call->over_gateway, &err), &err);
+    else if (!call_admit(call, &asked, &err))
+        front_call_finish(&call->front, false, &err);
+    else
+        front_call_run(&call->front, true);
 }

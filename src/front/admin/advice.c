@@ -1,6 +1,6 @@
 /* Advice on the partition key of a container: from a sample of its items and the record of what was
  * asked of it lately. */
-#include "front/admin/admin.h"
+#include "front/admin/call.h"
 
 #include "advise/advise.h"
 #include "advise/records.h"
@@ -31,21 +31,20 @@ static void item_take(void *context, const struct item *item)
                  (uint32_t)item->document.len, item->header.wall_ms);
 }
 
-static bool container_open(struct admin_request *request, struct container **ret_container,
+static bool container_open(struct admin_call *call, struct container **ret_container,
                            struct error *err)
 {
-    struct rest_call *call = request->call;
 
     if (!call->services->traffic)
         return error_set(err, ERROR_NOT_SUPPORTED,
                          "traffic is not recorded here: start the server with advise.record=true");
-    return catalogue_container_open(call->services->catalogue, call->account_id, request->names[0],
-                                    request->names[1], ret_container, err);
+    return catalogue_container_open(call->services->catalogue, call->account.id, call->names[0],
+                                    call->names[1], ret_container, err);
 }
 
 /* What was asked of it lately: as memory has it, and before that as it was written down. */
-static bool records_copy(struct rest_call *call, const struct container *container, struct buf *out,
-                         struct error *err)
+static bool records_copy(struct admin_call *call, const struct container *container,
+                         struct buf *out, struct error *err)
 {
     uint64_t number = container_rid(container).owner;
 
@@ -56,7 +55,7 @@ static bool records_copy(struct rest_call *call, const struct container *contain
 }
 
 /* gap_ms_max: how long a time without operations counts at most. */
-static bool workload_make(struct rest_call *call, struct container *container, int64_t gap_ms_max,
+static bool workload_make(struct admin_call *call, struct container *container, int64_t gap_ms_max,
                           struct advise_workload **ret_workload, struct error *err)
 {
     CLEANUP(advise_workload_free) struct advise_workload *workload = advise_workload_new();
@@ -120,28 +119,26 @@ static uint64_t ru_of(const struct container *container)
     return container_is_enforced(container) ? container_offer(container)->ru : 0;
 }
 
-bool admin_advice_show(struct admin_request *request, struct error *err)
+bool admin_advice_show(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
     CLEANUP(advise_workload_free) struct advise_workload *workload = NULL;
-    struct rest_call *call = request->call;
     struct advise_options options = {0};
     struct advise_report report;
     struct advise_key current;
     uint64_t partitions;
 
-    if (!container_open(request, &container, err) ||
+    if (!container_open(call, &container, err) ||
         !admin_number(call, SLICE("partitions"), 1, 1024, 16, &partitions, err) ||
         !admin_decimal(call, SLICE("load"), 0.001, 1e9, 1, &options.load, err) ||
         !workload_make(call, container, ADVICE_GAP_MS, &workload, err))
         return false;
     options.partitions = (uint32_t)partitions;
     options.target = (struct advise_target){
-        .database = request->names[0],
-        .container = request->names[1],
-        .fixed =
-            container_is_fixed(container) ||
-            slice_equal(request->names[0], SLICE(TABLE_DATABASE)), /* its key is PartitionKey */
+        .database = call->names[0],
+        .container = call->names[1],
+        .fixed = container_is_fixed(container) ||
+                 slice_equal(call->names[0], SLICE(TABLE_DATABASE)), /* its key is PartitionKey */
     };
     options.partition_ru_max = container_limits(container)->partition_ru_max;
     options.logical_bytes_max = container_limits(container)->logical_partition_bytes_max;
@@ -166,18 +163,17 @@ bool admin_advice_show(struct admin_request *request, struct error *err)
 }
 
 /* The record itself, for files and other tools: an array of operations. */
-bool admin_traffic_show(struct admin_request *request, struct error *err)
+bool admin_traffic_show(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
     CLEANUP(buf_done) struct buf lines;
     CLEANUP(buf_done) struct buf records;
-    struct rest_call *call = request->call;
     uint64_t max;
     bool first = true;
 
     buf_init(&lines, BUF_DEFAULT_MAX);
     buf_init(&records, SIZE_MAX / 2);
-    if (!container_open(request, &container, err) ||
+    if (!container_open(call, &container, err) ||
         !admin_number(call, SLICE("max"), 1, LINES_MAX, LINES_MAX, &max, err))
         return false;
     if (!records_copy(call, container, &records, err))
@@ -197,7 +193,7 @@ bool admin_traffic_show(struct admin_request *request, struct error *err)
 
 /* --- What if --------------------------------------------------------------------------------- */
 
-static bool strategy_read(const struct rest_call *call, bool *ret_range, struct error *err)
+static bool strategy_read(const struct admin_call *call, bool *ret_range, struct error *err)
 {
     struct slice text = admin_parameter(call, SLICE("strategy"));
 
@@ -206,7 +202,7 @@ static bool strategy_read(const struct rest_call *call, bool *ret_range, struct 
            error_set(err, ERROR_BAD_REQUEST, "the strategy is hash or range");
 }
 
-static bool what_if_plan_read(struct rest_call *call, struct container *container,
+static bool what_if_plan_read(struct admin_call *call, struct container *container,
                               const struct advise_workload *workload, struct advise_key *key,
                               struct what_if_plan *plan, struct error *err)
 {
@@ -262,7 +258,8 @@ static struct slice key_name(const struct advise_workload *workload, const struc
     return arena_copy(arena, buf_slice(&name));
 }
 
-static void what_if_answer(struct rest_call *call, const struct what_if_panel *panels, size_t count)
+static void what_if_answer(struct admin_call *call, const struct what_if_panel *panels,
+                           size_t count)
 {
     CLEANUP(buf_done) struct buf svg;
 
@@ -299,18 +296,17 @@ static bool is_same_key(const struct advise_key *a, const struct advise_key *b)
            memcmp(a->paths, b->paths, a->path_count) == 0;
 }
 
-bool admin_what_if(struct admin_request *request, struct error *err)
+bool admin_what_if(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
     CLEANUP(advise_workload_free) struct advise_workload *workload = NULL;
-    struct rest_call *call = request->call;
     struct what_if_plan plan = {0}, today;
     struct what_if_result results[2];
     struct what_if_panel panels[2];
     struct advise_key key, current;
     size_t count = 0;
 
-    if (!container_open(request, &container, err) ||
+    if (!container_open(call, &container, err) ||
         !workload_make(call, container, WHAT_IF_GAP_MS, &workload, err) ||
         !what_if_plan_read(call, container, workload, &key, &plan, err))
         return false;

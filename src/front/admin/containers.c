@@ -1,6 +1,6 @@
 /* What the containers of an account are made of and who uses them: the figures that a decision for
  * or against a partition key rests on. */
-#include "front/admin/admin.h"
+#include "front/admin/call.h"
 
 #include "catalogue/container_usage.h"
 #include "catalogue/shares.h"
@@ -12,7 +12,7 @@
 
 enum { KEYS_DEFAULT = 20, KEYS_MAX = STATISTICS_KEYS_MAX, MINUTES_DEFAULT = 5 };
 
-void admin_offer_append(struct rest_call *call, const struct offer *offer)
+void admin_offer_append(struct admin_call *call, const struct offer *offer)
 {
     struct buf *out = &call->body;
 
@@ -27,7 +27,7 @@ void admin_offer_append(struct rest_call *call, const struct offer *offer)
 
 /* --- The overview ---------------------------------------------------------------------------- */
 
-static void container_line(struct rest_call *call, const struct container *container)
+static void container_line(struct admin_call *call, const struct container *container)
 {
     struct buf *out = &call->body;
     size_t partitions;
@@ -41,7 +41,7 @@ static void container_line(struct rest_call *call, const struct container *conta
     BUF_APPEND(out, "}");
 }
 
-static void database_append(struct rest_call *call, const struct database *database)
+static void database_append(struct admin_call *call, const struct database *database)
 {
     struct buf *out = &call->body;
 
@@ -59,17 +59,16 @@ static void database_append(struct rest_call *call, const struct database *datab
     BUF_APPEND(out, "]}");
 }
 
-bool admin_databases_list(struct admin_request *request, struct error *err UNUSED)
+bool admin_databases_list(struct admin_call *call, struct error *err UNUSED)
 {
-    struct rest_call *call = request->call;
 
     BUF_APPEND(&call->body, "{");
-    admin_text(&call->body, "account", call->account_id);
+    admin_text(&call->body, "account", call->account.id);
     BUF_APPEND(&call->body, ",\"databases\":[");
-    for (size_t i = 0; i < account_database_count(call->account); i++) {
+    for (size_t i = 0; i < account_database_count(call->account.account); i++) {
         if (i)
             BUF_APPEND(&call->body, ",");
-        database_append(call, account_database(call->account, i));
+        database_append(call, account_database(call->account.account, i));
     }
     BUF_APPEND(&call->body, "]}");
     call->status = 200;
@@ -108,7 +107,7 @@ static void totals_append(struct buf *out, const struct statistics_totals *total
 
 /* A container that is being shown. */
 struct showing {
-    struct rest_call *call;
+    struct admin_call *call;
     struct container *container;
     const struct partition_span *spans;
     size_t count;
@@ -177,7 +176,7 @@ static void hour_sum(struct statistics_totals *totals)
 /* The last hour, from the record of heat: it outlives splits and the process. */
 static bool hour_read(struct showing *showing, struct error *err)
 {
-    struct rest_call *call = showing->call;
+    struct admin_call *call = showing->call;
     int64_t now = clock_read_wall_ms(call->services->clock) / 60000;
     struct heat_series series;
 
@@ -202,7 +201,7 @@ static bool hour_read(struct showing *showing, struct error *err)
     return true;
 }
 
-static void meter_append(struct rest_call *call, uint32_t partition)
+static void meter_append(struct admin_call *call, uint32_t partition)
 {
     struct meter *meter = meters_find(call->services->meters, partition);
     struct budget_state state;
@@ -218,7 +217,7 @@ static void meter_append(struct rest_call *call, uint32_t partition)
 static bool span_append(struct showing *showing, size_t at, struct error *err)
 {
     const struct partition_span *span = &showing->spans[at];
-    struct rest_call *call = showing->call;
+    struct admin_call *call = showing->call;
     struct container_usage usage;
     struct buf *out = &call->body;
 
@@ -268,7 +267,7 @@ static void strategy_append(struct buf *out, const struct definition_fields *fie
     }
 }
 
-static void container_head(struct rest_call *call, const struct container *container,
+static void container_head(struct admin_call *call, const struct container *container,
                            struct slice database)
 {
     const struct definition_fields *fields = definition_fields(container_definition(container));
@@ -285,13 +284,12 @@ static void container_head(struct rest_call *call, const struct container *conta
     admin_offer_append(call, container_offer(container));
 }
 
-bool admin_containers_show(struct admin_request *request, struct error *err)
+bool admin_containers_show(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     struct showing showing = {.call = call};
 
-    if (!admin_container_open(request, &container, err))
+    if (!admin_container_open(call, &container, err))
         return false;
     showing.container = container;
     showing.spans = partition_map_spans(container_map(container), &showing.count);
@@ -302,7 +300,7 @@ bool admin_containers_show(struct admin_request *request, struct error *err)
     if (!hour_read(&showing, err))
         return false;
     BUF_APPEND(&call->body, "{");
-    container_head(call, container, request->names[0]);
+    container_head(call, container, call->names[0]);
     BUF_APPEND(&call->body, ",\"partitions\":[");
     for (size_t i = 0; i < showing.count; i++) {
         if (i)
@@ -338,7 +336,7 @@ static int hotter_first(const void *a, const void *b)
     return (x->recent_cru < y->recent_cru) - (x->recent_cru > y->recent_cru);
 }
 
-void admin_key(struct rest_call *call, const struct container *container, struct slice bytes)
+void admin_key(struct admin_call *call, const struct container *container, struct slice bytes)
 {
     const struct partition_definition *definition =
         &definition_fields(container_definition(container))->key;
@@ -355,7 +353,7 @@ void admin_key(struct rest_call *call, const struct container *container, struct
     partition_key_json(definition, &key, &call->body);
 }
 
-static void hot_key_append(struct rest_call *call, const struct container *container,
+static void hot_key_append(struct admin_call *call, const struct container *container,
                            const struct hot_key *hot)
 {
     struct buf *out = &call->body;
@@ -373,8 +371,8 @@ static void hot_key_append(struct rest_call *call, const struct container *conta
 
 /* The hottest of one partition behind those gathered so far; keys are copied to the call's arena.
  */
-static size_t hot_keys_add(struct rest_call *call, uint32_t partition, uint32_t minutes, size_t max,
-                           struct hot_key *hot, size_t count)
+static size_t hot_keys_add(struct admin_call *call, uint32_t partition, uint32_t minutes,
+                           size_t max, struct hot_key *hot, size_t count)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct meter *meter = meters_find(call->services->meters, partition);
@@ -394,7 +392,7 @@ static size_t hot_keys_add(struct rest_call *call, uint32_t partition, uint32_t 
     return count;
 }
 
-static struct hot_key *hot_keys_gather(struct rest_call *call, const struct container *container,
+static struct hot_key *hot_keys_gather(struct admin_call *call, const struct container *container,
                                        uint32_t minutes, size_t max, size_t *ret_count)
 {
     struct hot_key *hot = ARENA_ARRAY(call->arena, struct hot_key, 2 * max);
@@ -410,10 +408,9 @@ static struct hot_key *hot_keys_gather(struct rest_call *call, const struct cont
     return hot;
 }
 
-bool admin_containers_keys(struct admin_request *request, struct error *err)
+bool admin_containers_keys(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     uint64_t minutes, max;
     struct hot_key *hot;
     size_t count;
@@ -421,7 +418,7 @@ bool admin_containers_keys(struct admin_request *request, struct error *err)
     if (!admin_number(call, SLICE("minutes"), 1, STATISTICS_MINUTES, MINUTES_DEFAULT, &minutes,
                       err) ||
         !admin_number(call, SLICE("max"), 1, KEYS_MAX, KEYS_DEFAULT, &max, err) ||
-        !admin_container_open(request, &container, err))
+        !admin_container_open(call, &container, err))
         return false;
     hot = hot_keys_gather(call, container, (uint32_t)minutes, max, &count);
     BUF_APPEND(&call->body, "{");

@@ -1,5 +1,5 @@
 /* The directory of a container whose strategy is lookup: which virtual shard its keys belong to. */
-#include "front/admin/admin.h"
+#include "front/admin/call.h"
 
 #include "definition/strategy.h"
 #include "document/json.h"
@@ -52,7 +52,7 @@ static void rule_append(struct buf *out, const struct partition_lookup *lookup)
 }
 
 /* Where one key is: what its application would ask. */
-static bool key_append(struct rest_call *call, const struct container *container,
+static bool key_append(struct admin_call *call, const struct container *container,
                        const struct partition_lookup *lookup, struct slice text, struct error *err)
 {
     const struct document_limits limits = {.depth_max = KEY_DEPTH_MAX, .bytes_max = KEY_BYTES_MAX};
@@ -86,18 +86,17 @@ static bool key_append(struct rest_call *call, const struct container *container
     return true;
 }
 
-bool admin_directory_show(struct admin_request *request, struct error *err)
+bool admin_directory_show(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     struct slice key = admin_parameter(call, SLICE("key"));
     const struct partition_lookup *lookup;
     struct document_value directory;
 
-    if (!admin_container_open(request, &container, err) || !lookup_of(container, &lookup, err))
+    if (!admin_container_open(call, &container, err) || !lookup_of(container, &lookup, err))
         return false;
     BUF_APPEND(&call->body, "{");
-    admin_text(&call->body, "database", request->names[0]);
+    admin_text(&call->body, "database", call->names[0]);
     admin_text(&call->body, "container", container_info(container)->id);
     rule_append(&call->body, lookup);
     if (key.data) {
@@ -135,7 +134,7 @@ static bool edit_read(const struct document_value *value,
     return component_read(&key, &ret_edit->value, err);
 }
 
-static bool edits_read(struct rest_call *call, struct definition_directory_change **ret_edits,
+static bool edits_read(struct admin_call *call, struct definition_directory_change **ret_edits,
                        size_t *ret_count, struct error *err)
 {
     struct document_value list;
@@ -143,7 +142,7 @@ static bool edits_read(struct rest_call *call, struct definition_directory_chang
     struct slice body;
     size_t count = 0;
 
-    if (!rest_call_body(call, &body, err))
+    if (!front_http_body(&call->over_http, &body, err))
         return false;
     if (!document_find(body, SLICE("edits"), &list) || list.type != DOCUMENT_ARRAY ||
         document_count(body) != 1)
@@ -160,14 +159,13 @@ static bool edits_read(struct rest_call *call, struct definition_directory_chang
     return true;
 }
 
-bool admin_directory_edit(struct admin_request *request, struct error *err)
+bool admin_directory_edit(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     struct definition_directory_change *edits = NULL;
     size_t count = 0;
 
-    if (!admin_migrator_need(call, err) || !admin_container_open(request, &container, err) ||
+    if (!admin_migrator_need(call, err) || !admin_container_open(call, &container, err) ||
         !edits_read(call, &edits, &count, err))
         return false;
     return admin_migration_begun(

@@ -1,6 +1,6 @@
 /* Heat as data: what was asked of the partitions of a container, and of its hottest keys, over
  * time; and the keys that are too hot or too large. */
-#include "front/admin/admin.h"
+#include "front/admin/call.h"
 
 #include "catalogue/container_usage.h"
 #include "document/json.h"
@@ -10,7 +10,7 @@
 
 enum { MINUTES_DEFAULT = 120, POINTS_DEFAULT = 240, MINUTE_S = 60, MINUTE_MS = 60000 };
 
-static bool heat_needed(const struct rest_call *call, struct error *err)
+static bool heat_needed(const struct admin_call *call, struct error *err)
 {
     return call->services->heat ||
            error_set(err, ERROR_NOT_SUPPORTED, "this server keeps no record of heat");
@@ -18,7 +18,7 @@ static bool heat_needed(const struct rest_call *call, struct error *err)
 
 /* --- The record ------------------------------------------------------------------------------ */
 
-static bool query_read(const struct rest_call *call, struct heat_query *ret_query,
+static bool query_read(const struct admin_call *call, struct heat_query *ret_query,
                        struct error *err)
 {
     int64_t now = clock_read_wall_ms(call->services->clock) / MINUTE_MS;
@@ -43,7 +43,7 @@ static bool query_read(const struct rest_call *call, struct heat_query *ret_quer
     return true;
 }
 
-static bool by_read(const struct rest_call *call, bool *ret_keys, struct error *err)
+static bool by_read(const struct admin_call *call, bool *ret_keys, struct error *err)
 {
     struct slice by = admin_parameter(call, SLICE("by"));
 
@@ -91,7 +91,7 @@ static void spans_append(struct buf *out, const struct heat_record *record)
     BUF_APPEND(out, "]");
 }
 
-static void keys_append(struct rest_call *call, const struct container *container,
+static void keys_append(struct admin_call *call, const struct container *container,
                         const struct heat_record *record)
 {
     BUF_APPEND(&call->body, ",\"keys\":[");
@@ -107,7 +107,7 @@ static void keys_append(struct rest_call *call, const struct container *containe
     BUF_APPEND(&call->body, "]");
 }
 
-static void points_append(struct rest_call *call, const struct container *container,
+static void points_append(struct admin_call *call, const struct container *container,
                           const struct heat_series *series, bool keys)
 {
     BUF_APPEND(&call->body, ",\"points\":[");
@@ -124,7 +124,7 @@ static void points_append(struct rest_call *call, const struct container *contai
 }
 
 /* Of a range container: the value of the first component that a bound begins with. */
-static void bound_append(struct rest_call *call, const struct container *container,
+static void bound_append(struct admin_call *call, const struct container *container,
                          struct slice bound)
 {
     struct slice bytes = partition_route_first(bound);
@@ -139,7 +139,7 @@ static void bound_append(struct rest_call *call, const struct container *contain
 }
 
 /* Of a partition that one key has for itself: that key, as its items tell it. */
-static void alone_append(struct rest_call *call, const struct container *container,
+static void alone_append(struct admin_call *call, const struct container *container,
                          uint32_t partition)
 {
     const struct partition_span *span = partition_map_find_id(container_map(container), partition);
@@ -157,10 +157,10 @@ static void alone_append(struct rest_call *call, const struct container *contain
                        &call->body);
 }
 
-static void places_append(struct rest_call *call, const struct container *container,
+static void places_append(struct admin_call *call, const struct container *container,
                           const struct heat_series *series)
 {
-    const struct front_hooks *hooks = &call->options->admin;
+    const struct admin_hooks *hooks = call->hooks;
     struct buf *out = &call->body;
 
     BUF_APPEND(out, ",\"partitions\":[");
@@ -208,20 +208,19 @@ static void events_append(struct buf *out, const struct heat_series *series)
     BUF_APPEND(out, "]");
 }
 
-bool admin_heat_show(struct admin_request *request, struct error *err)
+bool admin_heat_show(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     struct heat_series series;
     struct heat_query query;
     bool keys;
 
     if (!heat_needed(call, err) || !query_read(call, &query, err) || !by_read(call, &keys, err) ||
-        !admin_container_open(request, &container, err) ||
+        !admin_container_open(call, &container, err) ||
         !heat_read(call->services->heat, container, &query, call->arena, &series, err))
         return false;
     BUF_APPEND(&call->body, "{");
-    admin_text(&call->body, "database", request->names[0]);
+    admin_text(&call->body, "database", call->names[0]);
     admin_text(&call->body, "container", container_info(container)->id);
     time_append(&call->body, "from", query.from_minute * MINUTE_MS);
     time_append(&call->body, "to", (query.to_minute + 1) * MINUTE_MS);
@@ -246,7 +245,7 @@ static void hot_append(struct buf *out, const struct heat_report *report)
                report->share);
 }
 
-static void report_append(struct rest_call *call, const struct container *container,
+static void report_append(struct admin_call *call, const struct container *container,
                           const struct heat_report *report)
 {
     struct buf *out = &call->body;
@@ -273,7 +272,7 @@ static void report_append(struct rest_call *call, const struct container *contai
 }
 
 /* A report outlives its container by a look. */
-static void reports_append(struct rest_call *call, const struct heat_report *reports, size_t count)
+static void reports_append(struct admin_call *call, const struct heat_report *reports, size_t count)
 {
     bool first = true;
 
@@ -295,31 +294,29 @@ static void reports_append(struct rest_call *call, const struct heat_report *rep
     call->status = 200;
 }
 
-bool admin_hot_container(struct admin_request *request, struct error *err)
+bool admin_hot_container(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     struct heat_report *reports;
     size_t count;
 
-    if (!heat_needed(call, err) || !admin_container_open(request, &container, err))
+    if (!heat_needed(call, err) || !admin_container_open(call, &container, err))
         return false;
-    count = heat_reports(call->services->heat, call->account_id, container_info(container)->number,
+    count = heat_reports(call->services->heat, call->account.id, container_info(container)->number,
                          call->arena, &reports);
     reports_append(call, reports, count);
     return true;
 }
 
 /* The default account sees everybody's. */
-bool admin_hot_all(struct admin_request *request, struct error *err)
+bool admin_hot_all(struct admin_call *call, struct error *err)
 {
-    struct rest_call *call = request->call;
     struct heat_report *reports;
     size_t count;
 
     if (!heat_needed(call, err))
         return false;
-    count = heat_reports(call->services->heat, admin_is_owner(call) ? SLICE_NONE : call->account_id,
+    count = heat_reports(call->services->heat, admin_is_owner(call) ? SLICE_NONE : call->account.id,
                          0, call->arena, &reports);
     reports_append(call, reports, count);
     return true;

@@ -1,6 +1,6 @@
 /* One item under another partition key value, in one transaction: what a client can only do by a
  * delete and a create, with a moment in between. */
-#include "front/admin/admin.h"
+#include "front/admin/call.h"
 
 #include "catalogue/container_space.h"
 #include "document/bson.h"
@@ -23,7 +23,7 @@ static bool shape(struct error *err)
                      "\"ifMatch\":\"...\"}: the item, the key it has, and what it shall be");
 }
 
-static bool asked_read(struct rest_call *call, struct asked *asked, struct error *err)
+static bool asked_read(struct admin_call *call, struct asked *asked, struct error *err)
 {
     CLEANUP(buf_done) struct buf text;
     struct document_value value, own;
@@ -32,7 +32,7 @@ static bool asked_read(struct rest_call *call, struct asked *asked, struct error
 
     buf_init(&text, BUF_DEFAULT_MAX);
     *asked = (struct asked){0};
-    if (!rest_call_body(call, &body, err))
+    if (!front_http_body(&call->over_http, &body, err))
         return false;
     document_iter_init(&iter, body);
     while (document_iter_next(&iter)) {
@@ -66,7 +66,7 @@ static bool whole(const struct partition_key *key, struct error *err)
 }
 
 /* The new key is what the document says it is. */
-static bool keys_read(struct rest_call *call, const struct item_space *space, struct asked *asked,
+static bool keys_read(struct admin_call *call, const struct item_space *space, struct asked *asked,
                       struct partition_key *ret_from, struct partition_key *ret_to,
                       struct error *err)
 {
@@ -88,10 +88,9 @@ static bool keys_read(struct rest_call *call, const struct item_space *space, st
     return items_names_check(space, ret_to, &asked->id, err);
 }
 
-bool admin_item_move(struct admin_request *request, struct error *err)
+bool admin_item_move(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     const struct partition_definition *definition;
     struct item_operation move = {.arena = call->arena};
     struct partition_key from, to;
@@ -99,7 +98,7 @@ bool admin_item_move(struct admin_request *request, struct error *err)
     struct item_space space;
     struct asked asked;
 
-    if (!admin_container_open(request, &container, err) || !asked_read(call, &asked, err))
+    if (!admin_container_open(call, &container, err) || !asked_read(call, &asked, err))
         return false;
     space = container_space(container, call->services->clock, call->services->gates);
     definition = &space.definition->key;

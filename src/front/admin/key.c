@@ -1,6 +1,6 @@
 /* What key a document would get, and which partition: POST /_orrery/containers/DB/COLL/key. Nothing
  * is written. The body is the document, or an array as the header of a request names a key. */
-#include "front/admin/admin.h"
+#include "front/admin/call.h"
 
 #include "catalogue/container_space.h"
 #include "document/json.h"
@@ -18,9 +18,9 @@ static const struct partition_span *span_of(const struct container *container,
     return partition_map_find(container_map(container), buf_slice(&routing));
 }
 
-static void span_append(struct rest_call *call, const struct partition_span *span)
+static void span_append(struct admin_call *call, const struct partition_span *span)
 {
-    const struct front_hooks *hooks = &call->options->admin;
+    const struct admin_hooks *hooks = call->hooks;
     const char *node = hooks->node_name ? hooks->node_name(hooks->context, span->node) : NULL;
 
     buf_printf(&call->body, "{\"id\":\"%u\"", span->id);
@@ -36,7 +36,7 @@ static void span_append(struct rest_call *call, const struct partition_span *spa
 }
 
 /* How many of the suffixes of a base are in each partition. */
-static bool spans_append(struct rest_call *call, const struct container *container,
+static bool spans_append(struct admin_call *call, const struct container *container,
                          const struct partition_key *key, struct error *err)
 {
     const struct partition_definition *definition =
@@ -67,12 +67,12 @@ static bool spans_append(struct rest_call *call, const struct container *contain
 }
 
 /* The members that say what the key is. */
-static bool key_append(struct rest_call *call, const struct partition_definition *definition,
+static bool key_append(struct admin_call *call, const struct partition_definition *definition,
                        struct partition_key *ret_key, struct error *err)
 {
     struct document_value body;
 
-    if (!rest_call_body_value(call, 0, &body, err))
+    if (!front_http_body_value(&call->over_http, 0, &body, err))
         return false;
     if (body.type == DOCUMENT_OBJECT)
         return partition_key_explain(definition, body.document, call->arena, &call->body, ret_key,
@@ -87,15 +87,14 @@ static bool key_append(struct rest_call *call, const struct partition_definition
     return true;
 }
 
-bool admin_containers_key(struct admin_request *request, struct error *err)
+bool admin_containers_key(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     const struct partition_definition *definition;
     struct partition_key key;
 
-    if (!catalogue_container_open(call->services->catalogue, call->account_id, request->names[0],
-                                  request->names[1], &container, err))
+    if (!catalogue_container_open(call->services->catalogue, call->account.id, call->names[0],
+                                  call->names[1], &container, err))
         return false;
     definition = &definition_fields(container_definition(container))->key;
     BUF_APPEND(&call->body, "{");
@@ -129,7 +128,7 @@ static bool span_has(const struct item_scope *scope, const struct partition_rang
     return true;
 }
 
-bool admin_key_check(struct rest_call *call, struct container *container,
+bool admin_key_check(struct admin_call *call, struct container *container,
                      const struct partition_key *key, struct error *err)
 {
     const struct partition_definition *definition =

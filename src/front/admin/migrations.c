@@ -1,7 +1,7 @@
 /* Migrations under way and over, in one container and in all. */
 #include "front/admin/migrations.h"
 
-#include "front/admin/admin.h"
+#include "front/admin/call.h"
 
 /* A server that was told to stop moving partitions; the rest of the figures are as they are. */
 static void progress_append(struct buf *out, const struct migrator_progress *progress)
@@ -21,7 +21,7 @@ static void progress_append(struct buf *out, const struct migrator_progress *pro
         admin_text(out, "error", slice_of_text(progress->error));
 }
 
-static void ends_append(struct rest_call *call, const struct migration *migration)
+static void ends_append(struct admin_call *call, const struct migration *migration)
 {
     size_t source_count, target_count;
     const struct migration_source *sources = migration_sources(migration, &source_count);
@@ -43,7 +43,7 @@ static void ends_append(struct rest_call *call, const struct migration *migratio
 }
 
 /* The members, without braces. */
-static void migration_members(struct rest_call *call, const struct container *container)
+static void migration_members(struct admin_call *call, const struct container *container)
 {
     const struct migration *migration = container_migration(container);
     struct migrator *migrator = call->services->migrator;
@@ -65,7 +65,7 @@ static void migration_members(struct rest_call *call, const struct container *co
     progress_append(&call->body, &progress);
 }
 
-void admin_migration_append(struct rest_call *call, const struct container *container)
+void admin_migration_append(struct admin_call *call, const struct container *container)
 {
     BUF_APPEND(&call->body, "{");
     migration_members(call, container);
@@ -91,37 +91,37 @@ static bool none(const struct container *container, struct error *err)
                      SLICE_ARG(container_info(container)->id));
 }
 
-bool admin_migration_show(struct admin_request *request, struct error *err)
+bool admin_migration_show(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
 
-    if (!admin_container_open(request, &container, err))
+    if (!admin_container_open(call, &container, err))
         return false;
     if (!container_migration(container))
         return none(container, err);
-    admin_migration_append(request->call, container);
-    request->call->status = 200;
+    admin_migration_append(call, container);
+    call->status = 200;
     return true;
 }
 
-bool admin_migration_cancel(struct admin_request *request, struct error *err)
+bool admin_migration_cancel(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct migrator *migrator = request->call->services->migrator;
+    struct migrator *migrator = call->services->migrator;
 
-    if (!admin_container_open(request, &container, err))
+    if (!admin_container_open(call, &container, err))
         return false;
     if (!migrator || !container_migration(container))
         return none(container, err);
     if (!migrator_cancel(migrator, container, err))
         return err->code == ERROR_BAD_REQUEST ? none(container, err) : admin_migration_refused(err);
-    request->call->status = 204;
+    call->status = 204;
     return true;
 }
 
 /* --- All of them ----------------------------------------------------------------------------- */
 
-static void account_append(struct rest_call *call, const struct account *account)
+static void account_append(struct admin_call *call, const struct account *account)
 {
     struct buf *out = &call->body;
 
@@ -158,7 +158,7 @@ static void statistics_append(struct buf *out, const struct migrator_statistics 
 }
 
 /* Those over: of the account that asks, of all for the default account. */
-static void recent_append(struct rest_call *call, struct migrator *migrator)
+static void recent_append(struct admin_call *call, struct migrator *migrator)
 {
     struct buf *out = &call->body;
     size_t count;
@@ -168,7 +168,8 @@ static void recent_append(struct rest_call *call, struct migrator *migrator)
     for (size_t i = 0; i < count; i++) {
         const struct migrator_outcome *outcome = &outcomes[i];
 
-        if (!admin_is_owner(call) && outcome->account != account_info(call->account)->number)
+        if (!admin_is_owner(call) &&
+            outcome->account != account_info(call->account.account)->number)
             continue;
         buf_append_slice(out, out->data[out->len - 1] == '[' ? SLICE("{") : SLICE(",{"));
         admin_text(out, "database", outcome->database);
@@ -183,11 +184,10 @@ static void recent_append(struct rest_call *call, struct migrator *migrator)
     BUF_APPEND(out, "]");
 }
 
-bool admin_migrations_list(struct admin_request *request, struct error *err)
+bool admin_migrations_list(struct admin_call *call, struct error *err)
 {
-    struct rest_call *call = request->call;
     struct migrator *migrator = call->services->migrator;
-    struct account **accounts = &call->account;
+    struct account **accounts = &call->account.account;
     struct migrator_statistics statistics;
     size_t count = 1;
 
@@ -199,7 +199,7 @@ bool admin_migrations_list(struct admin_request *request, struct error *err)
                migrator_is_paused(migrator) ? "true" : "false");
     for (size_t i = 0; i < count; i++) {
         account_append(call, accounts[i]);
-        if (accounts != &call->account)
+        if (accounts != &call->account.account)
             account_unref(accounts[i]);
     }
     BUF_APPEND(&call->body, "]");
@@ -213,9 +213,8 @@ bool admin_migrations_list(struct admin_request *request, struct error *err)
     return true;
 }
 
-static bool pause_set(struct admin_request *request, bool paused, struct error *err)
+static bool pause_set(struct admin_call *call, bool paused, struct error *err)
 {
-    struct rest_call *call = request->call;
 
     if (!admin_need_owner(call, err))
         return false;
@@ -227,12 +226,12 @@ static bool pause_set(struct admin_request *request, bool paused, struct error *
     return true;
 }
 
-bool admin_migrations_pause(struct admin_request *request, struct error *err)
+bool admin_migrations_pause(struct admin_call *call, struct error *err)
 {
-    return pause_set(request, true, err);
+    return pause_set(call, true, err);
 }
 
-bool admin_migrations_resume(struct admin_request *request, struct error *err)
+bool admin_migrations_resume(struct admin_call *call, struct error *err)
 {
-    return pause_set(request, false, err);
+    return pause_set(call, false, err);
 }

@@ -3,18 +3,18 @@
 #pragma once
 
 #include "catalogue/migration.h"
-#include "front/rest/call.h"
+#include "front/admin/call.h"
 
 /* Appends the migration a container has. */
-void admin_migration_append(struct rest_call *call, const struct container *container);
+void admin_migration_append(struct admin_call *call, const struct container *container);
 
 /* Turns what the migrator refused into the words of administration. Returns false. */
 bool admin_migration_refused(struct error *err);
 
 /* Answers with the migration that has begun; not fine: with the error, as administration says it.
  */
-NODISCARD bool admin_migration_begun(struct rest_call *call, const struct container *container,
+NODISCARD bool admin_migration_begun(struct admin_call *call, const struct container *container,
                                      bool fine, struct error *err);
 
 /* ERROR_NOT_SUPPORTED: the server has no migrator. */
-NODISCARD bool admin_migrator_need(const struct rest_call *call, struct error *err);
+NODISCARD bool admin_migrator_need(const struct admin_call *call, struct error *err);

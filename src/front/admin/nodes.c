@@ -1,6 +1,6 @@
 /* Nodes: shown, added, changed, drained, paused and removed; and how partitions are spread over
  * them. What opens and closes a store is the server's (hooks.h); all else is in the catalogue. */
-#include "front/admin/admin.h"
+#include "front/admin/call.h"
 
 #include "balance/balancer.h"
 #include "base/memory.h"
@@ -106,25 +106,23 @@ static void node_append(const struct balancer_world *world, const struct cluster
     BUF_APPEND(out, "}");
 }
 
-static bool world_read(struct admin_request *request, struct balancer_world *world,
-                       struct error *err)
+static bool world_read(struct admin_call *call, struct balancer_world *world, struct error *err)
 {
-    struct balancer *balancer = request->call->services->balancer;
+    struct balancer *balancer = call->services->balancer;
 
-    if (!admin_need_owner(request->call, err))
+    if (!admin_need_owner(call, err))
         return false;
     if (!balancer)
         return error_set(err, ERROR_NOT_SUPPORTED, "this server does not show its nodes");
     return balancer_world_read(balancer, world, err);
 }
 
-bool admin_nodes_list(struct admin_request *request, struct error *err)
+bool admin_nodes_list(struct admin_call *call, struct error *err)
 {
     CLEANUP(balancer_world_done) struct balancer_world world = {0};
-    struct rest_call *call = request->call;
     const struct cluster *cluster = catalogue_cluster(call->services->catalogue);
 
-    if (!world_read(request, &world, err))
+    if (!world_read(call, &world, err))
         return false;
     BUF_APPEND(&call->body, "{\"nodes\":[");
     for (size_t i = 0; i < world.table->count; i++) {
@@ -140,14 +138,13 @@ bool admin_nodes_list(struct admin_request *request, struct error *err)
     return true;
 }
 
-static bool node_answer(struct admin_request *request, struct slice name, uint16_t status,
+static bool node_answer(struct admin_call *call, struct slice name, uint16_t status,
                         struct error *err)
 {
     CLEANUP(balancer_world_done) struct balancer_world world = {0};
-    struct rest_call *call = request->call;
     const struct node_info *info;
 
-    if (!world_read(request, &world, err))
+    if (!world_read(call, &world, err))
         return false;
     info = node_table_find(world.table, name);
     if (!info)
@@ -158,9 +155,9 @@ static bool node_answer(struct admin_request *request, struct slice name, uint16
     return true;
 }
 
-bool admin_nodes_show(struct admin_request *request, struct error *err)
+bool admin_nodes_show(struct admin_call *call, struct error *err)
 {
-    return node_answer(request, request->names[0], 200, err);
+    return node_answer(call, call->names[0], 200, err);
 }
 
 /* --- Changing -------------------------------------------------------------------------------- */
@@ -232,20 +229,19 @@ static bool text_member(struct slice body, struct slice name, char *ret_text, si
     return true;
 }
 
-static void balancer_tell(const struct rest_call *call)
+static void balancer_tell(const struct admin_call *call)
 {
     if (call->services->balancer)
         balancer_wake(call->services->balancer);
 }
 
-bool admin_nodes_add(struct admin_request *request, struct error *err)
+bool admin_nodes_add(struct admin_call *call, struct error *err)
 {
     CLEANUP(memory_free) struct node_info *info = MEMORY_NEW(struct node_info);
-    struct rest_call *call = request->call;
-    const struct front_hooks *hooks = &call->options->admin;
+    const struct admin_hooks *hooks = call->hooks;
     struct slice body;
 
-    if (!admin_need_owner(call, err) || !rest_call_body(call, &body, err))
+    if (!admin_need_owner(call, err) || !front_http_body(&call->over_http, &body, err))
         return false;
     if (!hooks->node_add)
         return error_set(err, ERROR_NOT_SUPPORTED, "this server takes no nodes");
@@ -258,91 +254,87 @@ bool admin_nodes_add(struct admin_request *request, struct error *err)
         return false;
     explicit_bzero(info->url, sizeof info->url);
     balancer_tell(call);
-    return node_answer(request, slice_of_text(info->name), 201, err);
+    return node_answer(call, slice_of_text(info->name), 201, err);
 }
 
-bool admin_nodes_change(struct admin_request *request, struct error *err)
+bool admin_nodes_change(struct admin_call *call, struct error *err)
 {
     CLEANUP(catalogue_nodes_free) struct node_table *table = NULL;
-    struct rest_call *call = request->call;
     struct node_info *info;
     struct slice body;
 
-    if (!admin_need_owner(call, err) || !rest_call_body(call, &body, err))
+    if (!admin_need_owner(call, err) || !front_http_body(&call->over_http, &body, err))
         return false;
     table = catalogue_nodes(call->services->catalogue);
-    info = node_table_find(table, request->names[0]);
+    info = node_table_find(table, call->names[0]);
     if (info &&
         (!attributes_read(body, info, err) ||
-         !catalogue_node_change(call->services->catalogue, request->names[0],
+         !catalogue_node_change(call->services->catalogue, call->names[0],
                                 &(struct catalogue_node_settings){.attributes = info}, err)))
         return false;
     balancer_tell(call);
-    return node_answer(request, request->names[0], 200, err);
+    return node_answer(call, call->names[0], 200, err);
 }
 
-bool admin_nodes_remove(struct admin_request *request, struct error *err)
+bool admin_nodes_remove(struct admin_call *call, struct error *err)
 {
-    const struct front_hooks *hooks = &request->call->options->admin;
+    const struct admin_hooks *hooks = call->hooks;
 
-    if (!admin_need_owner(request->call, err))
+    if (!admin_need_owner(call, err))
         return false;
     if (!hooks->node_remove)
         return error_set(err, ERROR_NOT_SUPPORTED, "this server keeps its nodes");
-    if (!hooks->node_remove(hooks->context, request->names[0], err))
+    if (!hooks->node_remove(hooks->context, call->names[0], err))
         return false;
-    request->call->status = 204;
+    call->status = 204;
     return true;
 }
 
-static bool node_flag(struct admin_request *request, const struct catalogue_node_settings *change,
+static bool node_flag(struct admin_call *call, const struct catalogue_node_settings *change,
                       struct error *err)
 {
-    struct rest_call *call = request->call;
 
     if (!admin_need_owner(call, err) ||
-        !catalogue_node_change(call->services->catalogue, request->names[0], change, err))
+        !catalogue_node_change(call->services->catalogue, call->names[0], change, err))
         return false;
     balancer_tell(call);
-    return node_answer(request, request->names[0], 200, err);
+    return node_answer(call, call->names[0], 200, err);
 }
 
 static const bool yes = true, no = false;
 
-bool admin_nodes_drain(struct admin_request *request, struct error *err)
+bool admin_nodes_drain(struct admin_call *call, struct error *err)
 {
-    return node_flag(request, &(struct catalogue_node_settings){.draining = &yes}, err);
+    return node_flag(call, &(struct catalogue_node_settings){.draining = &yes}, err);
 }
 
-bool admin_nodes_undrain(struct admin_request *request, struct error *err)
+bool admin_nodes_undrain(struct admin_call *call, struct error *err)
 {
-    return node_flag(request, &(struct catalogue_node_settings){.draining = &no}, err);
+    return node_flag(call, &(struct catalogue_node_settings){.draining = &no}, err);
 }
 
-bool admin_nodes_pause(struct admin_request *request, struct error *err)
+bool admin_nodes_pause(struct admin_call *call, struct error *err)
 {
-    return node_flag(request, &(struct catalogue_node_settings){.paused = &yes}, err);
+    return node_flag(call, &(struct catalogue_node_settings){.paused = &yes}, err);
 }
 
-bool admin_nodes_resume(struct admin_request *request, struct error *err)
+bool admin_nodes_resume(struct admin_call *call, struct error *err)
 {
-    return node_flag(request, &(struct catalogue_node_settings){.paused = &no}, err);
+    return node_flag(call, &(struct catalogue_node_settings){.paused = &no}, err);
 }
 
-bool admin_regions_pause(struct admin_request *request, struct error *err)
+bool admin_regions_pause(struct admin_call *call, struct error *err)
 {
-    return admin_need_owner(request->call, err) &&
-           catalogue_region_pause(request->call->services->catalogue, request->names[0], true,
-                                  err) &&
-           admin_nodes_list(request, err);
+    return admin_need_owner(call, err) &&
+           catalogue_region_pause(call->services->catalogue, call->names[0], true, err) &&
+           admin_nodes_list(call, err);
 }
 
-bool admin_regions_resume(struct admin_request *request, struct error *err)
+bool admin_regions_resume(struct admin_call *call, struct error *err)
 {
-    return admin_need_owner(request->call, err) &&
-           catalogue_region_pause(request->call->services->catalogue, request->names[0], false,
-                                  err) &&
-           admin_nodes_list(request, err);
+    return admin_need_owner(call, err) &&
+           catalogue_region_pause(call->services->catalogue, call->names[0], false, err) &&
+           admin_nodes_list(call, err);
 }
 
 /* --- Rebalancing ----------------------------------------------------------------------------- */
@@ -390,16 +382,16 @@ static void status_append(const struct balancer_status *status, struct buf *out)
     BUF_APPEND(out, "]");
 }
 
-bool admin_rebalance_show(struct admin_request *request, struct error *err)
+bool admin_rebalance_show(struct admin_call *call, struct error *err)
 {
     CLEANUP(balancer_world_done) struct balancer_world world = {0};
     CLEANUP(memory_free) struct balancer_status *status = NULL;
-    struct buf *out = &request->call->body;
+    struct buf *out = &call->body;
     struct rebalance_plan plan;
 
-    if (!world_read(request, &world, err))
+    if (!world_read(call, &world, err))
         return false;
-    status = balancer_status(request->call->services->balancer);
+    status = balancer_status(call->services->balancer);
     balancer_world_plan(&world, false, &plan);
     BUF_APPEND(out, "{\"moves\":[");
     for (size_t i = 0; i < plan.count; i++) {
@@ -411,27 +403,27 @@ bool admin_rebalance_show(struct admin_request *request, struct error *err)
                plan.spread_before, plan.spread_after, world.migrating);
     status_append(status, out);
     BUF_APPEND(out, "}");
-    request->call->status = 200;
+    call->status = 200;
     return true;
 }
 
-static bool rebalance_set(struct admin_request *request, bool on, struct error *err)
+static bool rebalance_set(struct admin_call *call, bool on, struct error *err)
 {
-    struct balancer *balancer = request->call->services->balancer;
+    struct balancer *balancer = call->services->balancer;
 
-    if (!admin_need_owner(request->call, err))
+    if (!admin_need_owner(call, err))
         return false;
     if (!balancer)
         return error_set(err, ERROR_NOT_SUPPORTED, "this server does not move partitions");
-    return balancer_rebalance(balancer, on, err) && admin_rebalance_show(request, err);
+    return balancer_rebalance(balancer, on, err) && admin_rebalance_show(call, err);
 }
 
-bool admin_rebalance_begin(struct admin_request *request, struct error *err)
+bool admin_rebalance_begin(struct admin_call *call, struct error *err)
 {
-    return rebalance_set(request, true, err);
+    return rebalance_set(call, true, err);
 }
 
-bool admin_rebalance_cancel(struct admin_request *request, struct error *err)
+bool admin_rebalance_cancel(struct admin_call *call, struct error *err)
 {
-    return rebalance_set(request, false, err);
+    return rebalance_set(call, false, err);
 }

@@ -1,6 +1,6 @@
 /* Physical partitions of a container: shown, and split, merged, moved and isolated on request. What
  * is asked for begins and goes on by itself: the answer is 202 with the migration. */
-#include "front/admin/admin.h"
+#include "front/admin/call.h"
 
 #include "catalogue/container_usage.h"
 #include "catalogue/shares.h"
@@ -29,7 +29,7 @@ static void parents_append(struct buf *out, const struct partition_span *span)
     BUF_APPEND(out, "]");
 }
 
-static bool partition_append(struct rest_call *call, const struct container *container,
+static bool partition_append(struct admin_call *call, const struct container *container,
                              const struct partition_span *span, double rate, struct error *err)
 {
     const struct migration *migration = container_migration(container);
@@ -57,22 +57,21 @@ static bool partition_append(struct rest_call *call, const struct container *con
     return true;
 }
 
-bool admin_partitions_list(struct admin_request *request, struct error *err)
+bool admin_partitions_list(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     const struct partition_span *spans;
     double *rates;
     size_t count;
 
-    if (!admin_container_open(request, &container, err))
+    if (!admin_container_open(call, &container, err))
         return false;
     spans = partition_map_spans(container_map(container), &count);
     rates = ARENA_ARRAY(call->arena, double, count);
     container_rates(container, container_map(container), rates);
     BUF_APPEND(&call->body, "{");
-    admin_text(&call->body, "database", request->names[0]);
-    admin_text(&call->body, "container", request->names[1]);
+    admin_text(&call->body, "database", call->names[0]);
+    admin_text(&call->body, "container", call->names[1]);
     admin_number_append(&call->body, "version", partition_map_version(container_map(container)));
     BUF_APPEND(&call->body, ",\"partitions\":[");
     for (size_t i = 0; i < count; i++) {
@@ -95,7 +94,7 @@ bool admin_partitions_list(struct admin_request *request, struct error *err)
 
 /* The members of a body, which may be left out as a whole. Others than those named are refused:
  * what is misspelt would be ignored else. */
-static bool body_read(struct rest_call *call, const char *member, bool needed,
+static bool body_read(struct admin_call *call, const char *member, bool needed,
                       struct document_value *ret_value, bool *ret_given, struct error *err)
 {
     struct document_iter iter;
@@ -104,7 +103,7 @@ static bool body_read(struct rest_call *call, const char *member, bool needed,
     *ret_given = false;
     if (call->http->body.len == 0 && !needed)
         return true;
-    if (!rest_call_body(call, &body, err))
+    if (!front_http_body(&call->over_http, &body, err))
         return false;
     document_iter_init(&iter, body);
     while (document_iter_next(&iter)) {
@@ -143,20 +142,18 @@ static bool partition_value(const struct document_value *value, uint32_t *ret_id
     return true;
 }
 
-bool admin_migrator_need(const struct rest_call *call, struct error *err)
+bool admin_migrator_need(const struct admin_call *call, struct error *err)
 {
     return call->services->migrator ||
            error_set(err, ERROR_NOT_SUPPORTED, "this server leaves partitions as they are");
 }
 
-static bool begin(struct admin_request *request, struct container **ret_container,
-                  struct error *err)
+static bool begin(struct admin_call *call, struct container **ret_container, struct error *err)
 {
-    return admin_migrator_need(request->call, err) &&
-           admin_container_open(request, ret_container, err);
+    return admin_migrator_need(call, err) && admin_container_open(call, ret_container, err);
 }
 
-bool admin_migration_begun(struct rest_call *call, const struct container *container, bool fine,
+bool admin_migration_begun(struct admin_call *call, const struct container *container, bool fine,
                            struct error *err)
 {
     CLEANUP(container_unref) struct container *now = NULL;
@@ -173,16 +170,15 @@ bool admin_migration_begun(struct rest_call *call, const struct container *conta
     return true;
 }
 
-bool admin_partitions_split(struct admin_request *request, struct error *err)
+bool admin_partitions_split(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     struct document_value pieces;
     int64_t count = 2;
     uint32_t id = 0;
     bool given;
 
-    if (!begin(request, &container, err) || !partition_id(request->names[2], &id, err) ||
+    if (!begin(call, &container, err) || !partition_id(call->names[2], &id, err) ||
         !body_read(call, "pieces", false, &pieces, &given, err))
         return false;
     if (given &&
@@ -214,16 +210,15 @@ static bool ids_read(const struct document_value *value, uint32_t *ids, size_t *
     return true;
 }
 
-bool admin_partitions_merge(struct admin_request *request, struct error *err)
+bool admin_partitions_merge(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     uint32_t ids[MIGRATION_SOURCES_MAX];
     struct document_value value;
     size_t count = 0;
     bool given;
 
-    if (!begin(request, &container, err) ||
+    if (!begin(call, &container, err) ||
         !body_read(call, "partitions", true, &value, &given, err) ||
         !ids_read(&value, ids, &count, err))
         return false;
@@ -231,7 +226,7 @@ bool admin_partitions_merge(struct admin_request *request, struct error *err)
         call, container, migrator_merge(call->services->migrator, container, ids, count, err), err);
 }
 
-static bool node_find(const struct rest_call *call, const struct document_value *value,
+static bool node_find(const struct admin_call *call, const struct document_value *value,
                       uint32_t *ret_node, struct error *err)
 {
     const struct cluster *cluster = catalogue_cluster(call->services->catalogue);
@@ -250,26 +245,24 @@ static bool node_find(const struct rest_call *call, const struct document_value 
                      (int)MIN(value->text.len, (size_t)60), (const char *)value->text.data);
 }
 
-bool admin_partitions_move(struct admin_request *request, struct error *err)
+bool admin_partitions_move(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     struct document_value value;
     uint32_t id = 0, node = 0;
     bool given;
 
-    if (!admin_need_owner(call, err) || !begin(request, &container, err) ||
-        !partition_id(request->names[2], &id, err) ||
+    if (!admin_need_owner(call, err) || !begin(call, &container, err) ||
+        !partition_id(call->names[2], &id, err) ||
         !body_read(call, "node", true, &value, &given, err) || !node_find(call, &value, &node, err))
         return false;
     return admin_migration_begun(
         call, container, migrator_move(call->services->migrator, container, id, node, err), err);
 }
 
-bool admin_partitions_isolate(struct admin_request *request, struct error *err)
+bool admin_partitions_isolate(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     const struct partition_definition *definition;
     CLEANUP(buf_done) struct buf text;
     struct document_value value;
@@ -277,7 +270,7 @@ bool admin_partitions_isolate(struct admin_request *request, struct error *err)
     bool given;
 
     buf_init(&text, BUF_DEFAULT_MAX);
-    if (!begin(request, &container, err) ||
+    if (!begin(call, &container, err) ||
         !body_read(call, "partitionKey", true, &value, &given, err))
         return false;
     definition = &definition_fields(container_definition(container))->key;

@@ -1,6 +1,6 @@
 /* A container of its own for a partition key value, and the way back: tried out, begun, looked at,
  * demoted, ended, forgotten. */
-#include "front/admin/admin.h"
+#include "front/admin/call.h"
 
 #include "catalogue/container_usage.h"
 #include "catalogue/promotion.h"
@@ -54,14 +54,14 @@ static bool member_take(const struct document_iter *iter, bool begins, struct as
                      (int)MIN(iter->key.len, (size_t)60), (const char *)iter->key.data);
 }
 
-static bool asked_read(struct rest_call *call, bool begins, struct asked *ret_asked,
+static bool asked_read(struct admin_call *call, bool begins, struct asked *ret_asked,
                        struct error *err)
 {
     struct document_iter iter;
     struct slice body;
 
     *ret_asked = (struct asked){.key = document_undefined()};
-    if (!rest_call_body(call, &body, err))
+    if (!front_http_body(&call->over_http, &body, err))
         return false;
     document_iter_init(&iter, body);
     while (document_iter_next(&iter))
@@ -73,7 +73,7 @@ static bool asked_read(struct rest_call *call, bool begins, struct asked *ret_as
            error_set(err, ERROR_BAD_REQUEST, "the body has no member \"to\"");
 }
 
-static bool key_read(struct rest_call *call, const struct container *container,
+static bool key_read(struct admin_call *call, const struct container *container,
                      const struct asked *asked, struct partition_key *ret_key, struct error *err)
 {
     CLEANUP(buf_done) struct buf text;
@@ -87,7 +87,7 @@ static bool key_read(struct rest_call *call, const struct container *container,
 
 /* --- Shown ----------------------------------------------------------------------------------- */
 
-static bool usage_append(struct rest_call *call, const struct container *home,
+static bool usage_append(struct admin_call *call, const struct container *home,
                          const struct promotion *promotion, struct error *err)
 {
     size_t count;
@@ -112,7 +112,7 @@ static bool usage_append(struct rest_call *call, const struct container *home,
     return true;
 }
 
-static bool promotion_show(struct rest_call *call, const struct container *container,
+static bool promotion_show(struct admin_call *call, const struct container *container,
                            const struct promotion *promotion, struct error *err)
 {
     CLEANUP(container_unref) struct container *other = NULL;
@@ -150,13 +150,12 @@ static bool promotion_show(struct rest_call *call, const struct container *conta
     return true;
 }
 
-bool admin_promote_show(struct admin_request *request, struct error *err)
+bool admin_promote_show(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     const struct promotion_list *promotions;
 
-    if (!admin_migrator_need(call, err) || !admin_container_open(request, &container, err))
+    if (!admin_migrator_need(call, err) || !admin_container_open(call, &container, err))
         return false;
     promotions = container_promotions(container);
     BUF_APPEND(&call->body, "{\"promotions\":[");
@@ -172,7 +171,7 @@ bool admin_promote_show(struct admin_request *request, struct error *err)
 }
 
 /* The promotion of this key as it is now. */
-static bool answer(struct rest_call *call, const struct container *container,
+static bool answer(struct admin_call *call, const struct container *container,
                    const struct partition_key *key, uint16_t status, struct error *err)
 {
     CLEANUP(container_unref) struct container *now = NULL;
@@ -191,7 +190,7 @@ static bool answer(struct rest_call *call, const struct container *container,
 /* --- Promoting ------------------------------------------------------------------------------- */
 
 /* The definition of the origin under another name. */
-static struct slice body_like(struct rest_call *call, const struct container *origin,
+static struct slice body_like(struct admin_call *call, const struct container *origin,
                               struct slice id)
 {
     CLEANUP(buf_done) struct buf body;
@@ -223,21 +222,20 @@ static bool throughput_check(const struct container *origin, const struct offer_
                      (long long)ru);
 }
 
-static struct slice account_of(const struct rest_call *call)
+static struct slice account_of(const struct admin_call *call)
 {
     struct slice account = admin_parameter(call, SLICE("account"));
 
-    return account.data ? account : call->account_id;
+    return account.data ? account : call->account.id;
 }
 
 /* *ret_own NULL: it is to be made. */
-static bool own_find(struct admin_request *request, const struct asked *asked,
-                     struct container **ret_own, struct error *err)
+static bool own_find(struct admin_call *call, const struct asked *asked, struct container **ret_own,
+                     struct error *err)
 {
-    struct rest_call *call = request->call;
 
     *ret_own = NULL;
-    if (catalogue_container_open(call->services->catalogue, account_of(call), request->names[0],
+    if (catalogue_container_open(call->services->catalogue, account_of(call), call->names[0],
                                  asked->to, ret_own, err))
         return (!asked->offer.given && !asked->offer.autoscale_given) ||
                error_set(err, ERROR_BAD_REQUEST,
@@ -246,18 +244,17 @@ static bool own_find(struct admin_request *request, const struct asked *asked,
     return err->code == ERROR_NOT_FOUND;
 }
 
-static bool own_make(struct admin_request *request, const struct container *origin,
+static bool own_make(struct admin_call *call, const struct container *origin,
                      const struct asked *asked, struct container **ret_own, struct error *err)
 {
-    struct rest_call *call = request->call;
 
-    return catalogue_container_create(call->services->catalogue, account_of(call),
-                                      request->names[0], body_like(call, origin, asked->to),
-                                      &asked->offer, ret_own, err) &&
+    return catalogue_container_create(call->services->catalogue, account_of(call), call->names[0],
+                                      body_like(call, origin, asked->to), &asked->offer, ret_own,
+                                      err) &&
            load_meters_apply(call->services->meters, *ret_own, call->services->burst_seconds, err);
 }
 
-static bool dry_run(struct rest_call *call, const struct container *origin,
+static bool dry_run(struct admin_call *call, const struct container *origin,
                     const struct container *own, const struct partition_key *key, struct error *err)
 {
     struct partition_range range = partition_route_range(
@@ -284,17 +281,16 @@ static bool dry_run(struct rest_call *call, const struct container *origin,
     return true;
 }
 
-bool admin_promote_begin(struct admin_request *request, struct error *err)
+bool admin_promote_begin(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *origin = NULL;
     CLEANUP(container_unref) struct container *own = NULL;
-    struct rest_call *call = request->call;
     struct partition_key key;
     struct asked asked;
 
-    if (!admin_migrator_need(call, err) || !admin_container_open(request, &origin, err) ||
+    if (!admin_migrator_need(call, err) || !admin_container_open(call, &origin, err) ||
         !asked_read(call, true, &asked, err) || !key_read(call, origin, &asked, &key, err) ||
-        !throughput_check(origin, &asked.offer, err) || !own_find(request, &asked, &own, err))
+        !throughput_check(origin, &asked.offer, err) || !own_find(call, &asked, &own, err))
         return false;
     if (!catalogue_promotion_check(call->services->catalogue, origin, own, &key, err))
         return admin_migration_refused(err);
@@ -302,7 +298,7 @@ bool admin_promote_begin(struct admin_request *request, struct error *err)
         return false;
     if (asked.dry_run)
         return dry_run(call, origin, own, &key, err);
-    if (!own && !own_make(request, origin, &asked, &own, err))
+    if (!own && !own_make(call, origin, &asked, &own, err))
         return false;
     if (!migrator_promote(call->services->migrator, origin, own, &key, err))
         return admin_migration_refused(err);
@@ -314,16 +310,15 @@ bool admin_promote_begin(struct admin_request *request, struct error *err)
 typedef bool tie_change(struct migrator *migrator, const struct container *tied,
                         const struct promotion *promotion, struct error *err);
 
-static bool change(struct admin_request *request, tie_change *what, struct error *err)
+static bool change(struct admin_call *call, tie_change *what, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     struct partition_range range;
     const struct promotion *promotion;
     struct partition_key key;
     struct asked asked;
 
-    if (!admin_migrator_need(call, err) || !admin_container_open(request, &container, err) ||
+    if (!admin_migrator_need(call, err) || !admin_container_open(call, &container, err) ||
         !asked_read(call, false, &asked, err) || !key_read(call, container, &asked, &key, err))
         return false;
     range = partition_route_range(&definition_fields(container_definition(container))->key, &key,
@@ -338,17 +333,17 @@ static bool change(struct admin_request *request, tie_change *what, struct error
     return answer(call, container, &key, 200, err);
 }
 
-bool admin_promote_demote(struct admin_request *request, struct error *err)
+bool admin_promote_demote(struct admin_call *call, struct error *err)
 {
-    return change(request, migrator_demote, err);
+    return change(call, migrator_demote, err);
 }
 
-bool admin_promote_end(struct admin_request *request, struct error *err)
+bool admin_promote_end(struct admin_call *call, struct error *err)
 {
-    return change(request, migrator_promotion_end, err);
+    return change(call, migrator_promotion_end, err);
 }
 
-bool admin_promote_forget(struct admin_request *request, struct error *err)
+bool admin_promote_forget(struct admin_call *call, struct error *err)
 {
-    return change(request, migrator_promotion_forget, err);
+    return change(call, migrator_promotion_forget, err);
 }

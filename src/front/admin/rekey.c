@@ -1,6 +1,6 @@
 /* Another partition key for a container: tried out, begun, looked at, taken back, and the end of
  * its grace period. */
-#include "front/admin/admin.h"
+#include "front/admin/call.h"
 
 #include "document/bson.h"
 #include "document/json.h"
@@ -70,13 +70,13 @@ static bool member_take(const struct document_iter *iter, struct asked *asked, s
                      (int)MIN(iter->key.len, (size_t)60), (const char *)iter->key.data);
 }
 
-static bool asked_read(struct rest_call *call, struct asked *ret_asked, struct error *err)
+static bool asked_read(struct admin_call *call, struct asked *ret_asked, struct error *err)
 {
     struct document_iter iter;
     struct slice body;
 
     *ret_asked = (struct asked){0};
-    if (!rest_call_body(call, &body, err))
+    if (!front_http_body(&call->over_http, &body, err))
         return false;
     document_iter_init(&iter, body);
     while (document_iter_next(&iter))
@@ -110,7 +110,7 @@ static void estimate_append(struct buf *out, const struct migrator_estimate *est
     BUF_APPEND(out, "}");
 }
 
-static bool dry_run(struct rest_call *call, struct container *container, const struct asked *asked,
+static bool dry_run(struct admin_call *call, struct container *container, const struct asked *asked,
                     struct error *err)
 {
     CLEANUP(buf_done) struct buf list;
@@ -134,7 +134,7 @@ static bool dry_run(struct rest_call *call, struct container *container, const s
 
 /* A path that no item has is mistyped: the copy would wait for a value in every item. Some items
  * without one are conflicts, which clients may mend while it goes on. */
-static bool key_check(struct rest_call *call, struct container *container,
+static bool key_check(struct admin_call *call, struct container *container,
                       const struct asked *asked, struct error *err)
 {
     CLEANUP(buf_done) struct buf list;
@@ -154,13 +154,12 @@ static bool key_check(struct rest_call *call, struct container *container,
                      (unsigned long long)estimate.items);
 }
 
-bool admin_rekey_begin(struct admin_request *request, struct error *err)
+bool admin_rekey_begin(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     struct asked asked;
 
-    if (!admin_migrator_need(call, err) || !admin_container_open(request, &container, err) ||
+    if (!admin_migrator_need(call, err) || !admin_container_open(call, &container, err) ||
         !asked_read(call, &asked, err))
         return false;
     if (asked.dry_run)
@@ -196,7 +195,7 @@ static void paths_append(struct buf *out, const char *name,
     BUF_APPEND(out, "]");
 }
 
-static bool conflicts_append(struct rest_call *call, const struct container *container,
+static bool conflicts_append(struct admin_call *call, const struct container *container,
                              struct error *err)
 {
     struct migrator_progress progress = {0};
@@ -219,13 +218,12 @@ static bool conflicts_append(struct rest_call *call, const struct container *con
     return true;
 }
 
-bool admin_rekey_show(struct admin_request *request, struct error *err)
+bool admin_rekey_show(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     const struct partition_definition *key;
 
-    if (!admin_migrator_need(call, err) || !admin_container_open(request, &container, err))
+    if (!admin_migrator_need(call, err) || !admin_container_open(call, &container, err))
         return false;
     key = &definition_fields(container_definition(container))->key;
     buf_printf(&call->body, "{\"underWay\":%s", is_rekeyed(container) ? "true" : "false");
@@ -243,29 +241,29 @@ bool admin_rekey_show(struct admin_request *request, struct error *err)
     return true;
 }
 
-bool admin_rekey_abort(struct admin_request *request, struct error *err)
+bool admin_rekey_abort(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
 
-    if (!admin_migrator_need(request->call, err) || !admin_container_open(request, &container, err))
+    if (!admin_migrator_need(call, err) || !admin_container_open(call, &container, err))
         return false;
     if (!is_rekeyed(container))
         return error_set(err, ERROR_NOT_FOUND, "container \"%.*s\" is not being re-keyed",
                          SLICE_ARG(container_info(container)->id));
-    if (!migrator_cancel(request->call->services->migrator, container, err))
+    if (!migrator_cancel(call->services->migrator, container, err))
         return admin_migration_refused(err);
-    request->call->status = 204;
+    call->status = 204;
     return true;
 }
 
-bool admin_rekey_end_grace(struct admin_request *request, struct error *err)
+bool admin_rekey_end_grace(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
 
-    if (!admin_migrator_need(request->call, err) || !admin_container_open(request, &container, err))
+    if (!admin_migrator_need(call, err) || !admin_container_open(call, &container, err))
         return false;
-    if (!migrator_grace_end(request->call->services->migrator, container, err))
+    if (!migrator_grace_end(call->services->migrator, container, err))
         return admin_migration_refused(err);
-    request->call->status = 204;
+    call->status = 204;
     return true;
 }

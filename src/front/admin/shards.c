@@ -1,13 +1,13 @@
 /* The shard list: the map of a container as data, for programs that route by themselves
  * (include/orrery/route.h reads it). It changes when the map does, so the etag is the map's. */
-#include "front/admin/admin.h"
+#include "front/admin/call.h"
 
 #include "document/bson.h"
 #include "document/json.h"
 
 #include <inttypes.h>
 
-static void shard_append(struct rest_call *call, const struct partition_span *span,
+static void shard_append(struct admin_call *call, const struct partition_span *span,
                          struct slice where)
 {
     struct buf *out = &call->body;
@@ -45,10 +45,11 @@ static struct slice strategy_of(struct slice document)
     return strategy.type == DOCUMENT_STRING ? strategy.text : SLICE("hash");
 }
 
-static void list_append(struct rest_call *call, const struct container *container, struct slice rid)
+static void list_append(struct admin_call *call, const struct container *container,
+                        struct slice rid)
 {
     struct slice document = definition_fields(container_definition(container))->document;
-    struct slice where = rest_call_endpoint(call);
+    struct slice where = admin_endpoint(call);
     size_t count;
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);
     struct buf *out = &call->body;
@@ -68,17 +69,18 @@ static void list_append(struct rest_call *call, const struct container *containe
     BUF_APPEND(out, "]}");
 }
 
-bool admin_shards_show(struct admin_request *request, struct error *err)
+bool admin_shards_show(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
-    struct slice seen = rest_call_etag(call, REST_HEADER_IF_NONE_MATCH), etag;
+    struct slice seen = front_http_etag_bare(net_http_header(call->http, SLICE("if-none-match")));
+    struct slice etag;
 
-    if (!admin_container_open(request, &container, err))
+    if (!admin_container_open(call, &container, err))
         return false;
     etag = arena_printf(call->arena, "%u-%" PRIu64, container_info(container)->number,
                         partition_map_version(container_map(container)));
-    rest_answer_etag(call, arena_printf(call->arena, "\"%.*s\"", SLICE_ARG(etag)));
+    front_http_header(&call->over_http, SLICE("etag"),
+                      arena_printf(call->arena, "\"%.*s\"", SLICE_ARG(etag)));
     if (seen.data && (slice_equal(seen, etag) || slice_equal(seen, SLICE("*")))) {
         call->status = 304;
         return true;

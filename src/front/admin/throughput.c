@@ -1,7 +1,7 @@
 /* What the owner of a container makes of its throughput: buckets and key values with RU/s of their
  * own, shown with what they did and edited. They are a part of the container's definition
  * (definition_throughput.h): an edit is a replace of it that says nothing else. */
-#include "front/admin/admin.h"
+#include "front/admin/call.h"
 
 #include "document/bson.h"
 #include "document/json.h"
@@ -17,15 +17,15 @@ static void use_append(struct buf *out, struct budget_use use)
     admin_number_append(out, "throttled", use.refused);
 }
 
-static struct budget *budget_of(struct rest_call *call, uint32_t partition)
+static struct budget *budget_of(struct admin_call *call, uint32_t partition)
 {
     struct meter *meter = meters_find(call->services->meters, partition);
 
     return meter ? meter_budget(meter) : NULL;
 }
 
-static void bucket_append(struct rest_call *call, const struct container *container, uint8_t bucket,
-                          uint8_t percent)
+static void bucket_append(struct admin_call *call, const struct container *container,
+                          uint8_t bucket, uint8_t percent)
 {
     size_t count;
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);
@@ -45,7 +45,7 @@ static void bucket_append(struct rest_call *call, const struct container *contai
     BUF_APPEND(&call->body, "}");
 }
 
-static void tenant_append(struct rest_call *call, const struct container *container,
+static void tenant_append(struct admin_call *call, const struct container *container,
                           const struct definition_tenant *tenant)
 {
     const struct partition_span *span =
@@ -62,7 +62,7 @@ static void tenant_append(struct rest_call *call, const struct container *contai
     BUF_APPEND(&call->body, "}");
 }
 
-void admin_throughput_append(struct rest_call *call, const struct container *container)
+void admin_throughput_append(struct admin_call *call, const struct container *container)
 {
     const struct definition_throughput *said =
         &definition_fields(container_definition(container))->throughput;
@@ -85,12 +85,11 @@ void admin_throughput_append(struct rest_call *call, const struct container *con
     BUF_APPEND(&call->body, "]");
 }
 
-static bool answer(struct admin_request *request, const struct container *container)
+static bool answer(struct admin_call *call, const struct container *container)
 {
-    struct rest_call *call = request->call;
 
     BUF_APPEND(&call->body, "{");
-    admin_text(&call->body, "database", request->names[0]);
+    admin_text(&call->body, "database", call->names[0]);
     admin_text(&call->body, "container", container_info(container)->id);
     admin_offer_append(call, container_offer(container));
     admin_throughput_append(call, container);
@@ -99,11 +98,11 @@ static bool answer(struct admin_request *request, const struct container *contai
     return true;
 }
 
-bool admin_throughput_show(struct admin_request *request, struct error *err)
+bool admin_throughput_show(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
 
-    return admin_container_open(request, &container, err) && answer(request, container);
+    return admin_container_open(call, &container, err) && answer(call, container);
 }
 
 /* --- Edited ---------------------------------------------------------------------------------- */
@@ -279,21 +278,20 @@ static bool body_write(const struct container *container, struct slice throughpu
     return !buf_overflowed(out);
 }
 
-static bool edit_once(struct admin_request *request, struct slice edits,
-                      struct container **ret_container, struct error *err)
+static bool edit_once(struct admin_call *call, struct slice edits, struct container **ret_container,
+                      struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
     CLEANUP(buf_done) struct buf text;
     CLEANUP(buf_done) struct buf said;
     CLEANUP(buf_done) struct buf body;
-    struct rest_call *call = request->call;
     struct slice account = admin_parameter(call, SLICE("account"));
     struct edited edited = {0};
 
     buf_init(&text, BUF_DEFAULT_MAX);
     buf_init(&said, BUF_DEFAULT_MAX);
     buf_init(&body, BUF_DEFAULT_MAX);
-    if (!admin_container_open(request, &container, err) ||
+    if (!admin_container_open(call, &container, err) ||
         !edits_apply(container, edits, call->arena, &edited, err))
         return false;
     edited_write(&definition_fields(container_definition(container))->key, &edited, &text);
@@ -302,19 +300,18 @@ static bool edit_once(struct admin_request *request, struct slice edits,
     if (!body_write(container, buf_slice(&said), &body))
         return error_set(err, ERROR_TOO_LARGE, "the container's definition would be too large");
     return catalogue_container_replace(
-        call->services->catalogue, account.data ? account : call->account_id, request->names[0],
-        request->names[1], buf_slice(&body), container_info(container)->etag, ret_container, err);
+        call->services->catalogue, account.data ? account : call->account.id, call->names[0],
+        call->names[1], buf_slice(&body), container_info(container)->etag, ret_container, err);
 }
 
-bool admin_throughput_edit(struct admin_request *request, struct error *err)
+bool admin_throughput_edit(struct admin_call *call, struct error *err)
 {
     static const char *const names[] = {"buckets", "keys"};
     CLEANUP(container_unref) struct container *container = NULL;
-    struct rest_call *call = request->call;
     struct document_iter iter;
     struct slice edits;
 
-    if (!rest_call_body(call, &edits, err))
+    if (!front_http_body(&call->over_http, &edits, err))
         return false;
     document_iter_init(&iter, edits);
     while (document_iter_next(&iter))
@@ -324,10 +321,10 @@ bool admin_throughput_edit(struct admin_request *request, struct error *err)
                              "the body has a member \"%.*s\": it takes \"buckets\" and \"keys\"",
                              (int)MIN(iter.key.len, (size_t)60), (const char *)iter.key.data);
     for (int i = 0; i < ATTEMPTS_MAX && !container; i++)
-        if (!edit_once(request, edits, &container, err) && err->code != ERROR_PRECONDITION_FAILED)
+        if (!edit_once(call, edits, &container, err) && err->code != ERROR_PRECONDITION_FAILED)
             return false;
     return container &&
            load_meters_apply(call->services->meters, container, call->services->burst_seconds,
                              err) &&
-           answer(request, container);
+           answer(call, container);
 }

@@ -1,12 +1,11 @@
 /* Authorisation: who signed a request, and what they may do.
  *
- * A request carries a signature made with one of the account's keys, or a resource token made by
- * this server from a permission. Secrets are compared in constant time; an error never says more
- * than the text that was signed. */
+ * A request carries a signature made with one of the account's keys (kit/authorize.h), or a
+ * resource token made by this server from a permission. */
 #pragma once
 
-#include "base/arena.h"
 #include "base/error.h"
+#include "base/slice.h"
 
 struct rest_call;
 
@@ -24,15 +23,6 @@ struct rest_identity {
     bool one_item;      /* of a token: its permission is on an item, under the id that has now */
     uint32_t container; /* of a token: the number of the container it was allowed; 0: none */
 };
-
-/* The authorization header taken apart; the slices are borrowed or in the arena. */
-struct rest_authorization {
-    struct slice type, version, sig;
-};
-
-/* Reads "type=master&ver=1.0&sig=...", URL-encoded or not. False: it is none. */
-NODISCARD bool rest_authorization_parse(struct slice header, struct arena *arena,
-                                        struct rest_authorization *ret_authorization);
 
 /* Who asks: fills in call->identity. ERROR_UNAUTHORIZED: no valid signature; ERROR_FORBIDDEN: out
  * of its time. */

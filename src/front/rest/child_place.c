@@ -20,7 +20,7 @@ bool rest_child_place(const struct rest_call *call, const struct rest_route *rou
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (kinds[i].resource == route->resource) {
             *ret_place = (struct child_place){.kind = kinds[i].kind,
-                                              .account = call->account_id,
+                                              .account = call->account.id,
                                               .database = route->database,
                                               .parent = route->owner};
             return true;

@@ -18,7 +18,6 @@ static const char *const paths[REST_RESOURCE_COUNT] = {
     [REST_PERMISSIONS] = "/dbs/{db}/users/{u}/permissions",
     [REST_ENCRYPTION_KEYS] = "/dbs/{db}/clientencryptionkeys",
     [REST_OFFERS] = "/offers",
-    [REST_ADMIN] = "/_orrery/...",
     [REST_ADDRESSES] = "/addresses",
     [REST_MEDIA] = "/media",
     [REST_ATTACHMENTS] = "/dbs/{db}/colls/{c}/docs/{id}/attachments",
@@ -46,7 +45,7 @@ static const char *verb_method(enum rest_verb verb)
 
 static bool verb_is_single(enum rest_resource resource, enum rest_verb verb)
 {
-    if (resource == REST_ACCOUNT || resource == REST_PARTITION_DELETE || resource == REST_ADMIN)
+    if (resource == REST_ACCOUNT || resource == REST_PARTITION_DELETE)
         return false; /* the path is already one of its own */
     return verb == REST_READ || verb == REST_REPLACE || verb == REST_PATCH || verb == REST_DELETE ||
            verb == REST_EXECUTE;
@@ -108,7 +107,8 @@ void rest_ledger_print(struct buf *out)
                "Made by `orrery help api --markdown` from `src/front/rest/operations.def` and "
                "`headers.def`; a test\nsends each operation and keeps this page true. What is "
                "refused answers 501 with the reason; an\noperation that is not listed answers 405, "
-               "a path that is not, 404.\n\n");
+               "a path that is not, 404. Administration, below `/_orrery/`, has a manual of its "
+               "own: [admin.md](admin.md).\n\n");
     operations_print(out);
     headers_print(out);
     clients_print(out);

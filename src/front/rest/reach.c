@@ -13,7 +13,7 @@ static void database_resolve(struct rest_call *call, struct slice id, struct res
     CLEANUP(database_unref) struct database *database = NULL;
     struct error ignored;
 
-    if (id.data && catalogue_database_open(call->services->catalogue, call->account_id, id,
+    if (id.data && catalogue_database_open(call->services->catalogue, call->account.id, id,
                                            &database, &ignored))
         reach->database = database_info(database)->number;
 }
@@ -41,7 +41,7 @@ static void container_resolve(struct rest_call *call, const struct rest_route *r
     struct error ignored;
     struct rid rid;
 
-    if (!catalogue_container_open(call->services->catalogue, call->account_id, route->database, id,
+    if (!catalogue_container_open(call->services->catalogue, call->account.id, route->database, id,
                                   ret_container, &ignored)) {
         *ret_container = NULL;
         return;

@@ -1,59 +1,6 @@
 #include "front/rest/route.h"
 
-enum { SEGMENTS_MAX = 12 };
-
-/* A path as its segments. */
-struct segments {
-    struct slice raw[SEGMENTS_MAX], decoded[SEGMENTS_MAX];
-    size_t count;
-};
-
-static bool segments_split(struct slice path, struct arena *arena, struct segments *ret_segments,
-                           struct error *err)
-{
-    ret_segments->count = 0;
-    while (path.len) {
-        struct slice segment = path, rest = SLICE_NONE;
-        bool more = slice_split(path, '/', &segment, &rest);
-
-        if (ret_segments->count == SEGMENTS_MAX)
-            return error_set(err, ERROR_NOT_FOUND, "the path has more than %d segments",
-                             SEGMENTS_MAX);
-        if (segment.len == 0)
-            return error_set(err, ERROR_BAD_REQUEST, "the path has an empty segment");
-        if (!front_percent_decode(segment, arena, &ret_segments->decoded[ret_segments->count]))
-            return error_set(err, ERROR_BAD_REQUEST, "the path has a broken percent escape");
-        ret_segments->raw[ret_segments->count++] = segment;
-        path = more ? rest : SLICE_NONE;
-    }
-    return true;
-}
-
-static void segments_drop_first(struct segments *segments)
-{
-    segments->count--;
-    memmove(segments->raw, segments->raw + 1, segments->count * sizeof *segments->raw);
-    memmove(segments->decoded, segments->decoded + 1, segments->count * sizeof *segments->decoded);
-}
-
-static struct slice joined(const struct slice *parts, size_t count, struct arena *arena)
-{
-    size_t len = 0, at = 0;
-    uint8_t *bytes;
-
-    if (count == 0)
-        return SLICE("");
-    for (size_t i = 0; i < count; i++)
-        len += parts[i].len + 1;
-    bytes = arena_alloc(arena, len);
-    for (size_t i = 0; i < count; i++) {
-        if (i)
-            bytes[at++] = '/';
-        memcpy(bytes + at, parts[i].data, parts[i].len);
-        at += parts[i].len;
-    }
-    return slice_of(bytes, at);
-}
+#include "front/kit/path.h"
 
 /* What may stand where in a path. */
 struct place {
@@ -62,8 +9,8 @@ struct place {
 };
 
 static const struct place roots[] = {
-    {"dbs", REST_DATABASES},       {"offers", REST_OFFERS}, {"_orrery", REST_ADMIN},
-    {"addresses", REST_ADDRESSES}, {"media", REST_MEDIA},   {"topology", REST_TOPOLOGY},
+    {"dbs", REST_DATABASES}, {"offers", REST_OFFERS},     {"addresses", REST_ADDRESSES},
+    {"media", REST_MEDIA},   {"topology", REST_TOPOLOGY},
 };
 
 static const struct place below_database[] = {
@@ -98,7 +45,7 @@ static bool nothing_there(struct slice word, struct error *err)
 }
 
 /* The word at an even place and, behind it, perhaps the name of one. */
-static bool level_enter(struct rest_route *route, const struct segments *segments, size_t at,
+static bool level_enter(struct rest_route *route, const struct front_path *segments, size_t at,
                         const struct place *places, size_t place_count, struct error *err)
 {
     const struct place *place = place_find(places, place_count, segments->decoded[at]);
@@ -112,7 +59,7 @@ static bool level_enter(struct rest_route *route, const struct segments *segment
     return true;
 }
 
-static bool levels_parse(struct rest_route *route, const struct segments *segments,
+static bool levels_parse(struct rest_route *route, const struct front_path *segments,
                          struct error *err)
 {
     if (!level_enter(route, segments, 0, roots, ARRAY_LEN(roots), err))
@@ -142,7 +89,7 @@ static bool levels_parse(struct rest_route *route, const struct segments *segmen
 }
 
 /* What a client signs besides verb, type and date. */
-static void link_make(struct rest_route *route, const struct segments *segments,
+static void link_make(struct rest_route *route, const struct front_path *segments,
                       struct arena *arena)
 {
     size_t count = segments->count;
@@ -153,12 +100,12 @@ static void link_make(struct rest_route *route, const struct segments *segments,
     } else if (!route->single) {
         count--;
     }
-    route->link = joined(segments->decoded, count, arena);
-    route->link_raw = joined(segments->raw, count, arena);
+    route->link = front_path_join(segments->decoded, count, arena);
+    route->link_raw = front_path_join(segments->raw, count, arena);
 }
 
 /* JavaScript leaves a ? in an item's id as it is, so what looks like a query belongs to the id. */
-static bool id_take_query(struct segments *segments, struct slice query, struct arena *arena,
+static bool id_take_query(struct front_path *segments, struct slice query, struct arena *arena,
                           struct error *err)
 {
     size_t last = segments->count - 1;
@@ -179,29 +126,13 @@ bool rest_route_parse(struct slice path, struct slice query, struct arena *arena
                       struct rest_route *ret_route, struct error *err)
 {
     struct rest_route route = {.resource = REST_ACCOUNT, .single = true, .link = SLICE("")};
-    struct segments segments;
+    struct front_path segments;
 
-    if (path.len == 0 || path.data[0] != '/')
-        return error_set(err, ERROR_BAD_REQUEST, "the path does not begin with a slash");
-    path = slice_skip(path, 1);
-    path = front_slashes_drop(path);
-    if (!segments_split(path, arena, &segments, err))
+    if (!front_path_split(path, arena, &segments, err))
         return false;
-    if (segments.count && !place_find(roots, ARRAY_LEN(roots), segments.decoded[0])) {
-        route.account = segments.decoded[0];
-        route.prefix = slice_of(segments.raw[0].data - 1, segments.raw[0].len + 1);
-        segments_drop_first(&segments);
-    }
+    route.account = segments.account;
+    route.prefix = segments.prefix;
     if (segments.count == 0) {
-        *ret_route = route;
-        return true;
-    }
-    if (slice_equal(segments.decoded[0], SLICE("_orrery"))) {
-        route.resource = REST_ADMIN;
-        route.type = SLICE("_orrery");
-        route.id = joined(segments.decoded + 1, segments.count - 1, arena);
-        route.link = route.id;
-        route.link_raw = joined(segments.raw + 1, segments.count - 1, arena);
         *ret_route = route;
         return true;
     }

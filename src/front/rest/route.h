@@ -7,7 +7,6 @@
  * conflicts /dbs/{db}/colls/{c}/operations/partitionkeydelete
  *     /dbs/{db}/users/{u}/permissions[/{id}]
  *     /offers[/{rid}]
- *     /_orrery/...                                  administration
  *
  * Any of these may stand behind /{account}, which names one account of several. Segments are
  * percent-decoded; a database may be named "colls", so nothing is searched for. */
@@ -33,7 +32,6 @@ enum rest_resource {
     REST_PERMISSIONS,
     REST_ENCRYPTION_KEYS,
     REST_OFFERS,
-    REST_ADMIN,
     REST_ADDRESSES,
     REST_MEDIA,
     REST_ATTACHMENTS,
@@ -49,9 +47,9 @@ struct rest_route {
     struct slice prefix;   /* the same as sent, with its slash: "/name" */
     struct slice database; /* name or rid */
     struct slice owner;    /* the container, or the user of permissions */
-    struct slice id;   /* of the resource itself when single; of REST_ADMIN the rest of the path */
-    struct slice type; /* as it is signed: "docs" */
-    struct slice link; /* as it is signed: own link, or the parent's of a feed; decoded */
+    struct slice id;       /* of the resource itself when single */
+    struct slice type;     /* as it is signed: "docs" */
+    struct slice link;     /* as it is signed: own link, or the parent's of a feed; decoded */
     struct slice link_raw; /* the same as sent */
 };
 

@@ -1,8 +1,4 @@
-/* The text of a token, behind "type=resource&ver=1&sig=":
- *
- *     base64 of the first half of the MAC ; base64 of the claim ; base64 of the other half ;
- *
- * The claim, 63 bytes, numbers big-endian:
+/* The claim of a token (kit/token.h), 63 bytes, numbers big-endian:
  *
  *      0  1  version, 1
  *      1  4  account
@@ -24,23 +20,13 @@
 
 #include "base/bytes.h"
 #include "document/json.h"
+#include "front/kit/token.h"
 #include "front/rest/call.h"
 #include "front/rest/permission.h"
 #include "front/rest/reach.h"
-#include "front/signature.h"
 #include "partition/synthetic.h"
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-
-enum {
-    CLAIM_VERSION = 1,
-    CLAIM_LEN = 63,
-    CLAIM_TEXT_LEN = 84,
-    HALF_LEN = FRONT_SIGNATURE_LEN / 2,
-    HALF_TEXT_LEN = 24,
-    SIG_LEN = HALF_TEXT_LEN + 1 + CLAIM_TEXT_LEN + 1 + HALF_TEXT_LEN + 1,
-};
+enum { CLAIM_LEN = FRONT_TOKEN_CLAIM_LEN };
 
 /* The kinds are stored in claims, which are gone within a day of an update that changes them. */
 static_assert(REST_RESOURCE_COUNT < 255, "a kind fits a byte");
@@ -59,7 +45,7 @@ struct claim {
 
 static void claim_encode(const struct claim *claim, uint8_t ret_bytes[CLAIM_LEN])
 {
-    ret_bytes[0] = CLAIM_VERSION;
+    ret_bytes[0] = FRONT_TOKEN_VERSION;
     bytes_put_be32(ret_bytes + 1, claim->account);
     bytes_put_be32(ret_bytes + 5, claim->database);
     bytes_put_be32(ret_bytes + 9, claim->user);
@@ -90,45 +76,6 @@ static struct claim claim_decode(const uint8_t bytes[CLAIM_LEN])
         .start_s = (int64_t)bytes_get_be64(bytes + 47),
         .expiry_s = (int64_t)bytes_get_be64(bytes + 55),
     };
-}
-
-/* A secret of its own, so that no signature of a request can ever pass for one of a token. */
-static void claim_sign(const struct account_keys *keys, const uint8_t claim[CLAIM_LEN],
-                       uint8_t ret_mac[FRONT_SIGNATURE_LEN])
-{
-    const struct slice purpose = SLICE("orrery resource token 1"),
-                       text = slice_of(claim, CLAIM_LEN);
-    uint8_t secret[FRONT_SIGNATURE_LEN];
-
-    front_signature(slice_of(keys->secrets[ACCOUNT_KEY_PRIMARY], ACCOUNT_KEY_BYTES), &purpose, 1,
-                    secret);
-    front_signature(slice_of(secret, sizeof secret), &text, 1, ret_mac);
-    OPENSSL_cleanse(secret, sizeof secret);
-}
-
-static bool base64_decode(struct slice text, size_t len, uint8_t *ret_bytes)
-{
-    uint8_t decoded[CLAIM_TEXT_LEN];
-
-    if (text.len > sizeof decoded ||
-        EVP_DecodeBlock(decoded, text.data, (int)text.len) != (int)(text.len / 4 * 3))
-        return false;
-    memcpy(ret_bytes, decoded, len);
-    return true;
-}
-
-static bool sig_decode(struct slice sig, uint8_t ret_claim[CLAIM_LEN],
-                       uint8_t ret_mac[FRONT_SIGNATURE_LEN])
-{
-    const uint8_t *at = sig.data;
-
-    return sig.len == SIG_LEN && at[HALF_TEXT_LEN] == ';' &&
-           at[HALF_TEXT_LEN + 1 + CLAIM_TEXT_LEN] == ';' && at[SIG_LEN - 1] == ';' &&
-           base64_decode(slice_of(at, HALF_TEXT_LEN), HALF_LEN, ret_mac) &&
-           base64_decode(slice_of(at + HALF_TEXT_LEN + 1, CLAIM_TEXT_LEN), CLAIM_LEN, ret_claim) &&
-           base64_decode(slice_of(at + SIG_LEN - 1 - HALF_TEXT_LEN, HALF_TEXT_LEN), HALF_LEN,
-                         ret_mac + HALF_LEN) &&
-           ret_claim[0] == CLAIM_VERSION;
 }
 
 /* --- Making ---------------------------------------------------------------------------------- */
@@ -173,7 +120,7 @@ struct slice rest_token_make(struct rest_call *call, const struct catalogue_chil
     const struct rid rid = catalogue_child_rid(permission);
     const int64_t now_s = clock_read_wall_ms(call->services->clock) / 1000;
     const struct claim claim = {
-        .account = account_info(call->account)->number,
+        .account = account_info(call->account.account)->number,
         .database = rid.database,
         .user = rid.owner,
         .permission = rid.number,
@@ -186,15 +133,10 @@ struct slice rest_token_make(struct rest_call *call, const struct catalogue_chil
         .start_s = now_s,
         .expiry_s = now_s + seconds,
     };
-    uint8_t bytes[CLAIM_LEN], mac[FRONT_SIGNATURE_LEN];
-    unsigned char first[HALF_TEXT_LEN + 1], text[CLAIM_TEXT_LEN + 1], second[HALF_TEXT_LEN + 1];
+    uint8_t bytes[CLAIM_LEN];
 
     claim_encode(&claim, bytes);
-    claim_sign(call->keys, bytes, mac);
-    EVP_EncodeBlock(first, mac, HALF_LEN);
-    EVP_EncodeBlock(text, bytes, CLAIM_LEN);
-    EVP_EncodeBlock(second, mac + HALF_LEN, HALF_LEN);
-    return arena_printf(call->arena, "type=resource&ver=1&sig=%s;%s;%s;", first, text, second);
+    return front_token_make(call->account.keys, bytes, call->arena);
 }
 
 /* --- Checking -------------------------------------------------------------------------------- */
@@ -225,7 +167,7 @@ static bool permission_open(struct rest_call *call, const struct claim *claim,
     char database_text[RID_TEXT_SIZE], user_text[RID_TEXT_SIZE], text[RID_TEXT_SIZE];
     const struct child_place place = {
         .kind = CHILD_PERMISSION,
-        .account = call->account_id,
+        .account = call->account.id,
         .database = rid_format(rid_of_database(claim->database), database_text),
         .parent = rid_format(user, user_text),
     };
@@ -400,19 +342,13 @@ static bool claim_allows(struct rest_call *call, const struct claim *claim,
 bool rest_token_authorize(struct rest_call *call, struct slice sig, struct error *err)
 {
     CLEANUP(catalogue_child_unref) struct catalogue_child *permission = NULL;
-    uint8_t bytes[CLAIM_LEN], mac[FRONT_SIGNATURE_LEN], expected[FRONT_SIGNATURE_LEN];
+    uint8_t bytes[CLAIM_LEN];
     struct rest_reach permitted;
     struct claim claim;
 
-    if (!sig_decode(sig, bytes, mac))
-        return error_set(err, ERROR_UNAUTHORIZED, "the resource token is malformed");
-    claim_sign(call->keys, bytes, expected);
+    if (!front_token_open(&call->account, sig, bytes, err))
+        return false;
     claim = claim_decode(bytes);
-    if (!front_signature_equal(expected, mac) || !call->account ||
-        claim.account != account_info(call->account)->number)
-        return error_set(err, ERROR_UNAUTHORIZED,
-                         "the resource token was not made by this account, or its primary key was "
-                         "rotated since");
     if (!claim_in_time(call, &claim, err) || !permission_open(call, &claim, &permission, err))
         return false;
     permitted = reach_of(call, permission);

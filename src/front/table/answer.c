@@ -35,20 +35,6 @@ const char *table_content_type(enum table_level level)
     return types[level];
 }
 
-void table_answer_header(struct table_call *call, struct slice name, struct slice value)
-{
-    size_t at;
-
-    buf_append_slice(&call->lines, name);
-    BUF_APPEND(&call->lines, ": ");
-    at = call->lines.len;
-    buf_append_slice(&call->lines, value);
-    for (; at < call->lines.len; at++)
-        if (call->lines.data[at] < 0x20 || call->lines.data[at] == 0x7F)
-            call->lines.data[at] = ' ';
-    BUF_APPEND(&call->lines, "\r\n");
-}
-
 static void type_line(struct table_call *call)
 {
     if (call->body.len == 0 || call->format == TABLE_FORMAT_OTHER)
@@ -79,22 +65,15 @@ static void common_lines(struct table_call *call)
         table_answer_header(call, SLICE("x-ms-client-request-id"), client);
 }
 
-void table_answer_send(struct table_call *call)
+static struct table_call *table_of(struct front_call *call)
 {
-    struct net_http_response response = {.body_kind = NET_HTTP_BODY_OWNED};
-    CLEANUP(buf_done) struct buf lines = {0};
-    CLEANUP(buf_done) struct buf body = {0};
+    return CONTAINER_OF(call, struct table_call, front);
+}
 
-    common_lines(call);
-    lines = call->lines; /* answering ends the request, and with it the arena the call is in */
-    body = call->body;
-    response.status = call->status;
-    response.lines = buf_slice(&lines);
-    if (body.len)
-        response.body.data = buf_take(&body, &response.body.len);
-    else
-        response.body_kind = NET_HTTP_BODY_COPIED;
-    net_http_respond(call->http, &response);
+void table_answer_send(struct front_call *front)
+{
+    common_lines(table_of(front));
+    front_http_send(&table_of(front)->over_http);
 }
 
 /* --- Errors ---------------------------------------------------------------------------------- */
@@ -164,9 +143,10 @@ static void xml_error_append(struct table_call *call, const struct error *err)
     BUF_APPEND(&call->body, "</Message></Error>");
 }
 
-void table_answer_send_error(struct table_call *call, const struct error *err)
+void table_answer_refuse(struct front_call *front, const struct error *err)
 {
     const struct table_code *code = table_code_of(err->code);
+    struct table_call *call = table_of(front);
 
     call->status = code->status;
     buf_clear(&call->body);
@@ -175,11 +155,8 @@ void table_answer_send_error(struct table_call *call, const struct error *err)
     if (code->status == 429) {
         int64_t wait_ms = MAX(call->wait_ms, (int64_t)1);
 
-        BUF_APPEND(&call->lines, "x-ms-retry-after-ms: ");
-        buf_append_int64(&call->lines, wait_ms);
-        BUF_APPEND(&call->lines, "\r\nRetry-After: ");
-        buf_append_int64(&call->lines, (wait_ms + 999) / 1000);
-        BUF_APPEND(&call->lines, "\r\n");
+        front_http_header_int(&call->over_http, SLICE("x-ms-retry-after-ms"), wait_ms);
+        front_http_header_int(&call->over_http, SLICE("Retry-After"), (wait_ms + 999) / 1000);
     }
     if (speaks_xml(call)) {
         call->format = TABLE_FORMAT_XML;
@@ -189,5 +166,5 @@ void table_answer_send_error(struct table_call *call, const struct error *err)
         call->level = TABLE_LEVEL_MINIMAL;
         table_error_append(call, err, -1, &call->body);
     }
-    table_answer_send(call);
+    table_answer_send(front);
 }

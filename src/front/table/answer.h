@@ -4,19 +4,10 @@
 
 #include "front/table/call.h"
 
-enum {
-    TABLE_LINES_MAX = 64 * 1024,
-    TABLE_BODY_MAX = 64 * 1024 * 1024, /* an operation keeps its own, far smaller limits */
-};
-
-/* Adds a header to the answer; control bytes in the value become blanks. */
-void table_answer_header(struct table_call *call, struct slice name, struct slice value);
-
-/* Sends what the call has gathered, which is the end of the call. */
-void table_answer_send(struct table_call *call);
-
-/* Sends an error: as JSON, or as XML where the operation speaks it. */
-void table_answer_send_error(struct table_call *call, const struct error *err);
+/* For front_call_kind: sends what the call has gathered; or an error, as JSON, or as XML where the
+ * operation speaks it. */
+void table_answer_send(struct front_call *call);
+void table_answer_refuse(struct front_call *call, const struct error *err);
 
 /* One row of codes.def. */
 struct table_code {

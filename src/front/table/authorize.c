@@ -10,89 +10,38 @@
 #include "front/table/authorize.h"
 
 #include "document/order.h"
-#include "front/date.h"
-#include "front/directory_token.h"
 #include "front/table/authorize_private.h"
 #include "front/text.h"
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-
-enum { SKEW_MS_MAX = 15 * 60 * 1000, DATES_MAX = 2, PATHS_MAX = 4, NAMES_MAX = 2 };
+enum { DATES_MAX = 2, PATHS_MAX = 4, NAMES_MAX = 2 };
 enum { TEXTS_MAX = DATES_MAX * PATHS_MAX * NAMES_MAX, PARTS_MAX = 12 };
 
 /* The well-known key of the storage emulators: no secret. */
 static const char storage_emulator_key[] =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
+static const char *const public_keys[] = {storage_emulator_key, account_key_emulator, NULL};
+
 /* --- Signatures ------------------------------------------------------------------------------ */
 
-static bool mac_decode(struct slice text, uint8_t ret_mac[FRONT_SIGNATURE_LEN])
-{
-    uint8_t decoded[FRONT_SIGNATURE_LEN + 4];
-
-    if (text.len != 44 || EVP_DecodeBlock(decoded, text.data, (int)text.len) != 33)
-        return false;
-    memcpy(ret_mac, decoded, FRONT_SIGNATURE_LEN);
-    return true;
-}
-
-static bool key_signed(struct slice key, const struct table_signed *texts, size_t count,
-                       const uint8_t mac[FRONT_SIGNATURE_LEN])
-{
-    for (size_t i = 0; i < count; i++) {
-        uint8_t expected[FRONT_SIGNATURE_LEN];
-
-        front_signature(key, texts[i].parts, texts[i].count, expected);
-        if (front_signature_equal(expected, mac))
-            return true;
-    }
-    return false;
-}
-
-static bool public_key_signed(const char *text, const struct table_signed *texts, size_t count,
-                              const uint8_t mac[FRONT_SIGNATURE_LEN])
-{
-    uint8_t secret[ACCOUNT_KEY_BYTES];
-
-    return account_key_parse(slice_of_text(text), secret) &&
-           key_signed(slice_of(secret, sizeof secret), texts, count, mac);
-}
-
 bool table_signature_check(const struct table_call *call, struct slice sig,
-                           const struct table_signed *texts, size_t count, bool *ret_readonly)
+                           const struct front_signed *texts, size_t count, bool *ret_readonly)
 {
-    const struct account_keys *keys = call->account.keys;
-    uint8_t mac[FRONT_SIGNATURE_LEN];
-
-    *ret_readonly = false;
-    if (!mac_decode(sig, mac))
-        return false;
-    if (call->options->dev && (public_key_signed(storage_emulator_key, texts, count, mac) ||
-                               public_key_signed(account_key_emulator, texts, count, mac)))
-        return true;
-    for (size_t i = 0; keys && i < ACCOUNT_KEYS; i++)
-        if (key_signed(slice_of(keys->secrets[i], ACCOUNT_KEY_BYTES), texts, count, mac) &&
-            !(call->account.missing && account_key_is_readonly((enum account_key)i))) {
-            *ret_readonly = account_key_is_readonly((enum account_key)i);
-            return true;
-        }
-    return false;
+    return front_signature_check(&call->over_http, public_keys, sig, texts, count, ret_readonly);
 }
 
 /* --- Account keys ---------------------------------------------------------------------------- */
 
 static bool date_check(const struct table_call *call, struct slice date, struct error *err)
 {
-    int64_t signed_ms, now_ms = clock_read_wall_ms(call->services->clock);
+    enum front_date_state state = front_date_judge(&call->over_http, date);
 
-    if (!front_date_parse(date, &signed_ms))
-        return error_set(err, ERROR_TABLE_AUTHENTICATION,
-                         "the header x-ms-date or Date is missing or not an RFC 1123 date");
-    if (signed_ms < now_ms - SKEW_MS_MAX || signed_ms > now_ms + SKEW_MS_MAX)
-        return error_set(err, ERROR_TABLE_AUTHENTICATION,
-                         "the date of the request is more than 15 minutes off the server's clock");
-    return true;
+    return state == FRONT_DATE_GOOD ||
+           error_set(
+               err, ERROR_TABLE_AUTHENTICATION, "%s",
+               state == FRONT_DATE_MISSING
+                   ? "the header x-ms-date or Date is missing or not an RFC 1123 date"
+                   : "the date of the request is more than 15 minutes off the server's clock");
 }
 
 /* What may be signed: every date with every name and every path. */
@@ -101,7 +50,7 @@ struct signing {
     struct slice dates[DATES_MAX], names[NAMES_MAX], paths[PATHS_MAX];
     size_t date_count, name_count, path_count;
     struct slice parts[TEXTS_MAX][PARTS_MAX];
-    struct table_signed texts[TEXTS_MAX];
+    struct front_signed texts[TEXTS_MAX];
     size_t count;
 };
 
@@ -129,7 +78,7 @@ static void text_add(const struct table_call *call, struct signing *s, struct sl
         parts[count++] = SLICE("?comp=");
         parts[count++] = comp;
     }
-    s->texts[s->count++] = (struct table_signed){parts, count};
+    s->texts[s->count++] = (struct front_signed){parts, count};
 }
 
 static void texts_make(const struct table_call *call, struct signing *s)
@@ -193,17 +142,8 @@ static bool key_authorize(struct table_call *call, bool lite, struct slice name,
 
 static bool directory_authorize(struct table_call *call, struct slice text, struct error *err)
 {
-    static const char *const public_keys[] = {storage_emulator_key, account_key_emulator, NULL};
-    const struct front_directory_token token = {
-        .text = text,
-        .dev = call->options->dev,
-        .peer = &call->http->peer,
-        .public_keys = public_keys,
-        .keys = call->account.missing ? NULL : call->account.keys,
-        .now_s = clock_read_wall_ms(call->services->clock) / 1000,
-    };
     bool readonly;
-    const char *why = front_directory_token_refused(&token, call->arena, &readonly);
+    const char *why = front_directory_refused(&call->over_http, public_keys, text, &readonly);
 
     if (why)
         return error_set(err, ERROR_TABLE_AUTHENTICATION, "%s", why);

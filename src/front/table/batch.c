@@ -191,8 +191,8 @@ static void change_answer(struct run *run, struct batched *change,
 {
     struct table_call *call = run->call, *inner = &change->call;
 
-    buf_init(&inner->lines, TABLE_LINES_MAX);
-    buf_init(&inner->body, TABLE_BODY_MAX);
+    buf_init(&inner->lines, FRONT_HTTP_LINES_MAX);
+    buf_init(&inner->body, FRONT_HTTP_BODY_MAX);
     inner->charge_cru = result->charge_cru;
     change_join(run, inner);
     table_write_answer(inner, &run->space, &change->write, result);
@@ -375,8 +375,8 @@ static bool query_run_alone(struct table_call *call, const struct table_part *pa
     if (inner->verb == TABLE_READ &&
         !table_identity_check_keys(&call->identity, &inner->route.keys, err))
         return false;
-    buf_init(&inner->lines, TABLE_LINES_MAX);
-    buf_init(&inner->body, TABLE_BODY_MAX);
+    buf_init(&inner->lines, FRONT_HTTP_LINES_MAX);
+    buf_init(&inner->body, FRONT_HTTP_BODY_MAX);
     fine = inner->operation->run(inner, err);
     call->charge_cru = inner->charge_cru;
     call->wait_ms = inner->wait_ms;

@@ -5,14 +5,11 @@
  * arena, which is the request's. */
 #pragma once
 
-#include "base/random.h"
 #include "catalogue/container_space.h"
-#include "front/account.h"
+#include "front/kit/http.h"
 #include "front/table/authorize.h"
 #include "front/table/operation.h"
 #include "front/table/table.h"
-
-#include <stdatomic.h>
 
 struct table_write;
 
@@ -20,41 +17,25 @@ enum table_level { TABLE_LEVEL_NONE, TABLE_LEVEL_MINIMAL, TABLE_LEVEL_FULL };
 enum table_format { TABLE_FORMAT_JSON, TABLE_FORMAT_XML, TABLE_FORMAT_OTHER };
 
 struct table_call {
+    union {
+        struct front_http_call over_http;
+        struct front_http_call;
+    };
     const struct table_options *options;
-    const struct front_services *services;
-    atomic_uint *under_way; /* calls that a committer will end: see table_wait */
-    struct net_http_request *http;
-    struct arena *arena;
     struct table_parameters parameters;
     struct table_route route;
-    struct front_account account;
-    bool emulator;           /* with --dev: that of the storage emulators was asked for */
-    struct net_owner *owner; /* the account, as workers and memory know it; may be NULL */
     enum table_verb verb;
     const struct table_operation *operation; /* of route and verb */
     struct table_identity identity;
-    enum table_level level;       /* of metadata that the client wants */
-    bool may_block;               /* false: on a loop; set cold and return rather than block */
-    const atomic_bool *cancelled; /* the client has gone; NULL: nobody would notice */
-    bool cold;     /* out: run again where it may block; the answer so far is thrown away */
-    bool *pending; /* out, on a loop: the operation ends later, by table_call_finish; the call must
-                    * not be touched after that was set in motion */
-    bool kept;     /* the request's bytes are in the arena */
+    enum table_level level;   /* of metadata that the client wants */
+    enum table_format format; /* of the answer's body; OTHER: its type is among the lines */
+    bool emulator;            /* with --dev: the account of the storage emulators was asked for */
     const struct table_write *write; /* what was read of a request that is kept, for when it moves
                                       * to a worker; NULL: nothing yet */
     char request_id[RANDOM_UUID_SIZE];
     struct slice transaction; /* of a change in a batch: what it shares with the others, */
     uint32_t *traffic_weight; /* and how the record for advice counts them; else NULL */
     const struct net_http_request *batch; /* of a part of one: the request it came in; else NULL */
-
-    /* The answer. */
-    uint16_t status;
-    enum table_format format; /* of the body; OTHER: its type is among the lines */
-    struct buf lines;         /* header lines, each ending in CRLF */
-    struct buf body;          /* or empty */
-    int64_t charge_cru;
-    int64_t wait_ms; /* of a 429 */
-    struct net_work work;
 };
 
 static inline struct slice table_call_header(const struct table_call *call, struct slice name)
@@ -62,15 +43,28 @@ static inline struct slice table_call_header(const struct table_call *call, stru
     return net_http_header(call->http, name);
 }
 
-/* Ends the call: answers with what it has gathered, or with the error. From any thread. */
-void table_call_finish(struct table_call *call, bool fine, const struct error *err);
+/* The life of a call is the kit's (kit/call.h); these name it for the operations. */
+static inline void table_call_finish(struct table_call *call, bool fine, const struct error *err)
+{
+    front_call_finish(&call->front, fine, err);
+}
 
-/* On a loop: keeps the request beyond the handler's return. Route and parameters are found anew,
- * since the request's bytes have moved. */
-void table_call_keep(struct table_call *call);
+static inline void table_call_keep(struct table_call *call)
+{
+    front_call_keep(&call->front);
+}
 
-/* Runs the operation on a worker, from its beginning. From any thread; the call is kept. */
-void table_call_move(struct table_call *call);
+static inline void table_call_move(struct table_call *call)
+{
+    front_call_move(&call->front);
+}
+
+/* Adds a header to the answer; control bytes in the value become blanks. */
+static inline void table_answer_header(struct table_call *call, struct slice name,
+                                       struct slice value)
+{
+    front_http_header(&call->over_http, name, value);
+}
 
 /* The account as the request names it; what it is stored as where the request names none. */
 struct slice table_call_account(const struct table_call *call);

@@ -4,20 +4,6 @@
 #include "front/table/write.h"
 #include "front/traffic.h"
 
-/* Longer bodies take longer to read than a loop has time for. */
-enum { INLINE_BODY_MAX = 64 * 1024 };
-
-/* On a loop: is this one for a worker from the start? Otherwise the request is kept. */
-static bool too_long_for_loop(struct table_call *call)
-{
-    if (call->may_block)
-        return false;
-    call->cold = call->http->body.len > INLINE_BODY_MAX;
-    if (!call->cold)
-        table_call_keep(call);
-    return call->cold;
-}
-
 /* --- Reading --------------------------------------------------------------------------------- */
 
 static void entity_answer(struct table_call *call, const struct table_space *space,
@@ -104,7 +90,7 @@ static bool write_run(struct table_call *call, write_read *read, enum table_writ
     struct transaction_result result;
     struct table_write write;
 
-    if (too_long_for_loop(call) || !write_get(call, read, kind, &write, err) ||
+    if (front_http_is_long(&call->over_http) || !write_get(call, read, kind, &write, err) ||
         !table_space_open(call, call->route.table, &space, err) ||
         !table_write_complete(call, &space, &write, err))
         return false;

@@ -3,7 +3,7 @@
  * and so goes on where it was whatever became of the partitions. */
 #include "front/table/query.h"
 
-#include "front/fan_out.h"
+#include "front/kit/queries.h"
 #include "front/seal.h"
 #include "front/table/select.h"
 #include "front/table/write.h"
@@ -294,28 +294,11 @@ static bool point_run(struct querying *q, const struct table_keys *keys, struct 
 static bool page_run(struct querying *q, struct buf *lines, struct error *err)
 {
     struct table_call *call = q->call;
-    const struct table_query_limits *limits = &call->options->queries;
-    int64_t now_ms = clock_read_monotonic_ms(call->services->clock);
-    const struct front_helpers helpers = {.workers = call->services->workers,
-                                          .owner = call->owner,
-                                          .part = call->work.part,
-                                          .width = call->services->query_threads};
-    const struct query_executor executor = front_fan_out(&helpers);
     struct query_request request = {
         .space = &q->space.space,
         .container = container_rid(q->space.container),
-        .meters = call->services->meters,
         .call = &q->metered,
-        .limits = {.rows_max = q->top,
-                   .bytes_max = PAGE_BYTES_MAX,
-                   .pause_ms = now_ms + limits->pause_ms,
-                   .deadline_ms = now_ms + limits->deadline_ms,
-                   .memory_max = limits->memory_bytes_max,
-                   .cancelled = call->cancelled,
-                   .breath = front_breath(call->services->workers),
-                   .memory = net_owner_memory(call->owner)},
-        .executor = &executor,
-        .arena = call->arena,
+        .limits = {.rows_max = q->top, .bytes_max = PAGE_BYTES_MAX},
         .row = row_append,
         .self = q,
     };
@@ -324,7 +307,7 @@ static bool page_run(struct querying *q, struct buf *lines, struct error *err)
 
     if (!plan_make(q, err) || !continuation_open(q, &request.continuation, err))
         return false;
-    done = query_run(&q->plan, &request, &page, err);
+    done = front_query_run(&call->front, &q->plan, &request, &page, err);
     table_call_charged(call, &q->metered);
     if (!request.continuation.len && (done || front_traffic_is_refusal(err)))
         front_traffic_query(

@@ -112,7 +112,7 @@ static bool account_signed(const struct table_call *call, struct slice sig, bool
 {
     static const char *const names[] = {"sp", "ss", "srt", "st", "se", "sip", "spr", "sv"};
     struct slice parts[2 * ARRAY_LEN(names) + 3];
-    struct table_signed texts[2] = {{parts, 0}, {parts, 0}};
+    struct front_signed texts[2] = {{parts, 0}, {parts, 0}};
     size_t count = 0;
 
     parts[count++] = table_call_account(call);
@@ -158,7 +158,7 @@ static bool table_signed(struct table_call *call, struct slice table, struct sli
     static const char *const before[] = {"sp", "st", "se"};
     static const char *const behind[] = {"si", "sip", "spr", "sv", "spk", "srk", "epk", "erk"};
     struct slice parts[2 * (ARRAY_LEN(before) + ARRAY_LEN(behind)) + 8];
-    struct table_signed text = {parts, 0};
+    struct front_signed text = {parts, 0};
 
     for (size_t i = 0; i < ARRAY_LEN(before); i++) {
         parts[text.count++] = field(call, before[i]);

@@ -6,11 +6,9 @@
 #pragma once
 
 #include "front/front.h"
-#include "net/http.h"
+#include "front/kit/http.h"
 
 struct table; /* opaque, owned by the server */
-struct query_cache;
-struct query_spill;
 
 /* The database that tables are in, of each account. */
 #define TABLE_DATABASE "TablesDB"
@@ -20,20 +18,11 @@ struct query_spill;
 
 enum { TABLE_SEAL_BYTES = 32 };
 
-struct table_query_limits {
-    int64_t pause_ms;        /* a page ends then, and the client comes again for more */
-    int64_t deadline_ms;     /* of what cannot be interrupted, such as a sort */
-    size_t memory_bytes_max; /* of what a query sorts */
-};
-
 struct table_options {
     struct front_services services;
+    struct front_door door;
     uint8_t seal[TABLE_SEAL_BYTES]; /* what continuations are sealed with */
-    bool dev;                       /* the public keys of the emulators are accepted as well */
     bool strong;                    /* reads are priced as strongly consistent ones */
-    bool accounts_by_use;           /* an account is made when it is first named */
-    const char *host_suffix; /* hosts LABEL.suffix name the account LABEL; besides .localhost */
-    struct table_query_limits queries;
 };
 
 /* Options are copied, the texts in them are borrowed. */

@@ -3,7 +3,6 @@
 #include "base/random.h"
 #include "document/json.h"
 #include "front/fault.h"
-#include "front/rest/answer.h"
 #include "front/rest/item/hybrid_row.h"
 #include "front/rest/procedure/scripts.h"
 #include "front/traffic.h"
@@ -220,15 +219,15 @@ bool rest_batch_read(struct rest_call *call, struct rest_batch *ret_batch, struc
     struct rest_batch batch = {.binary = body.len && body.data[0] == HYBRID_ROW_VERSION};
 
     if (body.len > REST_BATCH_BYTES_MAX) {
-        call->message = SLICE(REST_TOO_LARGE_TEXT);
+        call->message = SLICE(FRONT_TOO_LARGE_TEXT);
         return error_set(err, ERROR_TOO_LARGE, "a batch of %zu bytes is over the limit of %d",
                          body.len, REST_BATCH_BYTES_MAX);
     }
     if (batch.binary ? !rows_read(call, &batch, err) : !json_read(call, &batch, err))
         return false;
     for (size_t i = 0; i < batch.count; i++) {
-        batch.operations[i].if_match = rest_etag_bare(batch.operations[i].if_match);
-        batch.operations[i].if_none_match = rest_etag_bare(batch.operations[i].if_none_match);
+        batch.operations[i].if_match = front_http_etag_bare(batch.operations[i].if_match);
+        batch.operations[i].if_none_match = front_http_etag_bare(batch.operations[i].if_none_match);
     }
     *ret_batch = batch;
     return true;
@@ -302,7 +301,7 @@ void rest_batch_done(struct rest_call *call, const struct rest_items *items,
 {
     CLEANUP(buf_done) struct buf shown;
 
-    buf_init(&shown, REST_BODY_MAX);
+    buf_init(&shown, FRONT_HTTP_BODY_MAX);
     operation->status = status;
     if (!item || !item->document.data)
         return;
@@ -322,7 +321,7 @@ void rest_batch_failed(struct rest_call *call, struct rest_batch_operation *oper
     operation->substatus = err->substatus;
     operation->message =
         err->code == ERROR_TOO_LARGE
-            ? arena_printf(call->arena, REST_TOO_LARGE_TEXT "\r\n%.*s", SLICE_ARG(text))
+            ? arena_printf(call->arena, FRONT_TOO_LARGE_TEXT "\r\n%.*s", SLICE_ARG(text))
             : arena_copy(call->arena, text);
 }
 

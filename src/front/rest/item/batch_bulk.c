@@ -62,7 +62,8 @@ static void operation_show(struct rest_call *call, const struct rest_items *item
         return;
     }
     if (bulk->verb == ITEM_READ && operation->if_none_match.len &&
-        slice_equal(operation->if_none_match, rest_etag_bare(rest_item_etag(item, call->arena))))
+        slice_equal(operation->if_none_match,
+                    front_http_etag_bare(rest_item_etag(item, call->arena))))
         status = 304;
     else if (bulk->verb != ITEM_READ && bulk->result.created)
         status = 201;

@@ -221,20 +221,6 @@ void rest_item_refused(struct rest_call *call, const struct rest_items *items,
         rest_items_headers(call, items, op->route.span->id, 0);
 }
 
-/* Longer bodies take longer to read than a loop has time for. */
-enum { INLINE_BODY_MAX = 64 * 1024 };
-
-/* On a loop: is this one for a worker from the start? Otherwise the request is kept. */
-static bool too_long_for_loop(struct rest_call *call)
-{
-    if (call->may_block)
-        return false;
-    call->cold = call->http->body.len > INLINE_BODY_MAX;
-    if (!call->cold)
-        rest_call_keep(call);
-    return call->cold;
-}
-
 static bool item_write(struct rest_call *call, target_read *read, enum item_verb verb,
                        struct error *err)
 {
@@ -243,7 +229,7 @@ static bool item_write(struct rest_call *call, target_read *read, enum item_verb
 
     if (rest_triggers_named(call))
         return rest_triggers_write(call, err);
-    if (too_long_for_loop(call) || !rest_items_open(call, &items, err) ||
+    if (front_http_is_long(&call->over_http) || !rest_items_open(call, &items, err) ||
         !target_get(call, &items, read, &target, err))
         return false;
     return rest_item_write(call, &items, target, verb, err);

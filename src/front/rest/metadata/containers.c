@@ -143,7 +143,7 @@ bool rest_containers_create(struct rest_call *call, struct error *err)
     return rest_call_body(call, &body, err) && rest_throughput_request(call, &request, err) &&
            key_check(call, body, err) && rest_query_computed_check(call, body, err) &&
            rest_call_database(call, &database, err) &&
-           catalogue_container_create(call->services->catalogue, call->account_id,
+           catalogue_container_create(call->services->catalogue, call->account.id,
                                       call->route.database, body, &request, &container, err) &&
            load_meters_apply(call->services->meters, container, call->services->burst_seconds,
                              err) &&
@@ -174,7 +174,7 @@ bool rest_containers_read(struct rest_call *call, struct error *err)
 
     call->charge_cru = cost_metadata(COST_METADATA_READ);
     if (!rest_call_database(call, &database, err) ||
-        !catalogue_container_open(call->services->catalogue, call->account_id, call->route.database,
+        !catalogue_container_open(call->services->catalogue, call->account.id, call->route.database,
                                   call->route.id, &container, err))
         return false;
     if (rest_headers_true(&call->headers, REST_HEADER_POPULATE_QUOTA) &&
@@ -194,7 +194,7 @@ bool rest_containers_replace(struct rest_call *call, struct error *err)
     return rest_call_body(call, &body, err) && rest_query_computed_check(call, body, err) &&
            rest_call_database(call, &database, err) &&
            catalogue_container_replace(
-               call->services->catalogue, call->account_id, call->route.database, call->route.id,
+               call->services->catalogue, call->account.id, call->route.database, call->route.id,
                body, rest_call_header(call, REST_HEADER_IF_MATCH), &container, err) &&
            load_meters_apply(call->services->meters, container, call->services->burst_seconds,
                              err) &&
@@ -206,9 +206,9 @@ bool rest_containers_delete(struct rest_call *call, struct error *err)
     CLEANUP(container_unref) struct container *container = NULL;
 
     call->charge_cru = cost_metadata(COST_METADATA_WRITE);
-    if (!catalogue_container_open(call->services->catalogue, call->account_id, call->route.database,
+    if (!catalogue_container_open(call->services->catalogue, call->account.id, call->route.database,
                                   call->route.id, &container, err) ||
-        !catalogue_container_drop(call->services->catalogue, call->account_id, call->route.database,
+        !catalogue_container_drop(call->services->catalogue, call->account.id, call->route.database,
                                   call->route.id, rest_call_header(call, REST_HEADER_IF_MATCH),
                                   err))
         return false;

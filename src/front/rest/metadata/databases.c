@@ -45,8 +45,8 @@ static struct rest_feed feed_of(const struct rest_call *call)
         .name = SLICE("Databases"),
         .owner = SLICE(""),
         .rid = rid_of_database(0),
-        .count = call->account ? account_database_count(call->account) : 0,
-        .context = call->account,
+        .count = call->account.account ? account_database_count(call->account.account) : 0,
+        .context = call->account.account,
         .number = feed_number,
         .document = feed_document,
     };
@@ -83,7 +83,7 @@ bool rest_databases_create(struct rest_call *call, struct error *err)
     if (!document_find(body, SLICE("id"), &id) || id.type != DOCUMENT_STRING)
         return error_set(err, ERROR_BAD_REQUEST,
                          "One of the specified inputs is invalid: the database has no id");
-    if (!catalogue_database_create(call->services->catalogue, call->account_id, id.text, &request,
+    if (!catalogue_database_create(call->services->catalogue, call->account.id, id.text, &request,
                                    &database, err))
         return false;
     database_answer(call, database, 201);
@@ -95,11 +95,11 @@ bool rest_databases_read(struct rest_call *call, struct error *err)
     CLEANUP(database_unref) struct database *database = NULL;
 
     call->charge_cru = cost_metadata(COST_METADATA_READ);
-    if (!call->account) /* it is made by use, and not by looking */
+    if (!call->account.account) /* it is made by use, and not by looking */
         return error_set(err, ERROR_NOT_FOUND, "database \"%.*s\" does not exist",
                          (int)MIN(call->route.id.len, (size_t)64),
                          (const char *)call->route.id.data);
-    if (!catalogue_database_open(call->services->catalogue, call->account_id, call->route.id,
+    if (!catalogue_database_open(call->services->catalogue, call->account.id, call->route.id,
                                  &database, err))
         return false;
     database_answer(call, database, 200);
@@ -109,7 +109,7 @@ bool rest_databases_read(struct rest_call *call, struct error *err)
 bool rest_databases_delete(struct rest_call *call, struct error *err)
 {
     call->charge_cru = cost_metadata(COST_METADATA_WRITE);
-    if (!catalogue_database_drop(call->services->catalogue, call->account_id, call->route.id,
+    if (!catalogue_database_drop(call->services->catalogue, call->account.id, call->route.id,
                                  rest_call_header(call, REST_HEADER_IF_MATCH), err))
         return false;
     call->status = 204;

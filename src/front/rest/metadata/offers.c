@@ -70,7 +70,7 @@ static bool bytes_of(struct rest_call *call, const struct offer *offer, uint64_t
 {
     struct sum sum = {.call = call};
 
-    if (!containers_visit(call->account, offer, bytes_visit, &sum, err))
+    if (!containers_visit(call->account.account, offer, bytes_visit, &sum, err))
         return false;
     *ret_bytes = sum.bytes;
     return true;
@@ -104,7 +104,7 @@ static void content_append(struct rest_call *call, struct buf *document, const s
     document_append_int64(document, SLICE("offerThroughput"),
                           (int64_t)load_meters_now(call->services->meters, offer,
                                                    offer->kind == OFFER_AUTOSCALE
-                                                       ? container_of(call->account, offer)
+                                                       ? container_of(call->account.account, offer)
                                                        : NULL));
     document_append_bool(document, SLICE("offerIsRUPerMinuteThroughputEnabled"),
                          offer->ru_per_minute);
@@ -175,7 +175,7 @@ static bool offer_answer(struct rest_call *call, const struct account *account,
     uint64_t minimum;
     bool pending = false;
 
-    if (!catalogue_offer_minimum(call->services->catalogue, call->account_id,
+    if (!catalogue_offer_minimum(call->services->catalogue, call->account.id,
                                  slice_of_text(offer->rid), bytes, &minimum, err))
         return false;
     if (!containers_visit(account, offer, pending_visit, &pending, err))
@@ -205,8 +205,8 @@ static bool feed_open(struct rest_call *call, struct rest_feed *ret_feed, struct
     size_t count = 0;
 
     call->charge_cru = cost_metadata(COST_METADATA_LIST);
-    if (call->account && !catalogue_offers(call->services->catalogue, call->account_id, call->arena,
-                                           &offers, &count, err))
+    if (call->account.account && !catalogue_offers(call->services->catalogue, call->account.id,
+                                                   call->arena, &offers, &count, err))
         return false;
     *ret_feed = (struct rest_feed){
         .name = SLICE("Offers"),
@@ -240,10 +240,10 @@ bool rest_offers_read(struct rest_call *call, struct error *err)
     uint64_t bytes;
 
     call->charge_cru = cost_metadata(COST_METADATA_READ);
-    return catalogue_offer_read(call->services->catalogue, call->account_id, call->route.id, &offer,
+    return catalogue_offer_read(call->services->catalogue, call->account.id, call->route.id, &offer,
                                 err) &&
            bytes_of(call, &offer, &bytes, err) &&
-           offer_answer(call, call->account, &offer, bytes, err);
+           offer_answer(call, call->account.account, &offer, bytes, err);
 }
 
 /* --- Replacing ------------------------------------------------------------------------------- */
@@ -406,11 +406,11 @@ bool rest_offers_replace(struct rest_call *call, struct error *err)
     struct offer offer;
 
     call->charge_cru = cost_metadata(COST_METADATA_WRITE);
-    return catalogue_offer_read(catalogue, call->account_id, call->route.id, &offer, err) &&
+    return catalogue_offer_read(catalogue, call->account.id, call->route.id, &offer, err) &&
            change_read(call, &offer, &change, err) &&
-           catalogue_offer_replace(catalogue, call->account_id, call->route.id, &change, &offer,
+           catalogue_offer_replace(catalogue, call->account.id, call->route.id, &change, &offer,
                                    err) &&
-           catalogue_account_open(catalogue, call->account_id, &account, err) &&
+           catalogue_account_open(catalogue, call->account.id, &account, err) &&
            containers_visit(account, &offer, apply_visit, call, err) &&
            offer_answer(call, account, &offer, change.bytes, err);
 }

@@ -223,7 +223,7 @@ static bool item_read(struct rest_script_host *host, const struct script_operati
                       const struct document_value *id, struct script_answer *answer,
                       struct arena *arena, struct error *err)
 {
-    struct slice etag = rest_etag_bare(operation->etag);
+    struct slice etag = front_http_etag_bare(operation->etag);
     const struct item *item;
     char own[ITEM_ETAG_LEN];
 
@@ -277,7 +277,7 @@ static bool item_write(struct rest_script_host *host, const struct script_operat
                                                   [SCRIPT_REPLACE] = TRANSACTION_REPLACE,
                                                   [SCRIPT_UPSERT] = TRANSACTION_UPSERT,
                                                   [SCRIPT_DELETE] = TRANSACTION_DELETE};
-    struct transaction_options options = {.if_match = rest_etag_bare(operation->etag)};
+    struct transaction_options options = {.if_match = front_http_etag_bare(operation->etag)};
     const struct document_value *id = &target->id;
     int64_t before_cru = host->writes_cru;
     const struct item *item;

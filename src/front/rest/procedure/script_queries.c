@@ -1,6 +1,6 @@
 /* Queries of scripts: the language and the engine of all others, held to one logical partition and
  * to the moment of the transaction, and paid for with the script. */
-#include "front/fan_out.h"
+#include "front/kit/queries.h"
 #include "front/rest/continuation.h"
 #include "front/rest/procedure/script_host.h"
 #include "front/rest/query/query.h"
@@ -76,7 +76,6 @@ static bool page_run(struct querying *q, struct query_page *ret_page, struct are
 {
     struct rest_script_host *host = q->host;
     struct rest_call *call = host->call;
-    const struct rest_query_limits *limits = &call->options->queries;
     int64_t now_ms = clock_read_monotonic_ms(call->services->clock);
     struct metered_call metered = {.strong = host->strong};
     struct query_request request = {
@@ -90,12 +89,12 @@ static bool page_run(struct querying *q, struct query_page *ret_page, struct are
                    .rendered = &q->rows,
                    .pause_ms = now_ms + call->options->scripts.time_ms / 2,
                    .deadline_ms = now_ms + call->options->scripts.time_ms,
-                   .memory_max = limits->memory_bytes_max,
+                   .memory_max = front_queries_memory_max(call->services->queries),
                    .cancelled = call->cancelled,
                    .breath = front_breath(call->services->workers),
                    .memory = net_owner_memory(call->owner)},
         .snapshot = transaction_snapshot(host->transaction),
-        .order_unindexed = limits->order_unindexed,
+        .order_unindexed = call->options->queries.order_unindexed,
         .arena = arena,
         .row = row_append,
         .self = q,

@@ -4,7 +4,7 @@
 #include "front/rest/query/query.h"
 
 #include "document/json.h"
-#include "front/fan_out.h"
+#include "front/kit/queries.h"
 #include "front/rest/continuation.h"
 #include "front/rest/query/merging.h"
 #include "front/rest/query/query_figures.h"
@@ -21,7 +21,6 @@
 #include "front/rest/target/session.h"
 #include "front/traffic.h"
 #include "partition/synthetic.h"
-#include "query/spool/cache.h"
 #include "throughput/cost.h"
 
 #include <xxhash.h>
@@ -406,41 +405,21 @@ static void traffic_tell(const struct querying *q, const struct error *err)
 static bool query_page_run(struct querying *q, struct error *err)
 {
     struct rest_call *call = q->call;
-    const struct rest_query_limits *limits = &call->options->queries;
-    int64_t now_ms = clock_read_monotonic_ms(call->services->clock);
-    const struct front_helpers helpers = {.workers = call->services->workers,
-                                          .owner = call->owner,
-                                          .part = call->work.part,
-                                          .width = call->services->query_threads};
-    const struct query_executor executor = front_fan_out(&helpers);
-    bool partial = rest_headers_true(&call->headers, REST_HEADER_ALLOW_PARTIAL);
     struct query_request request = {
         .space = &q->items.space,
         .container = container_rid(q->items.container),
-        .meters = call->services->meters,
         .call = &q->metered,
         .scope = scope_of(q),
         .limits = {.rows_max = q->rows_max,
                    .bytes_max = REST_FEED_BYTES_MAX,
                    .row_bytes_max = REST_FEED_BYTES_MAX,
-                   .rendered = &call->body,
-                   .pause_ms = now_ms + limits->pause_ms,
-                   .deadline_ms = now_ms + limits->deadline_ms,
-                   .memory_max = limits->memory_bytes_max,
-                   .cancelled = call->cancelled,
-                   .breath = front_breath(call->services->workers),
-                   .memory = net_owner_memory(call->owner)},
-        /* what is kept between pages is whole */
-        .cache = partial ? NULL : call->queries,
-        .spill = call->spill,
-        .executor = &executor,
-        .partial = partial,
-        .order_unindexed = limits->order_unindexed ||
+                   .rendered = &call->body},
+        .partial = rest_headers_true(&call->headers, REST_HEADER_ALLOW_PARTIAL),
+        .order_unindexed = call->options->queries.order_unindexed ||
                            rest_headers_true(&call->headers, REST_HEADER_QUERY_ENABLE_SCAN) ||
                            rest_headers_true(&call->headers, REST_HEADER_QUERY_FORCE_SCAN),
         .timed = rest_headers_true(&call->headers, REST_HEADER_POPULATE_QUERY_METRICS),
         .explain = rest_query_wants_indexes(call) || rest_query_wants_explain(call),
-        .arena = call->arena,
         .row = row_append,
         .self = q,
     };
@@ -452,7 +431,7 @@ static bool query_page_run(struct querying *q, struct error *err)
         !rest_functions_host(&q->functions, &request.udf, err))
         return false;
     rest_feed_begin(call, &q->items);
-    done = query_run(&q->prepared.plan, &request, &page, err);
+    done = front_query_run(&call->front, &q->prepared.plan, &request, &page, err);
     rest_script_charged(call, &q->metered);
     if (!request.continuation.len && (done || front_traffic_is_refusal(err)))
         traffic_tell(q, done ? NULL : err);

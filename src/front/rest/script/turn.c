@@ -37,7 +37,7 @@ struct script_party rest_script_party(struct rest_call *call, const struct rest_
     char text[RID_TEXT_SIZE];
     struct rid database = rid_of_database(container_database_number(items->container));
 
-    return (struct script_party){.account = call->account_id,
+    return (struct script_party){.account = call->account.id,
                                  .database = arena_copy(call->arena, rid_format(database, text))};
 }
 

@@ -122,7 +122,7 @@ struct slice rest_session_database(struct rest_call *call)
     struct rid rid;
 
     if (!rid_parse(text, &rid) || rid.kind != RID_DATABASE ||
-        !catalogue_database_open(call->services->catalogue, call->account_id, text, &database,
+        !catalogue_database_open(call->services->catalogue, call->account.id, text, &database,
                                  &ignored))
         return text;
     return arena_copy(call->arena, database_info(database)->id);

@@ -1,5 +1,6 @@
 #include "front/rest/authorize.h"
 
+#include "front/kit/authorize.h"
 #include "support/check.h"
 #include "support/rest_bench.h"
 
@@ -47,7 +48,6 @@ static const char *path_of(enum rest_resource resource, bool single)
         [REST_PERMISSIONS] = {"/dbs/d/users/u/permissions", "/dbs/d/users/u/permissions/p"},
         [REST_ENCRYPTION_KEYS] = {"/dbs/d/clientencryptionkeys", "/dbs/d/clientencryptionkeys/k"},
         [REST_OFFERS] = {"/offers", "/offers/AbCd"},
-        [REST_ADMIN] = {"/_orrery/nodes", "/_orrery/nodes"},
         [REST_ADDRESSES] = {"/addresses", "/addresses"},
         [REST_MEDIA] = {"/media", "/media/m"},
         [REST_ATTACHMENTS] = {"/dbs/d/colls/c/docs/i/attachments",
@@ -119,7 +119,7 @@ static void the_emulator_key_needs_development(void **state)
     for (int dev = 0; dev < 2; dev++) {
         struct rest_bench_call *call = rest_bench_call(bench, "GET", "/dbs/d", REST_READ);
 
-        bench->options.dev = dev;
+        bench->options.door.dev = dev;
         rest_bench_sign(bench, call, slice_of(secret, sizeof secret));
         if (dev)
             assert_ok(authorize(call, &err), &err);
@@ -222,10 +222,10 @@ static void what_is_no_token_is_refused(void **state)
 static void a_signature_is_taken_whole_behind_its_name(void **state)
 {
     struct rest_bench *bench = *state;
-    struct rest_authorization parsed;
+    struct front_authorization parsed;
 
-    assert_true(rest_authorization_parse(SLICE("ver%3d1%26type%3Dmaster%26sig%3Da%2b%26b%3D"),
-                                         bench->arena, &parsed));
+    assert_true(front_authorization_parse(SLICE("ver%3d1%26type%3Dmaster%26sig%3Da%2b%26b%3D"),
+                                          bench->arena, &parsed));
     assert_slice_equal(parsed.type, SLICE("master"));
     assert_slice_equal(parsed.version, SLICE("1"));
     assert_slice_equal(parsed.sig, SLICE("a+&b="));

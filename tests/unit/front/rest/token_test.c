@@ -85,7 +85,6 @@ static const struct {
     {REST_PERMISSIONS, "/dbs/d/users/u/permissions", "/dbs/d/users/u/permissions/p"},
     {REST_ENCRYPTION_KEYS, "/dbs/d/clientencryptionkeys", "/dbs/d/clientencryptionkeys/k"},
     {REST_OFFERS, "/offers", "/offers/AbCd"},
-    {REST_ADMIN, "/_orrery/accounts", "/_orrery/accounts"},
     {REST_ADDRESSES, "/addresses", "/addresses/a"},
     {REST_MEDIA, "/media", "/media/m"},
     {REST_ATTACHMENTS, "/dbs/d/colls/other/docs/i/attachments",

@@ -7,7 +7,7 @@
 
 /* Any of the functions may be NULL; what would need it is then refused. They may be called from any
  * thread. */
-struct front_hooks {
+struct admin_hooks {
     void *context;
 
     /* Appends the effective settings as members of a JSON object, without its braces. Never a

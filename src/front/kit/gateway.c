@@ -1,17 +1,32 @@
-#include "front/rest/answer.h"
+#include "front/kit/gateway.h"
 
-#include "base/clock.h"
 #include "document/json.h"
 #include "front/fault.h"
-#include "front/rest/cors.h"
+#include "front/kit/cors.h"
 #include "throughput/cost.h"
+
+enum { LINES_USUAL = 1024 }; /* bytes of header lines in most answers */
 
 static const char version_lines[] = "Content-Type: application/json\r\n"
                                     "x-ms-serviceversion: version=2.14.0.0\r\n"
                                     "x-ms-gatewayversion: version=2.14.0\r\n"
                                     "x-ms-schemaversion: 1.18\r\n";
 
-/* --- The activity id ------------------------------------------------------------------------- */
+static struct front_gateway_call *gateway_of(struct front_call *call)
+{
+    return CONTAINER_OF(call, struct front_gateway_call, front);
+}
+
+/* --- Beginning ------------------------------------------------------------------------------- */
+
+void front_gateway_init(struct front_gateway *gateway, const struct front_services *services,
+                        const struct front_door *door, const struct front_call_kind *kind,
+                        const char *cors_origins)
+{
+    front_http_init(&gateway->http, services, door, kind);
+    gateway->cors_origins = cors_origins;
+    clock_http_date(clock_read_wall_ms(services->clock), gateway->since);
+}
 
 static bool is_guid(struct slice text)
 {
@@ -28,55 +43,41 @@ static bool is_guid(struct slice text)
     return true;
 }
 
-void rest_answer_activity(struct rest_call *call, uint64_t secret, uint64_t number)
+void front_gateway_begin(struct front_gateway *gateway, struct front_gateway_call *call,
+                         struct net_http_request *request, struct slice activity_id)
 {
-    struct slice sent = rest_call_header(call, REST_HEADER_ACTIVITY_ID);
-    struct random sequence;
-    uint64_t words[2];
-
-    if (is_guid(sent)) {
-        memcpy(call->activity_id, sent.data, sent.len);
-        call->activity_id[sent.len] = '\0';
+    front_http_begin(&gateway->http, &call->over_http, request, LINES_USUAL);
+    call->gateway = gateway;
+    if (is_guid(activity_id)) {
+        memcpy(call->activity_id, activity_id.data, activity_id.len);
+        call->activity_id[activity_id.len] = '\0';
     } else {
-        random_seed(&sequence, secret + number);
-        words[0] = random_next(&sequence);
-        words[1] = random_next(&sequence);
-        random_uuid_of((const uint8_t *)words, call->activity_id);
+        front_http_id_make(&gateway->http, call->activity_id);
     }
 }
 
-/* --- Header lines ---------------------------------------------------------------------------- */
-
-void rest_answer_header(struct rest_call *call, struct slice name, struct slice value)
+/* The client's own words for where we are: whatever it reached us by must lead here again. */
+struct slice front_gateway_endpoint(struct front_gateway_call *call, struct slice host,
+                                    struct slice prefix)
 {
-    size_t at;
+    static const struct slice local = SLICE("localhost");
+    struct slice name = host, port = SLICE_NONE;
 
-    buf_append_slice(&call->lines, name);
-    BUF_APPEND(&call->lines, ": ");
-    at = call->lines.len;
-    buf_append_slice(&call->lines, value);
-    for (; at < call->lines.len; at++)
-        if (call->lines.data[at] < 0x20 || call->lines.data[at] == 0x7F)
-            call->lines.data[at] = ' ';
-    BUF_APPEND(&call->lines, "\r\n");
+    /* As the emulator does: some clients try ::1 first and do not come back from it. */
+    if (call->door->dev && host.len >= local.len &&
+        slice_equal_nocase(slice_first(host, local.len), local) &&
+        (host.len == local.len || host.data[local.len] == ':')) {
+        name = SLICE("127.0.0.1");
+        port = slice_skip(host, local.len);
+    }
+    return arena_printf(call->arena, "%s://%.*s%.*s%.*s/", call->http->tls ? "https" : "http",
+                        SLICE_ARG(name), SLICE_ARG(port), SLICE_ARG(prefix));
 }
 
-void rest_answer_header_int(struct rest_call *call, struct slice name, int64_t value)
-{
-    buf_append_slice(&call->lines, name);
-    BUF_APPEND(&call->lines, ": ");
-    buf_append_int64(&call->lines, value);
-    BUF_APPEND(&call->lines, "\r\n");
-}
+/* --- Answers --------------------------------------------------------------------------------- */
 
-void rest_answer_etag(struct rest_call *call, struct slice etag)
+static void common_lines(struct front_gateway_call *call)
 {
-    rest_answer_header(call, SLICE("etag"), etag);
-}
-
-static void common_lines(struct rest_call *call)
-{
-    struct slice correlated = rest_call_header(call, REST_HEADER_CORRELATED_ACTIVITY_ID);
     uint64_t spent_us = (clock_monotonic_ns() - call->http->started_ns) / 1000;
     char charge[COST_TEXT_SIZE];
 
@@ -94,34 +95,25 @@ static void common_lines(struct rest_call *call)
     buf_append_byte(&call->lines, (uint8_t)('0' + spent_us % 10));
     BUF_APPEND(&call->lines, "\r\n");
     BUF_APPEND(&call->lines, "x-ms-last-state-change-utc: ");
-    buf_append_text(&call->lines, call->since);
+    buf_append_text(&call->lines, call->gateway->since);
     BUF_APPEND(&call->lines, "\r\n");
-    if (correlated.data)
-        rest_answer_header(call, SLICE("x-ms-cosmos-correlated-activityid"), correlated);
+    if (call->correlated.data)
+        front_http_header(&call->over_http, SLICE("x-ms-cosmos-correlated-activityid"),
+                          call->correlated);
 }
 
-void rest_answer_send(struct rest_call *call)
+void front_gateway_answer(struct front_call *front)
 {
-    struct net_http_response response = {.body_kind = NET_HTTP_BODY_OWNED};
-    CLEANUP(buf_done) struct buf lines = {0};
-    CLEANUP(buf_done) struct buf body = {0};
+    struct front_gateway_call *call = gateway_of(front);
 
     common_lines(call);
-    rest_cors_answer(call);
-    lines = call->lines; /* answering ends the request, and with it the arena the call is in */
-    body = call->body;
-    response.status = call->status;
-    response.lines = buf_slice(&lines);
-    if (body.len)
-        response.body.data = buf_take(&body, &response.body.len);
-    else
-        response.body_kind = NET_HTTP_BODY_COPIED;
-    net_http_respond(call->http, &response);
+    front_cors_answer(call);
+    front_http_send(&call->over_http);
 }
 
 /* --- Errors ---------------------------------------------------------------------------------- */
 
-const char *rest_answer_code(uint16_t status)
+const char *front_gateway_code(uint16_t status)
 {
     switch (status) {
     case 400:
@@ -210,7 +202,7 @@ static struct slice texts_join(struct slice service, struct slice own, struct ar
                         SLICE_ARG(slice_skip(own, sentence.len)));
 }
 
-static void error_body(struct rest_call *call, const struct error *err)
+static void error_body(struct front_gateway_call *call, const struct error *err)
 {
     const char *service = service_text(err->code);
     struct slice own = call->message.data
@@ -224,7 +216,7 @@ static void error_body(struct rest_call *call, const struct error *err)
 
     buf_clear(&call->body);
     BUF_APPEND(&call->body, "{\"code\":\"");
-    buf_append_text(&call->body, rest_answer_code(err->status));
+    buf_append_text(&call->body, front_gateway_code(err->status));
     BUF_APPEND(&call->body, "\",\"message\":");
     document_json_write_string(message, &call->body);
     if (call->error_info.data) {
@@ -234,15 +226,18 @@ static void error_body(struct rest_call *call, const struct error *err)
     BUF_APPEND(&call->body, "}");
 }
 
-void rest_answer_send_error(struct rest_call *call, const struct error *err)
+void front_gateway_refuse(struct front_call *front, const struct error *err)
 {
+    struct front_gateway_call *call = gateway_of(front);
+
     call->status = err->status;
     if (err->substatus)
-        rest_answer_header_int(call, SLICE("x-ms-substatus"), err->substatus);
+        front_http_header_int(&call->over_http, SLICE("x-ms-substatus"), err->substatus);
     if (err->status == 429)
-        rest_answer_header_int(call, SLICE("x-ms-retry-after-ms"), MAX(call->wait_ms, (int64_t)1));
+        front_http_header_int(&call->over_http, SLICE("x-ms-retry-after-ms"),
+                              MAX(call->wait_ms, (int64_t)1));
     error_body(call, err);
-    rest_answer_send(call);
+    front_gateway_answer(front);
 }
 
 static struct slice too_large_body(struct arena *arena, const char *reason)
@@ -250,13 +245,14 @@ static struct slice too_large_body(struct arena *arena, const char *reason)
     CLEANUP(buf_done) struct buf body;
 
     buf_init(&body, 1024);
-    buf_printf(&body, "{\"code\":\"%s\",\"message\":", rest_answer_code(413));
-    document_json_write_string(arena_printf(arena, REST_TOO_LARGE_TEXT "\r\n%s", reason), &body);
+    buf_printf(&body, "{\"code\":\"%s\",\"message\":", front_gateway_code(413));
+    document_json_write_string(arena_printf(arena, FRONT_TOO_LARGE_TEXT "\r\n%s", reason), &body);
     BUF_APPEND(&body, "}");
     return arena_copy(arena, buf_slice(&body));
 }
 
-struct net_http_response rest_refusal(struct arena *arena, uint16_t status, const char *reason)
+struct net_http_response front_gateway_refusal(struct arena *arena, uint16_t status,
+                                               const char *reason)
 {
     return (struct net_http_response){.lines = SLICE("Content-Type: application/json\r\n"),
                                       .body = status == 413

@@ -1,4 +1,4 @@
-#include "front/rest/cors.h"
+#include "front/kit/cors.h"
 
 /* What the vendors' libraries read of answers. */
 static const char exposed[] =
@@ -11,68 +11,68 @@ static const char exposed[] =
     "x-ms-retry-after-ms, x-ms-schemaversion, x-ms-serviceversion, x-ms-session-token, "
     "x-ms-substatus, x-orrery-partial, x-orrery-missing-partitions";
 
-static struct slice origin_of(const struct rest_call *call)
+static struct slice origin_of(const struct front_gateway_call *call)
 {
     return net_http_header(call->http, SLICE("origin"));
 }
 
-static struct slice origins(const struct rest_call *call)
+static struct slice origins(const struct front_gateway_call *call)
 {
-    return slice_of_text(call->options->cors_origins ? call->options->cors_origins : "");
+    return slice_of_text(call->gateway->cors_origins ? call->gateway->cors_origins : "");
 }
 
-static bool is_named(const struct rest_call *call)
+static bool is_named(const struct front_gateway_call *call)
 {
     struct slice origin = origin_of(call);
 
-    return origin.len && call->route.resource != REST_ADMIN &&
-           front_origin_listed(origins(call), origin);
+    return origin.len && !call->gateway->for_no_page && front_origin_listed(origins(call), origin);
 }
 
-bool rest_cors_is_preflight(const struct rest_call *call)
+bool front_cors_is_preflight(const struct front_gateway_call *call)
 {
     return slice_equal(call->http->method, SLICE("OPTIONS")) && origin_of(call).data &&
            net_http_header(call->http, SLICE("access-control-request-method")).data;
 }
 
-bool rest_cors_preflight(struct rest_call *call, struct error *err)
+bool front_cors_preflight(struct front_gateway_call *call, struct error *err)
 {
     struct slice headers = net_http_header(call->http, SLICE("access-control-request-headers"));
 
     if (!is_named(call))
         return error_set(
             err, ERROR_CORS_REFUSED, "pages of this origin may not use this API from a browser: %s",
-            call->route.resource == REST_ADMIN ? "administration is for no page"
-                                               : "the setting rest.cors_origins does not name it");
-    rest_answer_header(call, SLICE("Access-Control-Allow-Methods"),
-                       SLICE("GET, HEAD, POST, PUT, PATCH, DELETE"));
+            call->gateway->for_no_page ? "administration is for no page"
+                                       : "the setting rest.cors_origins does not name it");
+    front_http_header(&call->over_http, SLICE("Access-Control-Allow-Methods"),
+                      SLICE("GET, HEAD, POST, PUT, PATCH, DELETE"));
     if (headers.len)
-        rest_answer_header(call, SLICE("Access-Control-Allow-Headers"), headers);
-    rest_answer_header(call, SLICE("Access-Control-Max-Age"), SLICE("600"));
+        front_http_header(&call->over_http, SLICE("Access-Control-Allow-Headers"), headers);
+    front_http_header(&call->over_http, SLICE("Access-Control-Max-Age"), SLICE("600"));
     call->status = 204;
     return true; /* who may read the answer is added as to every other */
 }
 
-bool rest_cors_check(const struct rest_call *call, struct error *err)
+bool front_cors_check(const struct front_gateway_call *call, struct error *err)
 {
-    if (!call->options->dev || !front_request_is_foreign(call->http) || is_named(call))
+    if (!call->door->dev || !front_request_is_foreign(call->http) || is_named(call))
         return true;
     return error_set(err, ERROR_ORIGIN_REFUSED,
                      "a browser sends this for a page of another origin, and this server accepts a "
                      "key everybody knows: name the origin in the setting rest.cors_origins");
 }
 
-void rest_cors_answer(struct rest_call *call)
+void front_cors_answer(struct front_gateway_call *call)
 {
     bool all = slice_equal(slice_trim(origins(call)), SLICE("*"));
 
     if (!origins(call).len)
         return;
     if (!all)
-        rest_answer_header(call, SLICE("Vary"), SLICE("Origin"));
+        front_http_header(&call->over_http, SLICE("Vary"), SLICE("Origin"));
     if (!is_named(call))
         return;
-    rest_answer_header(call, SLICE("Access-Control-Allow-Origin"),
-                       all ? SLICE("*") : origin_of(call));
-    rest_answer_header(call, SLICE("Access-Control-Expose-Headers"), slice_of_text(exposed));
+    front_http_header(&call->over_http, SLICE("Access-Control-Allow-Origin"),
+                      all ? SLICE("*") : origin_of(call));
+    front_http_header(&call->over_http, SLICE("Access-Control-Expose-Headers"),
+                      slice_of_text(exposed));
 }

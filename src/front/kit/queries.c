@@ -1,0 +1,68 @@
+#include "front/kit/queries.h"
+
+struct front_queries {
+    struct front_query_limits limits; /* without the directory, which was copied */
+    struct query_cache *cache;        /* unfinished results between two pages */
+    struct query_spill *spill;        /* what of them, and of others, is on disk */
+};
+
+struct front_queries *front_queries_new(const struct front_query_limits *limits)
+{
+    struct front_queries *queries = MEMORY_NEW(struct front_queries);
+
+    queries->limits = *limits;
+    queries->limits.spill_directory = NULL;
+    queries->spill = query_spill_new(
+        &(struct query_spill_options){.directory = limits->spill_directory,
+                                      .query_bytes_max = limits->spill_bytes_max,
+                                      .total_bytes_max = limits->spill_total_bytes_max});
+    /* results whose clients never come back must leave room for others */
+    queries->cache = query_cache_new(limits->cache_bytes_max, limits->spill_total_bytes_max / 2);
+    return queries;
+}
+
+void front_queries_free(struct front_queries *queries)
+{
+    if (!queries)
+        return;
+    query_cache_free(queries->cache);
+    query_spill_free(queries->spill);
+    memory_free(queries);
+}
+
+size_t front_queries_memory_max(const struct front_queries *queries)
+{
+    return queries->limits.memory_bytes_max;
+}
+
+void front_queries_metrics(const struct front_queries *queries,
+                           struct query_spill_metrics *ret_metrics)
+{
+    query_spill_metrics(queries->spill, ret_metrics);
+}
+
+bool front_query_run(const struct front_call *call, const struct query_plan *plan,
+                     struct query_request *request, struct query_page *ret_page, struct error *err)
+{
+    const struct front_services *services = call->services;
+    const struct front_queries *queries = services->queries;
+    int64_t now_ms = clock_read_monotonic_ms(services->clock);
+    const struct front_helpers helpers = {.workers = services->workers,
+                                          .owner = call->owner,
+                                          .part = call->work.part,
+                                          .width = services->query_threads};
+    const struct query_executor executor = front_fan_out(&helpers);
+
+    request->meters = services->meters;
+    request->limits.pause_ms = now_ms + queries->limits.pause_ms;
+    request->limits.deadline_ms = now_ms + queries->limits.deadline_ms;
+    request->limits.memory_max = queries->limits.memory_bytes_max;
+    request->limits.cancelled = call->cancelled;
+    request->limits.breath = front_breath(services->workers);
+    request->limits.memory = net_owner_memory(call->owner);
+    request->cache = request->partial ? NULL : queries->cache; /* what is kept there is whole */
+    request->spill = queries->spill;
+    request->executor = &executor;
+    request->arena = call->arena;
+    return query_run(plan, request, ret_page, err);
+}

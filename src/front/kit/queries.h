@@ -1,0 +1,41 @@
+/* Queries: what the queries of all fronts share: unfinished results between two pages, room on disk
+ * for what does not fit the memory, and limits. Any thread. */
+#pragma once
+
+#include "front/fan_out.h"
+#include "front/kit/call.h"
+#include "query/spool/cache.h"
+#include "query/spool/spill.h"
+
+struct front_queries; /* opaque, owned by the server */
+
+/* What one query may use, and all together. */
+struct front_query_limits {
+    int64_t pause_ms;               /* a page ends then, and the client comes again for more */
+    int64_t deadline_ms;            /* of what cannot be interrupted, such as a sort */
+    size_t memory_bytes_max;        /* of what a query sorts, groups or makes distinct */
+    size_t cache_bytes_max;         /* of results between two pages */
+    const char *spill_directory;    /* where the rest goes; copied */
+    uint64_t spill_bytes_max;       /* of one query; 0: nothing is spilled */
+    uint64_t spill_total_bytes_max; /* of all; the same */
+};
+
+struct front_queries *front_queries_new(const struct front_query_limits *limits);
+
+/* After the calls of all fronts. NULL is fine. */
+void front_queries_free(struct front_queries *queries);
+CLEANUP_FN(struct front_queries *, front_queries_free)
+
+/* Of one query, for what does not run by front_query_run. */
+size_t front_queries_memory_max(const struct front_queries *queries);
+
+/* What queries have spilled. */
+void front_queries_metrics(const struct front_queries *queries,
+                           struct query_spill_metrics *ret_metrics);
+
+/* Runs one page of a query for a call on a worker, with what the call and the server have for it:
+ * budgets, times, memory, helpers, cache and spill store. What it selects, the rows of a page and
+ * who takes them is the front's. As query_run. */
+NODISCARD bool front_query_run(const struct front_call *call, const struct query_plan *plan,
+                               struct query_request *request, struct query_page *ret_page,
+                               struct error *err);
