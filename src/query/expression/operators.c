@@ -106,10 +106,13 @@ static const struct query_implied *call_equals(const struct query_expression *si
                                                const struct query_implying *implying,
                                                const struct document_value *value)
 {
-    const struct query_function *function = ((const struct query_call *)side)->function;
+    const struct query_function *function;
     struct query_operand operand;
 
-    if (side->kind != &query_kind_call || !function->imply_result)
+    if (side->kind != &query_kind_call)
+        return NULL;
+    function = ((const struct query_call *)side)->function;
+    if (!function->imply_result)
         return NULL;
     operand = query_operand_of(implying, side->children[0]);
     return function->imply_result(&operand, value, implying);
