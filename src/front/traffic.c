@@ -10,7 +10,7 @@
 #include "advise/traffic.h"
 #include "document/bson.h"
 #include "document/order.h"
-#include "query/access/condition.h"
+#include "query/access/conditions.h"
 
 #include <xxhash.h>
 
@@ -221,7 +221,7 @@ void front_traffic_query(const struct front_services *services, const struct con
         return;
     if (query->span) {
         arena = arena_new();
-        conditions = query_conditions_find(query->plan, arena);
+        conditions = query_conditions_find(query->plan, DOCUMENT_ORDER_SQL, arena);
         requests = stands_for(container, query, &conditions);
         if (!requests)
             return;
@@ -236,7 +236,7 @@ void front_traffic_query(const struct front_services *services, const struct con
         return;
     if (!arena) {
         arena = arena_new();
-        conditions = query_conditions_find(query->plan, arena);
+        conditions = query_conditions_find(query->plan, DOCUMENT_ORDER_SQL, arena);
     }
     where_begin = document_begin(&where);
     ranges_begin = document_begin(&ranges);

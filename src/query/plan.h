@@ -15,6 +15,11 @@ struct query_plan {
     uint32_t slot_count;         /* of a row; slot 0 is the item */
     bool constant;               /* no FROM: one row, once, whatever there is */
 
+    /* By which values are compared, sorted, grouped and told apart, everywhere in the plan; the
+     * builds of its expressions have the same (struct query_build). Indexes and partition keys have
+     * orders of their own: what they say of values is used as far as the two agree. */
+    enum document_order order;
+
     /* Any order may be asked for, and undefined is a value in it like others. Without it the rules
      * of Cosmos DB hold: several properties need a composite index, and items without a value
      * come only where the policy names the path. */

@@ -53,6 +53,58 @@ static bool first_view(struct choosing *c, struct view **ret_view)
     return query_spans_view(c->spans, first, ret_view, c->err);
 }
 
+/* A range is gathered by walking it again and again, so it had better be short; and a union that
+ * leads to half of the items is worth less than a scan. */
+static bool union_serves(struct choosing *c, const struct query_index_use *use, bool *ret_serves)
+{
+    uint64_t items, bytes;
+    struct view *view;
+
+    *ret_serves = false;
+    for (size_t i = 0; i < use->member_count; i++)
+        if (use->members[i].gathered && use->members[i].estimate >= QUERY_ESTIMATE_MAX)
+            return true;
+    if (!first_view(c, &view) ||
+        !view_count(view, c->targets.list[0].logical, &items, &bytes, c->err))
+        return false;
+    *ret_serves = use->estimate >= QUERY_ESTIMATE_MAX
+                      ? items > 2 * QUERY_ESTIMATE_MAX
+                      : 2 * use->estimate <= MAX(items, (uint64_t)2);
+    return true;
+}
+
+static bool use_estimate(struct choosing *c, struct query_index_use *use);
+
+static bool union_estimate(struct choosing *c, struct query_index_use *use)
+{
+    for (size_t i = 0; i < use->member_count; i++) {
+        struct query_index_use *member = (struct query_index_use *)&use->members[i];
+
+        if (!use_estimate(c, member))
+            return false;
+        use->estimate = MIN(use->estimate + member->estimate, (uint64_t)QUERY_ESTIMATE_MAX);
+    }
+    return true;
+}
+
+/* Counts what unions lead to, and drops those that are of no use. */
+static bool unions_weigh(struct choosing *c)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < c->uses.count; i++) {
+        struct query_index_use *use = &c->uses.list[i];
+        bool serves = true;
+
+        if (use->member_count && (!union_estimate(c, use) || !union_serves(c, use, &serves)))
+            return false;
+        if (serves)
+            c->uses.list[kept++] = *use;
+    }
+    c->uses.count = kept;
+    return true;
+}
+
 static bool use_estimate(struct choosing *c, struct query_index_use *use)
 {
     CLEANUP(cursor_free) struct cursor *cursor = NULL;
@@ -89,7 +141,7 @@ static bool best_find(struct choosing *c, bool count, const struct query_index_u
     const struct query_index_use *best = NULL;
 
     for (size_t i = 0; i < c->uses.count; i++) {
-        if (count && !use_estimate(c, &c->uses.list[i]))
+        if (count && !c->uses.list[i].member_count && !use_estimate(c, &c->uses.list[i]))
             return false;
         if (!best || is_better(&c->uses.list[i], best))
             best = &c->uses.list[i];
@@ -144,13 +196,15 @@ static bool order_find(struct choosing *c, const struct query_access_wish *wish,
     bool nested = false;
 
     *ret_found = false;
-    if (wish->order_sorted || !query_index_for_order(c->plan, c->space, &c->conditions, c->arena,
-                                                     use, ret_backwards, &path))
+    if (wish->order_sorted || !query_index_agrees(c->plan, c->space) ||
+        !query_index_for_order(c->plan, c->space, &c->conditions, c->arena, use, ret_backwards,
+                               &path))
         return true;
     below = path;
     below.end = DOCUMENT_PATH_END_ALL;
     if (c->plan->order_free &&
-        (c->plan->query.order_count > 1 || !query_index_covers_undefined(c->space, &path)))
+        (c->plan->query.order_count > 1 || !query_index_covers_undefined(c->space, &path) ||
+         !query_index_covers(c->space, &below))) /* nothing tells of arrays and objects there */
         return true;
     if (path.count && ranges_reach_nested(&use->ranges) && query_index_covers(c->space, &below) &&
         !nested_probe(c, &path, &nested))
@@ -177,8 +231,8 @@ static void point_find(struct choosing *c, struct query_access *access)
     for (size_t i = 0; i < c->conditions.part_count; i++) {
         const struct query_condition *part = &c->conditions.parts[i];
 
-        if (part->elements || !part->points || part->point_count != 1 || part->path.count != 1 ||
-            !slice_equal(part->path.segments[0].name, SLICE("id")))
+        if (part->elements || part->nested || !part->points || part->point_count != 1 ||
+            part->path.count != 1 || !slice_equal(part->path.segments[0].name, SLICE("id")))
             continue;
         access->kind = QUERY_ACCESS_POINT;
         access->ids = part->points;
@@ -202,7 +256,8 @@ static bool key_ranges(const struct choosing *c, const struct query_target *targ
         !partition_key_read(definition, &bytes, c->arena, &key, &ignored) ||
         key.components[path].type == DOCUMENT_UNDEFINED)
         return false;
-    *ret_ranges = query_ranges_point(&key.components[path], &exact, c->arena);
+    *ret_ranges =
+        query_ranges_point(query_index_order(c->space), &key.components[path], &exact, c->arena);
     return true;
 }
 
@@ -488,12 +543,23 @@ static bool index_count(struct choosing *c, struct query_access *access)
 {
     struct query_index_use *use;
 
-    if (!access->index || access->index->estimate)
+    if (!access->index || access->index->estimate || access->index->member_count)
         return true;
     use = ARENA_NEW(c->arena, struct query_index_use);
     *use = *access->index;
     access->index = use;
     return use_estimate(c, use);
+}
+
+/* Routing keys have the bytes of SQL's order, whatever the entries of indexes have. */
+static struct query_targets targets_find(const struct choosing *c)
+{
+    struct query_conditions conditions;
+
+    if (query_index_order(c->space) == DOCUMENT_ORDER_SQL)
+        return query_targets_find(c->spans->request, &c->conditions, c->arena);
+    conditions = query_conditions_find(c->plan, DOCUMENT_ORDER_SQL, c->arena);
+    return query_targets_find(c->spans->request, &conditions, c->arena);
 }
 
 bool query_access_choose(const struct query_plan *plan, struct query_spans *spans,
@@ -504,8 +570,8 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
         .plan = plan, .spans = spans, .space = spans->request->space, .arena = arena, .err = err};
     struct query_access access = {.kind = QUERY_ACCESS_SCAN};
 
-    c.conditions = query_conditions_find(plan, arena);
-    c.targets = query_targets_find(spans->request, &c.conditions, arena);
+    c.conditions = query_conditions_find(plan, query_index_order(c.space), arena);
+    c.targets = targets_find(&c);
     if (spans->request->scope.kind == QUERY_SCOPE_KEYS && !c.targets.count)
         return error_set(err, ERROR_QUERY_NOT_SUPPORTED,
                          "two suffixes of this base share their hash: name the base in the filter "
@@ -521,6 +587,8 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
         return true;
     }
     query_index_uses_find(c.space, &c.conditions, &c.uses, arena);
+    if (!wish->resumed && !unions_weigh(&c))
+        return false;
     if (wish->resumed ? !choose_again(&c, wish, &access)
         : wish->order ? !choose_ordered(&c, wish, &access)
                       : !choose_unordered(&c, wish, &access))

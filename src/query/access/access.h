@@ -2,10 +2,11 @@
  * indexing policy and cheap counts; what is chosen changes the cost, never the rows.
  *
  * Where to look is a list of targets: the whole container, one logical partition, the points and
- * ranges a filter names. How is a scan, one index or the entries common to two. */
+ * ranges a filter names. How is a scan, one index, the entries common to two, or the items that any
+ * of several has. */
 #pragma once
 
-#include "query/access/condition.h"
+#include "query/access/conditions.h"
 #include "query/access/spans.h"
 
 /* Items with these routing keys; of one logical partition if that is given. */
@@ -22,8 +23,9 @@ struct query_targets {
     uint64_t conjuncts; /* of the filter: true for every item of the targets */
 };
 
-/* From the scope of the request and what the filter says of the partition key; of the request
- * nothing but scope and definition is looked at. None: no item can be wanted. */
+/* From the scope of the request and what the filter says of the partition key, in the bytes of
+ * DOCUMENT_ORDER_SQL; of the request nothing but scope and definition is looked at. None: no item
+ * can be wanted. */
 struct query_targets query_targets_find(const struct query_request *request,
                                         const struct query_conditions *conditions,
                                         struct arena *arena);
@@ -34,20 +36,24 @@ struct query_targets query_targets_find(const struct query_request *request,
 NODISCARD bool query_targets_serve(struct query_spans *spans, struct query_targets *targets,
                                    struct arena *arena, struct error *err);
 
-/* An index and the part of it that is wanted. */
+/* An index and the part of it that is wanted; or several of them, any of which an item may be in
+ * (a union): those are walked together by routing key and number, and an item comes once. */
 struct query_index_use {
+    const struct query_index_use *members; /* of a union; each is single, or gathered */
+    size_t member_count;                   /* 0: it is no union */
     struct slice prefix;
     size_t value_count;
     const bool *descending; /* of a composite index */
     struct query_ranges ranges;
     bool single;        /* all entries have one value: they come by routing key and number */
+    bool gathered;      /* of a union: entries of many values, to be put in that order */
     bool exact;         /* what its conjuncts say is true for every entry */
     uint64_t conjuncts; /* of the filter */
     struct slice name;  /* for people: /a/? or (/a ASC, /b DESC) */
     uint64_t estimate;  /* entries in the first span, counted up to QUERY_ESTIMATE_MAX */
 };
 
-enum { QUERY_ESTIMATE_MAX = 256, QUERY_TARGETS_MAX = 1024 };
+enum { QUERY_ESTIMATE_MAX = 256, QUERY_TARGETS_MAX = 1024, QUERY_UNION_MAX = 64 };
 
 enum query_access_kind {
     QUERY_ACCESS_NOTHING, /* the filter is never true */
@@ -78,6 +84,9 @@ struct query_access {
                                                       and at most one range, which is the last */
     size_t together_count;
 };
+
+/* The order that the bytes of index entries have. */
+enum document_order query_index_order(const struct item_space *space);
 
 /* What a continuation remembers of the choice, so that the next page goes on with it. */
 uint32_t query_access_mark(const struct query_access *access);

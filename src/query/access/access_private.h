@@ -11,6 +11,12 @@ struct query_index_uses {
 /* A path for people. */
 struct slice query_path_name(const struct document_path *path, struct arena *arena);
 
+/* Of the order of a plan: may an index give it? */
+static inline bool query_index_agrees(const struct query_plan *plan, const struct item_space *space)
+{
+    return plan->order == query_index_order(space);
+}
+
 /* Is the path indexed for all items, also those whose entries an older policy made? */
 bool query_index_covers(const struct item_space *space, const struct document_path *path);
 bool query_index_covers_undefined(const struct item_space *space, const struct document_path *path);

@@ -100,12 +100,14 @@ bool query_cover_holds(const struct query_cover *cover, const struct query_plan 
                        const struct query_access *access, const struct item_space *space)
 {
     return cover->possible && access->kind == QUERY_ACCESS_INDEX && !access->second &&
-           access->index->value_count == 1 && slice_equal(access->index->prefix, cover->prefix) &&
+           !access->index->member_count && access->index->value_count == 1 &&
+           slice_equal(access->index->prefix, cover->prefix) &&
            (!plan->query.filter || access->exact) && space->definition->default_ttl == 0;
 }
 
-bool query_cover_item(const struct query_cover *cover, struct slice key, struct arena *arena,
-                      struct slice *ret_document, struct error *err)
+bool query_cover_item(const struct query_cover *cover, enum document_order entries,
+                      struct slice key, struct arena *arena, struct slice *ret_document,
+                      struct error *err)
 {
     CLEANUP(buf_done) struct buf buf;
     size_t begins[DOCUMENT_PATH_SEGMENTS_MAX + 1];
@@ -113,7 +115,7 @@ bool query_cover_item(const struct query_cover *cover, struct slice key, struct 
     struct document_value value;
 
     buf_init(&buf, BUF_DEFAULT_MAX);
-    if (!document_key_read(DOCUMENT_ORDER_SQL, &key, arena, &value, err))
+    if (!document_key_read(entries, &key, arena, &value, err))
         return false;
     begins[depth++] = document_begin(&buf);
     for (size_t i = 0; i < last; i++)

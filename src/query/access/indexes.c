@@ -1,6 +1,11 @@
 /* What indexes offer: for the conditions of a filter, and for an order. */
 #include "query/access/access_private.h"
 
+enum document_order query_index_order(const struct item_space *space UNUSED)
+{
+    return DOCUMENT_ORDER_SQL; /* so index/entries.c makes them */
+}
+
 /* --- Coverage -------------------------------------------------------------------------------- */
 
 bool query_index_covers(const struct item_space *space, const struct document_path *path)
@@ -162,6 +167,165 @@ static size_t composite_use(const struct index_composite *composite,
     return bound;
 }
 
+/* --- Unions ---------------------------------------------------------------------------------- */
+
+struct uniting {
+    const struct item_space *space;
+    struct arena *arena;
+    struct query_index_use *members;
+    size_t count;
+    bool exact;
+};
+
+static bool condition_serves(const struct item_space *space,
+                             const struct query_condition *condition)
+{
+    return !condition->nested && query_index_covers(space, &condition->path);
+}
+
+static struct query_index_use *member_add(struct uniting *u,
+                                          const struct query_condition *condition)
+{
+    struct query_index_use *member;
+
+    if (u->count == QUERY_UNION_MAX)
+        return NULL;
+    member = &u->members[u->count++];
+    *member = (struct query_index_use){.prefix = condition->prefix,
+                                       .value_count = 1,
+                                       .ranges = condition->ranges,
+                                       .gathered = true,
+                                       .exact = condition->exact,
+                                       .name = query_path_name(&condition->path, u->arena)};
+    return member;
+}
+
+/* The entries of a single value come by routing key and number, so each value is walked by itself;
+ * ranges are gathered. */
+static bool members_of_condition(struct uniting *u, const struct query_condition *condition)
+{
+    if (!condition_serves(u->space, condition))
+        return false;
+    u->exact &= condition->exact;
+    if (!condition->ranges.count)
+        return true; /* it is never so */
+    if (!condition->points || condition->point_count > QUERY_UNION_MAX)
+        return member_add(u, condition) != NULL;
+    for (size_t i = 0; i < condition->ranges.count; i++) {
+        struct query_index_use *member = member_add(u, condition);
+
+        if (!member)
+            return false;
+        /* Values that are neighbours, or share their bytes, may have become one range. */
+        member->ranges = (struct query_ranges){&condition->ranges.list[i], 1};
+        member->single = condition->ranges.count == condition->point_count;
+        member->gathered = !member->single;
+    }
+    return true;
+}
+
+/* Of several that must all be so, the one that seems to leave the fewest. */
+static const struct query_condition *part_choose(const struct uniting *u,
+                                                 const struct query_implied *all)
+{
+    const struct query_condition *best = NULL;
+
+    for (size_t i = 0; i < all->count; i++) {
+        const struct query_condition *condition;
+
+        if (!all->parts[i] || all->parts[i]->kind != QUERY_IMPLIED_CONDITION ||
+            !condition_serves(u->space, &all->parts[i]->condition))
+            continue;
+        condition = &all->parts[i]->condition;
+        if (!best ||
+            (condition->points && (!best->points || condition->point_count < best->point_count)))
+            best = condition;
+    }
+    return best;
+}
+
+static bool members_of(struct uniting *u, const struct query_implied *implied)
+{
+    const struct query_condition *condition;
+
+    if (!implied)
+        return false;
+    switch (implied->kind) {
+    case QUERY_IMPLIED_CONDITION:
+        return members_of_condition(u, &implied->condition);
+    case QUERY_IMPLIED_ANY:
+        for (size_t i = 0; i < implied->count; i++)
+            if (!members_of(u, implied->parts[i]))
+                return false;
+        return true;
+    case QUERY_IMPLIED_ALL:
+        condition = part_choose(u, implied);
+        u->exact = false;
+        return condition && members_of_condition(u, condition);
+    default:
+        return false;
+    }
+}
+
+static struct slice members_join(const struct uniting *u, bool names)
+{
+    CLEANUP(buf_done) struct buf joined;
+
+    buf_init(&joined, BUF_DEFAULT_MAX);
+    for (size_t i = 0; i < u->count; i++) {
+        struct slice text = names ? u->members[i].name : u->members[i].prefix;
+
+        /* Of a path with several values once. */
+        if (i && slice_equal(u->members[i - 1].prefix, u->members[i].prefix))
+            continue;
+        if (names && i)
+            BUF_APPEND(&joined, " OR ");
+        buf_append_slice(&joined, text);
+    }
+    return arena_copy(u->arena, buf_slice(&joined));
+}
+
+/* Indexes that have between them every item for which this is so; false: some of it has none. */
+static bool union_use(const struct item_space *space, const struct query_implied *implied,
+                      uint64_t conjuncts, struct arena *arena, struct query_index_use *use)
+{
+    struct uniting u = {.space = space,
+                        .arena = arena,
+                        .members = ARENA_ARRAY(arena, struct query_index_use, QUERY_UNION_MAX),
+                        .exact = true};
+
+    if (!members_of(&u, implied) || !u.count)
+        return false;
+    *use = (struct query_index_use){.members = u.members,
+                                    .member_count = u.count,
+                                    .prefix = members_join(&u, false),
+                                    .exact = u.exact,
+                                    .conjuncts = conjuncts,
+                                    .name = members_join(&u, true)};
+    for (size_t i = 0; i < u.count; i++)
+        use->ranges.count += u.members[i].ranges.count; /* for people: it has no list */
+    return true;
+}
+
+static void unions_find(const struct item_space *space, const struct query_conditions *conditions,
+                        struct query_index_uses *uses, struct arena *arena)
+{
+    struct query_index_use use;
+
+    for (size_t i = 0; i < conditions->alternative_count; i++)
+        if (union_use(space, conditions->alternatives[i].implied,
+                      conditions->alternatives[i].conjuncts, arena, &use))
+            *use_add(uses, arena) = use;
+    for (size_t i = 0; i < conditions->count; i++) {
+        const struct query_condition *condition = &conditions->list[i];
+        struct query_implied implied = {.kind = QUERY_IMPLIED_CONDITION, .condition = *condition};
+
+        if (condition->elements && !is_single(condition) &&
+            union_use(space, &implied, condition->conjuncts, arena, &use))
+            *use_add(uses, arena) = use;
+    }
+}
+
 void query_index_uses_find(const struct item_space *space,
                            const struct query_conditions *conditions, struct query_index_uses *uses,
                            struct arena *arena)
@@ -192,6 +356,7 @@ void query_index_uses_find(const struct item_space *space,
             composite_use(&composites[i], conditions, arena, &use) > 1)
             *use_add(uses, arena) = use;
     }
+    unions_find(space, conditions, uses, arena);
 }
 
 /* --- Orders ---------------------------------------------------------------------------------- */

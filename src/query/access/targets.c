@@ -1,10 +1,8 @@
-/* Where to look: the partition key as the request and the filter give it. Single values lead to
- * logical partitions, whatever the strategy; where the routing keys have the order of the values,
- * ranges of the first component that has no single values lead to ranges of them. A component that
- * the server makes is also given by what it is made of; of suffixes the base alone gives all. */
+/* Where to look: the partition key as the request and the filter give it. What the filter pins of
+ * it (pins.h) are logical partitions where the values of all components are known, and ranges of
+ * routing keys otherwise. */
 #include "query/access/access_private.h"
-
-#include "partition/synthetic.h"
+#include "query/access/pins.h"
 
 #include <stdlib.h>
 
@@ -30,52 +28,9 @@ static struct query_target base_target(const struct query_request *request, stru
     return target;
 }
 
-/* The values a part of the filter allows at a path of the partition key. */
-static const struct query_condition *key_condition(const struct query_conditions *conditions,
-                                                   const struct document_path *path)
-{
-    CLEANUP(buf_done) struct buf prefix;
-
-    buf_init(&prefix, BUF_DEFAULT_MAX);
-    index_path_append(path, &prefix);
-    for (size_t i = 0; i < conditions->part_count; i++) {
-        const struct query_condition *part = &conditions->parts[i];
-
-        if (!part->elements && part->points && slice_equal(part->prefix, buf_slice(&prefix)))
-            return part;
-    }
-    return NULL;
-}
-
-/* All that the filter says of a path of the partition key, as ranges of its values. */
-static const struct query_condition *range_condition(const struct query_conditions *conditions,
-                                                     const struct document_path *path)
-{
-    CLEANUP(buf_done) struct buf prefix;
-
-    buf_init(&prefix, BUF_DEFAULT_MAX);
-    index_path_append(path, &prefix);
-    for (size_t i = 0; i < conditions->count; i++) {
-        const struct query_condition *condition = &conditions->list[i];
-
-        if (!condition->elements && slice_equal(condition->prefix, buf_slice(&prefix)))
-            return condition;
-    }
-    return NULL;
-}
-
-/* The values of one component. */
-struct level {
-    const struct document_value *points;
-    size_t count;
-    uint64_t conjuncts; /* that say no more than this */
-};
-
+/* While targets are put together. */
 struct combining {
     const struct partition_definition *definition;
-    struct level levels[PARTITION_PATHS_MAX];
-    size_t level_count, total;         /* combinations */
-    const struct query_ranges *ranges; /* of the level behind them, or NULL */
     const struct query_target *base;
     struct query_target *list;
     size_t count;
@@ -95,40 +50,29 @@ static bool target_narrow(struct query_target *target, const struct query_target
     return slice_compare(target->range.min, target->range.max) < 0;
 }
 
-static void target_add(struct combining *c, struct query_target target)
+static void target_add(struct combining *c, const struct query_pinned *pinned)
 {
+    struct query_target target = {0};
+
+    if (pinned->between.max.data) {
+        target.range = partition_route_between(c->definition, &pinned->key, pinned->between.min,
+                                               pinned->between.max, c->arena);
+    } else {
+        target.range = partition_route_range(c->definition, &pinned->key, c->arena);
+        if (!pinned->key.partial)
+            target.logical = item_logical(c->definition, &pinned->key, c->arena);
+    }
     if (target_narrow(&target, c->base))
         c->list[c->count++] = target;
 }
 
-/* The combination of that number: one value for each level. */
-static void combine(struct combining *c, size_t number)
-{
-    struct document_value values[PARTITION_PATHS_MAX];
-    struct query_target target = {0};
-    struct partition_key key;
-
-    for (size_t i = 0; i < MIN(c->level_count, ARRAY_LEN(values)); i++) {
-        values[i] = c->levels[i].points[number % c->levels[i].count];
-        number /= c->levels[i].count;
-    }
-    key = partition_key_of(c->definition, values, c->level_count);
-    for (size_t i = 0; c->ranges && i < c->ranges->count; i++)
-        target_add(c, (struct query_target){.range = partition_route_between(
-                                                c->definition, &key, c->ranges->list[i].min,
-                                                c->ranges->list[i].max, c->arena)});
-    if (c->ranges)
-        return;
-    target.range = partition_route_range(c->definition, &key, c->arena);
-    if (!key.partial)
-        target.logical = item_logical(c->definition, &key, c->arena);
-    target_add(c, target);
-}
-
+/* Those that begin alike: the widest first. */
 static int by_range(const void *a, const void *b)
 {
-    return slice_compare(((const struct query_target *)a)->range.min,
-                         ((const struct query_target *)b)->range.min);
+    const struct query_target *x = a, *y = b;
+    int order = slice_compare(x->range.min, y->range.min);
+
+    return order ? order : slice_compare(y->range.max, x->range.max);
 }
 
 /* Equal keys once; ranges that meet, as long texts may make them, become one. False: two keys share
@@ -141,123 +85,23 @@ static bool targets_sort(struct combining *c)
         qsort(c->list, c->count, sizeof *c->list, by_range);
     for (size_t i = 0; i < c->count; i++) {
         struct query_target *last = kept ? &c->list[kept - 1] : NULL;
+        const struct query_target *next = &c->list[i];
 
-        if (c->ranges && last && slice_compare(c->list[i].range.min, last->range.max) <= 0) {
-            if (slice_compare(c->list[i].range.max, last->range.max) > 0)
-                last->range.max = c->list[i].range.max;
+        if (!last || slice_compare(next->range.min, last->range.max) > 0 ||
+            ((last->logical.len || next->logical.len) &&
+             slice_equal(next->range.min, last->range.max))) {
+            c->list[kept++] = *next;
             continue;
         }
-        if (kept && slice_equal(c->list[kept - 1].range.min, c->list[i].range.min)) {
-            if (!slice_equal(c->list[kept - 1].logical, c->list[i].logical))
+        if (last->logical.len) {
+            if (!slice_equal(last->logical, next->logical))
                 return false;
             continue;
         }
-        c->list[kept++] = c->list[i];
+        if (slice_compare(next->range.max, last->range.max) > 0)
+            last->range.max = next->range.max;
     }
     c->count = kept;
-    return true;
-}
-
-/* The level behind those with single values. */
-static size_t ranges_find(struct combining *c, const struct query_conditions *conditions,
-                          size_t total)
-{
-    const struct query_condition *condition = NULL;
-
-    if (c->level_count < c->definition->path_count && partition_route_is_ordered(c->definition))
-        condition = range_condition(conditions, &c->definition->paths[c->level_count]);
-    if (!condition || total * condition->ranges.count > QUERY_TARGETS_MAX)
-        return total;
-    c->ranges = &condition->ranges;
-    return total * condition->ranges.count;
-}
-
-/* One combination of source values, made a point or, of the base of suffixes alone, all of them. */
-static bool points_make(const struct combining *c, const struct document_value *values,
-                        bool base_alone, struct document_value *points, size_t *count)
-{
-    const struct partition_synthetic *synthetic = c->definition->synthetic;
-    struct error ignored;
-
-    if (!base_alone)
-        return partition_synthetic_compute(synthetic, values, 0, c->arena, &points[(*count)++],
-                                           &ignored);
-    for (uint32_t i = 1; i <= synthetic->suffixes; i++)
-        if (!partition_synthetic_suffixed(synthetic, &values[0], i, c->arena, &points[(*count)++],
-                                          &ignored))
-            return false;
-    return true;
-}
-
-/* The values that a made component can have by what the filter says of its sources. The filter says
- * more than that, so it is looked at all the same. */
-static bool level_make(const struct combining *c, const struct query_conditions *conditions,
-                       struct level *ret_level)
-{
-    const struct partition_synthetic *synthetic = c->definition->synthetic;
-    const struct query_condition *sources[PARTITION_SOURCES_MAX];
-    size_t known = 0, total = 1, count = 0;
-    struct document_value *points;
-    bool base_alone;
-
-    for (; known < synthetic->source_count; known++) {
-        sources[known] = key_condition(conditions, &synthetic->sources[known]);
-        if (!sources[known] || !sources[known]->point_count ||
-            total * sources[known]->point_count > QUERY_TARGETS_MAX)
-            break;
-        total *= sources[known]->point_count;
-    }
-    base_alone = synthetic->suffixes && known == 1;
-    if ((known < synthetic->source_count && !base_alone) ||
-        (base_alone && total * synthetic->suffixes > QUERY_TARGETS_MAX))
-        return false;
-    points = ARENA_ARRAY(c->arena, struct document_value,
-                         total * (base_alone ? synthetic->suffixes : 1));
-    for (size_t i = 0; i < total; i++) {
-        struct document_value values[PARTITION_SOURCES_MAX];
-
-        for (size_t at = 0, number = i; at < known; at++) {
-            values[at] = sources[at]->points[number % sources[at]->point_count];
-            number /= sources[at]->point_count;
-        }
-        if (!points_make(c, values, base_alone, points, &count))
-            return false;
-    }
-    *ret_level = (struct level){.points = points, .count = count};
-    return true;
-}
-
-static bool level_find(const struct combining *c, const struct query_conditions *conditions,
-                       size_t at, struct level *ret_level)
-{
-    const struct query_condition *condition = key_condition(conditions, &c->definition->paths[at]);
-
-    if (condition) {
-        *ret_level =
-            (struct level){condition->points, condition->point_count, condition->conjuncts};
-        return true;
-    }
-    return c->definition->synthetic && c->definition->synthetic->target == at &&
-           level_make(c, conditions, ret_level);
-}
-
-static bool levels_find(struct combining *c, const struct query_conditions *conditions)
-{
-    size_t total = 1, room;
-
-    for (; c->level_count < c->definition->path_count; c->level_count++) {
-        struct level *level = &c->levels[c->level_count];
-
-        if (!level_find(c, conditions, c->level_count, level) || !level->count ||
-            total * level->count > QUERY_TARGETS_MAX)
-            break;
-        total *= level->count;
-    }
-    room = ranges_find(c, conditions, total);
-    if (!c->level_count && !c->ranges)
-        return false;
-    c->total = total;
-    c->list = ARENA_ARRAY(c->arena, struct query_target, room + 1);
     return true;
 }
 
@@ -277,6 +121,24 @@ static struct query_targets targets_of_keys(const struct query_scope *scope, str
     return (struct query_targets){.list = c->list, .count = targets_sort(c) ? c->count : 0};
 }
 
+/* Which conjuncts are true for all items of the keys. */
+static uint64_t conjuncts_settled(const struct query_conditions *conditions,
+                                  const struct query_pinning *pinning,
+                                  const struct partition_definition *definition)
+{
+    uint64_t settled = 0;
+
+    if (!pinning->sure)
+        return 0;
+    for (size_t i = 0; i < pinning->count; i++)
+        if (pinning->list[i].key.partial)
+            return 0;
+    for (size_t i = 0; i < conditions->conjunct_count; i++)
+        if (query_pins_settle(query_conjunct(conditions, i), definition))
+            settled |= (uint64_t)1 << i;
+    return settled;
+}
+
 struct query_targets query_targets_find(const struct query_request *request,
                                         const struct query_conditions *conditions,
                                         struct arena *arena)
@@ -285,24 +147,26 @@ struct query_targets query_targets_find(const struct query_request *request,
     struct query_target *base = ARENA_NEW(arena, struct query_target);
     struct combining c = {.definition = definition, .base = base, .arena = arena};
     struct query_targets targets = {.list = base, .count = 1};
+    struct query_pinning pinning;
 
     if (request->scope.kind == QUERY_SCOPE_KEYS)
         return targets_of_keys(&request->scope, &c);
     *base = base_target(request, arena);
     if (slice_compare(base->range.min, base->range.max) >= 0)
         targets.count = 0;
-    if (definition->system_key || !levels_find(&c, conditions))
+    if (definition->system_key || !conditions->implied)
         return targets;
-    for (size_t i = 0; i < c.total; i++)
-        combine(&c, i);
+    pinning = query_pins_find(conditions->implied, definition, arena);
+    if (pinning.anywhere)
+        return targets;
+    c.list = ARENA_ARRAY(arena, struct query_target, pinning.count + 1);
+    for (size_t i = 0; i < pinning.count; i++)
+        target_add(&c, &pinning.list[i]);
     if (!targets_sort(&c))
         return targets;
     targets.list = c.list;
     targets.count = c.count;
-    if (c.level_count == definition->path_count) {
-        for (size_t i = 0; i < c.level_count; i++)
-            targets.conjuncts |= c.levels[i].conjuncts;
-    }
+    targets.conjuncts = conjuncts_settled(conditions, &pinning, definition);
     return targets;
 }
 

@@ -1,5 +1,5 @@
 /* Calls of built-in functions and of functions of the user. */
-#include "query/expression/expression.h"
+#include "query/expression/imply.h"
 #include "query/value/value.h"
 
 #include <stdio.h>
@@ -40,7 +40,20 @@ static bool call_evaluate(const struct query_expression *expression, struct quer
     return function->evaluate(arguments, expression->child_count, context, ret_value, err);
 }
 
-const struct query_kind query_kind_call = {"call", call_evaluate, QUERY_STABLE};
+static const struct query_implied *call_imply(const struct query_expression *expression,
+                                              const struct query_implying *implying, bool truth)
+{
+    const struct query_function *function = ((const struct query_call *)expression)->function;
+    struct query_operand operands[ARGUMENTS_INLINE];
+
+    if (!truth || !function->imply || expression->child_count > ARGUMENTS_INLINE)
+        return NULL;
+    for (size_t i = 0; i < expression->child_count; i++)
+        operands[i] = query_operand_of(implying, expression->children[i]);
+    return function->imply(operands, expression->child_count, implying);
+}
+
+const struct query_kind query_kind_call = {"call", call_evaluate, QUERY_STABLE, call_imply};
 
 /* "one argument", "2 to 3 arguments", "at least 2 arguments". */
 static void describe_arity(const struct query_function *function, char *text, size_t size)

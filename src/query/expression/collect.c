@@ -79,13 +79,19 @@ static bool entries_add(struct entries *entries, struct query_context *context, 
     return true;
 }
 
+struct sorting {
+    const struct query_subquery *query;
+    enum document_order order;
+};
+
 static int entry_compare(const void *a, const void *b, void *context)
 {
     const struct entry *left = *(struct entry *const *)a, *right = *(struct entry *const *)b;
-    const struct query_subquery *query = context;
+    const struct sorting *sorting = context;
+    const struct query_subquery *query = sorting->query;
 
     for (size_t i = 0; i < query->order_count; i++) {
-        int order = document_compare(DOCUMENT_ORDER_SQL, &left->keys[i], &right->keys[i]);
+        int order = document_compare(sorting->order, &left->keys[i], &right->keys[i]);
 
         if (order)
             return query->order[i].descending ? -order : order;
@@ -96,13 +102,13 @@ static int entry_compare(const void *a, const void *b, void *context)
 static bool entries_finish(struct entries *entries, struct query_context *context,
                            struct query_values *ret_values, struct error *err)
 {
+    struct sorting sorting = {entries->query, context->order};
     unsigned levels = 64 - (unsigned)__builtin_clzll(entries->count | 1);
 
     if (!query_work(context, entries->count * levels, err))
         return false;
     if (entries->query->order_count && entries->count)
-        qsort_r(entries->list, entries->count, sizeof *entries->list, entry_compare,
-                (void *)entries->query);
+        qsort_r(entries->list, entries->count, sizeof *entries->list, entry_compare, &sorting);
     ret_values->count = entries->count;
     ret_values->values =
         query_alloc(context, (entries->count + 1) * sizeof *ret_values->values, err);
@@ -133,7 +139,7 @@ static bool group_key(const struct query_subquery *query, struct query_context *
     return query_build_close(context, mark, begin, DOCUMENT_ARRAY, ret_key, err);
 }
 
-static void group_open(struct groups *groups, size_t bytes_max)
+static void group_open(struct groups *groups, enum document_order order, size_t bytes_max)
 {
     const struct query_subquery *query = groups->query;
     struct query_aggregate *states;
@@ -146,7 +152,7 @@ static void group_open(struct groups *groups, size_t bytes_max)
     }
     states = groups->states + groups->count * query->aggregate_count;
     for (size_t i = 0; i < query->aggregate_count; i++)
-        query_aggregate_init(&states[i], query->aggregates[i].kind, bytes_max);
+        query_aggregate_init(&states[i], query->aggregates[i].kind, order, bytes_max);
     groups->count++;
     for (size_t i = 0; i < query->aggregate_count; i++)
         groups->bytes += sizeof *states + query_aggregate_bytes(&states[i]);
@@ -164,7 +170,7 @@ static bool group_add_row(struct groups *groups, struct query_context *context, 
             return false;
         group = query_set_add(&groups->keys, &key, &is_new);
         if (is_new)
-            group_open(groups, context->limits.bytes_max);
+            group_open(groups, context->order, context->limits.bytes_max);
     }
     for (size_t i = 0; i < query->aggregate_count; i++) {
         struct query_aggregate *state = &groups->states[group * query->aggregate_count + i];
@@ -213,9 +219,9 @@ static bool collect_groups(const struct query_subquery *query, struct query_rows
     CLEANUP(groups_done) struct groups groups = {.query = query};
     bool more;
 
-    query_set_init(&groups.keys, context->arena, 0);
+    query_set_init(&groups.keys, context->order, context->arena, 0);
     if (!query->key_count)
-        group_open(&groups, context->limits.bytes_max);
+        group_open(&groups, context->order, context->limits.bytes_max);
     for (;;) {
         if (!query_subquery_combine(rows, context, &more, err))
             return false;

@@ -64,7 +64,7 @@ static bool names_check(struct query_build *build, const struct slice *names, si
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct query_set seen;
 
-    query_set_init(&seen, arena, count);
+    query_set_init(&seen, build->order, arena, count);
     for (size_t i = 0; i < count; i++) {
         struct document_value name = document_string(names[i]);
         bool is_new;

@@ -6,6 +6,7 @@
 #include "query/expression/expression.h"
 
 #include "document/bson.h"
+#include "query/expression/imply.h"
 #include "query/value/value.h"
 
 #include <stdarg.h>
@@ -94,6 +95,7 @@ const struct query_expression *query_fold(struct query_build *build,
     limits.work_max = FOLD_WORK_MAX - build->fold_work;
     query_context_init(&context, arena, &limits, NULL);
     context.keep_nonfinite = build->keep_nonfinite;
+    context.order = build->order;
     folded = query_evaluate(expression, &context, &value, &err);
     build->fold_work += context.work;
     if (!folded)
@@ -123,7 +125,17 @@ static bool constant_evaluate(const struct query_expression *expression,
     return true;
 }
 
-const struct query_kind query_kind_constant = {"constant", constant_evaluate, QUERY_STABLE};
+static const struct query_implied *constant_imply(const struct query_expression *expression,
+                                                  const struct query_implying *implying, bool truth)
+{
+    const struct document_value *value = query_constant_value(expression);
+
+    return value->type == DOCUMENT_BOOL && value->boolean == truth ? query_implied_always(implying)
+                                                                   : query_implied_never(implying);
+}
+
+const struct query_kind query_kind_constant = {"constant", constant_evaluate, QUERY_STABLE,
+                                               constant_imply};
 
 const struct query_expression *query_constant(struct query_build *build,
                                               struct document_value value)
@@ -222,7 +234,18 @@ static bool property_evaluate(const struct query_expression *expression,
     return true;
 }
 
-const struct query_kind query_kind_property = {"property", property_evaluate, QUERY_STABLE};
+static const struct query_implied *property_imply(const struct query_expression *expression,
+                                                  const struct query_implying *implying, bool truth)
+{
+    static const struct document_value values[] = {{.type = DOCUMENT_BOOL, .boolean = false},
+                                                   {.type = DOCUMENT_BOOL, .boolean = true}};
+    struct query_operand operand = query_operand_of(implying, expression);
+
+    return query_implied_points(implying, &operand, &values[truth], 1);
+}
+
+const struct query_kind query_kind_property = {"property", property_evaluate, QUERY_STABLE,
+                                               property_imply};
 
 /* A node one step longer than object's, if that is a chain already. */
 static const struct query_expression *chain_extend(struct query_build *build,

@@ -22,6 +22,8 @@
 #include "query/value/context.h"
 
 struct query_expression;
+struct query_implied;
+struct query_implying;
 struct query_subquery;
 
 struct query_kind {
@@ -29,6 +31,11 @@ struct query_kind {
     bool (*evaluate)(const struct query_expression *expression, struct query_context *context,
                      struct document_value *ret_value, struct error *err);
     enum query_stability stability; /* of the node itself, whatever its children are */
+    /* Which paths of the item must have which values where a node is true, or, with truth false,
+     * where it is false (query/expression/imply.h): what indexes and partition keys are found by.
+     * NULL: it says nothing of paths. */
+    const struct query_implied *(*imply)(const struct query_expression *expression,
+                                         const struct query_implying *implying, bool truth);
 };
 
 /* The head of every node. A kind's own data follows in a larger struct that begins with it. */
@@ -67,6 +74,7 @@ enum {
 struct query_build {
     struct arena *arena;        /* holds the plan */
     bool keep_nonfinite;        /* as the contexts that will run it have it (context.h) */
+    enum document_order order;  /* the same */
     struct query_breath breath; /* taken now and then */
     size_t nodes;
     uint64_t fold_work; /* of computing constant subtrees, so far */

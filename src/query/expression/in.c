@@ -3,7 +3,7 @@
  * An equality across types is undefined, and so is the OR when none is true and one is undefined.
  * So a value that is not found is known not to be in the list only if every candidate has its type;
  * the classes of the constants are kept as a mask for that. */
-#include "query/expression/expression.h"
+#include "query/expression/imply.h"
 #include "query/value/compare.h"
 #include "query/value/set.h"
 #include "query/value/value.h"
@@ -29,7 +29,7 @@ static bool others_evaluate(const struct in_node *node, const struct document_va
         if (!query_evaluate(node->head.children[node->others[i]], context, &candidate, err) ||
             !query_work(context, query_value_bytes(value) >> VALUE_BYTES_SHIFT, err))
             return false;
-        equal = query_values_equal(value, &candidate);
+        equal = query_values_equal(context->order, value, &candidate);
         if (equal == QUERY_TRUE) {
             *truth = QUERY_TRUE;
             return true;
@@ -66,7 +66,18 @@ static bool in_evaluate(const struct query_expression *expression, struct query_
     return true;
 }
 
-const struct query_kind query_kind_in = {"in", in_evaluate, QUERY_STABLE};
+static const struct query_implied *in_imply(const struct query_expression *expression,
+                                            const struct query_implying *implying, bool truth)
+{
+    const struct in_node *node = (const struct in_node *)expression;
+    struct query_operand value = query_operand_of(implying, expression->children[0]);
+
+    if (!truth || node->other_count)
+        return NULL;
+    return query_implied_points(implying, &value, node->constants.values, node->constants.count);
+}
+
+const struct query_kind query_kind_in = {"in", in_evaluate, QUERY_STABLE, in_imply};
 
 const struct query_expression *query_in(struct query_build *build,
                                         const struct query_expression *value,
@@ -86,7 +97,7 @@ const struct query_expression *query_in(struct query_build *build,
     if (count)
         memcpy(children + 1, candidates, count * sizeof *children);
     node = query_node(build, &query_kind_in, sizeof *node, children, count + 1);
-    query_set_init(&node->constants, build->arena, count);
+    query_set_init(&node->constants, build->order, build->arena, count);
     node->others = others;
     for (size_t i = 1; i <= count; i++) {
         bool is_new;

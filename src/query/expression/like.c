@@ -5,7 +5,7 @@
  *     _        any one character                 [^a-c]   one that is none of these
  *
  * A [ without its ] is an ordinary character, and so is whatever follows the escape character. */
-#include "query/expression/expression.h"
+#include "query/expression/imply.h"
 #include "query/value/compare.h"
 #include "query/value/text.h"
 
@@ -269,7 +269,24 @@ static bool like_evaluate(const struct query_expression *expression, struct quer
     return true;
 }
 
-const struct query_kind query_kind_like = {"like", like_evaluate, QUERY_STABLE};
+static const struct query_implied *like_imply(const struct query_expression *expression,
+                                              const struct query_implying *implying, bool truth)
+{
+    struct query_operand operand;
+    struct document_value text;
+    struct slice prefix;
+    bool whole;
+
+    if (!truth || !query_like_prefix(expression, &prefix, &whole))
+        return NULL;
+    operand = query_operand_of(implying, expression->children[0]);
+    text = document_string(prefix);
+    if (whole)
+        return query_implied_points(implying, &operand, &text, 1);
+    return query_implied_inexact(implying, query_implied_prefix(implying, &operand, prefix));
+}
+
+const struct query_kind query_kind_like = {"like", like_evaluate, QUERY_STABLE, like_imply};
 
 static void pattern_compile(struct query_build *build, struct slice source,
                             struct like_pattern *pattern)

@@ -1,6 +1,6 @@
 /* Logic of three values, and the choices between expressions. What is no boolean counts as
  * undefined everywhere here. */
-#include "query/expression/expression.h"
+#include "query/expression/imply.h"
 #include "query/value/compare.h"
 
 static enum query_truth truth_of(const struct document_value *value)
@@ -46,8 +46,34 @@ static bool or_evaluate(const struct query_expression *expression, struct query_
     return chain_evaluate(expression, QUERY_TRUE, context, ret_value, err);
 }
 
-const struct query_kind query_kind_and = {"and", and_evaluate, QUERY_STABLE};
-const struct query_kind query_kind_or = {"or", or_evaluate, QUERY_STABLE};
+/* all: every operand must be as asked; otherwise one of them. */
+static const struct query_implied *chain_imply(const struct query_expression *expression,
+                                               const struct query_implying *implying, bool truth,
+                                               bool all)
+{
+    const struct query_implied **parts =
+        ARENA_ARRAY(implying->arena, const struct query_implied *, expression->child_count + 1);
+
+    for (size_t i = 0; i < expression->child_count; i++)
+        parts[i] = query_imply(implying, expression->children[i], truth);
+    return all ? query_implied_all(implying, parts, expression->child_count)
+               : query_implied_any(implying, parts, expression->child_count);
+}
+
+static const struct query_implied *and_imply(const struct query_expression *expression,
+                                             const struct query_implying *implying, bool truth)
+{
+    return chain_imply(expression, implying, truth, truth);
+}
+
+static const struct query_implied *or_imply(const struct query_expression *expression,
+                                            const struct query_implying *implying, bool truth)
+{
+    return chain_imply(expression, implying, truth, !truth);
+}
+
+const struct query_kind query_kind_and = {"and", and_evaluate, QUERY_STABLE, and_imply};
+const struct query_kind query_kind_or = {"or", or_evaluate, QUERY_STABLE, or_imply};
 
 /* Operands of a chain, in memory that the chain one longer may share: clients send thousands of
  * ANDs, and copying all operands for each would take a hundred megabytes. */
@@ -152,7 +178,13 @@ static bool not_evaluate(const struct query_expression *expression, struct query
     return true;
 }
 
-const struct query_kind query_kind_not = {"not", not_evaluate, QUERY_STABLE};
+static const struct query_implied *not_imply(const struct query_expression *expression,
+                                             const struct query_implying *implying, bool truth)
+{
+    return query_imply(implying, expression->children[0], !truth);
+}
+
+const struct query_kind query_kind_not = {"not", not_evaluate, QUERY_STABLE, not_imply};
 
 const struct query_expression *query_not(struct query_build *build,
                                          const struct query_expression *operand)
@@ -232,11 +264,11 @@ static bool between_evaluate(const struct query_expression *expression,
         !query_evaluate(expression->children[2], context, &high, err))
         return false;
     *ret_value = document_bool(false);
-    if (!query_values_order(&low, &value, &order))
+    if (!query_values_order(context->order, &low, &value, &order))
         open = true;
     else if (order > 0)
         return true;
-    if (!query_values_order(&value, &high, &order))
+    if (!query_values_order(context->order, &value, &high, &order))
         open = true;
     else if (order > 0)
         return true;
@@ -244,7 +276,28 @@ static bool between_evaluate(const struct query_expression *expression,
     return true;
 }
 
-const struct query_kind query_kind_between = {"between", between_evaluate, QUERY_STABLE};
+/* It is false below the one and above the other. */
+static const struct query_implied *between_imply(const struct query_expression *expression,
+                                                 const struct query_implying *implying, bool truth)
+{
+    struct query_operand value = query_operand_of(implying, expression->children[0]);
+    struct query_operand low = query_operand_of(implying, expression->children[1]);
+    struct query_operand high = query_operand_of(implying, expression->children[2]);
+    const struct query_implied *sides[2];
+
+    if (!low.constant || !high.constant || !value.is_path)
+        return NULL;
+    if (truth)
+        return query_implied_both(implying,
+                                  query_implied_above(implying, &value, low.constant, true),
+                                  query_implied_below(implying, &value, high.constant, true));
+    sides[0] = query_implied_below(implying, &value, low.constant, false);
+    sides[1] = query_implied_above(implying, &value, high.constant, false);
+    return query_implied_any(implying, sides, 2);
+}
+
+const struct query_kind query_kind_between = {"between", between_evaluate, QUERY_STABLE,
+                                              between_imply};
 
 const struct query_expression *query_between(struct query_build *build,
                                              const struct query_expression *value,

@@ -4,7 +4,7 @@
  * and fits 64 bits, and a double otherwise. With a double (or decimal) on either side everything is
  * done in doubles. What is not a number makes the result undefined, and so does division by zero.
  */
-#include "query/expression/expression.h"
+#include "query/expression/imply.h"
 #include "query/value/compare.h"
 #include "query/value/text.h"
 #include "query/value/value.h"
@@ -15,7 +15,7 @@ enum { COMPARE_BYTES_SHIFT = 6 }; /* bytes walked for a unit of work */
 
 /* --- Comparison ------------------------------------------------------------------------------ */
 
-static enum query_truth compare_values(enum query_comparison comparison,
+static enum query_truth compare_values(enum document_order by, enum query_comparison comparison,
                                        const struct document_value *a,
                                        const struct document_value *b)
 {
@@ -24,12 +24,12 @@ static enum query_truth compare_values(enum query_comparison comparison,
     int order;
 
     if (comparison <= QUERY_NOT_EQUAL) {
-        equal = query_values_equal(a, b);
+        equal = query_values_equal(by, a, b);
         if (equal == QUERY_UNKNOWN || comparison == QUERY_EQUAL)
             return equal;
         return equal == QUERY_TRUE ? QUERY_FALSE : QUERY_TRUE;
     }
-    if (!query_values_order(a, b, &order))
+    if (!query_values_order(by, a, b, &order))
         return QUERY_UNKNOWN;
     switch (comparison) {
     case QUERY_LESS:
@@ -61,11 +61,102 @@ static bool comparison_evaluate(const struct query_expression *expression,
     if (left.type == right.type &&
         !query_work(context, query_value_bytes(&left) >> COMPARE_BYTES_SHIFT, err))
         return false;
-    *ret_value = query_truth_value(compare_values(node->comparison, &left, &right));
+    *ret_value = query_truth_value(compare_values(context->order, node->comparison, &left, &right));
     return true;
 }
 
-const struct query_kind query_kind_comparison = {"comparison", comparison_evaluate, QUERY_STABLE};
+/* The comparison that says the same with its sides exchanged. */
+static enum query_comparison exchanged(enum query_comparison comparison)
+{
+    switch (comparison) {
+    case QUERY_LESS:
+        return QUERY_GREATER;
+    case QUERY_LESS_EQUAL:
+        return QUERY_GREATER_EQUAL;
+    case QUERY_GREATER:
+        return QUERY_LESS;
+    case QUERY_GREATER_EQUAL:
+        return QUERY_LESS_EQUAL;
+    default:
+        return comparison;
+    }
+}
+
+/* The one that is true when it is false. */
+static enum query_comparison negated(enum query_comparison comparison)
+{
+    switch (comparison) {
+    case QUERY_EQUAL:
+        return QUERY_NOT_EQUAL;
+    case QUERY_NOT_EQUAL:
+        return QUERY_EQUAL;
+    case QUERY_LESS:
+        return QUERY_GREATER_EQUAL;
+    case QUERY_LESS_EQUAL:
+        return QUERY_GREATER;
+    case QUERY_GREATER:
+        return QUERY_LESS_EQUAL;
+    default:
+        return QUERY_LESS;
+    }
+}
+
+/* f(path) = value: those values of the path for which f gives it. */
+static const struct query_implied *call_equals(const struct query_expression *side,
+                                               const struct query_implying *implying,
+                                               const struct document_value *value)
+{
+    const struct query_function *function;
+    struct query_operand operand;
+
+    if (side->kind != &query_kind_call)
+        return NULL;
+    function = ((const struct query_call *)side)->function;
+    if (!function->imply_result)
+        return NULL;
+    operand = query_operand_of(implying, side->children[0]);
+    return function->imply_result(&operand, value, implying);
+}
+
+static const struct query_implied *comparison_imply(const struct query_expression *expression,
+                                                    const struct query_implying *implying,
+                                                    bool truth)
+{
+    enum query_comparison comparison =
+        ((const struct query_comparison_node *)expression)->comparison;
+    const struct query_expression *side = expression->children[0];
+    struct query_operand left = query_operand_of(implying, side);
+    struct query_operand right = query_operand_of(implying, expression->children[1]);
+
+    if (left.constant) {
+        struct query_operand constant = left;
+
+        side = expression->children[1];
+        left = right;
+        right = constant;
+        comparison = exchanged(comparison);
+    }
+    if (!truth)
+        comparison = negated(comparison);
+    if (!right.constant)
+        return NULL;
+    switch (comparison) {
+    case QUERY_EQUAL:
+        return left.is_path ? query_implied_points(implying, &left, right.constant, 1)
+                            : call_equals(side, implying, right.constant);
+    case QUERY_NOT_EQUAL:
+        return query_implied_other(implying, &left, right.constant);
+    case QUERY_LESS:
+    case QUERY_LESS_EQUAL:
+        return query_implied_below(implying, &left, right.constant, comparison == QUERY_LESS_EQUAL);
+    default:
+        return query_implied_above(implying, &left, right.constant,
+                                   comparison == QUERY_GREATER_EQUAL);
+    }
+}
+
+const struct query_kind query_kind_comparison = {"comparison", comparison_evaluate, QUERY_STABLE,
+                                                 comparison_imply};
 
 const struct query_expression *query_compare(struct query_build *build,
                                              enum query_comparison comparison,
@@ -248,7 +339,16 @@ static bool operator_evaluate(const struct query_expression *expression,
     return true;
 }
 
-const struct query_kind query_kind_operator = {"operator", operator_evaluate, QUERY_STABLE};
+/* A number or text is neither true nor false. */
+static const struct query_implied *operator_imply(const struct query_expression *expression UNUSED,
+                                                  const struct query_implying *implying,
+                                                  bool truth UNUSED)
+{
+    return query_implied_never(implying);
+}
+
+const struct query_kind query_kind_operator = {"operator", operator_evaluate, QUERY_STABLE,
+                                               operator_imply};
 
 const struct query_expression *query_binary(struct query_build *build, enum query_operator op,
                                             const struct query_expression *left,

@@ -6,6 +6,8 @@
  * row of those before it, whose variables it may use. */
 #include "query/expression/subquery.h"
 
+#include "query/expression/imply.h"
+
 #include "query/expression/combinations.h"
 #include "query/value/compare.h"
 #include "query/value/set.h"
@@ -197,7 +199,7 @@ struct query_rows *query_subquery_open(const struct query_subquery *subquery,
     self->sources = (struct source_state *)(self + 1);
     self->collects = subquery->key_count || subquery->aggregate_count || subquery->order_count;
     if (subquery->distinct)
-        query_set_init(&self->distinct, context->arena, 0);
+        query_set_init(&self->distinct, context->order, context->arena, 0);
     return &self->rows;
 }
 
@@ -270,7 +272,36 @@ static bool subquery_evaluate(const struct query_expression *expression,
     return collect_one(node->quantifier, rows, context, ret_value, err);
 }
 
-const struct query_kind query_kind_subquery = {"subquery", subquery_evaluate, QUERY_STABLE};
+/* EXISTS(SELECT ... FROM x IN c.array WHERE ...): the first part of its filter that counts values
+ * of elements. The item has such an element; whether the rest holds for it is left to evaluation.
+ */
+static const struct query_implied *subquery_imply(const struct query_expression *expression,
+                                                  const struct query_implying *implying, bool truth)
+{
+    const struct query_subquery_node *node = (const struct query_subquery_node *)expression;
+    const struct query_expression *filter = node->subquery->filter;
+    struct query_implying inside = *implying;
+    const struct query_implied *implied;
+
+    if (!truth || implying->inner || node->quantifier != QUERY_EXISTS || !filter)
+        return NULL;
+    inside.inner = node->subquery;
+    implied = query_imply(&inside, filter, true);
+    for (size_t i = 0; implied && i < MAX(implied->count, (size_t)1); i++) {
+        const struct query_implied *part =
+            implied->kind == QUERY_IMPLIED_ALL ? implied->parts[i] : implied;
+
+        if (part && part->kind == QUERY_IMPLIED_CONDITION && part->condition.elements &&
+            part->condition.points)
+            return query_implied_inexact(implying, part);
+        if (implied->kind != QUERY_IMPLIED_ALL)
+            break;
+    }
+    return NULL;
+}
+
+const struct query_kind query_kind_subquery = {"subquery", subquery_evaluate, QUERY_STABLE,
+                                               subquery_imply};
 
 /* --- Building -------------------------------------------------------------------------------- */
 

@@ -7,6 +7,10 @@
 
 #include "query/value/context.h"
 
+struct query_implied;
+struct query_implying;
+struct query_operand;
+
 enum { QUERY_ARGUMENTS_ANY = 255 };
 
 /* For how long the same input gives the same value. */
@@ -24,6 +28,13 @@ struct query_function {
     bool (*evaluate)(const struct document_value *arguments, size_t count,
                      struct query_context *context, struct document_value *ret_value,
                      struct error *err);
+    /* What must be so where it is true (query/value/condition.h). NULL: nothing is known. */
+    const struct query_implied *(*imply)(const struct query_operand *operands, size_t count,
+                                         const struct query_implying *implying);
+    /* Of one argument: what must be so of it where the result is value. NULL: nothing is known. */
+    const struct query_implied *(*imply_result)(const struct query_operand *operand,
+                                                const struct document_value *value,
+                                                const struct query_implying *implying);
 };
 
 /* The function of that name, without case; NULL: there is none. Aggregates are none of these

@@ -36,7 +36,7 @@ static bool match_in_part(const struct document_value *whole, const struct docum
 {
     if (whole->type == DOCUMENT_OBJECT && part->type == DOCUMENT_OBJECT)
         return match_object(whole->document, part->document, context, ret_match, err);
-    *ret_match = query_values_same(whole, part);
+    *ret_match = query_values_same(context->order, whole, part);
     return true;
 }
 
@@ -55,7 +55,7 @@ static bool array_holds(struct slice array, const struct document_value *value, 
     *ret_truth = QUERY_FALSE;
     document_iter_init(&iter, array);
     while (document_iter_next(&iter)) {
-        bool match = query_values_equal(&iter.value, value) == QUERY_TRUE;
+        bool match = query_values_equal(context->order, &iter.value, value) == QUERY_TRUE;
 
         if (partial && !match && !match_in_part(&iter.value, value, context, &match, err))
             return false;
@@ -217,7 +217,7 @@ static bool aggregate(const struct document_value *array, enum query_aggregate_k
         return true;
     if (!query_work(context, array->document.len >> 4, err))
         return false;
-    query_aggregate_init(&state, kind, context->limits.bytes_max);
+    query_aggregate_init(&state, kind, context->order, context->limits.bytes_max);
     document_iter_init(&iter, array->document);
     while (document_iter_next(&iter)) {
         if (!query_aggregate_add(&state, &iter.value, err))
@@ -292,10 +292,45 @@ QUERY_FUNCTION(array_median)
     return true;
 }
 
+/* The path is one of the values of a constant array: the same as IN. */
+static const struct query_implied *value_imply(const struct query_operand *path,
+                                               const struct document_value *array,
+                                               const struct query_implying *implying)
+{
+    struct document_value *values;
+    struct document_iter iter;
+    size_t count = 0;
+
+    if (array->type != DOCUMENT_ARRAY || !array->document.data)
+        return NULL;
+    values =
+        ARENA_ARRAY(implying->arena, struct document_value, document_count(array->document) + 1);
+    document_iter_init(&iter, array->document);
+    while (document_iter_next(&iter))
+        values[count++] = iter.value;
+    return query_implied_points(implying, path, values, count);
+}
+
+static const struct query_implied *contains_imply(const struct query_operand *operands,
+                                                  size_t count,
+                                                  const struct query_implying *implying)
+{
+    struct query_operand elements;
+
+    if (count != 2)
+        return NULL; /* parts of objects match too */
+    if (operands[0].constant)
+        return value_imply(&operands[1], operands[0].constant, implying);
+    if (!operands[1].constant)
+        return NULL;
+    elements = query_operand_elements(implying, &operands[0]);
+    return query_implied_points(implying, &elements, operands[1].constant, 1);
+}
+
 static const struct query_function functions[] = {
     {"ARRAY_AVG", 1, 1, false, QUERY_STABLE, array_avg},
     {"ARRAY_CONCAT", 2, QUERY_ARGUMENTS_ANY, false, QUERY_STABLE, array_concat},
-    {"ARRAY_CONTAINS", 2, 3, false, QUERY_STABLE, array_contains},
+    {"ARRAY_CONTAINS", 2, 3, false, QUERY_STABLE, array_contains, contains_imply},
     {"ARRAY_CONTAINS_ALL", 2, QUERY_ARGUMENTS_ANY, true, QUERY_STABLE, array_contains_all},
     {"ARRAY_CONTAINS_ANY", 2, QUERY_ARGUMENTS_ANY, true, QUERY_STABLE, array_contains_any},
     {"ARRAY_LENGTH", 1, 1, false, QUERY_STABLE, array_length},

@@ -182,8 +182,31 @@ QUERY_FUNCTION(math_square)
     return true;
 }
 
+/* Two values, one, or none. */
+static const struct query_implied *abs_imply_result(const struct query_operand *operand,
+                                                    const struct document_value *value,
+                                                    const struct query_implying *implying)
+{
+    struct document_value both[2];
+    int64_t integer;
+    double number;
+
+    if (value->type == DOCUMENT_DECIMAL128)
+        return NULL;
+    if (!document_to_double(value, &number) || number < 0)
+        return query_implied_never(implying);
+    if (query_stored_integer(value, &integer)) {
+        both[0] = document_int64(-integer);
+        both[1] = document_int64(integer);
+    } else {
+        both[0] = document_double(-number);
+        both[1] = document_double(number);
+    }
+    return query_implied_points(implying, operand, both, number == 0 ? 1 : 2);
+}
+
 static const struct query_function functions[] = {
-    {"ABS", 1, 1, false, QUERY_STABLE, math_abs},
+    {"ABS", 1, 1, false, QUERY_STABLE, math_abs, .imply_result = abs_imply_result},
     {"ACOS", 1, 1, false, QUERY_STABLE, math_acos},
     {"ASIN", 1, 1, false, QUERY_STABLE, math_asin},
     {"ATAN", 1, 1, false, QUERY_STABLE, math_atan},

@@ -7,6 +7,7 @@
 
 #include "query/function/function.h"
 #include "query/value/compare.h"
+#include "query/value/condition.h"
 
 #define QUERY_FUNCTION(name)                                                                       \
     static bool name(const struct document_value *arguments UNUSED, size_t count UNUSED,           \

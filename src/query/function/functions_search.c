@@ -164,6 +164,22 @@ QUERY_FUNCTION(search_last_index_of)
     return true;
 }
 
+/* With regard to case. */
+static const struct query_implied *starts_with_imply(const struct query_operand *operands,
+                                                     size_t count,
+                                                     const struct query_implying *implying)
+{
+    const struct document_value *prefix = operands[1].constant;
+
+    if (!prefix ||
+        (count == 3 && (!operands[2].constant || operands[2].constant->type != DOCUMENT_BOOL ||
+                        operands[2].constant->boolean)))
+        return NULL;
+    return prefix->type == DOCUMENT_STRING
+               ? query_implied_prefix(implying, &operands[0], prefix->text)
+               : query_implied_never(implying);
+}
+
 static const struct query_function functions[] = {
     {"CONTAINS", 2, 3, false, QUERY_STABLE, search_contains},
     {"CONTAINS_ALL_CI", 2, QUERY_ARGUMENTS_ANY, true, QUERY_STABLE, search_all_ci},
@@ -173,7 +189,7 @@ static const struct query_function functions[] = {
     {"ENDSWITH", 2, 3, false, QUERY_STABLE, search_ends_with},
     {"INDEX_OF", 2, 3, false, QUERY_STABLE, search_index_of},
     {"LastIndexOf", 2, 3, false, QUERY_STABLE, search_last_index_of},
-    {"STARTSWITH", 2, 3, false, QUERY_STABLE, search_starts_with},
+    {"STARTSWITH", 2, 3, false, QUERY_STABLE, search_starts_with, starts_with_imply},
     {"StringEquals", 2, 3, false, QUERY_STABLE, search_equals},
 };
 

@@ -11,7 +11,7 @@ static bool set_of(struct slice array, struct query_context *context, struct que
 
     if (!query_work(context, array.len >> 2, err))
         return false;
-    query_set_init(ret_set, context->arena, 0);
+    query_set_init(ret_set, context->order, context->arena, 0);
     document_iter_init(&iter, array);
     while (document_iter_next(&iter)) {
         query_set_add(ret_set, &iter.value, &is_new);

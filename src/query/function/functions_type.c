@@ -83,21 +83,54 @@ QUERY_FUNCTION(type_document_id)
     return true;
 }
 
+static const struct query_implied *imply_bool(const struct query_operand *operands,
+                                              size_t count UNUSED,
+                                              const struct query_implying *implying)
+{
+    static const struct document_value both[] = {{.type = DOCUMENT_BOOL, .boolean = false},
+                                                 {.type = DOCUMENT_BOOL, .boolean = true}};
+
+    return query_implied_points(implying, &operands[0], both, ARRAY_LEN(both));
+}
+
+static const struct query_implied *imply_null(const struct query_operand *operands,
+                                              size_t count UNUSED,
+                                              const struct query_implying *implying)
+{
+    static const struct document_value null = {.type = DOCUMENT_NULL};
+
+    return query_implied_points(implying, &operands[0], &null, 1);
+}
+
+static const struct query_implied *imply_number(const struct query_operand *operands,
+                                                size_t count UNUSED,
+                                                const struct query_implying *implying)
+{
+    return query_implied_type(implying, &operands[0], DOCUMENT_INT32);
+}
+
+static const struct query_implied *imply_string(const struct query_operand *operands,
+                                                size_t count UNUSED,
+                                                const struct query_implying *implying)
+{
+    return query_implied_type(implying, &operands[0], DOCUMENT_STRING);
+}
+
 static const struct query_function functions[] = {
     {"CHOOSE", 2, QUERY_ARGUMENTS_ANY, true, QUERY_STABLE, type_choose},
     {"DOCUMENTID", 1, 1, false, QUERY_STABLE, type_document_id},
     {"IIF", 3, 3, true, QUERY_STABLE, type_iif},
     {"IS_ARRAY", 1, 1, true, QUERY_STABLE, type_is_array},
-    {"IS_BOOL", 1, 1, true, QUERY_STABLE, type_is_bool},
+    {"IS_BOOL", 1, 1, true, QUERY_STABLE, type_is_bool, imply_bool},
     {"IS_DATETIME", 1, 1, true, QUERY_STABLE, type_is_datetime},
     {"IS_DEFINED", 1, 1, true, QUERY_STABLE, type_is_defined},
     {"IS_FINITE_NUMBER", 1, 1, true, QUERY_STABLE, type_is_finite},
     {"IS_INTEGER", 1, 1, true, QUERY_STABLE, type_is_integer},
-    {"IS_NULL", 1, 1, true, QUERY_STABLE, type_is_null},
-    {"IS_NUMBER", 1, 1, true, QUERY_STABLE, type_is_number},
+    {"IS_NULL", 1, 1, true, QUERY_STABLE, type_is_null, imply_null},
+    {"IS_NUMBER", 1, 1, true, QUERY_STABLE, type_is_number, imply_number},
     {"IS_OBJECT", 1, 1, true, QUERY_STABLE, type_is_object},
     {"IS_PRIMITIVE", 1, 1, true, QUERY_STABLE, type_is_primitive},
-    {"IS_STRING", 1, 1, true, QUERY_STABLE, type_is_string},
+    {"IS_STRING", 1, 1, true, QUERY_STABLE, type_is_string, imply_string},
 };
 
 const struct query_function_family query_functions_type = {functions, ARRAY_LEN(functions)};

@@ -2,7 +2,7 @@
  *
  *     access       nothing, point, scan or index; with index: which, how many ranges, whether the
  *                  filter is settled by it, and how many entries were counted in advance: in the
- *                  first partition, up to 256
+ *                  first partition, up to 256; of a union: the same of each of its members
  *     operator     stream, aggregate, group, distinct or sort; ordered: the index gave the order
  *     partitions   read from for this page, of how many
  *     actual       entries walked, items loaded, items the filter accepted, rows given, bytes
@@ -42,6 +42,14 @@ static void put_index(struct buf *buf, struct slice key, const struct query_inde
     document_append_bool(buf, SLICE("composite"), use->value_count > 1);
     document_append_bool(buf, SLICE("exact"), use->exact);
     document_append_int64(buf, SLICE("estimatedEntries"), (int64_t)use->estimate);
+    if (use->member_count) {
+        size_t list = document_append_array_begin(buf, SLICE("union"));
+        char text[DOCUMENT_INDEX_SIZE];
+
+        for (size_t i = 0; i < use->member_count; i++)
+            put_index(buf, document_index_key((uint32_t)i, text), &use->members[i]);
+        document_end(buf, list);
+    }
     document_end(buf, begin);
 }
 

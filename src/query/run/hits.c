@@ -31,6 +31,10 @@ struct query_hits {
     size_t batch_count, batch_at, batch_size;
     uint64_t passed; /* hits that the present one stands for besides itself */
     struct query_hits_times times;
+
+    /* Of a union: the hit that was given last, which other streams may have too. */
+    struct buf given_routing;
+    uint64_t given_number;
 };
 
 /* Is the order of the index that of the routing keys? */
@@ -73,6 +77,7 @@ struct query_hits *query_hits_new(struct query_spans *spans, const struct query_
     feed->how.ties = options->ties;
     feed->reached = PARTITION_ROUTING_MIN;
     feed->arena = arena_new();
+    buf_init(&feed->given_routing, BUF_DEFAULT_MAX);
     feed->batch = memory_alloc(BATCH_MAX * sizeof *feed->batch);
     feed->batch_size = BATCH_FIRST;
     if (options->first_batch)
@@ -94,6 +99,7 @@ void query_hits_free(struct query_hits *feed)
     streams_clear(feed);
     memory_free(feed->streams);
     memory_free(feed->batch);
+    buf_done(&feed->given_routing);
     arena_free(feed->arena);
     memory_free(feed);
 }
@@ -143,6 +149,7 @@ static struct query_stream *stream_push(struct query_hits *feed, size_t span,
 
     stream->span = span;
     stream->target = target;
+    stream->use = feed->how.access->index;
     stream->range = range;
     if (feed->stream_count == feed->stream_capacity) {
         feed->stream_capacity = feed->stream_capacity * 2 + 4;
@@ -153,16 +160,36 @@ static struct query_stream *stream_push(struct query_hits *feed, size_t span,
     return stream;
 }
 
-static bool stream_add(struct query_hits *feed, size_t span, const struct query_target *target,
-                       struct partition_range range, struct error *err)
+static bool is_union(const struct query_hits *feed)
 {
-    struct query_stream *stream = stream_push(feed, span, target, range);
+    return feed->how.access->index && feed->how.access->index->member_count;
+}
 
+static bool stream_begin(struct query_hits *feed, struct query_stream *stream, struct error *err)
+{
     if (!query_stream_open(&feed->how, stream, err))
         return false;
     if (!stream->has) {
         feed->stream_count--;
         query_stream_free(stream);
+    }
+    return true;
+}
+
+static bool stream_add(struct query_hits *feed, size_t span, const struct query_target *target,
+                       struct partition_range range, struct error *err)
+{
+    const struct query_index_use *use = feed->how.access->index;
+
+    if (!is_union(feed))
+        return stream_begin(feed, stream_push(feed, span, target, range), err);
+    for (size_t i = 0; i < use->member_count; i++) {
+        struct query_stream *stream = stream_push(feed, span, target, range);
+
+        stream->use = &use->members[i];
+        stream->united = true;
+        if (!stream_begin(feed, stream, err))
+            return false;
     }
     return true;
 }
@@ -344,7 +371,7 @@ static bool heap_fill(struct query_hits *feed, struct error *err)
 
 /* --- Hits ------------------------------------------------------------------------------------ */
 
-static bool heap_advance(struct query_hits *feed, struct error *err)
+static bool top_advance(struct query_hits *feed, struct error *err)
 {
     struct query_stream *top = feed->streams[0];
 
@@ -356,6 +383,27 @@ static bool heap_advance(struct query_hits *feed, struct error *err)
     }
     heap_sift_down(feed, 0);
     return waiting_open(feed, err);
+}
+
+/* Leaves the hit on top behind; of a union, in every stream that has it. */
+static bool heap_advance(struct query_hits *feed, struct error *err)
+{
+    const struct query_place *place = &feed->streams[0]->place;
+
+    if (!is_union(feed))
+        return top_advance(feed, err);
+    buf_clear(&feed->given_routing);
+    buf_append_slice(&feed->given_routing, place->routing);
+    feed->given_number = place->number;
+    do {
+        if (!top_advance(feed, err))
+            return false;
+        if (!feed->stream_count)
+            return true;
+        place = &feed->streams[0]->place;
+    } while (place->number == feed->given_number &&
+             slice_equal(place->routing, buf_slice(&feed->given_routing)));
+    return true;
 }
 
 static void hit_of(const struct query_hits *feed, const struct query_stream *stream,

@@ -182,9 +182,10 @@ static bool states_load(struct query_run_state *run, struct aggregating *a, size
         bool loaded = true;
 
         if (!run->from.states.len)
-            query_aggregate_init(state, calls[a->count].kind, bytes_max);
+            query_aggregate_init(state, calls[a->count].kind, run->plan->order, bytes_max);
         else if (document_iter_next(&iter))
-            loaded = query_aggregate_load(state, calls[a->count].kind, &iter.value, bytes_max, err);
+            loaded = query_aggregate_load(state, calls[a->count].kind, run->plan->order,
+                                          &iter.value, bytes_max, err);
         else
             return error_set(err, ERROR_BAD_REQUEST, "Invalid Continuation Token");
         if (!loaded) {
@@ -255,7 +256,7 @@ static void *part_open(struct query_run_state *part, size_t part_count UNUSED)
     a->count = whole->count;
     a->states = memory_alloc(memory_array_size(a->count, sizeof *a->states));
     for (size_t i = 0; i < a->count; i++)
-        query_aggregate_init(&a->states[i], part->plan->query.aggregates[i].kind,
+        query_aggregate_init(&a->states[i], part->plan->query.aggregates[i].kind, part->plan->order,
                              part->context.limits.bytes_max);
     return a;
 }
@@ -304,7 +305,8 @@ static bool only_ends(const struct query_run_state *run)
             query->aggregates[i].argument->kind != &query_kind_property)
             return false;
     }
-    return run->covered && !run->from.begun;
+    return run->covered && !run->from.begun &&
+           run->plan->order == query_index_order(run->request->space);
 }
 
 /* Goes on while there is nothing but undefined. */
@@ -414,6 +416,7 @@ void query_run_context_init(struct query_run_state *run)
     run->context.memory = limits->memory;
     run->context.rendered = limits->rendered;
     run->context.udf = run->request->udf;
+    run->context.order = run->plan->order;
 }
 
 /* A logical partition may have been placed elsewhere since: where the page before ended is the same

@@ -28,6 +28,7 @@ static void outer_init(struct outer *outer, const struct query_plan *plan,
     outer->context.breath = request->limits.breath;
     outer->context.memory = request->limits.memory;
     outer->context.udf = request->udf;
+    outer->context.order = plan->order;
     outer->context.slot_count = MAX(plan->slot_count, plan->outer_slot + 1);
     outer->context.slots = memory_alloc_zero(
         memory_array_size(outer->context.slot_count, sizeof *outer->context.slots));
@@ -36,7 +37,7 @@ static void outer_init(struct outer *outer, const struct query_plan *plan,
     outer->count = plan->outer->aggregate_count;
     outer->states = memory_alloc(memory_array_size(outer->count + 1, sizeof *outer->states));
     for (size_t i = 0; i < outer->count; i++)
-        query_aggregate_init(&outer->states[i], plan->outer->aggregates[i].kind,
+        query_aggregate_init(&outer->states[i], plan->outer->aggregates[i].kind, plan->order,
                              outer->context.limits.bytes_max);
 }
 

@@ -60,7 +60,8 @@ static bool cover_bind(struct query_run_state *run, struct query_hit *hit, struc
             turned[i] = (uint8_t)~key.data[i];
         key.data = turned;
     }
-    return query_cover_item(&run->cover, key, run->row_arena, &hit->item.document, err);
+    return query_cover_item(&run->cover, query_index_order(run->request->space), key,
+                            run->row_arena, &hit->item.document, err);
 }
 
 void query_row_bind_missing(struct query_run_state *run)
@@ -315,9 +316,9 @@ bool query_order_key(struct query_run_state *run, struct buf *key, bool *ret_kep
         }
         /* Of several, as the composite index has them. */
         if (run->plan->query.order_count == 1)
-            document_key_append(DOCUMENT_ORDER_SQL, &value, key);
+            document_key_append(run->plan->order, &value, key);
         else
-            document_key_append_cut(DOCUMENT_ORDER_SQL, &value, INDEX_VALUE_MAX, key);
+            document_key_append_cut(run->plan->order, &value, INDEX_VALUE_MAX, key);
         for (; order->descending && at < key->len; at++)
             key->data[at] = (uint8_t)~key->data[at];
     }

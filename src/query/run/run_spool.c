@@ -77,7 +77,7 @@ static bool group_key(struct query_run_state *run, struct spooling *s, struct er
 
         if (!query_evaluate(run->plan->query.keys[i].expression, &run->context, &value, err))
             return false;
-        document_key_append(DOCUMENT_ORDER_SQL, &value, &s->identity);
+        document_key_append(run->plan->order, &value, &s->identity);
         document_append(&s->keys, document_index_key((uint32_t)i, text), &value);
     }
     document_end(&s->keys, array);
@@ -149,10 +149,11 @@ static bool group_select(struct query_run_state *run, struct query_spool_row *ro
 
 /* --- Distinct rows --------------------------------------------------------------------------- */
 
-static void distinct_identity(const struct document_value *value, struct spooling *s)
+static void distinct_identity(const struct query_run_state *run, const struct document_value *value,
+                              struct spooling *s)
 {
     buf_clear(&s->identity);
-    document_key_append(DOCUMENT_ORDER_SQL, value, &s->identity);
+    document_key_append(run->plan->order, value, &s->identity);
     identity_close(&s->identity, 0);
 }
 
@@ -164,7 +165,7 @@ static bool distinct_add(struct query_run_state *run, struct spooling *s,
     struct query_spool_row *row;
     bool given;
 
-    distinct_identity(value, s);
+    distinct_identity(run, value, s);
     place.key = ordered ? buf_slice(&s->key) : buf_slice(&s->identity);
     if (ordered)
         place.routing = buf_slice(&s->identity);
@@ -260,7 +261,8 @@ static struct query_spool_options options_of(const struct query_run_state *run,
                                              const struct spooling *s)
 {
     const struct query_subquery *query = &run->plan->query;
-    struct query_spool_options options = {.bytes_max = run->request->limits.memory_max,
+    struct query_spool_options options = {.order = run->plan->order,
+                                          .bytes_max = run->request->limits.memory_max,
                                           .rows_max = UINT64_MAX,
                                           .identities = run->mode != QUERY_MODE_SORT,
                                           .spill = run->spill};
@@ -283,7 +285,8 @@ static struct query_spool_options options_of(const struct query_run_state *run,
 static bool groups_to_rows(struct query_run_state *run, struct spooling *s, struct error *err)
 {
     CLEANUP(query_spool_free) struct query_spool *groups = TAKE(s->spool);
-    struct query_spool_options options = {.bytes_max = run->request->limits.memory_max,
+    struct query_spool_options options = {.order = run->plan->order,
+                                          .bytes_max = run->request->limits.memory_max,
                                           .rows_max = UINT64_MAX,
                                           .identities = true,
                                           .spill = run->spill,

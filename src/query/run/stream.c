@@ -5,7 +5,12 @@
  * So the entries of one value are read together, and the TIES_MAX lowest numbers that were not
  * given yet are kept and given; if there are more, they are read again for the next ones. Memory is
  * bounded and the order total; a value that very many items share costs a walk over its entries for
- * every TIES_MAX rows. In one logical partition a rising index has that order by itself. */
+ * every TIES_MAX rows. In one logical partition a rising index has that order by itself.
+ *
+ * The streams of a union all come by routing key and number, so that an item that several have
+ * stands at the top of the heap several times in a row. The entries of one value have that order;
+ * those of a range are gathered in the same way as ties are: the TIES_MAX lowest behind those that
+ * were given, and if there are more, the range is walked again. */
 #include "query/run/stream.h"
 
 #include <stdlib.h>
@@ -78,8 +83,9 @@ static void place_set(const struct query_streaming *how, struct query_stream *st
     struct slice value = hit->value, routing = how->ties ? SLICE_NONE : hit->routing;
     struct buf *bytes = &stream->bytes;
 
-    /* What two indexes have in common has two values, each the same for all hits. */
-    if (how->by_number || stream->second)
+    /* What two indexes have in common has two values, each the same for all hits; what is in one of
+     * several has no value of its own. */
+    if (how->by_number || stream->second || stream->united)
         value = SLICE_NONE;
     else if (how->by_key)
         value = hit->key;
@@ -170,11 +176,14 @@ static bool value_seek(const struct query_streaming *how, struct query_stream *s
                                   : cursor_seek_behind(stream->cursor, value, SLICE_NONE, 0, err);
 }
 
+/* Of ties routing_len is 0: they have one value, and come by number alone. */
 static int ties_order(const void *a, const void *b)
 {
     const struct query_tie *x = a, *y = b;
+    int order =
+        slice_compare(slice_first(x->key, x->routing_len), slice_first(y->key, y->routing_len));
 
-    return (x->number > y->number) - (x->number < y->number);
+    return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
 /* The greatest is on top, to make room for a lower one. */
@@ -187,7 +196,7 @@ static void ties_sift(struct query_stream *stream, size_t at)
         struct query_tie moved = heap[at];
 
         for (size_t child = left; child < left + 2 && child < stream->tie_count; child++)
-            if (heap[child].number > heap[most].number)
+            if (ties_order(&heap[child], &heap[most]) > 0)
                 most = child;
         if (most == at)
             return;
@@ -197,29 +206,37 @@ static void ties_sift(struct query_stream *stream, size_t at)
     }
 }
 
-static struct query_tie tie_of(const struct cursor_hit *hit)
+static struct query_tie tie_of(const struct query_stream *stream, const struct cursor_hit *hit)
 {
-    uint8_t *key = memory_alloc(hit->key.len + 1);
+    return (struct query_tie){hit->number, hit->key, stream->united ? hit->routing.len : 0};
+}
 
-    memcpy(key, hit->key.data, hit->key.len);
-    return (struct query_tie){hit->number, slice_of(key, hit->key.len)};
+static struct query_tie tie_copy(struct query_tie tie)
+{
+    uint8_t *key = memory_alloc(tie.key.len + 1);
+
+    memcpy(key, tie.key.data, tie.key.len);
+    tie.key.data = key;
+    return tie;
 }
 
 static void tie_keep(struct query_stream *stream, const struct cursor_hit *hit)
 {
+    struct query_tie tie = tie_of(stream, hit);
+
     if (!stream->ties)
         stream->ties = memory_alloc(TIES_MAX * sizeof *stream->ties);
     if (stream->tie_count < TIES_MAX) {
-        stream->ties[stream->tie_count++] = tie_of(hit);
+        stream->ties[stream->tie_count++] = tie_copy(tie);
         for (size_t i = TIES_MAX / 2; stream->tie_count == TIES_MAX && i-- > 0;)
             ties_sift(stream, i);
         return;
     }
     stream->ties_left = true;
-    if (hit->number > stream->ties[0].number)
+    if (ties_order(&tie, &stream->ties[0]) > 0)
         return;
     memory_free((void *)stream->ties[0].key.data);
-    stream->ties[0] = tie_of(hit);
+    stream->ties[0] = tie_copy(tie);
     ties_sift(stream, 0);
 }
 
@@ -329,6 +346,83 @@ static bool tied_next(const struct query_streaming *how, struct query_stream *st
     return true;
 }
 
+/* --- Ranges of a union ----------------------------------------------------------------------- */
+
+static bool cursor_begin(const struct query_streaming *how, struct query_stream *stream,
+                         struct error *err);
+
+static struct query_place tie_place(const struct query_tie *tie)
+{
+    return (struct query_place){.routing = slice_first(tie->key, tie->routing_len),
+                                .number = tie->number};
+}
+
+/* The lowest behind the present hit, or behind what earlier pages have done. */
+static bool gathered_read(const struct query_streaming *how, struct query_stream *stream,
+                          struct error *err)
+{
+    struct cursor_hit hit;
+    uint64_t walked = 0;
+    bool more;
+
+    ties_clear(stream);
+    stream->ties_left = false;
+    for (;;) {
+        struct query_tie tie;
+        struct query_place place;
+
+        if (!cursor_next(stream->cursor, &hit, &more, err))
+            return false;
+        if (!more)
+            break;
+        if (++walked % TIES_BETWEEN_LOOKS == 0 && !walk_may_go_on(how, err))
+            return false;
+        tie = tie_of(stream, &hit);
+        place = tie_place(&tie);
+        if (is_behind(how, &place) &&
+            (!stream->has || query_place_compare(&place, &stream->place) > 0))
+            tie_keep(stream, &hit);
+    }
+    if (stream->tie_count > 1)
+        qsort(stream->ties, stream->tie_count, sizeof *stream->ties, ties_order);
+    entries_count(how, stream);
+    return true;
+}
+
+static bool gathered_next(const struct query_streaming *how, struct query_stream *stream,
+                          struct error *err)
+{
+    for (;;) {
+        const struct query_tie *tie;
+        struct query_place place;
+
+        if (stream->tie_at == stream->tie_count) {
+            if (stream->has && !stream->ties_left) {
+                stream->has = false;
+                return true;
+            }
+            if (stream->has && !cursor_begin(how, stream, err))
+                return false;
+            if (!gathered_read(how, stream, err))
+                return false;
+            if (!stream->tie_count) {
+                stream->has = false;
+                return true;
+            }
+        }
+        tie = &stream->ties[stream->tie_at++];
+        place = tie_place(tie);
+        /* An item may have several values in the range. */
+        if (stream->has && query_place_compare(&place, &stream->place) <= 0)
+            continue;
+        stream->has = true;
+        place_set(
+            how, stream,
+            &(struct cursor_hit){.routing = place.routing, .number = tie->number, .key = tie->key});
+        return true;
+    }
+}
+
 /* --- Walking --------------------------------------------------------------------------------- */
 
 /* An item that comes with its bytes. */
@@ -351,6 +445,8 @@ bool query_stream_next(const struct query_streaming *how, struct query_stream *s
         return point_next(how, stream, err);
     if (stream->tied)
         return tied_next(how, stream, err);
+    if (stream->use && stream->use->gathered)
+        return gathered_next(how, stream, err);
     do {
         if (stream->second) {
             if (!common_next(how, stream, &more, err))
@@ -376,7 +472,7 @@ bool query_stream_pass(const struct query_streaming *how, struct query_stream *s
 
     *ret_count = 0;
     if (!stream->cursor || stream->second || how->access->backwards ||
-        stream->place.key.len >= INDEX_VALUE_MAX)
+        stream->place.key.len >= INDEX_VALUE_MAX || (stream->use && stream->use->gathered))
         return true;
     if (!cursor_pass(stream->cursor, any_value ? SLICE_NONE : stream->place.key, max, &last,
                      ret_count, err))
@@ -397,11 +493,12 @@ static bool stream_seek(const struct query_streaming *how, struct query_stream *
     uint64_t number = place->number;
 
     buf_init(&value, BUF_DEFAULT_MAX);
-    if (!how->from.begun || !stream->cursor)
+    if (!how->from.begun || !stream->cursor || (stream->use && stream->use->gathered))
         return true;
     if (place->rows) /* its item comes once more */
         number--;
-    buf_append_slice(&value, stream->second ? how->access->index->ranges.list[0].min : place->key);
+    buf_append_slice(&value, stream->second || stream->united ? stream->use->ranges.list[0].min
+                                                              : place->key);
     for (size_t i = 0; how->access->backwards && i < value.len; i++)
         value.data[i] = (uint8_t)~value.data[i];
     if (how->by_key && place->rows)
@@ -448,6 +545,17 @@ static struct cursor_request cursor_for(const struct query_streaming *how,
     return request;
 }
 
+static bool cursor_begin(const struct query_streaming *how, struct query_stream *stream,
+                         struct error *err)
+{
+    struct cursor_request request = cursor_for(how, stream, stream->use);
+
+    cursor_free(stream->cursor);
+    stream->cursor = NULL;
+    stream->counted = 0;
+    return cursor_open(&how->spans->list[stream->span].view, &request, &stream->cursor, err);
+}
+
 bool query_stream_open(const struct query_streaming *how, struct query_stream *stream,
                        struct error *err)
 {
@@ -462,11 +570,11 @@ bool query_stream_open(const struct query_streaming *how, struct query_stream *s
         span->cost.index_lookups += span->cost.partitions_begun != 0;
         return query_stream_next(how, stream, err);
     }
-    request = cursor_for(how, stream, access->index);
-    if (!cursor_open(&span->view, &request, &stream->cursor, err))
+    if (!cursor_begin(how, stream, err))
         return false;
-    if (access->index && span->cost.partitions_begun)
-        span->cost.index_lookups += request.range_count;
+    if (stream->use && span->cost.partitions_begun)
+        span->cost.index_lookups +=
+            stream->target->values.count ? stream->target->values.count : stream->use->ranges.count;
     if (access->second) {
         request = cursor_for(how, stream, access->second);
         if (!cursor_open(&span->view, &request, &stream->second, err))

@@ -13,17 +13,20 @@ struct query_streaming {
     bool ties;                  /* places are values and numbers: equal values come by number */
 };
 
-/* One of several hits with the same value. */
+/* One of several hits with the same value, or of a range that is gathered. */
 struct query_tie {
     uint64_t number;
-    struct slice key; /* item key; owned */
+    struct slice key;   /* item key; owned */
+    size_t routing_len; /* it begins with the routing key */
 };
 
 struct query_stream {
     size_t span;
     const struct query_target *target;
-    struct partition_range range; /* of target and window and span */
-    struct cursor *cursor;        /* NULL: a point */
+    const struct query_index_use *use; /* the index, or the member of a union; NULL: none */
+    bool united;                       /* its places are routing keys and numbers */
+    struct partition_range range;      /* of target and window and span */
+    struct cursor *cursor;             /* NULL: a point */
     struct cursor *second;
     uint64_t counted; /* entries that are in the cost */
     bool point_given;
@@ -50,7 +53,7 @@ struct query_stream {
 int query_stream_order(const struct query_streaming *how, const struct query_place *a,
                        const struct query_place *b);
 
-/* Stands at its first hit, if it has one. span, target and range are set. */
+/* Stands at its first hit, if it has one. span, target, use and range are set. */
 NODISCARD bool query_stream_open(const struct query_streaming *how, struct query_stream *stream,
                                  struct error *err);
 void query_stream_free(struct query_stream *stream);

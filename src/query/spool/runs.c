@@ -283,7 +283,7 @@ static bool state_add(struct query_aggregate *state, struct slice *saved, size_t
 
     *saved = slice_skip(*saved, document.len);
     (void)document_find(document, SLICE("0"), &value);
-    return query_aggregate_load(&loaded, state->kind, &value, bytes_max, err) &&
+    return query_aggregate_load(&loaded, state->kind, state->order, &value, bytes_max, err) &&
            query_aggregate_merge(state, &loaded, err);
 }
 
@@ -351,7 +351,8 @@ bool query_merge_next(struct query_merge *merge, struct query_spool_row **ret_ro
         return true;
     merge->held = heap_pop(merge);
     for (size_t i = 0; i < merge->rules.kind_count; i++)
-        query_aggregate_init(&merge->row->states[i], merge->rules.kinds[i], merge->rules.bytes_max);
+        query_aggregate_init(&merge->row->states[i], merge->rules.kinds[i], merge->rules.order,
+                             merge->rules.bytes_max);
     merge->has_states = true;
     if (!states_add(merge, merge->held, err) || (merge->rules.unite && !equals_take(merge, err)))
         return false;

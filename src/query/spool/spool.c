@@ -51,6 +51,7 @@ struct query_spool *query_spool_new(const struct query_spool_options *options)
         spool->kinds[i] = options->aggregates[i].kind;
     spool->options.aggregates = NULL;
     spool->rules = (struct query_runs_rules){
+        .order = options->order,
         .by_identity = options->whole && options->identities && !options->aggregate_count,
         .unite = options->identities,
         .kinds = spool->kinds,
@@ -312,7 +313,8 @@ static struct query_spool_row *row_new(struct query_spool *spool, const struct q
     row->hash = identity_hash(identity);
     row->bytes = size + ROW_OVERHEAD;
     for (size_t i = 0; i < spool->options.aggregate_count; i++)
-        query_aggregate_init(&row->states[i], spool->kinds[i], spool->options.bytes_max);
+        query_aggregate_init(&row->states[i], spool->kinds[i], spool->options.order,
+                             spool->options.bytes_max);
     return row;
 }
 

@@ -27,6 +27,7 @@ struct query_spool_row {
 };
 
 struct query_spool_options {
+    enum document_order order; /* of aggregates */
     size_t bytes_max;
     uint64_t rows_max; /* more will never be asked for; UINT64_MAX: not known */
     bool identities;

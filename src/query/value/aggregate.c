@@ -41,9 +41,9 @@ const char *query_aggregate_name(enum query_aggregate_kind kind)
 }
 
 void query_aggregate_init(struct query_aggregate *state, enum query_aggregate_kind kind,
-                          size_t bytes_max)
+                          enum document_order order, size_t bytes_max)
 {
-    *state = (struct query_aggregate){.kind = kind, .bytes_max = bytes_max};
+    *state = (struct query_aggregate){.kind = kind, .order = order, .bytes_max = bytes_max};
     buf_init(&state->bytes, bytes_max);
     buf_init(&state->places, SIZE_MAX); /* values are bounded, and each takes some bytes */
     switch (kind) {
@@ -54,7 +54,7 @@ void query_aggregate_init(struct query_aggregate *state, enum query_aggregate_ki
     case QUERY_MAKE_SET:
         state->set = MEMORY_NEW(struct query_aggregate_set);
         state->set->arena = arena_new();
-        query_set_init(&state->set->values, state->set->arena, 0);
+        query_set_init(&state->set->values, order, state->set->arena, 0);
         break;
     default:
         break;
@@ -89,12 +89,13 @@ static bool extreme_add(struct query_aggregate *state, const struct document_val
     size_t begin;
     int order;
 
-    if (value->type == DOCUMENT_ARRAY || value->type == DOCUMENT_OBJECT) {
+    if (state->order == DOCUMENT_ORDER_SQL &&
+        (value->type == DOCUMENT_ARRAY || value->type == DOCUMENT_OBJECT)) {
         state->spoiled = true;
         return true;
     }
     if (state->value.type != DOCUMENT_UNDEFINED) {
-        order = document_compare(DOCUMENT_ORDER_SQL, value, &state->value);
+        order = document_compare(state->order, value, &state->value);
         if (state->kind == QUERY_MIN ? order >= 0 : order <= 0)
             return true;
     }
@@ -481,11 +482,12 @@ static bool load_value(struct query_aggregate *state, struct slice document, str
 }
 
 bool query_aggregate_load(struct query_aggregate *state, enum query_aggregate_kind kind,
-                          const struct document_value *value, size_t bytes_max, struct error *err)
+                          enum document_order order, const struct document_value *value,
+                          size_t bytes_max, struct error *err)
 {
     struct document_value name, count, spoiled;
 
-    query_aggregate_init(state, kind, bytes_max);
+    query_aggregate_init(state, kind, order, bytes_max);
     if (value->type != DOCUMENT_OBJECT || !document_find(value->document, SLICE("a"), &name) ||
         !document_find(value->document, SLICE("n"), &count) ||
         !document_find(value->document, SLICE("x"), &spoiled) || name.type != DOCUMENT_STRING ||

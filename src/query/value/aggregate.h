@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "document/value.h"
+#include "document/order.h"
 #include "query/value/sum.h"
 
 struct query_aggregate_set;
@@ -18,7 +18,7 @@ enum query_aggregate_kind {
     QUERY_COUNT_IF,  /* of values that are true */
     QUERY_SUM,       /* of numbers; anything else but undefined: undefined; nothing: undefined */
     QUERY_AVG,       /* the same */
-    QUERY_MIN,       /* null < false < true < numbers < strings; an array or object: undefined */
+    QUERY_MIN,       /* the least in the order; in SQL's, an array or object: undefined */
     QUERY_MAX,       /* the same */
     QUERY_MAKE_LIST, /* an array of the defined values in the order of at, then as they came */
     QUERY_MAKE_SET,  /* the same, each once */
@@ -30,6 +30,7 @@ const char *query_aggregate_name(enum query_aggregate_kind kind);
 
 struct query_aggregate {
     enum query_aggregate_kind kind;
+    enum document_order order;
     bool spoiled; /* a value of the wrong type came: the result is undefined */
     uint64_t count;
     size_t bytes_max;
@@ -43,9 +44,10 @@ struct query_aggregate {
     struct buf places; /* at of each value of makelist and makeset, a uint64_t each */
 };
 
-/* bytes_max bounds what one state may keep. */
+/* order is the plan's: which value is the least, and which are equal. bytes_max bounds what one
+ * state may keep. */
 void query_aggregate_init(struct query_aggregate *state, enum query_aggregate_kind kind,
-                          size_t bytes_max);
+                          enum document_order order, size_t bytes_max);
 void query_aggregate_done(struct query_aggregate *state);
 CLEANUP_VALUE_FN(struct query_aggregate, query_aggregate_done)
 
@@ -74,5 +76,5 @@ void query_aggregate_save(const struct query_aggregate *state, struct slice key,
 /* The state saved in value. It is initialised here, also on failure.
  * ERROR_BAD_REQUEST: it is none of this kind. ERROR_QUERY_LIMIT. */
 NODISCARD bool query_aggregate_load(struct query_aggregate *state, enum query_aggregate_kind kind,
-                                    const struct document_value *value, size_t bytes_max,
-                                    struct error *err);
+                                    enum document_order order, const struct document_value *value,
+                                    size_t bytes_max, struct error *err);

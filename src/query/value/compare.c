@@ -48,7 +48,8 @@ static inline bool plain_double(const struct document_value *value, double *ret_
     return !isnan(*ret_number);
 }
 
-enum query_truth query_values_equal(const struct document_value *a, const struct document_value *b)
+enum query_truth query_values_equal(enum document_order order, const struct document_value *a,
+                                    const struct document_value *b)
 {
     double x, y;
 
@@ -72,11 +73,11 @@ enum query_truth query_values_equal(const struct document_value *a, const struct
     } else if (query_class_of(a) != query_class_of(b)) {
         return QUERY_UNKNOWN;
     }
-    return query_values_same(a, b) ? QUERY_TRUE : QUERY_FALSE;
+    return query_values_same(order, a, b) ? QUERY_TRUE : QUERY_FALSE;
 }
 
-bool query_values_order(const struct document_value *a, const struct document_value *b,
-                        int *ret_order)
+bool query_values_order(enum document_order order, const struct document_value *a,
+                        const struct document_value *b, int *ret_order)
 {
     uint32_t class;
     double x, y;
@@ -89,7 +90,7 @@ bool query_values_order(const struct document_value *a, const struct document_va
     if (class != query_class_of(b) || ((class < QUERY_CLASS_NULL || class > QUERY_CLASS_STRING) &&
                                        class != QUERY_CLASS_OTHER + (uint32_t)DOCUMENT_DATE))
         return false;
-    *ret_order = document_compare(DOCUMENT_ORDER_SQL, a, b);
+    *ret_order = document_compare(order, a, b);
     return true;
 }
 

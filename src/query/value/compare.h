@@ -1,8 +1,9 @@
 /* Comparison as SQL has it: three-valued, never across types; and what DISTINCT, IN and sets need:
  * deep equality of any two values, and hashes that agree with it.
  *
- * Built on the total SQL order of document/order.h. Numbers of all types are one type here, and
- * compare exactly: 1 and 1.0 are equal, 2^53 + 1 as an integer is no double's equal. */
+ * Built on the total orders of document/order.h, of which a plan has one. Numbers of all types are
+ * one type here, and compare exactly: 1 and 1.0 are equal, 2^53 + 1 as an integer is no double's
+ * equal. */
 #pragma once
 
 #include "document/order.h"
@@ -25,20 +26,23 @@ enum query_class {
 uint32_t query_class_of(const struct document_value *value);
 
 /* a = b: unknown when the types differ or either is undefined; null = null is true. */
-enum query_truth query_values_equal(const struct document_value *a, const struct document_value *b);
+enum query_truth query_values_equal(enum document_order order, const struct document_value *a,
+                                    const struct document_value *b);
 
 /* The order of two booleans, numbers, strings, nulls or dates, below, at or above zero. False: they
  * are of other or different types, and cannot be said to be in any order. */
-bool query_values_order(const struct document_value *a, const struct document_value *b,
-                        int *ret_order);
+bool query_values_order(enum document_order order, const struct document_value *a,
+                        const struct document_value *b, int *ret_order);
 
-/* Deep equality of any two values, undefined included: the order of properties does not count. */
-static inline bool query_values_same(const struct document_value *a, const struct document_value *b)
+/* Deep equality of any two values, undefined included; in SQL's order that of properties does not
+ * count. */
+static inline bool query_values_same(enum document_order order, const struct document_value *a,
+                                     const struct document_value *b)
 {
-    return document_compare(DOCUMENT_ORDER_SQL, a, b) == 0;
+    return document_compare(order, a, b) == 0;
 }
 
-/* Equal values have equal hashes. Not for what leaves the process. */
+/* Equal values have equal hashes, in either order. Not for what leaves the process. */
 uint64_t query_value_hash(const struct document_value *value);
 
 /* Can the value stand in a result? Not undefined, and no NaN or infinity: JSON has none. */

@@ -17,6 +17,7 @@
 #include "base/memory_meter.h"
 #include "base/random.h"
 #include "document/bson.h"
+#include "document/order.h"
 
 #include <stdatomic.h>
 
@@ -102,7 +103,8 @@ struct query_context {
     struct query_udf_host udf;     /* call NULL: user-defined functions are refused by name */
     uint64_t udf_bytes;            /* of arguments and results of those calls so far */
     struct query_made_ahead ahead; /* calls of them that were made before */
-    bool keep_nonfinite; /* NaN and infinities may stand in objects and arrays (MongoDB) */
+    bool keep_nonfinite;       /* NaN and infinities may stand in objects and arrays (MongoDB) */
+    enum document_order order; /* by which values are compared: the plan's */
     struct query_regex_cache *regexes; /* made when first needed */
 };
 

@@ -35,11 +35,12 @@ static void set_grow(struct query_set *set, size_t capacity)
     places_fill(set);
 }
 
-void query_set_init(struct query_set *set, struct arena *arena, size_t expected)
+void query_set_init(struct query_set *set, enum document_order order, struct arena *arena,
+                    size_t expected)
 {
     size_t capacity = CAPACITY_MIN;
 
-    *set = (struct query_set){.arena = arena};
+    *set = (struct query_set){.order = order, .arena = arena};
     while (capacity < expected)
         capacity *= 2;
     set_grow(set, capacity);
@@ -54,7 +55,7 @@ static size_t place_of(const struct query_set *set, const struct document_value 
     for (; set->places[at]; at = (at + 1) & (set->place_count - 1)) {
         size_t index = set->places[at] - 1;
 
-        if (set->hashes[index] == hash && query_values_same(&set->values[index], value))
+        if (set->hashes[index] == hash && query_values_same(set->order, &set->values[index], value))
             break;
     }
     return at;

@@ -5,11 +5,12 @@
  * long as the set. */
 #pragma once
 
-#include "document/value.h"
+#include "document/order.h"
 #include "query/value/context.h"
 
 struct query_set {
-    struct arena *arena; /* borrowed: where the tables are */
+    enum document_order order; /* which values are equal */
+    struct arena *arena;       /* borrowed: where the tables are */
     size_t count, capacity;
     struct document_value *values; /* count of them */
     uint64_t *hashes;              /* of the values */
@@ -18,7 +19,8 @@ struct query_set {
 };
 
 /* An empty set, for about as many values; room is made as they come. */
-void query_set_init(struct query_set *set, struct arena *arena, size_t expected);
+void query_set_init(struct query_set *set, enum document_order order, struct arena *arena,
+                    size_t expected);
 
 /* The index of an equal value, or SIZE_MAX. */
 size_t query_set_find(const struct query_set *set, const struct document_value *value);

@@ -93,7 +93,7 @@ static bool spans_several(const struct rest_items *items, const struct sql_query
 {
     const struct partition_map *map = items->space.map;
     const struct partition_span *first = NULL;
-    const struct sql_key_range *ranges;
+    const struct query_key_range *ranges;
     size_t count;
 
     (void)partition_map_spans(map, &count);

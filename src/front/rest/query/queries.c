@@ -179,14 +179,14 @@ static bool query_prepare(struct querying *q, struct error *err)
 /* Without a key, a range or leave to span partitions, the filter must name one key. */
 static bool scope_check(struct querying *q, struct error *err)
 {
-    const struct sql_key_range *ranges;
+    const struct query_key_range *ranges;
     size_t count;
 
     if (rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data || q->target.span ||
         rest_headers_true(&q->call->headers, REST_HEADER_QUERY_CROSS_PARTITION))
         return true;
-    sql_key_ranges(q->prepared.query, &q->items.space.definition->key, q->call->arena, &ranges,
-                   &count);
+    query_key_ranges(&q->prepared.plan, &q->items.space.definition->key, q->call->arena, &ranges,
+                     &count);
     if (count == 0 || (count == 1 && ranges[0].point))
         return true;
     return error_set(err, ERROR_BAD_REQUEST, "%s", REST_CROSS_PARTITION_TEXT);

@@ -342,13 +342,14 @@ bool sql_compile(const struct sql_query *query, const struct sql_compile_options
 {
     static const struct sql_compile_options none;
     struct sql_report report = {arena, ret_error, err};
-    struct sql_compiler compiler = {
-        .build = {.arena = arena, .breath = options ? options->breath : none.breath},
-        .report = &report,
-        .options = options ? options : &none,
-        .slots = 1};
+    struct sql_compiler compiler = {.build = {.arena = arena,
+                                              .order = DOCUMENT_ORDER_SQL,
+                                              .breath = options ? options->breath : none.breath},
+                                    .report = &report,
+                                    .options = options ? options : &none,
+                                    .slots = 1};
     struct sql_level level = {.query = query};
-    struct query_plan plan = {.constant = query->source_count == 0};
+    struct query_plan plan = {.constant = query->source_count == 0, .order = DOCUMENT_ORDER_SQL};
 
     compile_query(&compiler, &level, true, &plan.query);
     if (compiler.slots > QUERY_SLOTS_MAX)
@@ -359,6 +360,32 @@ bool sql_compile(const struct sql_query *query, const struct sql_compile_options
     plan.slot_count = compiler.slots;
     *ret_plan = plan;
     return true;
+}
+
+static bool udf_is_known(void *self UNUSED, struct slice name UNUSED)
+{
+    return true;
+}
+
+void sql_compile_filter(const struct sql_query *query, struct arena *arena,
+                        struct query_plan *ret_plan)
+{
+    static const struct sql_compile_options options = {.udf_known = udf_is_known};
+    struct error ignored;
+    struct sql_report report = {arena, NULL, &ignored};
+    struct sql_compiler compiler = {.build = {.arena = arena, .order = DOCUMENT_ORDER_SQL},
+                                    .report = &report,
+                                    .options = &options,
+                                    .slots = 1};
+    struct sql_level level = {.query = query};
+    struct query_plan plan = {.constant = query->source_count == 0, .order = DOCUMENT_ORDER_SQL};
+
+    compile_sources(&compiler, &level, true, &plan.query);
+    if (query->where)
+        plan.query.filter = sql_compile_expr(&compiler, &level, query->where);
+    if (compiler.build.failed || compiler.slots > QUERY_SLOTS_MAX)
+        plan.query = (struct query_subquery){0};
+    *ret_plan = plan;
 }
 
 /* --- From the text -----------------------------------------------------------------------------

@@ -333,7 +333,8 @@ const struct query_expression *sql_compile_expr(struct sql_compiler *compiler,
     case SQL_EXPR_LITERAL:
         return query_constant(build, expr->literal);
     case SQL_EXPR_PARAMETER:
-        assert(expr->parameter.value);
+        if (!expr->parameter.value) /* sql_compile_filter alone meets one: it is like no path */
+            return query_variable(build, compiler->slots++);
         return query_constant_borrowed(build, *expr->parameter.value);
     case SQL_EXPR_NAME:
         return compile_name(compiler, expr);

@@ -14,6 +14,12 @@ struct sql_compiler {
     uint32_t alias_room;
 };
 
+/* The sources and the condition of a resolved query alone, as a plan that is only looked at:
+ * user-defined functions need not be there, and a parameter without value could be anything. What
+ * cannot be compiled is no condition. In the arena. */
+void sql_compile_filter(const struct sql_query *query, struct arena *arena,
+                        struct query_plan *ret_plan);
+
 /* One query of those around an expression. */
 struct sql_level {
     const struct sql_level *outer; /* NULL: the outermost */

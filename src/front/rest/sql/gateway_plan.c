@@ -194,7 +194,7 @@ static void json_info(struct buf *json, const struct sql_gateway_plan *plan)
 /* --- queryRanges -------------------------------------------------------------------------------
  */
 
-static void json_range(struct buf *json, const struct sql_key_range *range)
+static void json_range(struct buf *json, const struct query_key_range *range)
 {
     BUF_APPEND(json, "{\"min\":\"");
     partition_epk_hex(range->min, json);
@@ -205,9 +205,9 @@ static void json_range(struct buf *json, const struct sql_key_range *range)
 }
 
 /* Clients want one range at least; where nothing can match it is an empty one. */
-static void json_ranges(struct buf *json, const struct sql_key_range *ranges, size_t count)
+static void json_ranges(struct buf *json, const struct query_key_range *ranges, size_t count)
 {
-    static const struct sql_key_range nothing = {.point = false};
+    static const struct query_key_range nothing = {.point = false};
 
     BUF_APPEND(json, "\"queryRanges\":[");
     if (!count)
@@ -224,7 +224,7 @@ bool sql_gateway_plan(const struct sql_query *query, const struct partition_defi
                       struct sql_error *ret_error, struct error *err)
 {
     struct sql_report report = {arena, ret_error, err};
-    const struct sql_key_range *ranges;
+    const struct query_key_range *ranges;
     struct sql_gateway_plan plan;
     size_t count;
 

@@ -18,7 +18,7 @@ static struct query_targets targets_of(struct queries *f, const char *synthetic,
     struct query_request request;
 
     queries_open(f, &(struct test_space_options){.synthetic = synthetic, .partitions = 4});
-    conditions = query_conditions_find(&plan, f->arena);
+    conditions = query_conditions_find(&plan, DOCUMENT_ORDER_SQL, f->arena);
     request = (struct query_request){.space = &f->test.space};
     return query_targets_find(&request, &conditions, f->arena);
 }

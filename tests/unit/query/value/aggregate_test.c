@@ -35,7 +35,9 @@ static const char *through_bson(struct query_aggregate *state, struct arena *are
     document_end(&buf, begin);
     assert_ok(document_validate(buf_slice(&buf), NULL, &err), &err);
     assert_true(document_find(buf_slice(&buf), SLICE("s"), &value));
-    assert_ok(query_aggregate_load(&loaded, state->kind, &value, BYTES_MAX, &err), &err);
+    assert_ok(
+        query_aggregate_load(&loaded, state->kind, DOCUMENT_ORDER_SQL, &value, BYTES_MAX, &err),
+        &err);
     value = query_aggregate_finish(&loaded);
     return expression_print(&value, arena);
 }
@@ -94,9 +96,9 @@ static void results_are_the_same_whole_merged_and_reloaded(void **state UNUSED)
 
         assert_true(query_aggregate_find(slice_of_text(cases[i].name), &kind));
         assert_string_equal(query_aggregate_name(kind), cases[i].name);
-        query_aggregate_init(&whole, kind, BYTES_MAX);
-        query_aggregate_init(&left, kind, BYTES_MAX);
-        query_aggregate_init(&right, kind, BYTES_MAX);
+        query_aggregate_init(&whole, kind, DOCUMENT_ORDER_SQL, BYTES_MAX);
+        query_aggregate_init(&left, kind, DOCUMENT_ORDER_SQL, BYTES_MAX);
+        query_aggregate_init(&right, kind, DOCUMENT_ORDER_SQL, BYTES_MAX);
         add_all(&whole, arena, cases[i].left);
         value = query_aggregate_finish(&whole); /* and more may follow */
         add_all(&whole, arena, cases[i].right);
@@ -128,8 +130,8 @@ static void a_value_counts_as_often_as_it_is_said_to(void **state UNUSED)
         enum query_aggregate_kind kind;
 
         assert_true(query_aggregate_find(slice_of_text(names[i]), &kind));
-        query_aggregate_init(&once, kind, BYTES_MAX);
-        query_aggregate_init(&times, kind, BYTES_MAX);
+        query_aggregate_init(&once, kind, DOCUMENT_ORDER_SQL, BYTES_MAX);
+        query_aggregate_init(&times, kind, DOCUMENT_ORDER_SQL, BYTES_MAX);
         for (size_t v = 0; v < ARRAY_LEN(values); v++) {
             struct document_value value = strcmp(values[v], "undefined") == 0
                                               ? document_undefined()
@@ -157,7 +159,7 @@ static void what_a_state_keeps_is_bounded(void **state UNUSED)
         bool more = true;
         int added = 0;
 
-        query_aggregate_init(&aggregate, kinds[i], 10000);
+        query_aggregate_init(&aggregate, kinds[i], DOCUMENT_ORDER_SQL, 10000);
         for (; more && added < 1000; added++) {
             struct document_value value =
                 document_string(arena_printf(arena, "%0*d", added * 20 + 100, 0));
@@ -187,8 +189,9 @@ static void foreign_states_are_refused(void **state UNUSED)
         struct document_value value = value_of(arena, texts[i]);
         struct error err = {0};
 
-        assert_fails(query_aggregate_load(&aggregate, QUERY_SUM, &value, BYTES_MAX, &err), &err,
-                     ERROR_BAD_REQUEST);
+        assert_fails(query_aggregate_load(&aggregate, QUERY_SUM, DOCUMENT_ORDER_SQL, &value,
+                                          BYTES_MAX, &err),
+                     &err, ERROR_BAD_REQUEST);
     }
 }
 

@@ -22,7 +22,7 @@ static void equal_values_have_equal_hashes(void **state UNUSED)
     for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
         struct document_value a = value_of(arena, pairs[i][0]), b = value_of(arena, pairs[i][1]);
 
-        assert_true(query_values_same(&a, &b));
+        assert_true(query_values_same(DOCUMENT_ORDER_SQL, &a, &b));
         assert_true(query_value_hash(&a) == query_value_hash(&b));
     }
     assert_true(query_value_hash(&nan) == query_value_hash(&other));
@@ -44,14 +44,14 @@ static void comparison_hash_and_order_agree(void **state UNUSED)
     for (int i = 0; i < COUNT; i++) {
         for (int j = 0; j < COUNT; j++) {
             const struct document_value *a = &values[i], *b = &values[j];
-            enum query_truth equal = query_values_equal(a, b);
+            enum query_truth equal = query_values_equal(DOCUMENT_ORDER_SQL, a, b);
             int total = document_compare(DOCUMENT_ORDER_SQL, a, b), order;
 
             if (query_class_of(a) != query_class_of(b) || a->type == DOCUMENT_UNDEFINED)
                 assert_int_equal(equal, QUERY_UNKNOWN);
             else
                 assert_int_equal(equal, total == 0 ? QUERY_TRUE : QUERY_FALSE);
-            if (query_values_order(a, b, &order))
+            if (query_values_order(DOCUMENT_ORDER_SQL, a, b, &order))
                 assert_int_equal((order > 0) - (order < 0), (total > 0) - (total < 0));
             if (total == 0) {
                 assert_true(query_value_hash(a) == query_value_hash(b));
@@ -67,7 +67,7 @@ static void different_values_mostly_hash_differently(void **state UNUSED)
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct query_set hashes;
 
-    query_set_init(&hashes, arena, 0);
+    query_set_init(&hashes, DOCUMENT_ORDER_SQL, arena, 0);
     for (int i = 0; i < 10000; i++) {
         struct document_value number = document_int32(i), hash;
         bool is_new;
@@ -97,9 +97,9 @@ static void dates_have_an_order_and_are_no_numbers(void **state UNUSED)
     struct document_value number = document_int64(5);
     int order;
 
-    assert_true(query_values_order(&early, &late, &order));
+    assert_true(query_values_order(DOCUMENT_ORDER_SQL, &early, &late, &order));
     assert_true(order < 0);
-    assert_false(query_values_order(&late, &number, &order));
+    assert_false(query_values_order(DOCUMENT_ORDER_SQL, &late, &number, &order));
 }
 
 int main(void)

@@ -12,7 +12,7 @@ static void a_value_is_in_a_set_once(void **state UNUSED)
     struct query_set set;
     bool is_new;
 
-    query_set_init(&set, arena, 0);
+    query_set_init(&set, DOCUMENT_ORDER_SQL, arena, 0);
     assert_true(query_set_find(&set, &one) == SIZE_MAX);
     assert_int_equal(query_set_add(&set, &one, &is_new), 0);
     assert_true(is_new);
@@ -35,13 +35,13 @@ static void a_set_agrees_with_a_list(void **state UNUSED)
     size_t count = 0;
 
     random_seed(&random, 3);
-    query_set_init(&set, arena, 0);
+    query_set_init(&set, DOCUMENT_ORDER_SQL, arena, 0);
     for (int i = 0; i < COUNT; i++) {
         struct document_value value = value_random(&random, arena, 2);
         size_t at = 0;
         bool is_new;
 
-        while (at < count && !query_values_same(&list[at], &value))
+        while (at < count && !query_values_same(DOCUMENT_ORDER_SQL, &list[at], &value))
             at++;
         assert_int_equal(query_set_add(&set, &value, &is_new), at);
         assert_int_equal(is_new, at == count);

@@ -47,7 +47,7 @@ static const char *ranges_of(struct arena *arena, const char *definition_json, c
 {
     CLEANUP(buf_done) struct buf hex;
     struct partition_definition definition = definition_of(arena, definition_json);
-    const struct sql_key_range *ranges;
+    const struct query_key_range *ranges;
     size_t count;
 
     buf_init(&hex, BUF_DEFAULT_MAX);

@@ -1,4 +1,4 @@
-#include "query/access/ranges.h"
+#include "query/value/ranges.h"
 
 #include "index/policy.h"
 #include "support/check.h"
@@ -76,15 +76,21 @@ static void ranges_hold_what_a_comparison_is_true_for(void **state)
 
         if (!is_scalar(&bound) || !is_scalar(&value))
             continue;
-        assert_int_equal(has(query_ranges_point(&bound, &exact, f->arena), entry), order == 0);
-        assert_int_equal(has(query_ranges_below(&bound, false, &exact, f->arena), entry),
-                         same && order < 0);
-        assert_int_equal(has(query_ranges_below(&bound, true, &exact, f->arena), entry),
-                         same && order <= 0);
-        assert_int_equal(has(query_ranges_above(&bound, false, &exact, f->arena), entry),
-                         same && order > 0);
-        assert_int_equal(has(query_ranges_above(&bound, true, &exact, f->arena), entry),
-                         same && order >= 0);
+        assert_int_equal(
+            has(query_ranges_point(DOCUMENT_ORDER_SQL, &bound, &exact, f->arena), entry),
+            order == 0);
+        assert_int_equal(
+            has(query_ranges_below(DOCUMENT_ORDER_SQL, &bound, false, &exact, f->arena), entry),
+            same && order < 0);
+        assert_int_equal(
+            has(query_ranges_below(DOCUMENT_ORDER_SQL, &bound, true, &exact, f->arena), entry),
+            same && order <= 0);
+        assert_int_equal(
+            has(query_ranges_above(DOCUMENT_ORDER_SQL, &bound, false, &exact, f->arena), entry),
+            same && order > 0);
+        assert_int_equal(
+            has(query_ranges_above(DOCUMENT_ORDER_SQL, &bound, true, &exact, f->arena), entry),
+            same && order >= 0);
     }
 }
 
@@ -102,8 +108,11 @@ static void inverted_ranges_hold_the_same_values(void **state)
         if (!is_scalar(&low) || !is_scalar(&high) || !is_scalar(&value))
             continue;
         ranges = query_ranges_intersect(
-            query_ranges_above(&low, random_below(&f->random, 2), &exact, f->arena),
-            query_ranges_below(&high, random_below(&f->random, 2), &exact, f->arena), f->arena);
+            query_ranges_above(DOCUMENT_ORDER_SQL, &low, random_below(&f->random, 2), &exact,
+                               f->arena),
+            query_ranges_below(DOCUMENT_ORDER_SQL, &high, random_below(&f->random, 2), &exact,
+                               f->arena),
+            f->arena);
         assert_int_equal(has(ranges, entry_of(f, &value, false)),
                          has(query_ranges_invert(ranges, f->arena), entry_of(f, &value, true)));
     }
@@ -135,13 +144,13 @@ static void long_values_are_never_missed_though_not_exact(void **state)
     bool exact;
 
     memset(text, 'x', sizeof text);
-    assert_true(
-        has(query_ranges_below(&longer, false, &exact, f->arena), entry_of(f, &shorter, false)));
+    assert_true(has(query_ranges_below(DOCUMENT_ORDER_SQL, &longer, false, &exact, f->arena),
+                    entry_of(f, &shorter, false)));
     assert_false(exact);
-    assert_true(
-        has(query_ranges_above(&shorter, false, &exact, f->arena), entry_of(f, &longer, false)));
-    assert_true(
-        has(query_ranges_prefix(longer.text, &exact, f->arena), entry_of(f, &longer, false)));
+    assert_true(has(query_ranges_above(DOCUMENT_ORDER_SQL, &shorter, false, &exact, f->arena),
+                    entry_of(f, &longer, false)));
+    assert_true(has(query_ranges_prefix(DOCUMENT_ORDER_SQL, longer.text, &exact, f->arena),
+                    entry_of(f, &longer, false)));
     assert_false(exact);
 }
 

@@ -1,6 +1,6 @@
 /* Bounds are bytes of keys or what follows all keys with a beginning. No key begins another, so a
  * bound never splits the entries of one value. */
-#include "query/access/ranges.h"
+#include "query/value/ranges.h"
 
 #include "index/policy.h"
 
@@ -19,48 +19,53 @@ struct query_ranges query_ranges_all(struct arena *arena)
     return one(SLICE("\x01"), SLICE("\xFF"), arena);
 }
 
-static struct slice key_of(const struct document_value *value, bool *ret_cut, struct arena *arena)
+static struct slice key_of(enum document_order order, const struct document_value *value,
+                           bool *ret_cut, struct arena *arena)
 {
     CLEANUP(buf_done) struct buf key;
 
     buf_init(&key, BUF_DEFAULT_MAX);
-    *ret_cut = document_key_append_cut(DOCUMENT_ORDER_SQL, value, INDEX_VALUE_MAX, &key);
+    *ret_cut = document_key_append_cut(order, value, INDEX_VALUE_MAX, &key);
     return arena_copy(arena, buf_slice(&key));
 }
 
 /* The first byte of the keys of a type. */
-static struct slice rank_of(const struct document_value *value, struct arena *arena)
+static struct slice rank_of(enum document_order order, const struct document_value *value,
+                            struct arena *arena)
 {
     bool cut;
 
-    return slice_first(key_of(value, &cut, arena), 1);
+    return slice_first(key_of(order, value, &cut, arena), 1);
 }
 
-struct query_ranges query_ranges_of_type(enum document_type type, struct arena *arena)
+struct query_ranges query_ranges_of_type(enum document_order order, enum document_type type,
+                                         struct arena *arena)
 {
     struct document_value value = {.type = type};
     struct slice rank;
 
     assert(type != DOCUMENT_OBJECT && type != DOCUMENT_ARRAY);
-    rank = rank_of(&value, arena);
+    rank = rank_of(order, &value, arena);
     return one(rank, cursor_prefix_end(arena, rank), arena);
 }
 
-struct query_ranges query_ranges_point(const struct document_value *value, bool *ret_exact,
+struct query_ranges query_ranges_point(enum document_order order,
+                                       const struct document_value *value, bool *ret_exact,
                                        struct arena *arena)
 {
     bool cut;
-    struct slice key = key_of(value, &cut, arena);
+    struct slice key = key_of(order, value, &cut, arena);
 
     *ret_exact = !cut;
     return one(key, cursor_prefix_end(arena, key), arena);
 }
 
-struct query_ranges query_ranges_prefix(struct slice prefix, bool *ret_exact, struct arena *arena)
+struct query_ranges query_ranges_prefix(enum document_order order, struct slice prefix,
+                                        bool *ret_exact, struct arena *arena)
 {
     struct document_value value = document_string(prefix);
     bool cut;
-    struct slice key = key_of(&value, &cut, arena);
+    struct slice key = key_of(order, &value, &cut, arena);
 
     *ret_exact = !cut;
     if (!cut)
@@ -68,21 +73,23 @@ struct query_ranges query_ranges_prefix(struct slice prefix, bool *ret_exact, st
     return one(key, cursor_prefix_end(arena, key), arena);
 }
 
-struct query_ranges query_ranges_below(const struct document_value *value, bool at_too,
+struct query_ranges query_ranges_below(enum document_order order,
+                                       const struct document_value *value, bool at_too,
                                        bool *ret_exact, struct arena *arena)
 {
     bool cut;
-    struct slice key = key_of(value, &cut, arena);
+    struct slice key = key_of(order, value, &cut, arena);
 
     *ret_exact = !cut;
     return one(slice_first(key, 1), at_too || cut ? cursor_prefix_end(arena, key) : key, arena);
 }
 
-struct query_ranges query_ranges_above(const struct document_value *value, bool at_too,
+struct query_ranges query_ranges_above(enum document_order order,
+                                       const struct document_value *value, bool at_too,
                                        bool *ret_exact, struct arena *arena)
 {
     bool cut;
-    struct slice key = key_of(value, &cut, arena);
+    struct slice key = key_of(order, value, &cut, arena);
 
     *ret_exact = !cut;
     return one(at_too || cut ? key : cursor_prefix_end(arena, key),

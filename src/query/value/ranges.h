@@ -11,21 +11,27 @@ struct query_ranges {
     size_t count;
 };
 
-/* The bytes of every value, and of every value of a rank, which is the first byte of a key. */
+/* The bytes of every value, and of every value of a rank, which is the first byte of a key. Here
+ * and below, order is that of the entries: which bytes values have. */
 struct query_ranges query_ranges_all(struct arena *arena);
-struct query_ranges query_ranges_of_type(enum document_type type, struct arena *arena);
+struct query_ranges query_ranges_of_type(enum document_order order, enum document_type type,
+                                         struct arena *arena);
 
 /* The bytes of one value. *ret_exact false: others share them, for keys are cut. */
-struct query_ranges query_ranges_point(const struct document_value *value, bool *ret_exact,
+struct query_ranges query_ranges_point(enum document_order order,
+                                       const struct document_value *value, bool *ret_exact,
                                        struct arena *arena);
 
 /* Texts that begin with prefix. */
-struct query_ranges query_ranges_prefix(struct slice prefix, bool *ret_exact, struct arena *arena);
+struct query_ranges query_ranges_prefix(enum document_order order, struct slice prefix,
+                                        bool *ret_exact, struct arena *arena);
 
 /* Values of the same type at, below or above value; at_too: the value itself belongs to them. */
-struct query_ranges query_ranges_below(const struct document_value *value, bool at_too,
+struct query_ranges query_ranges_below(enum document_order order,
+                                       const struct document_value *value, bool at_too,
                                        bool *ret_exact, struct arena *arena);
-struct query_ranges query_ranges_above(const struct document_value *value, bool at_too,
+struct query_ranges query_ranges_above(enum document_order order,
+                                       const struct document_value *value, bool at_too,
                                        bool *ret_exact, struct arena *arena);
 
 /* Of many ranges in any order. */

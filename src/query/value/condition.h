@@ -1,0 +1,119 @@
+/* Condition: what must be so of an item where an expression is true, in the terms of an index.
+ *
+ * A condition speaks of one path and the values it may have there. What an expression implies is
+ * made of conditions by `all` and `any`; NULL stands for what says nothing, and may be true for any
+ * item. Every kind of expression and every function says by itself what it implies
+ * (expression.h, function.h), with the makers below; whoever plans sees paths and ranges, no
+ * language.
+ *
+ * An item has several values at a path that leads through an array; it is enough that one of them
+ * is in the ranges. */
+#pragma once
+
+#include "document/path.h"
+#include "query/value/ranges.h"
+
+struct query_subquery;
+
+struct query_condition {
+    struct document_path path; /* of the item; ends in a scalar */
+    struct slice prefix;       /* of its index entries */
+    bool elements;             /* it leads through an array: an item may have many values there */
+    bool nested;               /* objects or arrays are among the points: no index has those */
+    struct query_ranges ranges;
+    bool exact;         /* true for every value in the ranges */
+    uint64_t conjuncts; /* which parts of the filter it stands for (access/conditions.h) */
+
+    /* The values if they can be counted, NULL otherwise. */
+    const struct document_value *points;
+    size_t point_count;
+    bool points_exact; /* true for every one of them, also where the index has cut it */
+};
+
+enum query_implied_kind {
+    QUERY_IMPLIED_NEVER,  /* true for no item */
+    QUERY_IMPLIED_ALWAYS, /* true for all of them */
+    QUERY_IMPLIED_CONDITION,
+    QUERY_IMPLIED_ALL, /* of the parts, some of which may be NULL */
+    QUERY_IMPLIED_ANY, /* of the parts, none of which is NULL */
+};
+
+struct query_implied {
+    enum query_implied_kind kind;
+    bool exact; /* where this is so the expression is true */
+    struct query_condition condition;
+    const struct query_implied *const *parts; /* of a condition: those it was put together from, */
+    size_t count;                             /* where some of them have points and others not */
+};
+
+/* What an answer is worked out with. */
+struct query_implying {
+    enum document_order order;          /* by which the plan compares */
+    enum document_order entries;        /* of the bytes that ranges are made of */
+    const struct query_subquery *query; /* whose sources variables stand for */
+    const struct query_subquery *inner; /* a subquery within it that is looked into, or NULL */
+    struct arena *arena;
+};
+
+/* A side of an operator, or an argument of a function. */
+struct query_operand {
+    const struct document_value *constant; /* NULL: it is none */
+    bool is_path;
+    struct document_path path;
+    bool elements;
+};
+
+/* The beginning of the index entries of a path, in the arena. */
+struct slice query_path_prefix(const struct document_path *path, struct arena *arena);
+
+/* --- Makers: each gives NULL for an operand that is no path ------------------------------------
+ */
+
+const struct query_implied *query_implied_never(const struct query_implying *implying);
+const struct query_implied *query_implied_always(const struct query_implying *implying);
+
+/* One of these values, which are borrowed; those that are undefined are left out, for nothing
+ * equals them. Objects and arrays are of use for keys alone. */
+const struct query_implied *query_implied_points(const struct query_implying *implying,
+                                                 const struct query_operand *operand,
+                                                 const struct document_value *values, size_t count);
+
+/* Values of the same type below or above, or other than this one; never, if there is no such order.
+ */
+const struct query_implied *query_implied_below(const struct query_implying *implying,
+                                                const struct query_operand *operand,
+                                                const struct document_value *value, bool at_too);
+const struct query_implied *query_implied_above(const struct query_implying *implying,
+                                                const struct query_operand *operand,
+                                                const struct document_value *value, bool at_too);
+const struct query_implied *query_implied_other(const struct query_implying *implying,
+                                                const struct query_operand *operand,
+                                                const struct document_value *value);
+
+const struct query_implied *query_implied_prefix(const struct query_implying *implying,
+                                                 const struct query_operand *operand,
+                                                 struct slice prefix);
+const struct query_implied *query_implied_type(const struct query_implying *implying,
+                                               const struct query_operand *operand,
+                                               enum document_type type);
+
+/* The elements of what the operand is, as an operand. */
+struct query_operand query_operand_elements(const struct query_implying *implying,
+                                            const struct query_operand *operand);
+
+/* All or any of several. Conditions on one path that any of them may satisfy become one; both sides
+ * of one element at a time (BETWEEN) are made with query_implied_both. */
+const struct query_implied *query_implied_all(const struct query_implying *implying,
+                                              const struct query_implied *const *parts,
+                                              size_t count);
+const struct query_implied *query_implied_any(const struct query_implying *implying,
+                                              const struct query_implied *const *parts,
+                                              size_t count);
+/* Two conditions on one and the same value of one path. */
+const struct query_implied *query_implied_both(const struct query_implying *implying,
+                                               const struct query_implied *a,
+                                               const struct query_implied *b);
+
+/* The same, known not to be all that the expression asks. */
+const struct query_implied *query_implied_inexact(const struct query_implying *implying,
+                                                  const struct query_implied *implied);
