@@ -72,8 +72,8 @@ test('a missing, malformed or foreign token is 401 and says what is wrong', asyn
   for (const [authorization, words] of [
     ['nonsense', 'malformed'], ['type=master', 'malformed'], ['%zz', 'malformed'], [master(''), 'payload'],
     [master('AAAA'), 'payload'], [master('!'.repeat(44)), 'payload'],
-    ['type%3Daad%26ver%3D1.0%26sig%3Dx', 'directory (Entra) tokens are not supported'],
-    ['type=aad&ver=1.0&sig=eyJ', 'directory (Entra) tokens are not supported'],
+    ['type%3Daad%26ver%3D1.0%26sig%3Dx', 'directory token is none'],
+    ['type=aad&ver=1.0&sig=eyJ', 'directory token is none'],
     ['type=sas&ver=1.0&sig=a;b', 'SAS tokens are not supported'],
     ['type=other&ver=1.0&sig=a', 'unknown'], ['type=resource&ver=1&sig=a', 'malformed'],
   ]) {
