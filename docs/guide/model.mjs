@@ -19,6 +19,7 @@ const settings = {
   'throughput.burst_seconds': 0, // what is not used is not saved: the model would live on it for minutes
   'heat.pause_ms': '200ms',
   'advise.per_second_max': 10000, // record every operation, not a sample
+  'query.merge': 'server', // a library that merges by itself does not tell all that its ranges were charged
   // Where size is not the point it must not be foretold either: seconds say nothing of years.
   'partition.bytes_max': '1000000G',
   'logical_partition.bytes_max': '1000000G',
