@@ -2,6 +2,7 @@
  * the next continuation, settle. */
 #include "query/run/run_private.h"
 
+#include "query/stage/rest.h"
 #include "query/value/compare.h"
 
 #include <xxhash.h>
@@ -32,15 +33,15 @@ static bool stream_take(struct query_run_state *run, bool *ret_stop, struct erro
         return true;
     if (!query_evaluate(run->plan->query.select, &run->context, &value, err))
         return false;
-    if (run->full) {
+    if (run->output.full) {
         *ret_stop = query_row_shows(run, &value) || (joins && query_run_should_pause(run));
         return true;
     }
     if (!query_row_give(run, &value, err))
         return false;
-    *ret_stop = run->finished || (run->full && !looks_ahead(run)) ||
-                (joins && run->rows && query_run_should_pause(run));
-    if (!*ret_stop && !run->full)
+    *ret_stop = run->finished || (run->output.full && !looks_ahead(run)) ||
+                (joins && run->output.rows && query_run_should_pause(run));
+    if (!*ret_stop && !run->output.full)
         return true;
     place = run->hit->place;
     place.rows = joins ? run->row : 0;
@@ -59,7 +60,7 @@ static bool stream_run(struct query_run_state *run, bool *ret_more, struct error
     bool ended;
 
     if (!query_rows_take(run, stream_take, true, &ended, err)) {
-        if (!run->full)
+        if (!run->output.full)
             return false;
         *err = (struct error){0};
         ended = false;
@@ -144,6 +145,7 @@ static bool states_load(struct query_run_state *run, struct aggregating *a, size
             loaded = query_aggregate_load(state, calls[a->count].kind, &iter.value, bytes_max, err);
         else
             return error_set(err, ERROR_BAD_REQUEST, "Invalid Continuation Token");
+        state->order = run->plan->order;
         if (!loaded) {
             a->count++;
             return false;
@@ -211,9 +213,11 @@ static void *part_open(struct query_run_state *part, size_t part_count UNUSED)
     a->counts = whole->counts;
     a->count = whole->count;
     a->states = memory_alloc(memory_array_size(a->count, sizeof *a->states));
-    for (size_t i = 0; i < a->count; i++)
+    for (size_t i = 0; i < a->count; i++) {
         query_aggregate_init(&a->states[i], part->plan->query.aggregates[i].kind,
                              part->context.limits.bytes_max);
+        a->states[i].order = part->plan->order;
+    }
     return a;
 }
 
@@ -370,6 +374,14 @@ void query_run_context_init(struct query_run_state *run)
     run->context.breath = limits->breath;
     run->context.memory = limits->memory;
     run->context.rendered = limits->rendered;
+    if (run->request->now_ticks)
+        run->context.now_ticks = run->request->now_ticks;
+    for (size_t i = 0; i < run->request->binding_count; i++) {
+        const struct query_binding *binding = &run->request->bindings[i];
+
+        assert(binding->slot < run->context.slot_count);
+        run->context.slots[binding->slot] = (struct query_slot){.value = binding->value};
+    }
     run->context.udf = run->request->udf;
 }
 
@@ -406,8 +418,11 @@ static bool run_init(struct query_run_state *run, const struct query_plan *plan,
                      const struct query_request *request, const struct clock *clock,
                      struct error *err)
 {
-    *run = (struct query_run_state){
-        .plan = plan, .request = request, .arena = request->arena, .mode = mode_of(plan)};
+    *run = (struct query_run_state){.plan = plan,
+                                    .request = request,
+                                    .arena = request->arena,
+                                    .mode = mode_of(plan),
+                                    .output = {.request = request}};
     buf_init(&run->place_bytes, BUF_DEFAULT_MAX);
     run->clock = clock;
     query_run_context_init(run);
@@ -438,9 +453,9 @@ void query_run_done(struct query_run_state *run)
 static bool page_end(struct query_run_state *run, bool more, struct query_page *page,
                      struct error *err)
 {
-    page->metrics.rows = run->rows;
-    page->metrics.row_bytes = run->row_bytes;
-    page->metrics.output_ns = run->output_ns;
+    page->metrics.rows = run->output.rows;
+    page->metrics.row_bytes = run->output.row_bytes;
+    page->metrics.output_ns = run->output.given_ns;
     page->metrics.work = run->context.work;
     if (!more)
         return true;
@@ -453,16 +468,32 @@ static bool page_end(struct query_run_state *run, bool more, struct query_page *
 
 /* --- Documents ------------------------------------------------------------------------------- */
 
+struct at_hand {
+    const struct slice *documents;
+    size_t count;
+};
+
+static bool documents_page(void *self, const struct query_plan *plan,
+                           const struct query_request *request, struct query_page *ret_page,
+                           struct error *err)
+{
+    struct at_hand *at_hand = self;
+
+    return query_run_documents(plan, at_hand->documents, at_hand->count, request, ret_page, err);
+}
+
 bool query_run_documents(const struct query_plan *plan, const struct slice *documents, size_t count,
                          const struct query_request *request, struct query_page *ret_page,
                          struct error *err)
 {
     CLEANUP(query_run_done) struct query_run_state run = {0};
+    struct at_hand at_hand = {documents, count};
     struct query_page page = {0};
     bool more = false;
 
-    if (plan->outer)
-        return error_set(err, ERROR_QUERY_NOT_SUPPORTED, "a query around a query of metadata");
+    if (plan->rest)
+        return query_rest_run(plan, request, (struct query_head){documents_page, &at_hand},
+                              ret_page, err);
     if (!run_init(&run, plan, request, NULL, err))
         return false;
     run.documents = documents;
@@ -570,7 +601,7 @@ static bool access_choose(struct query_run_state *run, struct error *err)
 {
     bool streams = run->mode == QUERY_MODE_STREAM, known = true;
     struct query_access_wish wish = {
-        .order = run->mode == QUERY_MODE_SORT,
+        .order = run->mode == QUERY_MODE_SORT && run->plan->order == DOCUMENT_ORDER_SQL,
         .order_sorted = run->from.sorted || is_beyond_index(run),
         .cover = run->cover.alone ? &run->cover.path : NULL,
         .number_order = streams,
@@ -681,7 +712,7 @@ static bool output_charge(struct query_run_state *run, struct error *err)
     for (size_t i = 0; i < run->spans.count; i++) {
         if (!run->spans.list[i].admitted)
             continue;
-        run->spans.list[i].cost.output_bytes += run->row_bytes;
+        run->spans.list[i].cost.output_bytes += run->output.row_bytes;
         run->spans.list[i].cost.function_bytes += run->context.udf_bytes;
         break;
     }
@@ -724,7 +755,7 @@ static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t 
         run->context.ahead =
             (struct query_made_ahead){.self = run->ahead, .find = query_ahead_find};
     /* Calls that are made ahead want whole items; lists want to know which item a value is of. */
-    if (!run->ahead && !collects(run->plan))
+    if (!run->ahead && !collects(run->plan) && run->plan->order == DOCUMENT_ORDER_SQL)
         run->cover = query_cover_find(run->plan, run->arena);
     if (!access_choose(run, err))
         return false;
@@ -753,7 +784,7 @@ static void metrics_fill(struct query_run_state *run, const struct cost_query *c
     metrics->index_ns = times.index_ns;
     metrics->load_ns = times.load_ns;
     metrics->total_ns = clock_monotonic_ns() - begin;
-    known = metrics->plan_ns + times.index_ns + times.load_ns + run->output_ns;
+    known = metrics->plan_ns + times.index_ns + times.load_ns + run->output.given_ns;
     metrics->run_ns = metrics->total_ns > known ? metrics->total_ns - known : 0;
 }
 
@@ -770,6 +801,13 @@ static void missing_keep(const struct query_run_state *run, struct query_page *p
     page->missing = list;
 }
 
+static bool container_page(void *self UNUSED, const struct query_plan *plan,
+                           const struct query_request *request, struct query_page *ret_page,
+                           struct error *err)
+{
+    return query_run(plan, request, ret_page, err);
+}
+
 bool query_run(const struct query_plan *plan, const struct query_request *request,
                struct query_page *ret_page, struct error *err)
 {
@@ -781,8 +819,9 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     struct error ignored;
     bool more = false, done;
 
-    if (plan->outer)
-        return query_outer_run(plan, request, ret_page, err);
+    if (plan->rest)
+        return query_rest_run(plan, request, (struct query_head){container_page, NULL}, ret_page,
+                              err);
     if (!run_init(&run, plan, request, request->space->clock, err))
         return false;
     query_spans_init(&run.spans, request, call);

@@ -77,7 +77,7 @@ static bool group_key(struct query_run_state *run, struct spooling *s, struct er
 
         if (!query_evaluate(run->plan->query.keys[i].expression, &run->context, &value, err))
             return false;
-        document_key_append(DOCUMENT_ORDER_SQL, &value, &s->identity);
+        document_key_append(run->plan->order, &value, &s->identity);
         document_append(&s->keys, document_index_key((uint32_t)i, text), &value);
     }
     document_end(&s->keys, array);
@@ -149,10 +149,11 @@ static bool group_select(struct query_run_state *run, struct query_spool_row *ro
 
 /* --- Distinct rows --------------------------------------------------------------------------- */
 
-static void distinct_identity(const struct document_value *value, struct spooling *s)
+static void distinct_identity(const struct query_run_state *run, const struct document_value *value,
+                              struct spooling *s)
 {
     buf_clear(&s->identity);
-    document_key_append(DOCUMENT_ORDER_SQL, value, &s->identity);
+    document_key_append(run->plan->order, value, &s->identity);
     identity_close(&s->identity, 0);
 }
 
@@ -164,7 +165,7 @@ static bool distinct_add(struct query_run_state *run, struct spooling *s,
     struct query_spool_row *row;
     bool given;
 
-    distinct_identity(value, s);
+    distinct_identity(run, value, s);
     place.key = ordered ? buf_slice(&s->key) : buf_slice(&s->identity);
     if (ordered)
         place.routing = buf_slice(&s->identity);
@@ -270,6 +271,7 @@ static struct query_spool_options options_of(const struct query_run_state *run,
     if (run->mode == QUERY_MODE_GROUP) {
         options.aggregates = query->aggregates;
         options.aggregate_count = query->aggregate_count;
+        options.order = run->plan->order;
         options.whole = query->distinct;
         /* Not every group need give a row. */
         options.rows_max = UINT64_MAX;
@@ -414,7 +416,7 @@ static bool rows_give(struct query_run_state *run, struct spooling *s, struct er
     bool groups = run->mode == QUERY_MODE_GROUP && !run->plan->query.distinct;
     struct query_spool_row *row;
 
-    while (!run->full && !run->finished) {
+    while (!run->output.full && !run->finished) {
         struct document_value value;
 
         if (!query_spool_next(s->spool, &row, err))
@@ -447,7 +449,7 @@ bool query_spool_run(struct query_run_state *run, bool *ret_more, struct error *
     if (!rows_give(run, &s, err))
         return false;
     run->spilled_bytes = query_spill_budget_written(spill);
-    if (run->full && !run->finished && !rows_look(run, &s, err)) {
+    if (run->output.full && !run->finished && !rows_look(run, &s, err)) {
         *err = (struct error){0}; /* told to the page that needs the row */
         *ret_more = true;
         return true;

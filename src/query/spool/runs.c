@@ -350,8 +350,10 @@ bool query_merge_next(struct query_merge *merge, struct query_spool_row **ret_ro
     if (!merge->heap_count)
         return true;
     merge->held = heap_pop(merge);
-    for (size_t i = 0; i < merge->rules.kind_count; i++)
+    for (size_t i = 0; i < merge->rules.kind_count; i++) {
         query_aggregate_init(&merge->row->states[i], merge->rules.kinds[i], merge->rules.bytes_max);
+        merge->row->states[i].order = merge->rules.order;
+    }
     merge->has_states = true;
     if (!states_add(merge, merge->held, err) || (merge->rules.unite && !equals_take(merge, err)))
         return false;

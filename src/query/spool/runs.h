@@ -15,7 +15,8 @@ struct query_runs_rules {
     bool unite;       /* rows that sort alike are one: states are merged, the least place stays */
     const enum query_aggregate_kind *kinds; /* of the states; borrowed */
     size_t kind_count;
-    size_t bytes_max; /* what the spool may keep in memory */
+    enum document_order order; /* the same */
+    size_t bytes_max;          /* what the spool may keep in memory */
 };
 
 int query_runs_order(const struct query_runs_rules *rules, const struct query_place *a,

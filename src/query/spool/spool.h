@@ -32,7 +32,8 @@ struct query_spool_options {
     bool identities;
     const struct query_aggregate_call *aggregates; /* each row has a state of each */
     size_t aggregate_count;
-    bool whole; /* it must hold all rows, in memory or on disk: ERROR_QUERY_LIMIT */
+    enum document_order order; /* of the least and greatest among them */
+    bool whole;                /* it must hold all rows, in memory or on disk: ERROR_QUERY_LIMIT */
     struct query_spill_budget *spill; /* a reference is taken; NULL: nothing is spilled */
     struct query_context *context;    /* what long merges are stopped by; borrowed until finished */
 };
@@ -96,6 +97,9 @@ bool query_spool_overflowed(const struct query_spool *spool);
 /* Bytes in memory; bytes on disk. */
 size_t query_spool_bytes(const struct query_spool *spool);
 uint64_t query_spool_spilled(const struct query_spool *spool);
+
+/* It counts no more as memory of this query. */
+void query_spool_uncount(struct query_spool *spool, struct query_context *context);
 
 /* Rows in memory. */
 size_t query_spool_count(const struct query_spool *spool);

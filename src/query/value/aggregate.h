@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "document/value.h"
+#include "document/order.h"
 #include "query/value/sum.h"
 
 struct query_aggregate_set;
@@ -33,6 +33,7 @@ struct query_aggregate {
     bool spoiled; /* a value of the wrong type came: the result is undefined */
     uint64_t count;
     size_t bytes_max;
+    enum document_order order; /* of min and max; in SQL's an array or object spoils them */
     uint64_t at; /* where the values that come now stand: the number of their item; 0: nowhere */
     union {
         struct query_sum sum;            /* sum, avg */
