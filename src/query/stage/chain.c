@@ -465,3 +465,18 @@ void query_chain_plan(struct query_build *build, const struct query_chain *chain
     plan->query.select =
         rest->single ? query_variable(build, 0) : query_tuple(build, rest->slots, rest->slot_count);
 }
+
+void query_chain_behind(struct query_build *build, const struct query_chain *chain,
+                        const uint32_t *bound, size_t count, struct query_plan *plan)
+{
+    struct query_rest *rest = ARENA_NEW(build->arena, struct query_rest);
+    struct slots all = {0}, used = {0};
+
+    for (size_t i = 0; i < count; i++)
+        slots_add(&all, bound[i]);
+    rest->chain = chain_prepare(build, chain, all);
+    chain_uses(&rest->chain, &used);
+    rest->slot_count = slots_list(&all, &used, build->arena, &rest->slots);
+    plan->query.select = query_tuple(build, rest->slots, rest->slot_count);
+    plan->rest = rest;
+}

@@ -192,3 +192,8 @@ enum { QUERY_STAGES_MAX = 1000 };
  * with ERROR_BAD_REQUEST where the chain has too many stages, or a union has not one slot. */
 void query_chain_plan(struct query_build *build, const struct query_chain *chain,
                       struct query_plan *plan);
+
+/* The same for a chain behind the query of the plan, of which these slots are bound when select is
+ * evaluated; that is set. */
+void query_chain_behind(struct query_build *build, const struct query_chain *chain,
+                        const uint32_t *bound, size_t count, struct query_plan *plan);
