@@ -191,8 +191,8 @@ static bool map_unfenced(struct catalogue *catalogue, const struct container *co
         *ret_map = partition_map_ref(container->map);
         return true;
     }
-    return partition_map_new(copies, count, partition_map_version(container->map) + 1, ret_map,
-                             err);
+    return partition_map_next(now, copies, count, partition_map_version(container->map) + 1,
+                              ret_map, err);
 }
 
 /* --- Beginning ------------------------------------------------------------------------------- */
@@ -430,7 +430,7 @@ bool catalogue_directory_note(struct catalogue *catalogue, const struct containe
     now = container_map_now(c.before);
     spans = partition_map_spans(now, &count);
     if (!definition_publish(&c, definition, err) ||
-        !partition_map_new(spans, count, partition_map_version(c.before->map) + 1, &map, err))
+        !partition_map_next(now, spans, count, partition_map_version(c.before->map) + 1, &map, err))
         return false;
     container_set(c.after, map, NULL);
     return migration_change_commit(&c, err);

@@ -337,8 +337,8 @@ static bool map_with(const struct container *container, const struct partition_s
         parents_join(&copies[at], before, arena);
     }
     share_set(copies, count, at, share);
-    return partition_map_new(copies, count, partition_map_version(container->map) + 1, ret_map,
-                             err);
+    return partition_map_next(container->map, copies, count,
+                              partition_map_version(container->map) + 1, ret_map, err);
 }
 
 static double even_share(const struct container *container)

@@ -177,7 +177,8 @@ struct partition_map *container_map_now(const struct container *container)
         copies[i] = spans[i];
         copies[i].share = container->shares->of[i];
     }
-    if (!partition_map_new(copies, count, partition_map_version(container->map), &map, &err))
+    if (!partition_map_next(container->map, copies, count, partition_map_version(container->map),
+                            &map, &err))
         assert(!"the map has the spans it had, and the shares are parts of one whole");
     return map;
 }

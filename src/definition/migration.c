@@ -254,7 +254,10 @@ static bool map_make(const struct planning *p, uint32_t first_id, double weights
                                                             : target_of(p, i, id, share);
     }
     ends_mark(request, after, count);
-    return partition_map_new(after, count, partition_map_version(p->map) + 1, ret_map, err);
+    if (request->kind == MIGRATION_REKEY) /* bounds of before mean other items now */
+        return partition_map_new(after, count, partition_map_version(p->map) + 1, ret_map, err);
+    return partition_map_next(p->map, after, count, partition_map_version(p->map) + 1, ret_map,
+                              err);
 }
 
 static struct migration *migration_make(enum migration_kind kind, enum migration_state state,
@@ -344,7 +347,8 @@ bool migration_reopened(const struct migration *migration, const struct partitio
                              copy->sources[i].id);
         copy->sources[i].epoch = span->epoch;
     }
-    if (!partition_map_new(spans, count, partition_map_version(map) + 1, &next, err))
+    if (!partition_map_next(migration->map, spans, count, partition_map_version(map) + 1, &next,
+                            err))
         return false;
     partition_map_unref(copy->map);
     copy->map = next;

@@ -219,6 +219,17 @@ bool index_policy_covers(const struct index_policy *policy, const struct documen
     return found.included;
 }
 
+bool index_policy_excludes(const struct index_policy *policy, const struct document_path *path)
+{
+    struct slice name = path->count ? path->segments[0].name : SLICE_NONE;
+
+    if (!is_system_property(path))
+        return !index_policy_covers(policy, path);
+    if (slice_equal(name, SLICE("_ts")))
+        return false;
+    return slice_equal(name, SLICE("_etag")) || policy->root->all != INDEX_RULE_INCLUDE;
+}
+
 bool index_policy_covers_undefined(const struct index_policy *policy,
                                    const struct document_path *path)
 {

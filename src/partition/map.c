@@ -16,6 +16,8 @@ struct partition_map {
     size_t count;
     struct partition_span *spans;        /* by min */
     const struct partition_span **by_id; /* by id */
+    struct partition_gone *gone;         /* those that went last first */
+    size_t gone_count;
 };
 
 static struct partition_span *spans_copy_sorted(const struct partition_span *spans, size_t count,
@@ -54,6 +56,62 @@ bool partition_map_new(const struct partition_span *spans, size_t count, uint64_
     map->arena = TAKE(arena);
     *ret_map = map;
     return true;
+}
+
+void partition_map_set_gone(struct partition_map *map, const struct partition_gone *gone,
+                            size_t count)
+{
+    assert(!partition_map_is_shared(map));
+    map->gone_count = MIN(count, (size_t)PARTITION_GONE_MAX);
+    map->gone = ARENA_ARRAY(map->arena, struct partition_gone, map->gone_count);
+    for (size_t i = 0; i < map->gone_count; i++)
+        map->gone[i] = (struct partition_gone){
+            .id = gone[i].id,
+            .range = {.min = arena_copy(map->arena, gone[i].range.min),
+                      .max = arena_copy(map->arena, gone[i].range.max)},
+        };
+}
+
+bool partition_map_next(const struct partition_map *before, const struct partition_span *spans,
+                        size_t count, uint64_t version, struct partition_map **ret_map,
+                        struct error *err)
+{
+    struct partition_gone gone[PARTITION_GONE_MAX];
+    struct partition_map *map;
+    size_t gone_count = 0;
+
+    if (!partition_map_new(spans, count, version, &map, err))
+        return false;
+    for (size_t i = 0; i < before->count && gone_count < PARTITION_GONE_MAX; i++) {
+        const struct partition_span *span = &before->spans[i];
+
+        if (!partition_map_find_id(map, span->id))
+            gone[gone_count++] = (struct partition_gone){
+                .id = span->id, .range = {.min = span->min, .max = span->max}};
+    }
+    for (size_t i = 0; i < before->gone_count && gone_count < PARTITION_GONE_MAX; i++)
+        if (!partition_map_find_id(map, before->gone[i].id)) /* a promoted one may be back */
+            gone[gone_count++] = before->gone[i];
+    partition_map_set_gone(map, gone, gone_count);
+    *ret_map = map;
+    return true;
+}
+
+const struct partition_gone *partition_map_gone(const struct partition_map *map, size_t *ret_count)
+{
+    *ret_count = map->gone_count;
+    return map->gone;
+}
+
+bool partition_map_find_gone(const struct partition_map *map, uint32_t id,
+                             struct partition_range *ret_range)
+{
+    for (size_t i = 0; i < map->gone_count; i++)
+        if (map->gone[i].id == id) {
+            *ret_range = map->gone[i].range;
+            return true;
+        }
+    return false;
 }
 
 static int compare_min(const void *a, const void *b)

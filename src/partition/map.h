@@ -46,6 +46,14 @@ struct partition_map; /* opaque, shared, reference-counted */
 NODISCARD bool partition_map_new(const struct partition_span *spans, size_t count, uint64_t version,
                                  struct partition_map **ret_map, struct error *err);
 
+/* The same for the map that follows another: it remembers the bounds of spans that the other had
+ * and it has not, for clients who still name them; no more than PARTITION_GONE_MAX of them. */
+enum { PARTITION_GONE_MAX = 128 };
+NODISCARD bool partition_map_next(const struct partition_map *before,
+                                  const struct partition_span *spans, size_t count,
+                                  uint64_t version, struct partition_map **ret_map,
+                                  struct error *err);
+
 /* The first map of a container. */
 struct partition_map_plan {
     const struct partition_definition *definition;
@@ -81,6 +89,20 @@ const struct partition_span *partition_map_find(const struct partition_map *map,
 
 /* The span of that id, or NULL: it never was, or has been split, merged or moved away. */
 const struct partition_span *partition_map_find_id(const struct partition_map *map, uint32_t id);
+
+/* The routing keys that a partition had which has been split, merged or moved away. False: it never
+ * was, it is here, or that is too long ago. Borrowed while map is held. */
+bool partition_map_find_gone(const struct partition_map *map, uint32_t id,
+                             struct partition_range *ret_range);
+
+/* All that are remembered, those that went last first: for whoever keeps a map. */
+struct partition_gone {
+    uint32_t id;
+    struct partition_range range;
+};
+const struct partition_gone *partition_map_gone(const struct partition_map *map, size_t *ret_count);
+void partition_map_set_gone(struct partition_map *map, const struct partition_gone *gone,
+                            size_t count); /* of a map nobody else holds yet */
 
 /* The first of the spans that overlap a range, which follow one another; none if the range is
  * empty. */

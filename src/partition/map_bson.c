@@ -2,7 +2,10 @@
  *
  *     {format: 1, version: int64, spans: [{
  *         id: int64, node: int64, epoch: int64, share: double,
- *         min: binary, max: binary, cut: int32, parents: [int64, ...]}, ...]}
+ *         min: binary, max: binary, cut: int32, parents: [int64, ...]}, ...],
+ *      gone: [{id: int64, min: binary, max: binary}, ...]}
+ *
+ * `gone` is left out when there is none.
  *
  * `cut` is enum partition_cut, and left out when it is 0.
  *
@@ -17,6 +20,9 @@
 enum { MAP_FORMAT = 1 };
 
 static void append_span(const struct partition_span *span, struct slice key, struct buf *buf);
+static void append_gone(const struct partition_map *map, struct buf *buf);
+static bool read_gone(struct slice document, struct arena *arena, struct partition_map *map,
+                      struct error *err);
 static bool read_spans(struct slice array, struct arena *arena, struct partition_span *ret_spans,
                        struct error *err);
 static bool read_span(struct slice document, struct arena *arena, struct partition_span *ret_span,
@@ -35,13 +41,40 @@ void partition_map_append(const struct partition_map *map, struct buf *buf)
     for (uint32_t i = 0; i < count; i++)
         append_span(&spans[i], document_index_key(i, index), buf);
     document_end(buf, array);
+    append_gone(map, buf);
     document_end(buf, document);
+}
+
+static void append_bounds(struct slice min, struct slice max, struct buf *buf)
+{
+    const struct document_value from = {.type = DOCUMENT_BINARY, .binary = {.bytes = min}};
+    const struct document_value to = {.type = DOCUMENT_BINARY, .binary = {.bytes = max}};
+
+    document_append(buf, SLICE("min"), &from);
+    document_append(buf, SLICE("max"), &to);
+}
+
+static void append_gone(const struct partition_map *map, struct buf *buf)
+{
+    char index[DOCUMENT_INDEX_SIZE];
+    size_t count, array;
+    const struct partition_gone *gone = partition_map_gone(map, &count);
+
+    if (!count)
+        return;
+    array = document_append_array_begin(buf, SLICE("gone"));
+    for (uint32_t i = 0; i < count; i++) {
+        size_t object = document_append_object_begin(buf, document_index_key(i, index));
+
+        document_append_int64(buf, SLICE("id"), gone[i].id);
+        append_bounds(gone[i].range.min, gone[i].range.max, buf);
+        document_end(buf, object);
+    }
+    document_end(buf, array);
 }
 
 static void append_span(const struct partition_span *span, struct slice key, struct buf *buf)
 {
-    const struct document_value min = {.type = DOCUMENT_BINARY, .binary = {.bytes = span->min}};
-    const struct document_value max = {.type = DOCUMENT_BINARY, .binary = {.bytes = span->max}};
     size_t object = document_append_object_begin(buf, key), parents;
     char index[DOCUMENT_INDEX_SIZE];
 
@@ -49,8 +82,7 @@ static void append_span(const struct partition_span *span, struct slice key, str
     document_append_int64(buf, SLICE("node"), span->node);
     document_append_int64(buf, SLICE("epoch"), (int64_t)span->epoch);
     document_append_double(buf, SLICE("share"), span->share);
-    document_append(buf, SLICE("min"), &min);
-    document_append(buf, SLICE("max"), &max);
+    append_bounds(span->min, span->max, buf);
     if (span->cut)
         document_append_int32(buf, SLICE("cut"), (int32_t)span->cut);
     parents = document_append_array_begin(buf, SLICE("parents"));
@@ -88,8 +120,13 @@ bool partition_map_read(struct slice document, struct partition_map **ret_map, s
         return damaged(err, "spans");
     count = document_count(value.document);
     spans = ARENA_ARRAY(arena, struct partition_span, count);
-    return read_spans(value.document, arena, spans, err) &&
-           partition_map_new(spans, count, (uint64_t)version, ret_map, err);
+    CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    if (!read_spans(value.document, arena, spans, err) ||
+        !partition_map_new(spans, count, (uint64_t)version, &map, err) ||
+        !read_gone(document, arena, map, err))
+        return false;
+    *ret_map = TAKE(map);
+    return true;
 }
 
 static bool read_spans(struct slice array, struct arena *arena, struct partition_span *ret_spans,
@@ -131,6 +168,30 @@ static bool read_bound(struct slice document, struct slice key, struct slice *re
     if (!document_find(document, key, &value) || value.type != DOCUMENT_BINARY)
         return false;
     *ret_bound = value.binary.bytes;
+    return true;
+}
+
+static bool read_gone(struct slice document, struct arena *arena, struct partition_map *map,
+                      struct error *err)
+{
+    struct document_value value;
+    struct document_iter iter;
+    struct partition_gone *gone;
+    size_t count = 0;
+
+    if (!document_find(document, SLICE("gone"), &value))
+        return true;
+    if (value.type != DOCUMENT_ARRAY)
+        return damaged(err, "gone");
+    gone = ARENA_ARRAY(arena, struct partition_gone, document_count(value.document));
+    document_iter_init(&iter, value.document);
+    for (; document_iter_next(&iter); count++)
+        if (iter.value.type != DOCUMENT_OBJECT ||
+            !read_uint32(iter.value.document, SLICE("id"), &gone[count].id) ||
+            !read_bound(iter.value.document, SLICE("min"), &gone[count].range.min) ||
+            !read_bound(iter.value.document, SLICE("max"), &gone[count].range.max))
+            return damaged(err, "gone");
+    partition_map_set_gone(map, gone, count);
     return true;
 }
 

@@ -17,9 +17,10 @@ struct library {
     const char *features;
 };
 
-/* The first that fits counts. */
+/* The first that fits counts. JavaScript lists CountIf too, but shows the count of one range: its
+ * list of aggregates has no such operator. */
 static const struct library libraries[] = {
-    {"azure-cosmos-js/", 4, BASIC GROUPS ",CountIf,ListAndSetAggregate"},
+    {"azure-cosmos-js/", 4, BASIC GROUPS ",ListAndSetAggregate"},
     {"azure-cosmos-js/", 0, BASIC GROUPS},
     {"azsdk-python-cosmos/", 0, BASIC ",CountIf"},
     {"azsdk-python-cosmos-async/", 0, BASIC ",CountIf"},
@@ -131,5 +132,38 @@ bool rest_merging_is_left(struct rest_call *call, const struct rest_items *items
     (void)error_set(err, ERROR_CROSS_PARTITION_QUERY,
                     "the query spans several partition key ranges and is merged by the client, by "
                     "the plan in additionalErrorInfo");
+    return true;
+}
+
+/* --- Ranges that are gone --------------------------------------------------------------------- */
+
+/* Of a library that would give rows twice it is enough to answer for what it has begun: a first
+ * page that is refused makes it read the ranges again. */
+static bool loss_upsets(const struct rest_call *call)
+{
+    static const struct library javascript = {.product = "azure-cosmos-js/"};
+    static const struct library python = {.product = "azsdk-python-cosmos/"};
+    static const struct library python_async = {.product = "azsdk-python-cosmos-async/"};
+    struct slice agent = rest_call_header(call, REST_HEADER_USER_AGENT);
+
+    if (is_library(agent, &javascript) ||
+        is_library(rest_call_header(call, REST_HEADER_USER_AGENT_BROWSER), &javascript))
+        return true;
+    return rest_call_header(call, REST_HEADER_CONTINUATION).len &&
+           (is_library(agent, &python) || is_library(agent, &python_async));
+}
+
+bool rest_merging_span_lives_on(const struct rest_call *call, const struct rest_items *items,
+                                struct partition_range *ret_range)
+{
+    struct partition_range range = {0};
+    uint64_t id;
+
+    if (!loss_upsets(call) || rest_call_header(call, REST_HEADER_START_EPK).data ||
+        rest_call_header(call, REST_HEADER_END_EPK).data ||
+        !slice_to_uint64(rest_call_header(call, REST_HEADER_PARTITION_RANGE_ID), &id) ||
+        id > UINT32_MAX || !partition_map_find_gone(items->space.map, (uint32_t)id, &range))
+        return false;
+    *ret_range = range;
     return true;
 }
