@@ -8,7 +8,10 @@
  */
 #pragma once
 
+#include "document/order.h"
 #include "query/expression/subquery.h"
+
+struct query_rest; /* query/stage/chain.h */
 
 struct query_plan {
     struct query_subquery query; /* select is never NULL */
@@ -25,11 +28,8 @@ struct query_plan {
      * come only where the policy names the path. */
     bool order_free;
 
-    /* A query around this one, as in SELECT COUNT(1) FROM (SELECT DISTINCT c.a FROM c): its filter,
-     * aggregates and select see each row of this plan in outer_slot. The rest of it is not for
-     * now: ERROR_QUERY_NOT_SUPPORTED. NULL: none. */
-    const struct query_subquery *outer;
-    uint32_t outer_slot;
+    /* Stages over the rows of this plan; what they give are the rows of the whole. NULL: none. */
+    const struct query_rest *rest;
 
     /* Of the text and its parameters: a continuation of another plan is refused, and results that
      * are kept between pages are found by it. */

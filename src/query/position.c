@@ -3,15 +3,16 @@
  *
  *     1        format, 2
  *     8        what the plan binds it to, little-endian
- *     1        flags: 1 begun, 2 to be sorted
+ *     1        flags: 1 begun, 2 to be sorted, 4 stages are half done
  *     number   offset left, limit left, time, access, number in the cache
- *     bytes    aggregate states
+ *     bytes    aggregate states, or counters of stages
+ *     if stages are half done: bytes continuation below them
  *     if begun: bytes window min, window max, key, routing key; number number, rows */
 #include "query/position.h"
 
 #include "index/policy.h"
 
-enum { FORMAT = 2, FLAG_BEGUN = 1, FLAG_SORTED = 2, HEAD = 10 };
+enum { FORMAT = 2, FLAG_BEGUN = 1, FLAG_SORTED = 2, FLAG_STAGES = 4, HEAD = 10 };
 
 struct query_position query_position_first(const struct query_plan *plan, int64_t now_ticks)
 {
@@ -41,14 +42,17 @@ struct slice query_position_save(const struct query_position *position, uint64_t
     buf_init(&buf, QUERY_CONTINUATION_MAX);
     buf_append_byte(&buf, FORMAT);
     buf_append_le64(&buf, binding);
-    buf_append_byte(
-        &buf, (uint8_t)((position->begun ? FLAG_BEGUN : 0) | (position->sorted ? FLAG_SORTED : 0)));
+    buf_append_byte(&buf, (uint8_t)((position->begun ? FLAG_BEGUN : 0) |
+                                    (position->sorted ? FLAG_SORTED : 0) |
+                                    (position->head.data ? FLAG_STAGES : 0)));
     put_number(&buf, position->offset);
     put_number(&buf, position->limit);
     put_number(&buf, (uint64_t)position->now_ticks);
     put_number(&buf, position->access);
     put_number(&buf, position->cached);
     put_bytes(&buf, position->states);
+    if (position->head.data)
+        put_bytes(&buf, position->head);
     if (position->begun) {
         put_bytes(&buf, position->window.min);
         put_bytes(&buf, position->window.max);
@@ -121,10 +125,11 @@ static bool read_all(struct slice bytes, uint64_t binding, struct query_position
         known |= (uint64_t)bytes.data[1 + i] << 8 * i;
     flags = bytes.data[9];
     rest = slice_skip(bytes, HEAD);
-    if (known != binding || (flags & ~(FLAG_BEGUN | FLAG_SORTED)) ||
+    if (known != binding || (flags & ~(FLAG_BEGUN | FLAG_SORTED | FLAG_STAGES)) ||
         !get_number(&rest, &p->offset) || !get_number(&rest, &p->limit) ||
         !get_number(&rest, &now) || !get_small(&rest, &p->access) ||
-        !get_number(&rest, &p->cached) || !get_bytes(&rest, &p->states))
+        !get_number(&rest, &p->cached) || !get_bytes(&rest, &p->states) ||
+        ((flags & FLAG_STAGES) && !get_bytes(&rest, &p->head)))
         return false;
     p->now_ticks = (int64_t)now;
     p->begun = flags & FLAG_BEGUN;

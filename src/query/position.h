@@ -32,7 +32,8 @@ struct query_position {
     uint64_t offset, limit; /* left */
     int64_t now_ticks;      /* the time of the query's first page */
     uint64_t cached;        /* an unfinished result in the cache; 0: none */
-    struct slice states;    /* BSON: aggregates so far; empty: none */
+    struct slice states;    /* BSON: aggregates, or counters of stages, so far; empty: none */
+    struct slice head;      /* of a plan with stages: the continuation of what is below them */
 };
 
 /* The state of a query that has not begun. */

@@ -59,6 +59,12 @@ struct query_executor {
     size_t width; /* how many may run at once */
 };
 
+/* A slot that has a value from the beginning, in every row. */
+struct query_binding {
+    uint32_t slot;
+    struct document_value value;
+};
+
 struct query_request {
     const struct item_space *space;
     struct rid container;      /* what _rid and _self are made of */
@@ -80,6 +86,16 @@ struct query_request {
     bool timed;                            /* times of steps are measured */
     bool explain;                          /* page.explain is filled */
     struct arena *arena;                   /* of the continuation and the explanation */
+
+    const struct query_binding *bindings; /* NULL: none */
+    size_t binding_count;
+    int64_t now_ticks; /* of a query that begins: its time; 0: the clock's */
+
+    /* Another container that a stage reads: sets space, container, meters and what else differs in
+     * a copy of this request. They stay good until the page is done. NULL: stages name none. */
+    bool (*other)(void *self, struct slice container, struct query_request *request,
+                  struct error *err);
+    void *other_self;
 
     /* Takes a row; the value is good during the call. False with err set ends the query. */
     bool (*row)(void *self, const struct document_value *value, struct error *err);

@@ -323,6 +323,8 @@ bool ways_run(struct ways *ways, enum way way, const struct script_case *test, s
         options.computed = ways_json(test->world->computed, arena).document;
     if (!sql_prepare(test->query, parameters, &options, arena, &prepared, ret_error, err))
         return false;
+    if (way == WAY_SUBQUERY && prepared.plan.rest)
+        way = WAY_DOCUMENTS; /* stages are no part of a subquery */
     if (way == WAY_SUBQUERY ? !run_subquery(test, &prepared.plan, &collection, err)
                             : !run_pages(ways, way, test, &prepared.plan, &collection, err))
         return false;

@@ -75,6 +75,17 @@ test('DISTINCT, GROUP BY and aggregates are computed over all partitions', async
   assert.deepEqual(await all(container, 'SELECT VALUE SUM(c.none) FROM c'), []);
 });
 
+test('GROUP BY with ORDER BY is merged by the server, whole and in pages', async (t) => {
+  const { container } = await shop(t, {}, many);
+  const items = await orders(container);
+  const counts = tenants.map((tenant) => ({ tenant, n: items.filter((item) => item.tenant === tenant).length }));
+  const expected = counts.sort((a, b) => b.n - a.n || (a.tenant < b.tenant ? 1 : -1));
+  const query = 'SELECT c.tenant, COUNT(1) AS n FROM c GROUP BY c.tenant ORDER BY COUNT(1) DESC, c.tenant DESC';
+  assert.deepEqual(await all(container, query), expected);
+  assert.deepEqual(await all(container, query, { maxItemCount: 2 }), expected);
+  assert.deepEqual(await all(container, `${query} OFFSET 1 LIMIT 3`, { maxItemCount: 2 }), expected.slice(1, 4));
+});
+
 test('a client that merges partitions itself gets the same rows from the plan', async (t) => {
   const { container } = await shop(t, {}, many);
   const items = await orders(container);

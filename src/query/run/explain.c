@@ -235,7 +235,7 @@ static void put_advice(struct buf *buf, const struct query_run_state *run,
     if (access->order_missing) {
         begin = advice_begin(&a, "order");
         put_path(&a, SLICE("path"), access->order_missing);
-        advice_end(&a, begin, "an index for the order on", MIN(run->rows, run->matched));
+        advice_end(&a, begin, "an index for the order on", MIN(run->output.rows, run->matched));
     }
     if (access->together_count && cost->items_loaded > run->matched)
         put_composite(&a);

@@ -2,6 +2,7 @@
  * the next continuation, settle. */
 #include "query/run/run_private.h"
 
+#include "query/stage/rest.h"
 #include "query/value/compare.h"
 
 #include <xxhash.h>
@@ -43,15 +44,15 @@ static bool stream_take(struct query_run_state *run, bool *ret_stop, struct erro
         return true;
     if (!query_evaluate(run->plan->query.select, &run->context, &value, err))
         return false;
-    if (run->full) {
+    if (run->output.full) {
         *ret_stop = query_row_shows(run, &value) || (joins && query_run_should_pause(run));
         return true;
     }
     if (!query_row_give(run, &value, err))
         return false;
-    *ret_stop = run->finished || (run->full && !looks_ahead(run)) ||
-                (joins && run->rows && query_run_should_pause(run));
-    if (!*ret_stop && !run->full)
+    *ret_stop = run->finished || (run->output.full && !looks_ahead(run)) ||
+                (joins && run->output.rows && query_run_should_pause(run));
+    if (!*ret_stop && !run->output.full)
         return true;
     place = run->hit->place;
     place.rows = joins ? run->row : 0;
@@ -68,7 +69,7 @@ static bool stream_take(struct query_run_state *run, bool *ret_stop, struct erro
 static bool stream_sort(struct query_run_state *run, bool *ret_more, struct error *err)
 {
     struct query_position at = run->at;
-    uint64_t rows = run->rows;
+    uint64_t rows = run->output.rows;
 
     at.place.key = arena_copy(run->arena, at.place.key);
     at.place.routing = arena_copy(run->arena, at.place.routing);
@@ -85,7 +86,7 @@ static bool stream_sort(struct query_run_state *run, bool *ret_more, struct erro
     feed_open(run);
     if (query_spool_run(run, ret_more, err))
         return true;
-    if (!rows || run->rows > rows)
+    if (!rows || run->output.rows > rows)
         return false;
     *err = (struct error){0};
     run->at = at;
@@ -102,7 +103,7 @@ static bool stream_run(struct query_run_state *run, bool *ret_more, struct error
     bool ended;
 
     if (!query_rows_take(run, stream_take, true, &ended, err)) {
-        if (!run->full)
+        if (!run->output.full)
             return false;
         *err = (struct error){0};
         ended = false;
@@ -415,6 +416,14 @@ void query_run_context_init(struct query_run_state *run)
     run->context.breath = limits->breath;
     run->context.memory = limits->memory;
     run->context.rendered = limits->rendered;
+    if (run->request->now_ticks)
+        run->context.now_ticks = run->request->now_ticks;
+    for (size_t i = 0; i < run->request->binding_count; i++) {
+        const struct query_binding *binding = &run->request->bindings[i];
+
+        assert(binding->slot < run->context.slot_count);
+        run->context.slots[binding->slot] = (struct query_slot){.value = binding->value};
+    }
     run->context.udf = run->request->udf;
     run->context.order = run->plan->order;
 }
@@ -452,8 +461,11 @@ static bool run_init(struct query_run_state *run, const struct query_plan *plan,
                      const struct query_request *request, const struct clock *clock,
                      struct error *err)
 {
-    *run = (struct query_run_state){
-        .plan = plan, .request = request, .arena = request->arena, .mode = mode_of(plan)};
+    *run = (struct query_run_state){.plan = plan,
+                                    .request = request,
+                                    .arena = request->arena,
+                                    .mode = mode_of(plan),
+                                    .output = {.request = request}};
     buf_init(&run->place_bytes, BUF_DEFAULT_MAX);
     run->clock = clock;
     query_run_context_init(run);
@@ -484,9 +496,9 @@ void query_run_done(struct query_run_state *run)
 static bool page_end(struct query_run_state *run, bool more, struct query_page *page,
                      struct error *err)
 {
-    page->metrics.rows = run->rows;
-    page->metrics.row_bytes = run->row_bytes;
-    page->metrics.output_ns = run->output_ns;
+    page->metrics.rows = run->output.rows;
+    page->metrics.row_bytes = run->output.row_bytes;
+    page->metrics.output_ns = run->output.given_ns;
     page->metrics.work = run->context.work;
     if (!more)
         return true;
@@ -499,16 +511,32 @@ static bool page_end(struct query_run_state *run, bool more, struct query_page *
 
 /* --- Documents ------------------------------------------------------------------------------- */
 
+struct at_hand {
+    const struct slice *documents;
+    size_t count;
+};
+
+static bool documents_page(void *self, const struct query_plan *plan,
+                           const struct query_request *request, struct query_page *ret_page,
+                           struct error *err)
+{
+    struct at_hand *at_hand = self;
+
+    return query_run_documents(plan, at_hand->documents, at_hand->count, request, ret_page, err);
+}
+
 bool query_run_documents(const struct query_plan *plan, const struct slice *documents, size_t count,
                          const struct query_request *request, struct query_page *ret_page,
                          struct error *err)
 {
     CLEANUP(query_run_done) struct query_run_state run = {0};
+    struct at_hand at_hand = {documents, count};
     struct query_page page = {0};
     bool more = false;
 
-    if (plan->outer)
-        return error_set(err, ERROR_QUERY_NOT_SUPPORTED, "a query around a query of metadata");
+    if (plan->rest)
+        return query_rest_run(plan, request, (struct query_head){documents_page, &at_hand},
+                              ret_page, err);
     if (!run_init(&run, plan, request, NULL, err))
         return false;
     run.documents = documents;
@@ -616,7 +644,7 @@ static bool access_choose(struct query_run_state *run, struct error *err)
 {
     bool streams = run->mode == QUERY_MODE_STREAM, known = true;
     struct query_access_wish wish = {
-        .order = run->mode == QUERY_MODE_SORT,
+        .order = run->mode == QUERY_MODE_SORT && run->plan->order == DOCUMENT_ORDER_SQL,
         .order_sorted = run->from.sorted || is_beyond_index(run),
         .cover = run->cover.alone ? &run->cover.path : NULL,
         .number_order = streams,
@@ -727,7 +755,7 @@ static bool output_charge(struct query_run_state *run, struct error *err)
     for (size_t i = 0; i < run->spans.count; i++) {
         if (!run->spans.list[i].admitted)
             continue;
-        run->spans.list[i].cost.output_bytes += run->row_bytes;
+        run->spans.list[i].cost.output_bytes += run->output.row_bytes;
         run->spans.list[i].cost.function_bytes += run->context.udf_bytes;
         break;
     }
@@ -767,7 +795,7 @@ static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t 
 
     ahead_make(run);
     /* Calls that are made ahead want whole items; lists want to know which item a value is of. */
-    if (!run->ahead && !collects(run->plan))
+    if (!run->ahead && !collects(run->plan) && run->plan->order == DOCUMENT_ORDER_SQL)
         run->cover = query_cover_find(run->plan, run->arena);
     if (!access_choose(run, err))
         return false;
@@ -796,7 +824,7 @@ static void metrics_fill(struct query_run_state *run, const struct cost_query *c
     metrics->index_ns = times.index_ns;
     metrics->load_ns = times.load_ns;
     metrics->total_ns = clock_monotonic_ns() - begin;
-    known = metrics->plan_ns + times.index_ns + times.load_ns + run->output_ns;
+    known = metrics->plan_ns + times.index_ns + times.load_ns + run->output.given_ns;
     metrics->run_ns = metrics->total_ns > known ? metrics->total_ns - known : 0;
 }
 
@@ -813,6 +841,13 @@ static void missing_keep(const struct query_run_state *run, struct query_page *p
     page->missing = list;
 }
 
+static bool container_page(void *self UNUSED, const struct query_plan *plan,
+                           const struct query_request *request, struct query_page *ret_page,
+                           struct error *err)
+{
+    return query_run(plan, request, ret_page, err);
+}
+
 bool query_run(const struct query_plan *plan, const struct query_request *request,
                struct query_page *ret_page, struct error *err)
 {
@@ -824,8 +859,9 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     struct error ignored;
     bool more = false, resumed, done;
 
-    if (plan->outer)
-        return query_outer_run(plan, request, ret_page, err);
+    if (plan->rest)
+        return query_rest_run(plan, request, (struct query_head){container_page, NULL}, ret_page,
+                              err);
     if (!run_init(&run, plan, request, request->space->clock, err))
         return false;
     resumed = run.from.begun;

@@ -4,6 +4,7 @@
 
 #include "query/access/cover.h"
 #include "query/expression/item.h"
+#include "query/output.h"
 #include "query/run.h"
 #include "query/run/ahead.h"
 #include "query/run/hits.h"
@@ -56,15 +57,13 @@ struct query_run_state {
 
     bool by_number; /* sorting: in order of creation, whatever the routing keys */
 
-    uint64_t rows, row_bytes; /* given */
-    bool full;                /* the page is: from here on the next row is only looked for */
-    bool finished;            /* there will be no more rows: the limit is reached */
-    bool held;                /* a budget ended the page */
-    bool drained;             /* the feed has no more hits */
-    uint64_t hits, looked_at; /* hits at the last look at clock and charge */
-    uint64_t looked_at_work;  /* and the work done by then */
-    uint64_t matched;         /* hits that the filter accepted */
-    uint64_t output_ns;
+    struct query_output output; /* full: from here on the next row is only looked for */
+    bool finished;              /* there will be no more rows: the limit is reached */
+    bool held;                  /* a budget ended the page */
+    bool drained;               /* the feed has no more hits */
+    uint64_t hits, looked_at;   /* hits at the last look at clock and charge */
+    uint64_t looked_at_work;    /* and the work done by then */
+    uint64_t matched;           /* hits that the filter accepted */
     uint64_t spilled_bytes;
 };
 
@@ -138,10 +137,6 @@ NODISCARD bool query_order_key(struct query_run_state *run, struct buf *key, boo
 /* Group, distinct and sort: fills a spool, or takes it from the cache, and gives from it.
  * *ret_more: a continuation is needed. */
 NODISCARD bool query_spool_run(struct query_run_state *run, bool *ret_more, struct error *err);
-
-/* A plan with a query around it. */
-NODISCARD bool query_outer_run(const struct query_plan *plan, const struct query_request *request,
-                               struct query_page *ret_page, struct error *err);
 
 /* The page for people; into the arena. */
 struct slice query_explain(const struct query_run_state *run, const struct query_page *page,

@@ -9,8 +9,6 @@
 enum {
     HITS_BETWEEN_LOOKS = 64,    /* at clock and charge, */
     WORK_BETWEEN_LOOKS = 65536, /* or so many units of work, if that is less */
-    ROWS_DEFAULT = 100,
-    BYTES_DEFAULT = 4 * 1024 * 1024,
 };
 
 /* --- Hits ------------------------------------------------------------------------------------ */
@@ -218,57 +216,19 @@ bool query_row_shows(const struct query_run_state *run, const struct document_va
            (run->context.keep_nonfinite && value->type != DOCUMENT_UNDEFINED);
 }
 
-/* How many bytes of rows the page still takes, as they are kept and as they are rendered. */
-static uint64_t bytes_left(const struct query_run_state *run)
-{
-    const struct query_page_limits *limits = &run->request->limits;
-    uint64_t max = limits->bytes_max ? limits->bytes_max : BYTES_DEFAULT;
-    uint64_t used = run->row_bytes;
-
-    if (limits->rendered)
-        used = MAX(used, (uint64_t)limits->rendered->len);
-    return used < max ? max - used : 0;
-}
-
-/* An item always fits: this is of what was put together from items, or from parameters. */
-static bool row_fits(const struct query_run_state *run, uint64_t bytes, struct error *err)
-{
-    uint64_t row_max = run->request->limits.row_bytes_max;
-
-    return !row_max || bytes <= row_max ||
-           error_set(err, ERROR_QUERY_LIMIT,
-                     "a row of the query has %llu bytes, more than the %llu of a page",
-                     (unsigned long long)bytes, (unsigned long long)row_max);
-}
-
 bool query_row_give(struct query_run_state *run, const struct document_value *value,
                     struct error *err)
 {
-    const struct query_page_limits *limits = &run->request->limits;
-    uint64_t begin;
-
-    assert(!run->full);
     if (!query_row_shows(run, value))
         return true;
     if (run->at.offset) {
         run->at.offset--;
         return true;
     }
-    if (!row_fits(run, query_value_bytes(value) + 1, err))
+    if (!query_output_give(&run->output, &run->context, value, err))
         return false;
-    begin = run->request->timed ? clock_monotonic_ns() : 0;
-    if (!run->request->row(run->request->self, value, err))
-        return false;
-    if (run->request->timed)
-        run->output_ns += clock_monotonic_ns() - begin;
-    if (!query_memory_hold(&run->context, err))
-        return false;
-    run->rows++;
-    run->row_bytes += query_value_bytes(value) + 1;
     if (run->at.limit != UINT64_MAX && --run->at.limit == 0)
         run->finished = true;
-    run->full =
-        run->rows >= (limits->rows_max ? limits->rows_max : ROWS_DEFAULT) || bytes_left(run) == 0;
     return true;
 }
 

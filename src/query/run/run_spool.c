@@ -272,6 +272,7 @@ static struct query_spool_options options_of(const struct query_run_state *run,
     if (run->mode == QUERY_MODE_GROUP) {
         options.aggregates = query->aggregates;
         options.aggregate_count = query->aggregate_count;
+        options.order = run->plan->order;
         options.whole = query->distinct;
         /* Not every group need give a row. */
         options.rows_max = UINT64_MAX;
@@ -417,7 +418,7 @@ static bool rows_give(struct query_run_state *run, struct spooling *s, struct er
     bool groups = run->mode == QUERY_MODE_GROUP && !run->plan->query.distinct;
     struct query_spool_row *row;
 
-    while (!run->full && !run->finished) {
+    while (!run->output.full && !run->finished) {
         struct document_value value;
 
         if (!query_spool_next(s->spool, &row, err))
@@ -463,7 +464,7 @@ bool query_spool_run(struct query_run_state *run, bool *ret_more, struct error *
     if (!rows_give(run, &s, err))
         return false;
     run->spilled_bytes = query_spill_budget_written(spill);
-    if (run->full && !run->finished && !rows_look(run, &s, err)) {
+    if (run->output.full && !run->finished && !rows_look(run, &s, err)) {
         *err = (struct error){0}; /* told to the page that needs the row */
         *ret_more = true;
         return true;

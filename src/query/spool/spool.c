@@ -22,6 +22,7 @@ struct query_spool {
     struct query_spool_row **rows;
     size_t count, capacity;
     size_t bytes;
+    size_t counted;                 /* of them, as memory of the query */
     struct query_spool_row **table; /* by hash of the identity */
     size_t table_size;
     bool cut;        /* rows above the bound are not taken */
@@ -255,7 +256,8 @@ static bool memory_count(struct query_spool *spool, struct error *err)
 
     if (!context || !context->memory)
         return true;
-    context->kept_bytes = spool->bytes;
+    context->kept_bytes += spool->bytes - spool->counted;
+    spool->counted = spool->bytes;
     return query_memory_hold(context, err);
 }
 
@@ -522,6 +524,8 @@ static bool identities_sort(struct query_spool *spool, struct error *err)
     swapped = *spool;
     *spool = *sorted;
     *sorted = swapped;
+    if (options.context)
+        query_spool_uncount(sorted, options.context);
     return true;
 }
 
@@ -649,6 +653,13 @@ size_t query_spool_bytes(const struct query_spool *spool)
 uint64_t query_spool_spilled(const struct query_spool *spool)
 {
     return spool->runs.count ? query_spill_budget_bytes(spool->runs.budget) : 0;
+}
+
+void query_spool_uncount(struct query_spool *spool, struct query_context *context)
+{
+    assert(context->kept_bytes >= spool->counted);
+    context->kept_bytes -= spool->counted;
+    spool->counted = 0;
 }
 
 size_t query_spool_count(const struct query_spool *spool)

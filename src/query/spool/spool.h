@@ -98,5 +98,8 @@ bool query_spool_overflowed(const struct query_spool *spool);
 size_t query_spool_bytes(const struct query_spool *spool);
 uint64_t query_spool_spilled(const struct query_spool *spool);
 
+/* It counts no more as memory of this query. */
+void query_spool_uncount(struct query_spool *spool, struct query_context *context);
+
 /* Rows in memory. */
 size_t query_spool_count(const struct query_spool *spool);

@@ -82,23 +82,12 @@ static bool too_large(const struct query_aggregate *state, struct error *err)
 
 /* --- Adding ---------------------------------------------------------------------------------- */
 
-static bool extreme_add(struct query_aggregate *state, const struct document_value *value,
-                        struct error *err)
+static bool extreme_keep(struct query_aggregate *state, const struct document_value *value,
+                         struct error *err)
 {
     struct document_iter iter;
     size_t begin;
-    int order;
 
-    if (state->order == DOCUMENT_ORDER_SQL &&
-        (value->type == DOCUMENT_ARRAY || value->type == DOCUMENT_OBJECT)) {
-        state->spoiled = true;
-        return true;
-    }
-    if (state->value.type != DOCUMENT_UNDEFINED) {
-        order = document_compare(state->order, value, &state->value);
-        if (state->kind == QUERY_MIN ? order >= 0 : order <= 0)
-            return true;
-    }
     if (query_value_bytes(value) == 0 && value->type != DOCUMENT_STRING) {
         state->value = *value;
         return true;
@@ -113,6 +102,24 @@ static bool extreme_add(struct query_aggregate *state, const struct document_val
     if (document_iter_next(&iter))
         state->value = iter.value;
     return true;
+}
+
+static bool extreme_add(struct query_aggregate *state, const struct document_value *value,
+                        struct error *err)
+{
+    int order;
+
+    if (state->order == DOCUMENT_ORDER_SQL &&
+        (value->type == DOCUMENT_ARRAY || value->type == DOCUMENT_OBJECT)) {
+        state->spoiled = true;
+        return true;
+    }
+    if (state->value.type != DOCUMENT_UNDEFINED) {
+        order = document_compare(state->order, value, &state->value);
+        if (state->kind == QUERY_MIN ? order >= 0 : order <= 0)
+            return true;
+    }
+    return extreme_keep(state, value, err);
 }
 
 static uint64_t *places(const struct query_aggregate *state)
@@ -468,7 +475,7 @@ static bool load_value(struct query_aggregate *state, struct slice document, str
         return (found && query_sum_load(&state->sum, &value)) || not_ours(state->kind, err);
     case QUERY_MIN:
     case QUERY_MAX:
-        return !found || extreme_add(state, &value, err);
+        return !found || extreme_keep(state, &value, err);
     case QUERY_MAKE_LIST:
     case QUERY_MAKE_SET:
         state->count = 0; /* counted again as they are added */

@@ -88,6 +88,7 @@ bool sql_check_select(struct sql_query *query, struct arena *arena, const struct
 struct grouping {
     const struct sql_query *query;
     const struct sql_report *report;
+    const char *where;
     bool inside; /* a subquery of the select list: its aggregates are not ours */
 };
 
@@ -116,16 +117,16 @@ static bool is_own_name(const struct sql_query *query, const struct sql_expr *ex
     return false;
 }
 
-static bool property_fault(const struct sql_expr *expr, const struct sql_report *report)
+static bool property_fault(const struct sql_expr *expr, const struct grouping *grouping)
 {
     CLEANUP(buf_done) struct buf text;
 
     buf_init(&text, BUF_DEFAULT_MAX);
     sql_print_expr(expr, &text);
-    return sql_report_at(report, "SC2102", expr->span,
-                         "Property reference '%.*s' is invalid in the select list because it is "
-                         "not contained in either an aggregate function or the GROUP BY clause.",
-                         SLICE_ARG(sql_excerpt(buf_slice(&text))));
+    return sql_report_at(grouping->report, "SC2102", expr->span,
+                         "Property reference '%.*s' is invalid in the %s because it is not "
+                         "contained in either an aggregate function or the GROUP BY clause.",
+                         SLICE_ARG(sql_excerpt(buf_slice(&text))), grouping->where);
 }
 
 /* c.a.b is well with GROUP BY c.a; otherwise the whole of it is named in the message. */
@@ -141,7 +142,7 @@ static bool is_path_grouped(const struct sql_expr *expr, struct grouping *groupi
         at = at->kind == SQL_EXPR_MEMBER ? at->member.object : at->index.object;
     }
     if (is_own_name(grouping->query, at) && !is_group_expr(grouping->query, at))
-        return property_fault(expr, grouping->report);
+        return property_fault(expr, grouping);
     return is_grouped(at, grouping);
 }
 
@@ -155,7 +156,7 @@ static bool is_query_grouped(const struct sql_query *query, struct grouping *gro
 
 static bool is_grouped(const struct sql_expr *expr, struct grouping *grouping)
 {
-    struct grouping inside = {grouping->query, grouping->report, true};
+    struct grouping inside = {grouping->query, grouping->report, grouping->where, true};
 
     if (is_group_expr(grouping->query, expr))
         return true;
@@ -164,9 +165,9 @@ static bool is_grouped(const struct sql_expr *expr, struct grouping *grouping)
         if (!is_own_name(grouping->query, expr))
             return true;
         return sql_report_at(grouping->report, "SC2104", expr->span,
-                             "Identifier '%.*s' is invalid in the select list because it is not "
-                             "contained in an aggregate function or the GROUP BY clause.",
-                             SLICE_ARG(sql_excerpt(expr->name.name)));
+                             "Identifier '%.*s' is invalid in the %s because it is not contained "
+                             "in an aggregate function or the GROUP BY clause.",
+                             SLICE_ARG(sql_excerpt(expr->name.name)), grouping->where);
     case SQL_EXPR_MEMBER:
     case SQL_EXPR_INDEX:
         return is_path_grouped(expr, grouping);
@@ -183,7 +184,7 @@ static bool is_grouped(const struct sql_expr *expr, struct grouping *grouping)
 
 bool sql_check_grouping(const struct sql_query *query, const struct sql_report *report)
 {
-    struct grouping grouping = {query, report, false};
+    struct grouping grouping = {query, report, "select list", false};
 
     if (!query->aggregates && !query->group_by.count)
         return true;
@@ -227,16 +228,19 @@ static bool check_order_steps(struct sql_expr *expr, const struct sql_report *re
 bool sql_check_order(const struct sql_query *query, bool outermost, struct arena *arena,
                      const struct sql_report *report)
 {
+    struct grouping groups = {query, report, "ORDER BY clause", false};
+
     if (query->order_by_rank)
         return sql_report_at(report, "", query->order_by[0].expr->span,
                              "The ORDER BY RANK clause requires a scoring function.");
-    if (query->order_count && query->group_by.count)
-        return sql_report_at(report, "", query->order_by[0].expr->span,
-                             "'ORDER BY' is not supported in presence of GROUP BY.");
     for (uint32_t i = 0; i < query->order_count; i++) {
         struct sql_expr *expr = query->order_by[i].expr;
 
-        if (!(outermost ? check_order_path(expr, arena, report) : check_order_steps(expr, report)))
+        if (query->group_by.count) { /* groups, by anything they have */
+            if (!is_grouped(expr, &groups))
+                return false;
+        } else if (!(outermost ? check_order_path(expr, arena, report)
+                               : check_order_steps(expr, report)))
             return false;
     }
     return true;

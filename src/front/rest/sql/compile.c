@@ -5,6 +5,7 @@
 #include "front/rest/sql/parser.h"
 #include "front/rest/sql/print.h"
 #include "front/rest/sql/resolve.h"
+#include "query/stage/chain.h"
 
 #include <xxhash.h>
 
@@ -162,12 +163,14 @@ static void compile_order(struct sql_compiler *compiler, struct sql_level *level
     const struct sql_query *from = level->query;
     struct query_order *order;
 
-    if (!from->order_count || from->aggregates)
+    if (!from->order_count || (from->aggregates && !from->group_by.count))
         return;
+    level->selecting = from->group_by.count > 0; /* groups, not the rows they are of */
     order = ARENA_ARRAY(compiler->build.arena, struct query_order, from->order_count);
     for (uint32_t i = 0; i < from->order_count; i++)
         order[i] = (struct query_order){sql_compile_expr(compiler, level, from->order_by[i].expr),
                                         from->order_by[i].descending};
+    level->selecting = false;
     query->order = order;
     query->order_count = from->order_count;
 }
@@ -336,6 +339,42 @@ static bool build_fault(const struct sql_compiler *compiler, const struct sql_re
     return sql_report_whole(report, error->code, "%s", error->message);
 }
 
+/* Groups in an order: the groups are the query of the plan, the rest are stages. */
+static void plan_order_groups(struct sql_compiler *compiler, struct query_plan *plan)
+{
+    struct query_build *build = &compiler->build;
+    struct query_subquery *query = &plan->query;
+    size_t count = query->key_count + query->aggregate_count;
+    uint32_t *bound = ARENA_ARRAY(build->arena, uint32_t, count), slot = compiler->slots++;
+    const struct query_expression *row = query_variable(build, slot);
+    struct query_stage stages[5] = {
+        {.kind = QUERY_STAGE_SORT, .sort = {query->order, query->order_count}},
+        {.kind = QUERY_STAGE_PROJECT, .project = {query->select, slot}},
+    };
+    struct query_chain chain = {stages, 2, row};
+
+    if (compiler->slots > QUERY_SLOTS_MAX)
+        return; /* told by the caller */
+    if (query->distinct)
+        stages[chain.count++] =
+            (struct query_stage){.kind = QUERY_STAGE_DISTINCT, .distinct = {&row, 1}};
+    if (query->offset)
+        stages[chain.count++] =
+            (struct query_stage){.kind = QUERY_STAGE_SKIP, .amount = query->offset};
+    if (query->limit != UINT64_MAX)
+        stages[chain.count++] =
+            (struct query_stage){.kind = QUERY_STAGE_LIMIT, .amount = query->limit};
+    for (size_t i = 0; i < query->key_count; i++)
+        bound[i] = query->keys[i].slot;
+    for (size_t i = 0; i < query->aggregate_count; i++)
+        bound[query->key_count + i] = query->aggregates[i].slot;
+    query->order_count = 0;
+    query->distinct = false;
+    query->offset = 0;
+    query->limit = UINT64_MAX;
+    query_chain_behind(build, &chain, bound, count, plan);
+}
+
 bool sql_compile(const struct sql_query *query, const struct sql_compile_options *options,
                  struct arena *arena, struct query_plan *ret_plan, struct sql_error *ret_error,
                  struct error *err)
@@ -352,6 +391,8 @@ bool sql_compile(const struct sql_query *query, const struct sql_compile_options
     struct query_plan plan = {.constant = query->source_count == 0, .order = DOCUMENT_ORDER_SQL};
 
     compile_query(&compiler, &level, true, &plan.query);
+    if (plan.query.key_count && plan.query.order_count && !compiler.build.failed)
+        plan_order_groups(&compiler, &plan);
     if (compiler.slots > QUERY_SLOTS_MAX)
         query_build_fail(&compiler.build, ERROR_TOO_LARGE, "the query has more than %d variables",
                          QUERY_SLOTS_MAX);

@@ -392,6 +392,10 @@ bool sql_gateway_rewrite(const struct sql_query *query, bool pinned, struct aren
     struct sql_gateway_plan plan = {.query = query, .distinct = distinct_of(query)};
     struct rewrite rewrite = {arena, report, &plan, *query, false};
 
+    if (query->order_count && query->group_by.count)
+        return sql_report_at(report, "", query->order_by[0].expr->span,
+                             "'ORDER BY' is not supported in presence of GROUP BY by clients that "
+                             "merge: send the query itself, without asking for its plan.");
     if (is_distinct_count(query)) {
         rewrite_distinct_count(&rewrite);
     } else {

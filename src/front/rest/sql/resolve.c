@@ -243,7 +243,8 @@ static bool resolve_query(struct resolver *resolver, struct sql_query *query,
     struct sql_scope scope = {outer, query, query->source_count};
     struct place where = {resolver, &scope, "the WHERE clause", NULL};
     struct place group = {resolver, &scope, "the GROUP BY clause", NULL};
-    struct place order = {resolver, &scope, "the ORDER BY clause", NULL};
+    struct place order = {resolver, &scope, query->group_by.count ? NULL : "the ORDER BY clause",
+                          NULL};
     struct place select = {resolver, &scope, NULL, NULL};
 
     return resolve_sources(resolver, query, outer, from_container) &&

@@ -1,4 +1,5 @@
 #include "query/spool/spill.h"
+#include "query/stage/chain.h"
 #include "support/queries.h"
 #include "support/scratch.h"
 
@@ -333,40 +334,60 @@ static void a_cache_changes_no_charge(void **state)
         }
 }
 
-static void a_query_around_a_query_sees_its_rows(void **state)
+static void stages_see_the_rows_of_the_plan_below(void **state)
 {
     struct queries *f = *state;
     struct query_aggregate_call call = {QUERY_COUNT, queries_value(f, "1"), 5};
-    struct query_subquery outer = {.select = query_variable(&f->build, 5),
-                                   .aggregates = &call,
-                                   .aggregate_count = 1,
-                                   .limit = UINT64_MAX};
-    struct query_plan plan = queries_plan(queries_path(f, "a"), NULL);
-    struct queries_how how = {0}, small = {.memory_max = 700};
+    const struct query_expression *row = query_variable(&f->build, 4);
+    struct query_stage stages[] = {
+        {.kind = QUERY_STAGE_PROJECT, .project = {queries_path(f, "a"), 4}},
+        {.kind = QUERY_STAGE_DISTINCT, .distinct = {&row, 1}},
+        {.kind = QUERY_STAGE_GROUP, .group = {NULL, 0, &call, 1}},
+    };
+    struct query_chain chain = {stages, 3, query_variable(&f->build, 5)};
+    struct query_plan plan = {.slot_count = 8};
+    struct queries_how how = {0}, small = {.memory_max = 1400};
 
-    plan.query.distinct = true;
-    plan.outer = &outer;
-    plan.outer_slot = 4;
     queries_add_numbered(f, 40);
     queries_open(f, &(struct test_space_options){.policy = queries_policies[1], .partitions = 4});
     queries_put(f);
+    query_chain_plan(&f->build, &chain, &plan);
+    assert_true(plan.query.distinct && plan.rest);
     queries_are(queries_run(f, &plan, &how), "5");
     queries_are(queries_run(f, &plan, &small), "5");
-    outer.aggregate_count = 0;
-    outer.filter = query_compare(&f->build, QUERY_GREATER, query_variable(&f->build, 4),
-                                 queries_value(f, "2"));
-    outer.select = query_variable(&f->build, 4);
+    stages[2] = (struct query_stage){
+        .kind = QUERY_STAGE_MATCH,
+        .match = query_compare(&f->build, QUERY_GREATER, row, queries_value(f, "2"))};
+    chain.select = row;
+    query_chain_plan(&f->build, &chain, &plan);
     queries_are(queries_run(f, &plan, &how), "3 4");
-    outer.distinct = true;
-    {
-        struct queries_rows rows = {.arena = f->arena};
-        struct query_request request = {
-            .space = &f->test.space, .arena = f->arena, .row = queries_row, .self = &rows};
-        struct query_page page;
-        struct error err;
+}
 
-        assert_fails(query_run(&plan, &request, &page, &err), &err, ERROR_QUERY_NOT_SUPPORTED);
-    }
+static void what_the_modes_know_is_left_to_them(void **state)
+{
+    struct queries *f = *state;
+    struct query_order order = {queries_path(f, "b"), true};
+    struct query_stage stages[] = {
+        {.kind = QUERY_STAGE_SORT, .sort = {&order, 1}},
+        {.kind = QUERY_STAGE_MATCH, .match = queries_compare(f, "b", QUERY_LESS, "30")},
+        {.kind = QUERY_STAGE_SKIP, .amount = 2},
+        {.kind = QUERY_STAGE_LIMIT, .amount = 5},
+        {.kind = QUERY_STAGE_SKIP, .amount = 1},
+    };
+    const struct query_expression *id = queries_path(f, "id");
+    struct query_chain chain = {stages, 5, query_array(&f->build, &id, 1)};
+    struct query_plan plan = {.slot_count = 8};
+    struct queries_how how = {0};
+
+    query_chain_plan(&f->build, &chain, &plan);
+    assert_null(plan.rest);
+    assert_true(plan.query.filter && plan.query.order_count == 1);
+    assert_int_equal(plan.query.offset, 3);
+    assert_int_equal(plan.query.limit, 4);
+    queries_add_numbered(f, 40);
+    queries_open(f, &(struct test_space_options){.partitions = 4});
+    queries_put(f);
+    queries_are(queries_run(f, &plan, &how), "[\"i026\"] [\"i025\"] [\"i024\"] [\"i023\"]");
 }
 
 static void memory_that_does_not_suffice_is_a_clear_error(void **state)
@@ -502,7 +523,9 @@ static void threads_change_no_row_and_no_charge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_query_around_a_query_sees_its_rows, queries_setup,
+        cmocka_unit_test_setup_teardown(stages_see_the_rows_of_the_plan_below, queries_setup,
+                                        queries_teardown),
+        cmocka_unit_test_setup_teardown(what_the_modes_know_is_left_to_them, queries_setup,
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(order_is_kept_across_pages_and_partitions, queries_setup,
                                         queries_teardown),

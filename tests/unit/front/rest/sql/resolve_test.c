@@ -177,8 +177,9 @@ static void unsound_queries_are_refused_with_code_and_place(void **state UNUSED)
          "Order-by over correlated collections is not supported."},
         {"SELECT * FROM t IN c.t ORDER BY t.a", "", 32, 35,
          "Order-by over correlated collections is not supported."},
-        {"SELECT c.a FROM c GROUP BY c.a ORDER BY c.a", "", 40, 43,
-         "'ORDER BY' is not supported in presence of GROUP BY."},
+        {"SELECT c.a FROM c GROUP BY c.a ORDER BY c.b", "SC2102", 40, 43,
+         "Property reference 'c.b' is invalid in the ORDER BY clause because it is not contained "
+         "in either an aggregate function or the GROUP BY clause."},
         {"SELECT * FROM c ORDER BY RANK LOWER(c.a)", "", 30, 40,
          "The ORDER BY RANK clause requires a scoring function."},
         {"SELECT * FROM c ORDER BY RANK LOWER(c.a) DESC", "", 0, 0,

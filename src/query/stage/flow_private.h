@@ -1,0 +1,140 @@
+/* Flow: a chain at work. Rows are pushed through it one at a time; what must see all rows first
+ * keeps them back in a sink, so a flow is a list of segments with a sink between any two. */
+#pragma once
+
+#include "query/output.h"
+#include "query/spool/spool.h"
+#include "query/stage/chain.h"
+#include "query/stage/rest.h"
+#include "throughput/cost.h"
+
+struct query_sink;
+struct query_looking;
+
+/* What all flows of a page share. */
+struct query_stages {
+    const struct query_plan *plan;
+    const struct query_request *request;
+    struct query_context context;
+    struct arena *arena;              /* of the row */
+    struct query_spill_budget *spill; /* owned; NULL: nothing is spilled */
+    size_t memory_max;                /* of each spool */
+    int64_t charge_cru;               /* of all pages below */
+    struct query_metrics metrics;     /* the same */
+};
+
+struct query_segment {
+    size_t first, end;       /* its stages */
+    struct query_sink *sink; /* owned; NULL: the last */
+};
+
+struct query_flow {
+    struct query_stages *run;
+    const struct query_chain *chain;
+    struct query_segment *segments; /* owned */
+    size_t segment_count;
+    uint64_t *counters;             /* owned: of each stage, what is left of skip and limit */
+    struct arena **arenas;          /* owned: of each unwind, of the element it is at */
+    struct query_looking **looking; /* owned: of each lookup */
+    bool stop;                      /* set by give: no more rows are wanted */
+    bool (*give)(struct query_flow *flow, struct error *err); /* a row came out */
+    void *self;
+
+    /* Where the row that is pushed came from, among the rows of the last segment. */
+    uint64_t number, given; /* rows that came of it so far */
+    uint64_t *begun;        /* owned: the counters when it came */
+};
+
+/* cached: the flow hands out pages, so its last sink should be one that can be kept. head: rows
+ * come straight from a plan below. */
+struct query_flow *query_flow_new(struct query_stages *run, const struct query_chain *chain,
+                                  bool cached);
+void query_flow_free(struct query_flow *flow); /* NULL is fine */
+CLEANUP_FN(struct query_flow *, query_flow_free)
+
+/* The row stands in the slots; it enters segment nth, or goes on behind a stage of it. */
+NODISCARD bool query_flow_push(struct query_flow *flow, size_t nth, struct error *err);
+NODISCARD bool query_flow_push_from(struct query_flow *flow, size_t nth, size_t stage,
+                                    struct error *err);
+
+/* Would more rows make no difference to a segment? */
+bool query_flow_is_done(const struct query_flow *flow, size_t nth);
+
+/* A row of the last segment comes. */
+void query_flow_row_begin(struct query_flow *flow, uint64_t number);
+
+/* What a segment holds back in batches is pushed on. */
+NODISCARD bool query_flow_flush(struct query_flow *flow, size_t nth, struct error *err);
+
+/* Rows of the first segment have ended: all but the last segment are worked off, and the sink
+ * before that is ready to give. */
+NODISCARD bool query_flow_end(struct query_flow *flow, struct error *err);
+
+/* --- Sinks ----------------------------------------------------------------------------------- */
+
+enum query_sink_kind {
+    QUERY_SINK_KEEP, /* rows as they came; of a union also those of the other plan */
+    QUERY_SINK_SORT,
+    QUERY_SINK_DISTINCT,
+    QUERY_SINK_GROUP,
+    QUERY_SINK_TOTAL, /* a group without keys */
+    QUERY_SINK_FACET,
+    QUERY_SINK_WINDOW,
+};
+
+/* behind: the stage, or for what is only kept the last before it; NULL: rows as they come in. */
+struct query_sink *query_sink_new(struct query_stages *run, enum query_sink_kind kind,
+                                  const struct query_stage *behind, uint64_t rows_max);
+void query_sink_free(struct query_sink *sink); /* NULL is fine */
+CLEANUP_FN(struct query_sink *, query_sink_free)
+
+enum query_sink_kind query_sink_kind(const struct query_sink *sink);
+
+/* Takes the row in the slots. */
+NODISCARD bool query_sink_take(struct query_sink *sink, struct error *err);
+
+/* No more come; then they are put into the slots one by one. */
+NODISCARD bool query_sink_finish(struct query_sink *sink, struct error *err);
+NODISCARD bool query_sink_next(struct query_sink *sink, bool *ret_more, struct error *err);
+
+/* Of kinds with nothing but a spool: it is taken out, with the row given last once more, or put in
+ * instead of rows. */
+struct query_spool *query_sink_spool_take(struct query_sink *sink);
+void query_sink_spool_put(struct query_sink *sink, struct query_spool *spool);
+
+/* --- Windows --------------------------------------------------------------------------------- */
+
+struct query_windowing; /* opaque, owned */
+
+struct query_windowing *query_windowing_new(struct query_stages *run,
+                                            const struct query_stage *stage);
+void query_windowing_free(struct query_windowing *w); /* NULL is fine */
+NODISCARD bool query_windowing_take(struct query_windowing *w, struct error *err);
+NODISCARD bool query_windowing_finish(struct query_windowing *w, struct error *err);
+NODISCARD bool query_windowing_next(struct query_windowing *w, bool *ret_more, struct error *err);
+
+/* --- Other containers ------------------------------------------------------------------------ */
+
+/* All rows of a plan over another container. */
+NODISCARD bool
+query_other_run(struct query_stages *run, struct slice container, const struct query_plan *plan,
+                const struct query_binding *bindings, size_t binding_count,
+                bool (*row)(void *self, const struct document_value *value, struct error *err),
+                void *self, struct error *err);
+
+/* Takes the row in the slots into a batch, which goes on when it is full, or is flushed. */
+struct query_looking *query_looking_new(struct query_flow *flow, size_t nth, size_t stage);
+void query_looking_free(struct query_looking *looking); /* NULL is fine */
+NODISCARD bool query_looking_take(struct query_looking *looking, struct error *err);
+NODISCARD bool query_looking_flush(struct query_looking *looking, struct error *err);
+
+/* A spool of the run. */
+struct query_spool *query_stages_spool(struct query_stages *run,
+                                       const struct query_spool_options *options);
+void query_stages_spool_free(struct query_stages *run, struct query_spool *spool); /* NULL: fine */
+NODISCARD bool query_stages_spool_finish(struct query_stages *run, struct query_spool *spool,
+                                         struct error *err);
+
+/* The key of a value under an order: descending ones turned. */
+void query_stages_key(struct query_stages *run, const struct document_value *value, bool descending,
+                      struct buf *key);

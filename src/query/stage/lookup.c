@@ -1,0 +1,312 @@
+/* Rows of other containers. A lookup by equality gathers rows and asks once for all of them, by IN
+ * over their values, so that an index of the other container serves a batch as it would one row;
+ * where the other plan does more than filter and select, or looks at the row, it is run for each
+ * row. */
+#include "query/stage/flow_private.h"
+#include "query/stage/tuple.h"
+#include "query/value/compare.h"
+#include "query/value/value.h"
+
+enum { BATCH_ROWS = 100, BATCH_BYTES = 1 << 20 };
+
+bool query_other_run(struct query_stages *run, struct slice container,
+                     const struct query_plan *plan, const struct query_binding *bindings,
+                     size_t binding_count,
+                     bool (*row)(void *self, const struct document_value *value, struct error *err),
+                     void *self, struct error *err)
+{
+    struct query_request request = *run->request;
+    struct query_page page;
+
+    if (!request.other)
+        return error_set(err, ERROR_QUERY_NOT_SUPPORTED,
+                         "container \"%.*s\": no other container "
+                         "can be read here",
+                         SLICE_ARG(container));
+    request.call = NULL;
+    request.scope = (struct query_scope){0};
+    request.continuation = SLICE_NONE;
+    request.snapshot = NULL;
+    request.cache = NULL;
+    request.explain = false;
+    request.now_ticks = run->context.now_ticks;
+    request.limits.rows_max = request.limits.bytes_max = UINT64_MAX;
+    request.limits.row_bytes_max = 0;
+    request.limits.rendered = NULL;
+    request.limits.cru_max = request.limits.pause_ms = 0;
+    request.limits.memory_max = run->memory_max;
+    request.bindings = bindings;
+    request.binding_count = binding_count;
+    request.row = row;
+    request.self = self;
+    if (!request.other(request.other_self, container, &request, err))
+        return false;
+    do {
+        if (!query_run(plan, &request, &page, err))
+            return false;
+        run->charge_cru = cost_add(run->charge_cru, page.charge_cru);
+        query_metrics_add(&run->metrics, &page.metrics);
+        request.continuation = page.continuation;
+    } while (page.continuation.len);
+    return true;
+}
+
+/* --- Batches --------------------------------------------------------------------------------- */
+
+struct waiting {
+    struct slice tuple; /* of the slots that are looked at later */
+    struct document_value local;
+    struct query_binding *lets;
+    uint64_t number;  /* where it came from */
+    struct buf found; /* an array that is not closed yet */
+    uint32_t count;
+};
+
+struct query_looking {
+    struct query_flow *flow;
+    const struct query_lookup *lookup;
+    const struct query_stage *stage;
+    size_t nth, at; /* segment and number of the stage */
+    bool together;
+    uint32_t *kept; /* owned: slots of the row that are looked at later */
+    size_t kept_count;
+    struct arena *arena; /* of the batch; the rows of the other container are not in it */
+    struct waiting rows[BATCH_ROWS];
+    size_t count, found_bytes;
+    struct waiting *asking; /* the row that is asked for, alone */
+};
+
+/* Is the plan one that gives the same for each item, whichever others there are? */
+static bool is_of_items(const struct query_plan *plan)
+{
+    const struct query_subquery *query = &plan->query;
+
+    return !plan->rest && !plan->constant && !query->key_count && !query->aggregate_count &&
+           !query->order_count && !query->distinct && !query->offset && query->limit == UINT64_MAX;
+}
+
+struct query_looking *query_looking_new(struct query_flow *flow, size_t nth, size_t stage)
+{
+    struct query_looking *looking = MEMORY_NEW(struct query_looking);
+
+    looking->flow = flow;
+    looking->stage = &flow->chain->stages[stage];
+    looking->lookup = &looking->stage->lookup;
+    looking->nth = nth;
+    looking->at = stage;
+    looking->arena = arena_new();
+    looking->kept =
+        memory_alloc(memory_array_size(looking->stage->kept_count + 1, sizeof(uint32_t)));
+    for (size_t i = 0; i < looking->stage->kept_count; i++)
+        if (looking->stage->kept[i] != looking->lookup->slot)
+            looking->kept[looking->kept_count++] = looking->stage->kept[i];
+    looking->together =
+        looking->lookup->local && !looking->lookup->let_count && is_of_items(looking->lookup->plan);
+    return looking;
+}
+
+static void batch_clear(struct query_looking *looking)
+{
+    for (size_t i = 0; i < looking->count; i++)
+        buf_done(&looking->rows[i].found);
+    looking->count = 0;
+    looking->found_bytes = 0;
+    arena_reset(looking->arena);
+}
+
+void query_looking_free(struct query_looking *looking)
+{
+    if (!looking)
+        return;
+    batch_clear(looking);
+    arena_free(looking->arena);
+    memory_free(looking->kept);
+    memory_free(looking);
+}
+
+bool query_looking_take(struct query_looking *looking, struct error *err)
+{
+    CLEANUP(buf_done) struct buf tuple;
+    struct query_context *context = &looking->flow->run->context;
+    const struct query_lookup *lookup = looking->lookup;
+    struct waiting *row = &looking->rows[looking->count];
+    struct document_value value;
+
+    *row = (struct waiting){.number = looking->flow->number, .local = document_undefined()};
+    if (lookup->local) {
+        if (!query_evaluate(lookup->local, context, &value, err))
+            return false;
+        row->local = query_value_copy(&value, looking->arena);
+    }
+    row->lets = ARENA_ARRAY(looking->arena, struct query_binding, lookup->let_count + 1);
+    for (size_t i = 0; i < lookup->let_count; i++) {
+        if (!query_evaluate(lookup->lets[i].expression, context, &value, err))
+            return false;
+        row->lets[i] =
+            (struct query_binding){lookup->lets[i].slot, query_value_copy(&value, looking->arena)};
+    }
+    buf_init(&tuple, SIZE_MAX / 2);
+    query_tuple_write(context, looking->kept, looking->kept_count, &tuple);
+    row->tuple = arena_copy(looking->arena, buf_slice(&tuple));
+    buf_init(&row->found, SIZE_MAX / 2);
+    document_begin(&row->found);
+    looking->count++;
+    if (looking->count < BATCH_ROWS && arena_used(looking->arena) < BATCH_BYTES)
+        return query_memory_check(context, arena_used(looking->arena), err);
+    return query_looking_flush(looking, err);
+}
+
+/* --- Asking ---------------------------------------------------------------------------------- */
+
+static bool found_add(struct query_looking *looking, struct waiting *row,
+                      const struct document_value *value, struct error *err)
+{
+    struct query_context *context = &looking->flow->run->context;
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t before = row->found.len;
+
+    if (!query_value_nests_within(value, QUERY_VALUE_DEPTH_MAX - 2))
+        return error_set(err, ERROR_TOO_DEEP, "a value would be nested deeper than %d levels",
+                         QUERY_VALUE_DEPTH_MAX);
+    document_append(&row->found, document_index_key(row->count++, text), value);
+    looking->found_bytes += row->found.len - before;
+    return query_work(context, 1, err) && query_memory_check(context, looking->found_bytes, err);
+}
+
+static bool found_alone(void *self, const struct document_value *value, struct error *err)
+{
+    struct query_looking *looking = self;
+
+    return found_add(looking, looking->asking, value, err);
+}
+
+/* The tuple of foreign and the row: it is for all rows whose local is equal. */
+static bool found_together(void *self, const struct document_value *tuple, struct error *err)
+{
+    struct query_looking *looking = self;
+    struct document_value foreign = document_undefined(), value = document_undefined();
+    struct document_iter iter;
+
+    document_iter_init(&iter, tuple->document);
+    if (document_iter_next(&iter))
+        foreign = iter.value;
+    if (document_iter_next(&iter))
+        value = iter.value;
+    if (!query_value_shows(&value))
+        return true;
+    for (size_t i = 0; i < looking->count; i++) {
+        struct waiting *row = &looking->rows[i];
+
+        if (row->local.type != DOCUMENT_UNDEFINED &&
+            query_values_same(looking->flow->run->plan->order, &row->local, &foreign) &&
+            !found_add(looking, row, &value, err))
+            return false;
+    }
+    return true;
+}
+
+/* The plan with one more condition. */
+static bool narrowed_run(struct query_looking *looking, struct query_build *build,
+                         const struct query_expression *condition,
+                         const struct query_expression *select, const struct query_binding *lets,
+                         bool (*row)(void *self, const struct document_value *value,
+                                     struct error *err),
+                         struct error *err)
+{
+    const struct query_lookup *lookup = looking->lookup;
+    struct query_plan plan = *lookup->plan;
+
+    if (condition)
+        plan.query.filter =
+            plan.query.filter ? query_and(build, condition, plan.query.filter) : condition;
+    plan.query.select = select;
+    if (build->failed) {
+        *err = build->error;
+        return false;
+    }
+    return query_other_run(looking->flow->run, lookup->container, &plan, lets, lookup->let_count,
+                           row, looking, err);
+}
+
+static bool ask_together(struct query_looking *looking, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct query_build build = {.arena = arena};
+    const struct query_lookup *lookup = looking->lookup;
+    const struct query_expression *values[BATCH_ROWS], *pair[2];
+    size_t count = 0;
+
+    for (size_t i = 0; i < looking->count; i++)
+        if (looking->rows[i].local.type != DOCUMENT_UNDEFINED)
+            values[count++] = query_constant_borrowed(&build, looking->rows[i].local);
+    if (!count)
+        return true;
+    pair[0] = lookup->foreign;
+    pair[1] = lookup->plan->query.select;
+    return narrowed_run(looking, &build, query_in(&build, lookup->foreign, values, count),
+                        query_tuple_of(&build, pair, 2), NULL, found_together, err);
+}
+
+static bool ask_alone(struct query_looking *looking, struct waiting *row, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct query_build build = {.arena = arena};
+    const struct query_lookup *lookup = looking->lookup;
+    const struct query_expression *condition = NULL;
+
+    looking->asking = row;
+    if (lookup->local && row->local.type == DOCUMENT_UNDEFINED)
+        return true;
+    if (lookup->local)
+        condition = query_compare(&build, QUERY_EQUAL, lookup->foreign,
+                                  query_constant_borrowed(&build, row->local));
+    return narrowed_run(looking, &build, condition, lookup->plan->query.select, row->lets,
+                        found_alone, err);
+}
+
+/* --- Going on -------------------------------------------------------------------------------- */
+
+static bool rows_push(struct query_looking *looking, struct error *err)
+{
+    struct query_flow *flow = looking->flow;
+    struct query_context *context = &flow->run->context;
+
+    for (size_t i = 0; i < looking->count && !flow->stop; i++) {
+        struct waiting *row = &looking->rows[i];
+
+        if (!looking->together && !ask_alone(looking, row, err))
+            return false;
+        document_end(&row->found, 0);
+        query_tuple_bind(context, looking->kept, looking->kept_count, row->tuple);
+        context->slots[looking->lookup->slot] =
+            (struct query_slot){.value = document_array(buf_slice(&row->found))};
+        query_flow_row_begin(flow, row->number);
+        if (!query_flow_push_from(flow, looking->nth, looking->at + 1, err))
+            return false;
+        if (!looking->together) {
+            looking->found_bytes -= MIN(looking->found_bytes, row->found.len);
+            buf_done(&row->found);
+            buf_init(&row->found, SIZE_MAX / 2);
+        }
+    }
+    return true;
+}
+
+/* The slots go back to what they were: others may have the same row before them. */
+bool query_looking_flush(struct query_looking *looking, struct error *err)
+{
+    struct query_context *context = &looking->flow->run->context;
+    size_t size = memory_array_size(context->slot_count, sizeof *context->slots);
+    struct query_slot *slots;
+    bool pushed;
+
+    if (!looking->count)
+        return true;
+    slots = memory_alloc(size);
+    memcpy(slots, context->slots, size);
+    pushed = (!looking->together || ask_together(looking, err)) && rows_push(looking, err);
+    batch_clear(looking);
+    memcpy(context->slots, slots, size);
+    memory_free(slots);
+    return pushed;
+}
