@@ -495,6 +495,7 @@ void bulk_run(struct meters *meters, const struct item_space *space,
     struct run run = {
         .meters = meters, .space = space, .arena = arena, .bytes_max = options->bytes_max};
     struct flight *flights = ARENA_ARRAY(arena, struct flight, count);
+    const struct document_names *names = definition_names_of(space->definition);
 
     for (size_t i = 0; i < count; i++) {
         flights[i] = (struct flight){
@@ -506,9 +507,10 @@ void bulk_run(struct meters *meters, const struct item_space *space,
             continue;
         }
         flights[i].logical = item_logical(&space->definition->key, &operations[i].key, arena);
-        flights[i].item_key = item_key(flights[i].logical, &operations[i].id, arena);
+        flights[i].item_key = item_key(names, flights[i].logical, &operations[i].id, arena);
         if (operations[i].options.new_id)
-            flights[i].new_key = item_key(flights[i].logical, operations[i].options.new_id, arena);
+            flights[i].new_key =
+                item_key(names, flights[i].logical, operations[i].options.new_id, arena);
     }
     run_admit(&run, flights, count, options->admitted);
     mutex_init(&run.pending.lock);

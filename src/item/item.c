@@ -99,14 +99,15 @@ struct slice item_logical(const struct partition_definition *definition,
     return arena_copy(arena, buf_slice(&bytes));
 }
 
-struct slice item_key(struct slice logical, const struct document_value *id, struct arena *arena)
+struct slice item_key(const struct document_names *names, struct slice logical,
+                      const struct document_value *id, struct arena *arena)
 {
     CLEANUP(buf_done) struct buf key;
 
     buf_init(&key, BUF_DEFAULT_MAX);
     buf_reserve(&key, KEY_BYTES_USUAL);
     buf_append_slice(&key, logical);
-    document_key_append(DOCUMENT_ORDER_SQL, id, &key);
+    document_key_append(names->identity_order, id, &key);
     return arena_copy(arena, buf_slice(&key));
 }
 

@@ -107,7 +107,8 @@ static struct gate *gate_find_at(const struct item_space *space, struct slice lo
 static struct gate *gate_of(const struct item_space *space, struct slice logical,
                             const struct document_value *id, struct arena *arena)
 {
-    return gate_find_at(space, logical, item_key(logical, id, arena));
+    return gate_find_at(space, logical,
+                        item_key(definition_names_of(space->definition), logical, id, arena));
 }
 
 static void gate_enter(struct gate *gate)
@@ -260,7 +261,7 @@ bool items_read(const struct item_space *space, const struct partition_key *key,
 {
     struct slice logical = item_logical(&space->definition->key, key, arena);
     struct item_scope scope = item_space_scope(space, logical);
-    struct slice key_bytes = item_key(logical, id, arena);
+    struct slice key_bytes = item_key(definition_names_of(space->definition), logical, id, arena);
     struct item item;
 
     if (!item_space_admits(space, logical, err) ||
@@ -278,7 +279,7 @@ bool items_read_cached(const struct item_space *space, const struct partition_ke
 {
     struct slice logical = item_logical(&space->definition->key, key, arena);
     struct item_scope scope = item_space_scope(space, logical);
-    struct slice key_bytes = item_key(logical, id, arena);
+    struct slice key_bytes = item_key(definition_names_of(space->definition), logical, id, arena);
     struct engine_value value;
     struct item item;
 
@@ -374,7 +375,8 @@ bool items_read_many(const struct item_space *space, const struct items_referenc
 
         if (!item_space_admits(space, logical, err))
             return false;
-        wanted[i] = (struct wanted){.key = item_key(logical, &references[i].id, arena),
+        wanted[i] = (struct wanted){.key = item_key(definition_names_of(space->definition), logical,
+                                                    &references[i].id, arena),
                                     .span = partition_map_find(space->map, logical),
                                     .place = i};
     }
@@ -523,7 +525,9 @@ static bool is_warm(const struct item_scope *scope, struct slice logical,
                     const struct document_value *id, struct arena *arena, bool *ret_warm,
                     struct error *err)
 {
-    struct slice key = item_family_key(arena, PARTITION_FAMILY_ITEM, item_key(logical, id, arena));
+    struct slice key =
+        item_family_key(arena, PARTITION_FAMILY_ITEM,
+                        item_key(definition_names_of(scope->definition), logical, id, arena));
     struct engine_value value;
 
     if (!engine_get(scope->engine, NULL, scope->partition, key, ENGINE_READ_CACHED, arena, &value,

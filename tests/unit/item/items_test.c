@@ -1,5 +1,6 @@
 #include "item/items.h"
 
+#include "definition/names.h"
 #include "document/json.h"
 #include "item/expiry.h"
 #include "item/feed_read.h"
@@ -314,7 +315,8 @@ static void a_changed_policy_remakes_entries_and_leaves_versions_alone(void **st
     assert_ok(
         index_policy_parse(document_of(fixture->arena, "{\"includedPaths\":[{\"path\":\"/x/?\"}],"
                                                        "\"excludedPaths\":[{\"path\":\"/*\"}]}"),
-                           fixture->arena, &completed, &nothing, &err),
+                           definition_names(DEFINITION_IDENTITY_ID), fixture->arena, &completed,
+                           &nothing, &err),
         &err);
     fixture->test.space.policies_before[0] = fixture->test.definition.policy;
     fixture->test.space.policies_before_count = 1;
