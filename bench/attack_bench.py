@@ -204,7 +204,42 @@ def probes(attacker, stop):
     many(16, attacker, stop, once)
 
 
-ATTACKS = {"joins": joins, "short_joins": short_joins, "answers": answers, "probes": probes}
+def texts(attacker, stop):
+    """Texts of 200 KB, which have to be read before anything is known of them."""
+    text = "SELECT VALUE [" + ",".join(["1+1"] * 49000) + "]"
+
+    def once(client):
+        status, headers, _ = client.query(text, {})
+        attacker.count(status, headers)
+
+    many(24, attacker, stop, once)
+
+
+def pipelined(attacker, stop):
+    """Short queries, as many as a connection takes, with answers that are read."""
+    request = attacker.raw("SELECT VALUE 1", {}) * 50
+    sockets = []
+    for _ in range(32):
+        connection = socket.create_connection(("127.0.0.1", attacker.port))
+        connection.setblocking(False)
+        sockets.append([connection, b""])
+    while not stop.wait(0.001):
+        for one in sockets:
+            one[1] = one[1] or request
+            try:
+                one[1] = one[1][one[0].send(one[1]):]
+            except BlockingIOError:
+                pass
+            try:
+                one[0].recv(1048576)
+            except BlockingIOError:
+                pass
+    for connection, _ in sockets:
+        connection.close()
+
+
+ATTACKS = {"joins": joins, "short_joins": short_joins, "answers": answers,
+           "texts": texts, "pipelined": pipelined, "probes": probes}
 
 
 # --- Measuring -----------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
-/* Texts that are times are told by their first ten characters, as ISO 8601 has them; times in
- * numbers look like measurements, and are treated alike. Text for people has several words, or is
- * longer than any name. Hashed values begin with MARK and the letter of their nature. */
+/* Texts that are times are told by how they begin: a date as ISO 8601 has it, also with slashes or
+ * dots or without anything between, a time of day, or a day of the week as RFC 1123 has it. Times
+ * in numbers look like measurements, and are treated alike; so is text that is a number with a
+ * fraction. Digits alone may well name something. Text for people has several words, or is longer
+ * than any name. Hashed values begin with MARK and the letter of their nature. */
 #include "advise/nature.h"
 
 enum { NAME_BYTES_MAX = 64, SPACES_MAX = 1, DIGITS = 16 };
@@ -18,17 +20,54 @@ static bool is_letter(uint8_t c)
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
+/* Does it begin so? d: a digit, a: a letter, else the character itself; and is that all, or
+ * followed by one of the ends? */
+static bool has_form(struct slice text, const char *form, const char *ends)
+{
+    size_t len = strlen(form);
+
+    if (text.len < len)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (form[i] == 'd'   ? !is_digit(text.data[i])
+            : form[i] == 'a' ? !is_letter(text.data[i])
+                             : text.data[i] != (uint8_t)form[i])
+            return false;
+    return text.len == len || (text.data[len] && strchr(ends, text.data[len]));
+}
+
 static bool is_time(struct slice text)
 {
-    static const char form[] = "dddd-dd-dd";
+    static const struct {
+        const char *form, *ends;
+    } forms[] = {{"dddd-dd-dd", "T "}, {"dddd/dd/dd", "T "},  {"dddd.dd.dd", "T "},
+                 {"dd/dd/dddd", " "},  {"dd.dd.dddd", " "},   {"ddddddddTdddd", "0123456789"},
+                 {"dd:dd", ""},        {"dd:dd:dd", ".,Z+-"}, {"aaa, dd aaa dddd", " "}};
 
-    if (text.len < sizeof form - 1)
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++)
+        if (has_form(text, forms[i].form, forms[i].ends))
+            return true;
+    return false;
+}
+
+/* -12.5, 1.0e-3; but not 7, 10.0.0.1 or 1.2-beta. */
+static bool is_fraction(struct slice text)
+{
+    size_t at = 0, digits = 0;
+
+    at += text.len && (text.data[0] == '-' || text.data[0] == '+');
+    while (at < text.len && is_digit(text.data[at]))
+        at++;
+    if (at == text.len || text.data[at++] != '.')
         return false;
-    for (size_t i = 0; i < sizeof form - 1; i++)
-        if (form[i] == 'd' ? !is_digit(text.data[i]) : text.data[i] != form[i])
-            return false;
-    return text.len == sizeof form - 1 || text.data[sizeof form - 1] == 'T' ||
-           text.data[sizeof form - 1] == ' ';
+    for (; at < text.len && is_digit(text.data[at]); at++)
+        digits++;
+    if (at + 1 < text.len && (text.data[at] | 0x20) == 'e') {
+        at += text.data[at + 1] == '-' || text.data[at + 1] == '+' ? 2 : 1;
+        for (digits = 0; at < text.len && is_digit(text.data[at]); at++)
+            digits++;
+    }
+    return digits && at == text.len;
 }
 
 static bool is_prose(struct slice text)
@@ -70,6 +109,8 @@ enum advise_nature advise_nature_of(const struct document_value *value)
         return marked;
     if (is_time(value->text))
         return ADVISE_NATURE_TIME;
+    if (is_fraction(value->text))
+        return ADVISE_NATURE_NUMBER;
     return is_prose(value->text) ? ADVISE_NATURE_PROSE : ADVISE_NATURE_NAME;
 }
 

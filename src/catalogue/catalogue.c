@@ -5,6 +5,7 @@
  * never wait for them. */
 #include "catalogue/catalogue_private.h"
 
+#include <inttypes.h>
 #include <openssl/crypto.h>
 #include <sched.h>
 
@@ -414,6 +415,43 @@ bool account_room(const struct definition_limits *limits, const struct account *
                          "account \"%.*s\" has %zu databases and containers, as many as may be",
                          SLICE_ARG(account->state.info.id), count);
     return true;
+}
+
+static uint64_t container_bytes(const struct container *container)
+{
+    uint64_t bytes = definition_fields(container->definition)->document.len;
+
+    for (uint32_t i = 0; i < container->before_count; i++)
+        bytes += definition_fields(container->before[i])->document.len;
+    return bytes;
+}
+
+static uint64_t account_bytes(const struct account *account)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < account->state.child_count; i++) {
+        const struct database *database = catalogue_state_database(account->state.children[i]);
+
+        bytes += children_bytes(database->users) + children_bytes(database->keys) +
+                 database->permission_bytes;
+        for (size_t j = 0; j < database->state.child_count; j++)
+            bytes += container_bytes(catalogue_state_container(database->state.children[j]));
+    }
+    return bytes;
+}
+
+bool account_bytes_room(const struct definition_limits *limits, const struct account *account,
+                        size_t before, size_t after, struct error *err)
+{
+    if (after <= before ||
+        account_bytes(account) - before + after <= limits->account_metadata_bytes_max)
+        return true;
+    return error_set(err, ERROR_LIMIT_REACHED,
+                     "the containers, users, permissions and client encryption keys of account "
+                     "\"%.*s\" would have more than %" PRIu64
+                     " bytes together, as many as may be (account.metadata_bytes_max)",
+                     SLICE_ARG(account->state.info.id), limits->account_metadata_bytes_max);
 }
 
 static bool database_prepare(struct catalogue_change *change, struct slice account, struct slice id,

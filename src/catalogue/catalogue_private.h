@@ -44,6 +44,7 @@ struct database {
     struct offer offer;
     struct catalogue_children *users, *keys; /* references */
     size_t permission_count;                 /* of all its users */
+    uint64_t permission_bytes;               /* of their bodies */
 };
 
 /* What all states of one container share: how many there are, and whether it was dropped. */
@@ -343,6 +344,11 @@ uint32_t catalogue_offer_number_take(struct catalogue_head *head, const struct a
 /* Is there room for one more database or container? */
 NODISCARD bool account_room(const struct definition_limits *limits, const struct account *account,
                             struct error *err);
+/* Is there room for so many bytes of a definition or child in the place of those before? Where the
+ * limit was lowered below what is there, less is always taken. */
+NODISCARD bool account_bytes_room(const struct definition_limits *limits,
+                                  const struct account *account, size_t before, size_t after,
+                                  struct error *err);
 
 /* Publishes the start state with one child put in place of its namesake, or (NULL) the one at
  * address removed; containers and databases carry their parents along. Takes child over. */

@@ -81,10 +81,14 @@ static void users_set(struct database *database, struct catalogue_children *user
                       const struct catalogue_child *before, const struct catalogue_child *after)
 {
     list_set(&database->users, users);
-    if (before)
+    if (before) {
         database->permission_count -= catalogue_children_count(before->permissions);
-    if (after)
+        database->permission_bytes -= children_bytes(before->permissions);
+    }
+    if (after) {
         database->permission_count += catalogue_children_count(after->permissions);
+        database->permission_bytes += children_bytes(after->permissions);
+    }
 }
 
 /* The published state with another list in the nest; takes the list over. before and after are
@@ -186,9 +190,10 @@ static bool bytes_check(const struct definition_limits *limits, const struct nes
 {
     size_t less = before ? child_body_len(before) : 0;
 
-    if (nest->kind < CHILD_PROCEDURE || body.len <= less ||
-        account_script_bytes(nest->found.account) - less + body.len <=
-            limits->account_script_bytes_max)
+    if (nest->kind < CHILD_PROCEDURE)
+        return account_bytes_room(limits, nest->found.account, less, body.len, err);
+    if (body.len <= less || account_script_bytes(nest->found.account) - less + body.len <=
+                                limits->account_script_bytes_max)
         return true;
     return error_set(err, ERROR_LIMIT_REACHED,
                      "the scripts of account \"%.*s\" would have more than %" PRIu64

@@ -88,6 +88,8 @@ static bool container_prepare(struct catalogue_change *change, const struct cata
     if (!catalogue_id_check(&catalogue->limits, id, err) ||
         !catalogue_name_free(&found->database->state, "container", id, err) ||
         !account_room(&catalogue->limits, found->account, err) ||
+        !account_bytes_room(&catalogue->limits, found->account, 0,
+                            definition_fields(definition)->document.len, err) ||
         !catalogue_number_take(&catalogue->head.next_container, (1u << RID_OWNER_BITS) - 1,
                                "containers", &number, err))
         return false;
@@ -233,7 +235,10 @@ bool catalogue_container_replace(struct catalogue *catalogue, struct slice accou
         !body_check(&catalogue->limits, body, err) ||
         !catalogue_find_container(change.root, account, database, id, false, &found, err) ||
         !catalogue_etag_check(found.container->state.info.etag, if_match, err) ||
-        !definition_new(body, found.container->definition, &definition, err))
+        !definition_new(body, found.container->definition, &definition, err) ||
+        !account_bytes_room(&catalogue->limits, found.account,
+                            definition_fields(found.container->definition)->document.len,
+                            definition_fields(definition)->document.len, err))
         return false;
     state = catalogue_state_copy(&found.container->state);
     container = catalogue_state_container(state);

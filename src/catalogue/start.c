@@ -300,7 +300,10 @@ static bool child_take(struct loader *loader, const struct catalogue_record *rec
     children_load(list, child);
     if (child->kind == CHILD_USER)
         loader->user = child;
-    catalogue_state_database(loader->database)->permission_count += child->kind == CHILD_PERMISSION;
+    if (child->kind == CHILD_PERMISSION) {
+        catalogue_state_database(loader->database)->permission_count++;
+        catalogue_state_database(loader->database)->permission_bytes += child_body_len(child);
+    }
     return true;
 }
 

@@ -133,6 +133,7 @@ static void kind_copy(struct catalogue_state *to, const struct catalogue_state *
         database->users = catalogue_children_ref(old->users);
         database->keys = catalogue_children_ref(old->keys);
         database->permission_count = old->permission_count;
+        database->permission_bytes = old->permission_bytes;
     } else if (from->kind == STATE_CONTAINER) {
         struct container *container = catalogue_state_container(to);
         const struct container *old = (const struct container *)from;

@@ -123,9 +123,9 @@ static int directory_set(struct cli_asking *command)
 {
     CLEANUP(buf_done) struct buf body;
 
+    buf_init(&body, BUF_DEFAULT_MAX);
     if (command->word_count % 2 == 0)
         return cli_fail(CLI_USAGE, "a key has no shard behind it");
-    buf_init(&body, BUF_DEFAULT_MAX);
     BUF_APPEND(&body, "{\"edits\":[");
     for (int i = 3; i < command->word_count; i += 2) {
         uint64_t shard;

@@ -122,9 +122,9 @@ static bool text_read(const char *word, struct arena *arena, struct slice *ret_t
 {
     CLEANUP(buf_done) struct buf text;
 
+    buf_init(&text, TEXT_MAX);
     if (word[0] == '@')
         return file_read(word + 1, arena, ret_text);
-    buf_init(&text, TEXT_MAX);
     if (strcmp(word, "-") != 0)
         buf_append(&text, word, strlen(word));
     else if (!stream_read(stdin, "standard input", &text))
@@ -271,9 +271,9 @@ static int offline_explain(struct key_command *command, struct slice text)
     struct error err;
     int code = explained(command, text, &json);
 
+    buf_init(&bson, 2 * TEXT_MAX);
     if (code != CLI_OK)
         return code;
-    buf_init(&bson, 2 * TEXT_MAX);
     if (command->options.json)
         printf("%.*s\n", SLICE_ARG(json));
     else if (document_json_read(json, NULL, &bson, &err))

@@ -62,9 +62,9 @@ static int throughput_bucket(struct cli_asking *command)
     CLEANUP(buf_done) struct buf body;
     uint64_t id, percent;
 
+    buf_init(&body, BUF_DEFAULT_MAX);
     if (!number_read(command->words[3], 5, &id) || !number_read(command->words[4], 100, &percent))
         return CLI_USAGE;
-    buf_init(&body, BUF_DEFAULT_MAX);
     buf_printf(&body, "{\"buckets\":[{\"id\":%llu,\"maxThroughputPercentage\":%llu}]}",
                (unsigned long long)id, (unsigned long long)percent);
     return ask(command, "POST", buf_slice(&body));
@@ -75,9 +75,9 @@ static int key_set(struct cli_asking *command, const char *what)
     CLEANUP(buf_done) struct buf body;
     uint64_t ru;
 
+    buf_init(&body, BUF_DEFAULT_MAX);
     if (!number_read(command->words[4], 10000000, &ru))
         return CLI_USAGE;
-    buf_init(&body, BUF_DEFAULT_MAX);
     BUF_APPEND(&body, "{\"keys\":[{\"key\":");
     cli_asking_key(&body, command->words[3]);
     buf_printf(&body, ",\"%s\":%llu}]}", what, (unsigned long long)ru);

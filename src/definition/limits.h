@@ -36,8 +36,9 @@ struct definition_limits {
     uint32_t permissions_max;      /* user.permissions_max */
     uint32_t procedures_max, triggers_max, functions_max; /* container.procedures_max, ... */
     uint32_t script_bytes_max;                            /* script.bytes_max: of its BSON */
-    uint64_t account_script_bytes_max; /* account.script_bytes_max: of all in one */
-    uint64_t script_cache_bytes;       /* script.cache_bytes: of those kept in memory */
+    uint64_t account_script_bytes_max;   /* account.script_bytes_max: of all in one */
+    uint64_t account_metadata_bytes_max; /* account.metadata_bytes_max: of what else is in one */
+    uint64_t script_cache_bytes;         /* script.cache_bytes: of those kept in memory */
     uint32_t resource_bytes_max; /* resource.bytes_max: of a user, permission or encryption key */
 
     uint64_t ru_min, ru_step, ru_max; /* throughput.ru_min, _step, _max: manual, of an offer */
@@ -74,6 +75,7 @@ static const struct definition_limits CATALOGUE_LIMITS_DEFAULT = {
     .functions_max = 50,
     .script_bytes_max = 512 * 1024,
     .account_script_bytes_max = 64 * 1024 * 1024,
+    .account_metadata_bytes_max = 64 * 1024 * 1024,
     .script_cache_bytes = 8 * 1024 * 1024,
     .resource_bytes_max = 16 * 1024,
     .ru_min = 400,

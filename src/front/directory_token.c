@@ -7,20 +7,19 @@
 
 enum { PART_BYTES_MAX = 16 * 1024 };
 
-/* base64 without padding, with other letters for the last two digits. */
-static bool base64url_decode(struct slice text, struct arena *arena, struct slice *ret_bytes)
+/* base64url, or base64 as the test credential of .NET has it: of either the digits, with or without
+ * padding. */
+static bool part_decode(struct slice text, struct arena *arena, struct slice *ret_bytes)
 {
     size_t padded = (text.len + 3) / 4 * 4;
     uint8_t *plain;
 
-    if (text.len == 0 || text.len > PART_BYTES_MAX || text.len % 4 == 1)
+    if (text.len == 0 || text.len > PART_BYTES_MAX || text.len % 4 == 1 ||
+        (text.len % 4 && memchr(text.data, '=', text.len)))
         return false;
     plain = arena_alloc(arena, padded);
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.data[i] == '+' || text.data[i] == '/' || text.data[i] == '=')
-            return false;
+    for (size_t i = 0; i < text.len; i++)
         plain[i] = text.data[i] == '-' ? '+' : text.data[i] == '_' ? '/' : text.data[i];
-    }
     memset(plain + text.len, '=', padded - text.len);
     return front_base64_decode(slice_of(plain, padded), arena, ret_bytes);
 }
@@ -33,8 +32,7 @@ static bool object_decode(struct slice text, struct arena *arena, struct slice *
     struct slice bytes;
 
     buf_init(&object, 4 * PART_BYTES_MAX);
-    if (!base64url_decode(text, arena, &bytes) ||
-        !document_json_read(bytes, &limits, &object, &ignored))
+    if (!part_decode(text, arena, &bytes) || !document_json_read(bytes, &limits, &object, &ignored))
         return false;
     *ret_object = arena_copy(arena, buf_slice(&object));
     return true;
@@ -83,7 +81,7 @@ const char *front_directory_token_refused(const struct front_directory_token *to
                "from clients of its own machine";
     if (!slice_split(token->text, '.', &head, &rest) || !slice_split(rest, '.', &claims, &third) ||
         !object_decode(head, arena, &header) || !object_decode(claims, arena, &body) ||
-        !base64url_decode(third, arena, &key))
+        !part_decode(third, arena, &key))
         return "the directory token is none: it must be three parts in base64url with dots "
                "between them, of which two are JSON";
     if (!document_find(header, SLICE("alg"), &algorithm) || algorithm.type != DOCUMENT_STRING ||

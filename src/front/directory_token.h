@@ -1,10 +1,11 @@
 /* Directory (Entra) tokens, as the vendors' test credentials send them to the emulator.
  *
  * Such a token has the three parts of a JWT, but nobody has signed it: the third part is the text
- * of the account's key in base64url. So it is a key that is sent instead of used, and is taken only
- * where a server accepts the emulator's key and the client is on this machine. Of the first part
- * `alg` must be RS256; of the second `nbf` and `exp`, in seconds, must hold. Who issued it, for
- * whom and with which rights nobody can say here: whoever has a read-write key has all. */
+ * of the account's key in base64url, or in base64 where .NET makes it. So it is a key that is sent
+ * instead of used, and is taken only where a server accepts the emulator's key and the client is on
+ * this machine. Of the first part `alg` must be RS256; of the second `nbf` and `exp`, in seconds,
+ * must hold. Who issued it, for whom and with which rights nobody can say here: whoever has a
+ * read-write key has all. */
 #pragma once
 
 #include "catalogue/account_keys.h"

@@ -81,6 +81,10 @@ NODISCARD bool index_entries(const struct index_policy *policy, struct slice ite
  * same one is included. */
 bool index_policy_covers(const struct index_policy *policy, const struct document_path *path);
 
+/* Does the policy leave this scalar path out, as the service reads it? Whatever is not covered, but
+ * of system properties only _etag and, where all that is not named is excluded, all but _ts. */
+bool index_policy_excludes(const struct index_policy *policy, const struct document_path *path);
+
 /* Is undefined indexed at this scalar path, so that items without a value there are found too? */
 bool index_policy_covers_undefined(const struct index_policy *policy,
                                    const struct document_path *path);

@@ -215,6 +215,18 @@ bool index_policy_covers(const struct index_policy *policy, const struct documen
     return found.included;
 }
 
+bool index_policy_excludes(const struct index_policy *policy, const struct document_path *path)
+{
+    enum document_system system;
+
+    if (!is_system_property(policy->tree, path))
+        return !index_policy_covers(policy, path);
+    system = document_names_system(policy->tree->names, path->segments[0].name);
+    if (system == DOCUMENT_SYSTEM_TS)
+        return false;
+    return system == DOCUMENT_SYSTEM_ETAG || policy->tree->root->all != INDEX_RULE_INCLUDE;
+}
+
 bool index_policy_covers_undefined(const struct index_policy *policy,
                                    const struct document_path *path)
 {

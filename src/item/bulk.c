@@ -25,7 +25,8 @@ struct run {
     struct meters *meters;
     const struct item_space *space;
     struct arena *arena;
-    size_t bytes, bytes_max;     /* of items in memory */
+    const struct bulk_options *options;
+    size_t bytes;                /* of items in memory */
     size_t claims;               /* held */
     struct admission *admission; /* NULL: there is nothing to run */
     struct pending pending;
@@ -275,10 +276,12 @@ static void write_end(struct flight *flight)
 
 static bool has_room(const struct run *run, struct error *err)
 {
-    if (run->bytes_max && run->bytes > run->bytes_max)
+    const struct bulk_options *options = run->options;
+
+    if (options->bytes_max && run->bytes > options->bytes_max)
         return error_set(err, ERROR_BATCH_ANSWER_TOO_LARGE,
                          "the operations before this one have used up the memory of a request");
-    return true;
+    return !options->grown || options->grown(options->context, err);
 }
 
 /* Is there an item already that it will write instead of a new one? Then that is where it spends.
@@ -492,8 +495,7 @@ void bulk_run(struct meters *meters, const struct item_space *space,
               struct bulk_operation *operations, size_t count, const struct bulk_options *options,
               struct arena *arena)
 {
-    struct run run = {
-        .meters = meters, .space = space, .arena = arena, .bytes_max = options->bytes_max};
+    struct run run = {.meters = meters, .space = space, .arena = arena, .options = options};
     struct flight *flights = ARENA_ARRAY(arena, struct flight, count);
     const struct document_names *names = definition_names_of(space->definition);
 

@@ -36,6 +36,10 @@ struct bulk_options {
                          more (`ended` stays false) */
     size_t bytes_max; /* of items read and made in memory; 0: no limit. Operations that come when it
                          is passed are not run: ERROR_BATCH_ANSWER_TOO_LARGE, to be sent again */
+    /* May the arena be as large as it is? Asked before each operation, which ends with the error
+     * otherwise. NULL: it may. */
+    bool (*grown)(void *context, struct error *err);
+    void *context;
 };
 
 /* Runs all that have not ended. They are let in together: where a budget refuses them, all of them

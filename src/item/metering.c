@@ -281,6 +281,7 @@ bool metered_read_cached(struct meters *meters, const struct item_space *space,
     found = items_read_cached(space, key, id, arena, ret_item, ret_cold, err);
     if (!found && !*ret_cold && alias_is_due(key, true, err))
         *ret_cold = true;
+    *ret_cold |= found && ret_item->document.len > METERED_CACHED_MAX;
     if (*ret_cold) {
         metering_drop(&metering);
         return true;

@@ -79,7 +79,9 @@ NODISCARD bool metered_read(struct meters *meters, const struct item_space *spac
                             const struct partition_key *key, const struct document_value *id,
                             struct metered_call *call, struct arena *arena, struct item *ret_item,
                             struct error *err);
-/* As items_read_cached: with *ret_cold nothing is charged. */
+/* As items_read_cached: with *ret_cold nothing is charged. Cold are items too that are longer than
+ * METERED_CACHED_MAX: what is done with them next takes longer than a loop has time for. */
+enum { METERED_CACHED_MAX = 64 * 1024 };
 NODISCARD bool metered_read_cached(struct meters *meters, const struct item_space *space,
                                    const struct partition_key *key, const struct document_value *id,
                                    struct metered_call *call, struct arena *arena,

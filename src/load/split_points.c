@@ -154,16 +154,40 @@ bool split_points_bytes(const struct container *container, const struct partitio
     }
 }
 
+/* Bounds that cut all keys into pieces reached about equally often. */
+static struct slice *grid_make(const struct container *container, struct arena *arena,
+                               size_t *ret_count)
+{
+    struct slice *grid = ARENA_ARRAY(arena, struct slice, GRID);
+
+    *ret_count = partition_route_split_points(
+        &definition_fields(container_definition(container))->key, GRID, arena, grid);
+    return grid;
+}
+
+void split_points_reach(const struct container *container, struct arena *arena, double *ret_parts)
+{
+    size_t known, count, at = 0;
+    const struct slice *grid = grid_make(container, arena, &known);
+    const struct partition_span *spans = partition_map_spans(container_map(container), &count);
+
+    for (size_t i = 0; i < count; i++) {
+        size_t first = at;
+
+        while (at < known && (i + 1 == count || slice_compare(grid[at], spans[i].max) < 0))
+            at++;
+        ret_parts[i] = known ? (double)(at - first) / (double)known : 0;
+    }
+}
+
 void split_points_even(const struct container *container, const struct partition_span *span,
                        size_t pieces, struct arena *arena, struct slice *ret_points,
                        size_t *ret_count)
 {
-    struct slice *grid = ARENA_ARRAY(arena, struct slice, GRID);
     size_t first = 0, last, within, known;
+    const struct slice *grid = grid_make(container, arena, &known);
 
     assert(pieces >= 2 && pieces < GRID);
-    known = partition_route_split_points(&definition_fields(container_definition(container))->key,
-                                         GRID, arena, grid);
     while (first < known && slice_compare(grid[first], span->min) <= 0)
         first++;
     for (last = first; last < known && slice_compare(grid[last], span->max) < 0;)

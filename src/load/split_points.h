@@ -19,6 +19,10 @@ void split_points_even(const struct container *container, const struct partition
                        size_t pieces, struct arena *arena, struct slice *ret_points,
                        size_t *ret_count);
 
+/* The part of keys to come that each span of the container's map is expected to get, stored or not;
+ * where nothing is known of them all are 0. */
+void split_points_reach(const struct container *container, struct arena *arena, double *ret_parts);
+
 /* The bytes of items between bounds, ascending, that cut a span into count + 1 pieces. Reads the
  * sizes of all its logical partitions. */
 NODISCARD bool split_points_bytes(const struct container *container,

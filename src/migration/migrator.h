@@ -239,6 +239,7 @@ NODISCARD bool migrator_round(struct migrator *migrator, bool *ret_busy, struct 
 struct migrator_figures {
     uint64_t bytes; /* of items */
     double share;   /* of the throughput */
+    double reach;   /* of the load it is to meet, by the keys that come to it; 0: not known */
     bool whole;     /* it was found to be indivisible lately */
 };
 
@@ -249,8 +250,8 @@ struct migrator_choice {
     size_t pieces;
 };
 
-/* Which span, if any, is to be split next: the fullest above bytes_max, else the one with the
- * largest share while there are fewer than count_wanted; never beyond count_max. */
+/* Which span, if any, is to be split next: the fullest above bytes_max, else, while there are fewer
+ * than count_wanted, the one with the largest share or reach; never beyond count_max. */
 struct migrator_choice migrator_decide(const struct migrator_figures *figures, size_t count,
                                        uint64_t bytes_max, size_t count_wanted, size_t count_max);
 

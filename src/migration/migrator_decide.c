@@ -1,5 +1,7 @@
 #include "migration/migrator.h"
 
+#include <math.h>
+
 enum { PIECES_MAX = 16 };
 
 /* Pieces are to be at most this full, so that they have room to grow. */
@@ -16,12 +18,20 @@ static size_t fullest(const struct migrator_figures *figures, size_t count, uint
     return best;
 }
 
+/* The part of all load that is expected of a span. After a split for throughput all shares are
+ * alike, whatever comes to the spans: by shares alone the first would be cut again and again, and
+ * the last keep half of all keys. */
+static double load_of(const struct migrator_figures *figures)
+{
+    return MAX(figures->share, figures->reach);
+}
+
 static size_t busiest(const struct migrator_figures *figures, size_t count)
 {
     size_t best = count;
 
     for (size_t i = 0; i < count; i++)
-        if (!figures[i].whole && (best == count || figures[i].share > figures[best].share))
+        if (!figures[i].whole && (best == count || load_of(&figures[i]) > load_of(&figures[best])))
             best = i;
     return best;
 }
@@ -54,8 +64,9 @@ struct migrator_choice migrator_decide(const struct migrator_figures *figures, s
         return choice;
     choice.span = busiest(figures, count);
     choice.wanted = choice.span < count;
+    /* Not more than its part of all there are to be: what one takes too much others miss. */
     if (choice.wanted)
-        choice.pieces = pieces_of(figures[choice.span].share * (double)count_wanted,
+        choice.pieces = pieces_of(floor(load_of(&figures[choice.span]) * (double)count_wanted),
                                   MIN(room, count_wanted - count));
     return choice;
 }

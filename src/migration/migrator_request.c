@@ -302,13 +302,28 @@ static bool is_away(const struct container *container, const struct partition_sp
            !engine_serves(container_engine(container, span->node), &ignored);
 }
 
+/* Where nothing is known of keys to come, those that are stored tell. */
+static void reach_fill(const struct container *container, struct migrator_figures *figures,
+                       size_t count, struct arena *arena)
+{
+    double *parts = ARENA_ARRAY(arena, double, count), known = 0, bytes = 0;
+
+    split_points_reach(container, arena, parts);
+    for (size_t i = 0; i < count; i++) {
+        known += parts[i];
+        bytes += (double)figures[i].bytes;
+    }
+    for (size_t i = 0; i < count; i++)
+        figures[i].reach = known > 0 ? parts[i] : bytes > 0 ? (double)figures[i].bytes / bytes : 0;
+}
+
 static bool container_look(struct migrator *migrator, const struct container *container,
                            bool *begun, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     const struct definition_limits *limits = container_limits(container);
     int64_t now_ms = clock_read_monotonic_ms(migrator->clock);
-    size_t count;
+    size_t count, wanted;
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);
     struct migrator_figures *figures = ARENA_ARRAY(arena, struct migrator_figures, count);
     struct migrator_choice choice;
@@ -324,8 +339,10 @@ static bool container_look(struct migrator *migrator, const struct container *co
         if (!bytes_of(migrator, container, &spans[i], arena, &figures[i].bytes, err))
             return is_away(container, &spans[i], err); /* it is looked at when it is here again */
     }
-    choice = migrator_decide(figures, count, limits->partition_bytes_max,
-                             offer_partitions_needed(limits, container_offer(container)),
+    wanted = offer_partitions_needed(limits, container_offer(container));
+    if (count < wanted)
+        reach_fill(container, figures, count, arena);
+    choice = migrator_decide(figures, count, limits->partition_bytes_max, wanted,
                              limits->container_partitions_max);
     return !choice.wanted || container_split(migrator, container, &choice, begun, err);
 }

@@ -90,8 +90,10 @@ struct net_http_settings {
     size_t head_max;         /* request line and headers, over it 431 */
     size_t header_count_max; /* over it 431 */
     size_t body_max;         /* over it 413 */
-    size_t bodies_max;       /* bytes of bodies not yet complete, of all connections: over it 503 */
-    uint32_t in_flight_max;  /* requests of one connection not answered yet; then it is not read */
+    /* Bytes of requests not yet complete, of all connections, as much for each loop: over it those
+     * that are the longest on their way are answered 503. */
+    size_t bodies_max;
+    uint32_t in_flight_max; /* requests of one connection not answered yet; then it is not read */
     /* Answers of one connection that wait for their turn or to be written: then it is not read. */
     size_t answers_max;
     struct memory_meter *memory; /* of requests that nobody else is billed for; may be NULL */
@@ -124,6 +126,9 @@ struct net_http_metrics {
 };
 
 void net_http_metrics(const struct net_http *http, struct net_http_metrics *ret_metrics);
+
+/* {"code":"BadRequest","message":reason}, for what is refused before it reaches the handler. */
+struct slice net_http_error_body(struct arena *arena, uint16_t status, const char *reason);
 
 /* Reason phrases, for whoever renders a status: "Not Found"; "Status" for one unknown. */
 const char *net_http_reason(uint16_t status);

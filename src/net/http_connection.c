@@ -4,7 +4,14 @@
  *
  * Exchanges are pooled for each loop. One that a handler has deferred outlives its connection: it
  * is cut loose (connection NULL, cancelled), and the answer, which must still come, only returns it
- * to the pool. */
+ * to the pool.
+ *
+ * Requests that are handled on the loop are handled by turns. The owner of a connection is known by
+ * the meter its last request was billed to. When so many requests of an owner were handled, the
+ * loop looks at its descriptors again before the next is: whoever pipelines, or has a thousand
+ * connections, waits behind itself in a queue of its own, and a lone request of another owner
+ * behind one turn of it. Counting by connection was tried: with forty of them it was not enough.
+ * One who has sent nothing yet is in the turn of all of whom nothing is known. */
 #include "net/http_private.h"
 
 #include "base/clock.h"
@@ -17,6 +24,8 @@ enum {
     REQUEST_BYTES = 8 * 1024,
     /* While its account holds much, a connection is looked at again so soon. */
     STOPPED_MS = 20,
+    /* So many requests of one owner are handled before others of its loop have their turn. */
+    TURN_REQUESTS = 16,
 };
 
 #define REFUSAL                                                                                    \
@@ -28,7 +37,6 @@ struct net_http {
     struct net_http_settings settings;
     void (*handle)(struct net_http_request *request, void *context);
     void *context;
-    atomic_size_t bodies_len; /* of incomplete bodies, for settings.bodies_max */
     size_t shard_count;
     struct net_http_shard shards[];
 };
@@ -44,9 +52,12 @@ struct net_http_connection {
     size_t answers_len;         /* bodies of answers that wait for their turn */
     struct memory_meter *meter; /* of the last request; borrowed */
     bool stopped;               /* takes nothing because the account holds much */
-    bool closing;               /* takes no more requests */
-    bool finished;              /* writes no more answers: the last one said so */
-    bool continue_owed;         /* 100 Continue, once the answers before it are written */
+    bool yields;                /* has more to take, once others had their turn: it is in the */
+    struct net_http_connection *yield_before, *yield_next; /* queue of its owner */
+    struct net_http_turn *turn;                            /* that is */
+    bool closing;                                          /* takes no more requests */
+    bool finished;      /* writes no more answers: the last one said so */
+    bool continue_owed; /* 100 Continue, once the answers before it are written */
     const struct net_protocol *upgrade;
     void *upgrade_context;
 };
@@ -165,24 +176,49 @@ static struct net_http_exchange *exchange_take(struct net_http_connection *http)
     return exchange;
 }
 
-/* Keeps the count of what incomplete bodies hold. False: it is over the limit. */
-static bool exchange_count_body(struct net_http_exchange *exchange, size_t len)
-{
-    struct net_http *http = exchange->shard->http;
-    size_t before = exchange->body_counted, total;
-
-    if (len == before)
-        return true;
-    exchange->body_counted = len;
-    total = atomic_fetch_add_explicit(&http->bodies_len, len - before, memory_order_relaxed) + len -
-            before;
-    return len <= before || total <= http->settings.bodies_max;
-}
-
 static void exchange_hold(struct net_http_exchange *exchange, size_t bytes)
 {
     memory_meter_set(exchange->meter, exchange->held, bytes);
     exchange->held = bytes;
+}
+
+static void incoming_link(struct net_http_shard *shard, struct net_http_exchange *exchange)
+{
+    exchange->older = shard->newest;
+    exchange->newer = NULL;
+    if (shard->newest)
+        shard->newest->newer = exchange;
+    else
+        shard->oldest = exchange;
+    shard->newest = exchange;
+}
+
+static void incoming_unlink(struct net_http_shard *shard, struct net_http_exchange *exchange)
+{
+    if (exchange->older)
+        exchange->older->newer = exchange->newer;
+    else
+        shard->oldest = exchange->newer;
+    if (exchange->newer)
+        exchange->newer->older = exchange->older;
+    else
+        shard->newest = exchange->older;
+}
+
+/* So much of the request is here, and the rest is not. 0: all of it is, or no more will come. */
+static void exchange_incoming(struct net_http_exchange *exchange, size_t len)
+{
+    struct net_http_shard *shard = exchange->shard;
+
+    if (len == exchange->incoming_len)
+        return;
+    if (!exchange->incoming_len)
+        incoming_link(shard, exchange);
+    else if (!len)
+        incoming_unlink(shard, exchange);
+    shard->incoming_len += len - exchange->incoming_len;
+    exchange->incoming_len = len;
+    exchange_hold(exchange, len);
 }
 
 /* Back to the pool. */
@@ -191,9 +227,8 @@ static void exchange_release(void *context)
     struct net_http_exchange *exchange = context;
     struct net_http_shard *shard = exchange->shard;
 
+    exchange_incoming(exchange, 0);
     exchange_hold(exchange, 0);
-
-    exchange_count_body(exchange, 0);
     net_http_reader_done(&exchange->reader);
     if (shard->pool_count >= POOL_MAX) {
         exchange_free(exchange);
@@ -203,6 +238,94 @@ static void exchange_release(void *context)
     exchange->next = shard->pool;
     shard->pool = exchange;
     shard->pool_count++;
+}
+
+/* Turns */
+
+static struct net_http_turn *turn_of(const struct net_http_connection *http)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)http->meter * 0x9E3779B97F4A7C15;
+
+    return &http->shard->turns[hash >> 58];
+}
+
+static void turn_enqueue(struct net_http_turn *turn, struct net_http_connection *http)
+{
+    assert(!http->yields);
+    http->yields = true;
+    http->turn = turn;
+    http->yield_before = turn->last;
+    http->yield_next = NULL;
+    if (turn->last)
+        turn->last->yield_next = http;
+    else
+        turn->first = http;
+    turn->last = http;
+}
+
+static void turn_dequeue(struct net_http_connection *http)
+{
+    struct net_http_turn *turn = http->turn;
+
+    assert(http->yields);
+    if (http->yield_before)
+        http->yield_before->yield_next = http->yield_next;
+    else
+        turn->first = http->yield_next;
+    if (http->yield_next)
+        http->yield_next->yield_before = http->yield_before;
+    else
+        turn->last = http->yield_before;
+    http->yields = false;
+}
+
+/* The next turn of everybody: what has waited goes on, first come first served within its owner. */
+static void turn_begin(struct net_task *task, struct net_loop *loop UNUSED)
+{
+    struct net_http_shard *shard = CONTAINER_OF(task, struct net_http_shard, turn_task);
+
+    shard->turn_posted = false;
+    for (size_t i = 0; i < NET_HTTP_TURNS; i++)
+        shard->turns[i].handled = 0;
+    for (size_t i = 0; i < NET_HTTP_TURNS; i++) {
+        struct net_http_turn *turn = &shard->turns[i];
+
+        while (turn->first && turn->handled < TURN_REQUESTS) {
+            struct net_http_connection *http = turn->first;
+            struct net_connection *connection = http->connection;
+
+            turn_dequeue(http);
+            shard->resumed = http; /* which may be gone after this */
+            net_connection_resume(connection);
+            net_connection_flush(connection);
+            shard->resumed = NULL;
+        }
+    }
+}
+
+/* One more request of the owner is handled. */
+static void turn_count(struct net_http_connection *http)
+{
+    struct net_http_shard *shard = http->shard;
+
+    if (++turn_of(http)->handled < TURN_REQUESTS || shard->turn_posted)
+        return;
+    shard->turn_posted = true;
+    shard->turn_task.run = turn_begin;
+    net_loop_post(net_connection_loop(http->connection), &shard->turn_task);
+}
+
+/* Must it wait for the next turn of its owner? Then it is in the queue. */
+static bool turn_awaits(struct net_http_connection *http)
+{
+    struct net_http_turn *turn = turn_of(http);
+
+    if (http->yields)
+        return true;
+    if (turn->handled < TURN_REQUESTS && (!turn->first || http->shard->resumed == http))
+        return false;
+    turn_enqueue(turn, http);
+    return true;
 }
 
 /* The protocol's callbacks */
@@ -228,7 +351,9 @@ static void refuse(struct net_http_connection *http, uint16_t status, const char
     struct net_http_response response;
 
     exchange->close = exchange->linger = true;
+    exchange_incoming(exchange, 0);
     exchange_dispatch(http, exchange);
+    net_http_reader_done(&exchange->reader); /* the part that came */
     response = render ? render(exchange->request.arena, status, reason)
                       : (struct net_http_response){
                             .lines = SLICE("Content-Type: application/json\r\n"),
@@ -258,16 +383,42 @@ static bool can_take(struct net_http_connection *http)
            !is_stopped(http);
 }
 
+/* A part of a request is here: kept bytes of its head, or the head and a part of the body. Where
+ * parts hold more than they may, those go that are the longest on their way; whoever sends without
+ * delay is done before it is their turn. So a client that sends halves and stops takes room only
+ * from others like it. A single request is always received. False: it was this one's turn. */
+static bool incoming_fits(struct net_http_connection *http, size_t kept)
+{
+    static const char reason[] = "too many requests are being received";
+    struct net_http_exchange *exchange = http->reading;
+    const struct net_http_reader *reader = &exchange->reader;
+    struct net_http_shard *shard = http->shard;
+    size_t max = http->http->settings.bodies_max / http->http->shard_count;
+
+    exchange_incoming(exchange, reader->phase == NET_HTTP_PHASE_HEAD
+                                    ? kept
+                                    : reader->head_len + reader->body.len);
+    while (shard->incoming_len > max && shard->oldest != shard->newest) {
+        struct net_http_connection *oldest = shard->oldest->connection;
+
+        if (oldest == http) {
+            refuse(http, 503, reason);
+            return false;
+        }
+        refuse(oldest, 503, reason);
+        net_connection_flush(oldest->connection);
+    }
+    return true;
+}
+
 /* The head is here and the body is not: it has its own deadline, and a client may wait for a sign
- * to send it. False: there is no room for it. */
-static bool body_awaited(struct net_http_connection *http)
+ * to send it. */
+static void body_awaited(struct net_http_connection *http)
 {
     struct net_http_exchange *exchange = http->reading;
 
     if (exchange->reader.phase == NET_HTTP_PHASE_HEAD)
-        return true;
-    if (!exchange_count_body(exchange, exchange->reader.body.len))
-        return false;
+        return;
     if (!exchange->body_until_ms)
         exchange->body_until_ms =
             net_connection_now_ms(http->connection) + http->http->settings.body_ms;
@@ -275,7 +426,6 @@ static bool body_awaited(struct net_http_connection *http)
         exchange->reader.expects = false;
         http->continue_owed = true;
     }
-    return true;
 }
 
 static void continue_pay(struct net_http_connection *http)
@@ -292,17 +442,16 @@ static size_t http_bytes(struct net_connection *connection, void *state, struct 
     struct net_http_connection *http = state;
     size_t taken = 0;
 
-    while (taken < bytes.len && can_take(http)) {
+    while (taken < bytes.len && can_take(http) && !turn_awaits(http)) {
         size_t count;
 
         if (!http->reading)
             http->reading = exchange_take(http);
         switch (net_http_read(&http->reading->reader, slice_skip(bytes, taken), &count)) {
         case NET_HTTP_MORE:
-            if (!body_awaited(http)) {
-                refuse(http, 503, "too many request bodies are being received");
+            if (!incoming_fits(http, bytes.len - taken - count))
                 return bytes.len;
-            }
+            body_awaited(http);
             continue_pay(http);
             deadline_choose(http);
             return taken + count;
@@ -311,11 +460,12 @@ static size_t http_bytes(struct net_connection *connection, void *state, struct 
             return bytes.len; /* what follows has no meaning */
         case NET_HTTP_DONE:
             http->continue_owed = false;
-            exchange_count_body(http->reading, 0);
+            exchange_incoming(http->reading, 0);
             taken += count;
             exchange_dispatch(http, TAKE(http->reading));
             http->http->handle(&http->handling->request, http->http->context);
             assert(!http->handling); /* a handler answers or defers */
+            turn_count(http);
             break;
         }
         if (UNLIKELY(http->upgrade)) {
@@ -333,7 +483,9 @@ static void deadline_choose(struct net_http_connection *http)
     const struct net_http_exchange *reading = http->reading;
     int64_t until_ms = NET_TIMER_NEVER;
 
-    if (http->stopped)
+    if (http->yields)
+        until_ms = NET_TIMER_NEVER; /* it goes on by itself */
+    else if (http->stopped)
         until_ms = net_connection_now_ms(http->connection) + STOPPED_MS;
     else if (reading)
         until_ms = reading->body_until_ms ? reading->body_until_ms : reading->head_until_ms;
@@ -408,6 +560,8 @@ static void http_closed(struct net_connection *connection UNUSED, void *state)
     }
     if (http->reading)
         exchange_release(http->reading);
+    if (http->yields)
+        turn_dequeue(http);
     memory_free(http);
 }
 

@@ -17,7 +17,8 @@ struct net_http_exchange {
     struct net_http_connection *connection; /* NULL once that has gone */
     struct net_task task;                   /* brings the answer to the loop */
     int64_t head_until_ms, body_until_ms;
-    size_t body_counted;        /* in net_http.bodies_len */
+    size_t incoming_len; /* counted in its shard; not 0: it is in the list there */
+    struct net_http_exchange *older, *newer; /* in that list */
     struct memory_meter *meter; /* what it holds is held there; borrowed; may be NULL */
     size_t held;                /* by the request and its answer */
     atomic_bool cancelled;
@@ -35,11 +36,26 @@ struct net_http_exchange {
     struct net_http_header headers[]; /* settings.header_count_max */
 };
 
+/* Turns of one owner on a loop: how many of its requests were handled in this one, and its
+ * connections that have more. Owners share the one of their hash. */
+struct net_http_turn {
+    struct net_http_connection *first, *last;
+    uint32_t handled;
+};
+
+enum { NET_HTTP_TURNS = 64 };
+
 /* A loop's part: unused exchanges and counts. */
 struct net_http_shard {
     struct net_http *http;
+    struct net_http_turn turns[NET_HTTP_TURNS];
+    struct net_http_connection *resumed; /* it is its turn just now */
+    struct net_task turn_task;           /* begins the next turn, in the loop's next round */
+    bool turn_posted;
     struct net_http_exchange *pool;
     size_t pool_count;
+    struct net_http_exchange *oldest, *newest; /* requests of which only a part is here */
+    size_t incoming_len;                       /* of these parts */
     _Atomic uint64_t by_class[6];
     _Atomic uint64_t in_flight;
     struct histogram latency_us;
@@ -56,6 +72,3 @@ size_t net_http_tail_write(uint8_t *to, const struct net_http_response *response
 
 /* Whether an answer of that status has a body at all. */
 bool net_http_status_has_body(uint16_t status);
-
-/* {"code":"BadRequest","message":"..."} for what is refused before it reaches the handler. */
-struct slice net_http_error_body(struct arena *arena, uint16_t status, const char *reason);

@@ -11,6 +11,11 @@
  * each owner is followed, for work too short to breathe: while it is high, as few threads of it may
  * begin anything.
  *
+ * A thread that computes may come to wait for something else: for a process that runs a script, or
+ * for what another thread of its owner holds, which may be waiting for its turn. It cannot say so
+ * from where it waits. So whoever is next looks at whether those that compute get any further, and
+ * takes the turn of one that does not.
+ *
  * Within an owner work that has begun and work that has not take turns. What may begin or go on
  * changes with time alone as well, when load is forgotten; so every wait is for a few milliseconds
  * and then looks again, and a wake-up that went to the wrong thread does no harm.
@@ -28,11 +33,12 @@
 #include <time.h>
 
 enum {
-    LOOK_MS = 10,          /* between two looks at whether something may go on */
-    HALVING_MS = 50,       /* an owner's load falls to half in this time */
-    BREATH_NS = 1000000,   /* processor time between two looks of work that runs long */
-    WAITS_MAX = 8,         /* in that time, of a thread that computes */
-    TURN_NS = 10 * 1000000 /* after so much others of its owner come first */
+    LOOK_MS = 10,           /* between two looks at whether something may go on */
+    HALVING_MS = 50,        /* an owner's load falls to half in this time */
+    BREATH_NS = 1000000,    /* processor time between two looks of work that runs long */
+    WAITS_MAX = 8,          /* in that time, of a thread that computes */
+    TURN_NS = 10 * 1000000, /* after so much others of its owner come first */
+    IDLE_LOOKS_MAX = 5      /* that find no progress of a thread that should compute: it waits */
 };
 
 enum slot_state { SLOT_EMPTY, SLOT_RUNNING, SLOT_ENDED };
@@ -48,6 +54,10 @@ struct slot {
     uint64_t turn_ns; /* the same when its turn began */
     long waits;       /* how often it had waited by then */
     bool computing;   /* counted in its owner; under the lock */
+    /* While it computes, as others see it; under the lock. */
+    clockid_t clock;     /* of the processor time of the thread */
+    uint64_t seen_ns;    /* of it, at the last look */
+    uint32_t idle_looks; /* in a row that found no more */
 };
 
 struct net_workers {
@@ -272,6 +282,8 @@ static void worker_run(void *context)
 
     current = slot;
     mutex_lock(&workers->lock);
+    if (pthread_getcpuclockid(pthread_self(), &slot->clock) != 0)
+        slot->clock = CLOCK_MONOTONIC; /* always gets further */
     while (work_take(slot, &work)) {
         workers->metrics.running++;
         mutex_unlock(&workers->lock);
@@ -420,6 +432,7 @@ static void slot_compute(struct slot *slot, bool computing)
     else if (!slot->computing && computing)
         slot->owner->computing++;
     slot->computing = computing;
+    slot->idle_looks = 0;
 }
 
 static void slot_leave(struct slot *slot)
@@ -454,6 +467,25 @@ static bool may_go_on(const struct net_workers *workers, struct net_owner *owner
            (workers->stopping || (owner->computing < workers->settings.busy_max && !new_first));
 }
 
+/* Those that should compute and do not get any further wait for something: they do not count any
+ * more, until they breathe again. */
+static void owner_look(struct net_workers *workers, const struct net_owner *owner)
+{
+    for (size_t i = 0; i < workers->settings.threads_max; i++) {
+        struct slot *slot = &workers->slots[i];
+        struct timespec spent;
+        uint64_t now_ns;
+
+        if (slot->owner != owner || !slot->computing || clock_gettime(slot->clock, &spent) != 0)
+            continue;
+        now_ns = (uint64_t)spent.tv_sec * 1000000000 + (uint64_t)spent.tv_nsec;
+        slot->idle_looks = now_ns == slot->seen_ns ? slot->idle_looks + 1 : 0;
+        slot->seen_ns = now_ns;
+        if (slot->idle_looks >= IDLE_LOOKS_MAX)
+            slot_compute(slot, false);
+    }
+}
+
 static void turn_await(struct slot *slot)
 {
     struct net_workers *workers = slot->workers;
@@ -471,10 +503,11 @@ static void turn_await(struct slot *slot)
     owner->waiter_last = &waiter;
     owner_wake(workers, owner);
     while (!may_go_on(workers, owner, &waiter)) {
-        if (owner->waiter_first == &waiter)
-            (void)condition_wait_until(&waiter.changed, &workers->lock,
-                                       clock_monotonic_ms() + LOOK_MS);
-        else
+        if (owner->waiter_first == &waiter) {
+            if (!condition_wait_until(&waiter.changed, &workers->lock,
+                                      clock_monotonic_ms() + LOOK_MS))
+                owner_look(workers, owner);
+        } else
             condition_wait(&waiter.changed, &workers->lock);
     }
     condition_done(&waiter.changed);

@@ -11,7 +11,8 @@
  *     't'  expiry     t | expiry | routing key | number
  *     'u'  unique     u | ...
  *
- * Group commit owns 'c', 'j' and 'm'; container/ owns the others and writes down their layouts. */
+ * Group commit owns 'c', 'j' and 'm'; item/, index/ and catalogue/ own the others and write down
+ * their layouts. */
 #pragma once
 
 #include "base/attrs.h"

@@ -344,6 +344,14 @@ static struct table *table_make(struct server *server)
     return table_new(&options);
 }
 
+static struct net_http_settings rest_http_settings(const struct settings *settings)
+{
+    struct net_http_settings http = http_settings(settings);
+
+    http.refusal = rest_refusal;
+    return http;
+}
+
 static struct net_http_settings table_http_settings(const struct settings *settings)
 {
     struct net_http_settings http = http_settings(settings);
@@ -376,7 +384,7 @@ static void memory_prepare(struct server *server)
 static bool threads_start(struct server *server, struct error *err)
 {
     const struct settings *settings = server->settings;
-    struct net_http_settings http = http_settings(settings);
+    struct net_http_settings http = rest_http_settings(settings);
     struct net_http_settings table_http = table_http_settings(settings);
     struct net_workers_settings workers = net_workers_settings_default();
     struct metrics_sources *sources = &server->probes.sources;

@@ -58,6 +58,7 @@ static struct definition_limits limits_of(const struct settings *settings)
     limits.functions_max = (uint32_t)settings->container_functions_max;
     limits.script_bytes_max = (uint32_t)settings->script_bytes_max;
     limits.account_script_bytes_max = (uint64_t)settings->account_script_bytes_max;
+    limits.account_metadata_bytes_max = (uint64_t)settings->account_metadata_bytes_max;
     limits.script_cache_bytes = (uint64_t)settings->script_cache_bytes;
     limits.resource_bytes_max = (uint32_t)settings->resource_bytes_max;
     limits.unlimited_ru_min = (uint64_t)settings->container_unlimited_ru_min;

@@ -216,3 +216,124 @@ test('probes are answered afresh however many ask', async (t) => {
   await make(server);
   assert.ok((await metric(server, 'orrery_work_submitted_total')) > before, 'what is shown is what is now');
 });
+
+test('a long text of a query is held on the meter while it is read, and paid for, whatever comes of it', async (t) => {
+  const max = 64 * 1024 * 1024;
+  const server = await Server.start(t, [...several, '--set', `server.memory_bytes_max=${max}`, '--set', 'throughput.burst_seconds=0']);
+  await make(server, { account: 'wordy', throughput: '400' });
+  await make(server, { account: 'idle', throughput: '400' });
+  // what is spent is owed, and whoever owes is told before the text is read
+  const isRefused = async (name, text, headers, account) => {
+    for (let i = 0; i < 50; i++)
+      if ((await query(server, text, {}, { account, path: `/dbs/d/colls/${name}/docs`, headers })).status === 429) return true;
+    return false;
+  };
+  const of = (parts) => `SELECT VALUE [${Array(parts).fill('1+1').join(',')}]`;
+  const plain = await query(server, of(100), {}, { account: 'idle' });
+  assert.ok(charge(plain) < 3, `${charge(plain)} RU`);
+  const long = await query(server, of(30_000), {}, { account: 'wordy' });
+  assert.equal(long.status, 200, long.text);
+  assert.ok(charge(long) > 20, `${charge(long)} RU`);
+  assert.ok(await isRefused('c', of(30_000), {}, 'wordy'));
+  for (const [text, headers] of [[`${of(30_000)} nonsense`, {}], [of(30_000), { 'x-ms-cosmos-is-query-plan-request': 'True' }]]) {
+    const name = `c${Object.keys(headers).length}`;
+    await make(server, { account: 'idle', throughput: '400', name });
+    const answer = await query(server, text, {}, { account: 'idle', path: `/dbs/d/colls/${name}/docs`, headers });
+    assert.ok(charge(answer) > 20, `${answer.status}, ${charge(answer)} RU`);
+    assert.ok(await isRefused(name, text, headers, 'idle'));
+  }
+  // more of them than may be held at a time: 16 MiB are the account's
+  await make(server, { account: 'many' });
+  const answers = await Promise.all(Array.from({ length: 12 }, () => query(server, of(30_000), {}, { account: 'many' })));
+  assert.ok(answers.some((answer) => answer.status === 503), answers.map((answer) => answer.status).join());
+});
+
+test('pages and batches of large items that many ask for at a time are held, and the rest is refused', async (t) => {
+  const megabyte = 1024 * 1024;
+  const max = 64 * megabyte;
+  const server = await Server.start(t, [...several, '--set', `server.memory_bytes_max=${max}`]);
+  await make(server, { account: 'greedy' });
+  const key = { 'x-ms-documentdb-partitionkey': '["a"]' };
+  for (let i = 0; i < 8; i++)
+    assert.equal((await signed(server, 'POST', docs, { account: 'greedy', headers: key, body: { id: `${i}`, pk: 'a', text: 'x'.repeat(1_800_000) } })).status, 201);
+  const reads = Array.from({ length: 100 }, (_, i) => ({ operationType: 'Read', id: `${i % 8}`, partitionKey: '["a"]' }));
+  const bulk = { ...key, 'x-ms-cosmos-is-batch-request': 'True', 'x-ms-cosmos-batch-atomic': 'False' };
+  for (const ask of [
+    () => signed(server, 'GET', docs, { account: 'greedy', headers: { 'x-ms-max-item-count': '-1' } }),
+    () => signed(server, 'GET', docs, { account: 'greedy', headers: { ...key, 'a-im': 'Incremental Feed', 'x-ms-max-item-count': '-1' } }),
+    () => signed(server, 'POST', docs, { account: 'greedy', headers: bulk, body: reads }),
+  ]) {
+    const answers = await Promise.all(Array.from({ length: 24 }, ask));
+    for (const { status, text } of answers) assert.ok([200, 207, 503].includes(status), text);
+    assert.ok(answers.some(({ status, text }) => status === 503 || text.includes('"statusCode":503')), 'some were refused');
+    await server.until(async () => (await metric(server, 'orrery_memory_held_bytes')) < megabyte);
+    assert.equal((await signed(server, 'GET', `${docs}/1`, { account: 'greedy', headers: key })).status, 200);
+  }
+  const status = readFileSync(`/proc/${server.process.pid}/status`, 'utf8');
+  t.diagnostic(`resident at most ${Math.round(Number(/VmHWM:\s+(\d+) kB/.exec(status)[1]) / 1024)} MB`);
+});
+
+test('what takes long to show is not shown by the loops, which everybody shares', async (t) => {
+  const server = await Server.start(t, ['--dev', '--set', 'partition.ru_max=1000']);
+  await make(server, { throughput: '40000' });
+  const key = { 'x-ms-documentdb-partitionkey': '["a"]' };
+  for (const [id, length] of [['small', 100], ['large', 1_000_000]])
+    assert.equal((await signed(server, 'POST', docs, { headers: key, body: { id, pk: 'a', text: 'x'.repeat(length) } })).status, 201);
+  const work = async (path, headers) => {
+    const before = await metric(server, 'orrery_work_submitted_total');
+    assert.equal((await signed(server, 'GET', path, { headers })).status, 200, path);
+    return (await metric(server, 'orrery_work_submitted_total')) - before;
+  };
+  await work(`${docs}/small`, key); // reads its blocks
+  assert.equal(await work(`${docs}/small`, key), 0);
+  assert.equal(await work(`${docs}/large`, key), 1);
+  assert.equal(await work('/dbs/d/colls'), 1);
+  assert.equal(await work('/dbs'), 1);
+  assert.equal(await work('/dbs/d/colls/c/pkranges'), 1);
+  assert.equal(await work('/dbs/d/colls/c/pkranges', { 'a-im': 'Incremental feed' }), 1);
+});
+
+test('requests half sent take room from each other, and from nobody who sends the whole', async (t) => {
+  const megabyte = 1024 * 1024;
+  const max = 64 * megabyte;
+  const server = await Server.start(t, ['--dev', '--set', `server.memory_bytes_max=${max}`]);
+  await make(server);
+  const sockets = [];
+  const head = `POST ${docs} HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${2 * megabyte}\r\n\r\n`;
+  for (let i = 0; i < 60; i++) {
+    const socket = connect(server.port, '127.0.0.1');
+    socket.on('error', () => {});
+    socket.write(head + 'x'.repeat(megabyte)); // and no more
+    sockets.push(socket);
+  }
+  const held = () => metric(server, 'orrery_memory_held_bytes');
+  await server.until(async () => (await held()) >= (max / 4) * 0.7);
+  for (let i = 0; i < 10; i++) {
+    const body = JSON.stringify({ id: `${i}`, pk: 'a', text: 'x'.repeat(megabyte) });
+    const made = await inTwo(server, body);
+    assert.match(made, /^HTTP\/1\.1 201 /, made);
+  }
+  assert.ok((await metric(server, 'orrery_memory_held_bytes_peak')) <= max / 4 + 8 * megabyte);
+  for (const socket of sockets) socket.destroy();
+  await server.until(async () => (await held()) < megabyte);
+});
+
+// An item in two pieces, the second when the first has long been read: the beginning of the answer.
+function inTwo(server, body) {
+  const date = new Date().toUTCString();
+  const lines = Object.entries({
+    host: 'localhost', 'x-ms-version': '2020-07-15', 'x-ms-date': date, 'x-ms-documentdb-partitionkey': '["a"]',
+    authorization: master(signature(emulatorKey, 'POST', signedParts(docs), date)), 'content-length': Buffer.byteLength(body),
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return new Promise((resolve, reject) => {
+    const socket = connect(server.port, '127.0.0.1', () => {
+      socket.write(`POST ${docs} HTTP/1.1\r\n${lines.join('')}\r\n${body.slice(0, body.length / 2)}`);
+      setTimeout(() => socket.write(body.slice(body.length / 2)), 20);
+    });
+    socket.on('error', reject);
+    socket.once('data', (data) => {
+      resolve(`${data.subarray(0, 200)}`);
+      socket.destroy();
+    });
+  });
+}

@@ -55,6 +55,24 @@ test('wrong usage exits with 2 and a hint', async () => {
   }
 });
 
+test('words that a command cannot use are named before a server is asked', async () => {
+  for (const [args, message] of [
+    [['throughput', 'bucket', 'a', 'b', '6', '10'], /"6" is not a whole number up to 5/],
+    [['throughput', 'bucket', 'a', 'b', '2', '101'], /"101" is not a whole number up to 100/],
+    [['throughput', 'reserve', 'a', 'b', 'k', '1.5'], /"1.5" is not a whole number/],
+    [['directory', 'set', 'a', 'b', 'k', '1', 'l'], /a key has no shard behind it/],
+    [['directory', 'set', 'a', 'b', 'k', 'x'], /"x" is not the number of a shard/],
+  ]) {
+    const { code, out, err } = await orrery([...args, '--endpoint', 'http://127.0.0.1:1', '--dev']);
+    assert.equal(code, 2, args.join(' '));
+    assert.match(err, new RegExp(`^orrery: ${message.source}.*\n$`));
+    assert.equal(out, '');
+  }
+  const missing = await orrery(['key', 'explain', '--definition', '/nowhere.json', '@/nowhere.json']);
+  assert.notEqual(missing.code, 0);
+  assert.equal(missing.signal, null);
+});
+
 for (const [topic, page] of [['settings', 'settings'], ['errors', 'errors'], ['api', 'compatibility'], ['tables', 'compatibility-tables']])
   test(`docs/${page}.md says what the program says (else: make docs)`, async () => {
     const { out } = await orrery(['help', topic, '--markdown']);

@@ -139,12 +139,18 @@ test('reads of items say where they were read; one partition has room for 10 GB'
 });
 
 test('a batch that is too large is 413 in the words of the service', async (t) => {
-  const { docs, send } = await shop(t);
-  const body = [{ operationType: 'Create', partitionKey: '["x"]', resourceBody: { id: 'a', tenant: 'x', v: 'v'.repeat(2500000) } }];
+  const { container, docs, send } = await shop(t);
   const headers = { 'x-ms-cosmos-is-batch-request': 'True', 'x-ms-cosmos-batch-atomic': 'False' };
-  const { status, json } = await send('POST', docs, { headers, body });
-  assert.equal(status, 413);
-  assert.match(json.message, /^Message: \{"Errors":\["Request size is too large"\]\}/);
+  for (const bytes of [2_500_000, 5_000_000]) { // beyond 4 MiB it is refused before it is known to be a batch
+    const body = [{ operationType: 'Create', partitionKey: '["x"]', resourceBody: { id: 'a', tenant: 'x', v: 'v'.repeat(bytes) } }];
+    const { status, json } = await send('POST', docs, { headers, body });
+    assert.deepEqual([status, json.code], [413, 'RequestEntityTooLarge']);
+    assert.match(json.message, /^Message: \{"Errors":\["Request size is too large"\]\}/);
+  }
+  const large = { id: 'a', tenant: 'x', v: 'v'.repeat(2_200_000) };
+  const [one] = await container.items.executeBulkOperations([{ operationType: 'Create', partitionKey: 'x', resourceBody: large }]);
+  assert.equal(one.error.code, 413);
+  assert.match(one.error.message, /^Message: \{"Errors":\["Request size is too large"\]\}\r\nan item of \d+ bytes/, 'an operation too');
 });
 
 test('the log of a script has no line end behind its last line', async (t) => {
@@ -172,11 +178,17 @@ test('in development mode the account names 127.0.0.1 to who came by localhost',
 });
 
 test('libraries of before 2018-06-18 get simple session tokens', async (t) => {
-  const { docs, send } = await shop(t);
+  const { docs, send } = await shop(t, {}, { create: { offerThroughput: 30000 } });
   const token = async (version) =>
     (await send('POST', docs, { key: ['x'], headers: { 'x-ms-version': version, 'x-ms-documentdb-is-upsert': 'True' }, body: { id: 'a', tenant: 'x' } })).headers['x-ms-session-token'];
   assert.match(await token('2017-02-22'), /^\d+:\d+$/);
   assert.match(await token('2018-06-18'), /^\d+:-1#\d+$/);
   const simple = await token('2016-07-11');
   assert.equal((await send('GET', `${docs}/a`, { key: ['x'], headers: { 'x-ms-session-token': simple } })).status, 200);
+  const everywhere = { 'x-ms-documentdb-isquery': 'True', 'x-ms-documentdb-query-enablecrosspartition': 'True', 'content-type': 'application/query+json' };
+  const queried = async (headers) =>
+    (await send('POST', docs, { headers: { ...everywhere, ...headers }, body: { query: 'SELECT * FROM c' } })).headers['x-ms-session-token'];
+  assert.match(await queried({ 'x-ms-version': '2017-02-22' }), /^\d+:\d+(,\d+:\d+){2}$/, 'a query over three ranges');
+  assert.match(await queried({}), /^\d+:-1#\d+(,\d+:-1#\d+){2}$/);
+  assert.equal((await send('GET', `${docs}/a`, { key: ['x'], headers: { 'x-ms-session-token': await queried({ 'x-ms-version': '2017-02-22' }) } })).status, 200);
 });

@@ -42,6 +42,23 @@ test('code with a token credential runs unchanged with --dev', async (t) => {
   assert.equal((await sendTable(server, 'GET', '/Tables', { authorization: `Bearer ${token()}` })).json.value[0].TableName, 'people');
 });
 
+test('padding and the digits of plain base64, as the test credential of .NET sends them, are taken', async (t) => {
+  const server = await Server.start(t, ['--dev']);
+  const padded = (part) => part + '='.repeat((4 - (part.length % 4)) % 4);
+  const digits = { claims: { name: '????????>>>>>>>>' } };
+  assert.match(token(digits), /_.*-/, 'it has both digits that differ');
+  for (const text of [token(), token(digits)]) {
+    const parts = text.split('.');
+    const plain = parts.map((part) => padded(part).replaceAll('-', '+').replaceAll('_', '/'));
+    assert.ok(plain[2].endsWith('=='));
+    for (const sent of [parts.map(padded).join('.'), plain.join('.')]) {
+      assert.equal((await ask(server, sent)).status, 200, sent);
+      assert.equal((await sendTable(server, 'GET', '/Tables', { authorization: `Bearer ${sent}` })).status, 200, sent);
+    }
+    for (const sent of [`${parts.join('.')}=`, `${parts.join('.')}A===`, `=${text}`]) assert.equal((await ask(server, sent)).status, 401, sent);
+  }
+});
+
 test('a directory token is refused by name when anything is wrong with it', async (t) => {
   const server = await Server.start(t, ['--dev']);
   for (const [text, why] of [

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { CosmosClient } from '@azure/cosmos';
 import { join } from 'node:path';
 import { Server, emulatorKey, sanitized, scratch } from './server.js';
+import { signed } from './rest.js';
 
 async function started(t, args = []) {
   const server = await Server.start(t, ['--dev', '--set', 'migration.pause_ms=20ms', ...args]);
@@ -59,6 +60,43 @@ test('more throughput than the partitions may give splits them, and nothing is l
     });
     assert.equal(replaced.resource._rid, item._rid);
   }
+});
+
+test('queries that the JavaScript client merges go on over splits, and end', async (t) => {
+  const { server, database } = await started(t);
+  const { container } = await database.containers.create({ id: 'c', partitionKey: '/pk' });
+  for (let i = 0; i < 120; i++) await container.items.create({ id: `${i}`, pk: `p${i % 40}`, n: i % 7 });
+  const list = '/_orrery/containers/d/c/partitions';
+  const split = async () => {
+    const [first, ...others] = (await signed(server, 'GET', list)).json.partitions;
+    assert.equal((await signed(server, 'POST', `${list}/${first.id}/split`)).status, 202);
+    await until(async () => (await ranges(container)).length === others.length + 2);
+    await until(async () => !(await signed(server, 'GET', list)).json.migration);
+  };
+  await split();
+  const parent = (await ranges(container))[0].id;
+  let requests = 0;
+  const plugin = (context, node, next) => {
+    if (++requests > 1000) throw new Error('it asks for ever');
+    return next(context);
+  };
+  const client = new CosmosClient({ endpoint: server.url, key: emulatorKey, plugins: [{ on: 'request', plugin }] });
+  t.after(() => client.dispose());
+  const { items } = client.database('d').container('c');
+  for (const query of ['SELECT VALUE c.id FROM c ORDER BY c.n', 'SELECT VALUE c.id FROM c ORDER BY c.n DESC', 'SELECT DISTINCT VALUE c.id FROM c', 'SELECT TOP 120 VALUE c.id FROM c']) {
+    const iterator = items.query(query, { maxItemCount: 10 });
+    const rows = [];
+    for (let page = 0; iterator.hasMoreResults(); page++) {
+      rows.push(...((await iterator.fetchNext()).resources ?? []));
+      if (page < 2) await split(); // twice, so that pieces split again
+    }
+    assert.equal(rows.length, 120, query);
+    assert.equal(new Set(rows).size, 120, query);
+  }
+  // Everybody else reads the ranges again.
+  const headers = { 'x-ms-documentdb-isquery': 'true', 'content-type': 'application/query+json', 'x-ms-documentdb-partitionkeyrangeid': parent };
+  const gone = await signed(server, 'POST', '/dbs/d/colls/c/docs', { headers, body: { query: 'SELECT * FROM c' } });
+  assert.deepEqual([gone.status, gone.headers['x-ms-substatus']], [410, '1002']);
 });
 
 test('a container fed past the size of a partition splits under its writers', async (t) => {

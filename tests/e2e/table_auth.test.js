@@ -187,6 +187,7 @@ test('the account of the emulators may sign without a date and with a slash at t
   const old = new Date(Date.now() - 3600_000).toUTCString();
   assert.equal((await sendTable(server, 'GET', '/Tables', { date: old })).status, 403, 'a date that is sent counts');
   assert.equal((await undated(server, { account: 'default', path: '/default/Tables', key: emulatorKey })).status, 403, 'no other account');
+  assert.equal((await undated(server, { path: '/default/Tables' })).status, 403, 'nor by signing with the name of that one');
 });
 
 test('without --dev every signature has a date', async (t) => {

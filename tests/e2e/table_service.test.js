@@ -104,5 +104,12 @@ test('full metadata names the account of the request', async (t) => {
   assert.equal((await sendTable(server, 'GET', "/Tables('people')", accept)).json['odata.type'], 'devstoreaccount1.Tables');
   const other = await sendTable(server, 'GET', "/people(PartitionKey='p',RowKey='r')", { ...accept, account: 'default' });
   assert.equal(other.json['odata.type'], 'default.people');
+  for (const target of ["people(PartitionKey='p',RowKey='r')", "http://any.host/devstoreaccount1/people(PartitionKey='p',RowKey='r')"]) {
+    const part = `--b\r\nContent-Type: application/http\r\n\r\nGET ${target} HTTP/1.1\r\nAccept: application/json;odata=fullmetadata\r\n\r\n--b--\r\n`;
+    const { text } = await sendTable(server, 'POST', '/$batch', { headers: { 'content-type': 'multipart/mixed; boundary=b' }, body: part });
+    const got = JSON.parse(/^\{.*$/m.exec(text)[0]);
+    assert.equal(got['odata.type'], 'devstoreaccount1.people', target);
+    assert.equal(got['odata.id'], `http://127.0.0.1:${server.tablePort}/devstoreaccount1/people(PartitionKey='p',RowKey='r')`, target);
+  }
   assert.equal((await all(service.listTables())).length, 1);
 });

@@ -9,7 +9,12 @@
 #include "migration/mover.h"
 #include "partition/synthetic.h"
 
-enum { CONFLICTS_SHOWN = 100, DRY_RUN_MS = 10 * 1000, DRY_RUN_MS_MAX = 300 * 1000 };
+enum {
+    CONFLICTS_SHOWN = 100,
+    DRY_RUN_MS = 10 * 1000,
+    DRY_RUN_MS_MAX = 300 * 1000,
+    LOOK_MS = 500, /* before it begins */
+};
 
 /* --- What is asked for ----------------------------------------------------------------------- */
 
@@ -127,6 +132,28 @@ static bool dry_run(struct rest_call *call, struct container *container, const s
     return true;
 }
 
+/* A path that no item has is mistyped: the copy would wait for a value in every item. Some items
+ * without one are conflicts, which clients may mend while it goes on. */
+static bool key_check(struct rest_call *call, struct container *container,
+                      const struct asked *asked, struct error *err)
+{
+    CLEANUP(buf_done) struct buf list;
+    struct migrator_estimate estimate;
+
+    buf_init(&list, BUF_DEFAULT_MAX);
+    if (asked->allows_missing)
+        return true;
+    if (!migrator_rekey_estimate(call->services->migrator, container, &asked->rekey, false, LOOK_MS,
+                                 &list, &estimate, err))
+        return admin_migration_refused(err);
+    if (estimate.items == 0 || estimate.missing < estimate.items)
+        return true;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "none of %llu items that were looked at has a value for this key, and nothing "
+                     "was changed: for a key that is to come say allowMissing (--allow-missing)",
+                     (unsigned long long)estimate.items);
+}
+
 bool admin_rekey_begin(struct admin_request *request, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
@@ -138,6 +165,8 @@ bool admin_rekey_begin(struct admin_request *request, struct error *err)
         return false;
     if (asked.dry_run)
         return dry_run(call, container, &asked, err);
+    if (!key_check(call, container, &asked, err))
+        return false;
     return admin_migration_begun(call, container,
                                  migrator_rekey(call->services->migrator, container, &asked.rekey,
                                                 asked.allows_missing, err),

@@ -244,3 +244,22 @@ void rest_answer_send_error(struct rest_call *call, const struct error *err)
     error_body(call, err);
     rest_answer_send(call);
 }
+
+static struct slice too_large_body(struct arena *arena, const char *reason)
+{
+    CLEANUP(buf_done) struct buf body;
+
+    buf_init(&body, 1024);
+    buf_printf(&body, "{\"code\":\"%s\",\"message\":", rest_answer_code(413));
+    document_json_write_string(arena_printf(arena, REST_TOO_LARGE_TEXT "\r\n%s", reason), &body);
+    BUF_APPEND(&body, "}");
+    return arena_copy(arena, buf_slice(&body));
+}
+
+struct net_http_response rest_refusal(struct arena *arena, uint16_t status, const char *reason)
+{
+    return (struct net_http_response){.lines = SLICE("Content-Type: application/json\r\n"),
+                                      .body = status == 413
+                                                  ? too_large_body(arena, reason)
+                                                  : net_http_error_body(arena, status, reason)};
+}

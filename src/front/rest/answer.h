@@ -3,6 +3,9 @@
 
 #include "front/rest/call.h"
 
+/* The service's words for a request that is too large as a whole, which libraries look for. */
+#define REST_TOO_LARGE_TEXT "Message: {\"Errors\":[\"Request size is too large\"]}"
+
 enum {
     REST_LINES_MAX = 64 * 1024,
     REST_BODY_MAX = 64 * 1024 * 1024, /* an operation keeps its own, far smaller limits */

@@ -34,6 +34,7 @@ struct rest_call {
     const struct account_keys *keys; /* whose signatures count: its own, or the default account's */
     struct account *keys_account;    /* a reference that keeps the keys */
     struct net_owner *owner;         /* the account, as workers and memory know it; may be NULL */
+    size_t held;                     /* on its meter, until the call ends */
     enum rest_verb verb;
     const struct rest_operation *operation; /* of route and verb */
     struct rest_identity identity;
@@ -75,6 +76,17 @@ static inline bool rest_call_version_before(const struct rest_call *call, struct
 
     return version.len == date.len && slice_compare(version, date) < 0;
 }
+
+/* Holds so many bytes more on the account's meter, until the call ends. ERROR_MEMORY_FULL. */
+NODISCARD bool rest_call_hold(struct rest_call *call, size_t bytes, struct error *err);
+
+/* Holds there what the call has in its arena and body by now, where that is more than is held. To
+ * be called where items were read. ERROR_MEMORY_FULL. */
+NODISCARD bool rest_call_grown(struct rest_call *call, struct error *err);
+
+/* On a worker, between two items that are shown: lets others of the account have the processor. Not
+ * where something is held that others wait for. */
+void rest_call_breathe(const struct rest_call *call);
 
 /* Ends the call: answers with what it has gathered, or with the error. From any thread. */
 void rest_call_finish(struct rest_call *call, bool fine, const struct error *err);

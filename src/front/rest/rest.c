@@ -169,8 +169,30 @@ static bool metadata_admit(struct rest_call *call, struct error *err)
 
 /* --- Running it ------------------------------------------------------------------------------ */
 
+bool rest_call_hold(struct rest_call *call, size_t bytes, struct error *err)
+{
+    if (!front_owner_hold(call->owner, bytes, err))
+        return false;
+    call->held += bytes;
+    return true;
+}
+
+bool rest_call_grown(struct rest_call *call, struct error *err)
+{
+    size_t used = arena_used(call->arena) + call->body.capacity;
+
+    return used <= call->held || rest_call_hold(call, used - call->held, err);
+}
+
+void rest_call_breathe(const struct rest_call *call)
+{
+    if (call->may_block)
+        net_workers_breathe(call->services->workers);
+}
+
 void rest_call_finish(struct rest_call *call, bool fine, const struct error *err)
 {
+    front_owner_let_go(call->owner, call->held);
     if (call->ticket.account)
         rest_metadata_settle(call->metadata, &call->ticket, call->charge_cru,
                              clock_read_monotonic_ms(call->services->clock));
@@ -198,18 +220,16 @@ static bool work_do(struct rest_call *call, struct error *err)
 static void work_run(struct net_work *work)
 {
     struct rest_call *call = CONTAINER_OF(work, struct rest_call, work);
-    size_t held = BODY_COPIES * call->http->body.len;
     struct error err;
     bool fine;
 
     call->may_block = true;
     call->cancelled = net_http_cancel_flag(call->http);
-    if (net_http_cancelled(call->http)) {
+    if (net_http_cancelled(call->http))
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
-    } else if ((fine = front_owner_hold(call->owner, held, &err))) {
-        fine = work_do(call, &err);
-        front_owner_let_go(call->owner, held);
-    }
+    else
+        fine =
+            rest_call_hold(call, BODY_COPIES * call->http->body.len, &err) && work_do(call, &err);
     rest_call_finish(call, fine, &err);
 }
 

@@ -75,6 +75,9 @@ void rest_wait(struct rest *rest);
 void rest_free(struct rest *rest);
 CLEANUP_FN(struct rest *, rest_free)
 
+/* What never reaches the handler, as libraries know it: net_http_settings.refusal. */
+struct net_http_response rest_refusal(struct arena *arena, uint16_t status, const char *reason);
+
 /* The handler for net_http_new; context is a struct rest. Answers every request, with an error if
  * need be. */
 void rest_handle(struct net_http_request *request, void *context);

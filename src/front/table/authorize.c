@@ -140,11 +140,6 @@ static void texts_make(const struct table_call *call, struct signing *s)
                 text_add(call, s, s->dates[d], s->names[n], s->paths[p]);
 }
 
-static bool is_emulator(const struct table_call *call, struct slice name)
-{
-    return call->options->dev && slice_equal(name, SLICE(TABLE_EMULATOR_ACCOUNT));
-}
-
 static void paths_take(const struct table_call *call, bool lenient, struct signing *s)
 {
     struct slice path = call->http->path, bare = front_slashes_drop(path);
@@ -174,7 +169,8 @@ static bool key_authorize(struct table_call *call, bool lite, struct slice name,
 {
     struct slice sent[DATES_MAX] = {table_call_header(call, SLICE("x-ms-date")),
                                     table_call_header(call, SLICE("date"))};
-    bool lenient = lite && is_emulator(call, name), readonly;
+    bool lenient = lite && call->emulator && slice_equal(name, SLICE(TABLE_EMULATOR_ACCOUNT));
+    bool readonly;
     struct signing s = {.lite = lite, .names = {name}, .name_count = 1};
 
     for (size_t d = 0; d < DATES_MAX; d++)

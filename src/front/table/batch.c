@@ -82,6 +82,7 @@ static bool part_open(struct table_call *call, const struct table_part *part,
     if (inner->route.account.data && call->route.account.data &&
         !slice_equal(inner->route.account, call->route.account))
         return error_set(err, ERROR_BAD_REQUEST, "a part of the batch names another account");
+    inner->route.account = call->route.account; /* and so are the accounts in types */
     return table_identity_check(&call->identity, inner->operation, inner->route.table, err);
 }
 

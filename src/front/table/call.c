@@ -9,7 +9,7 @@ struct slice table_call_account(const struct table_call *call)
 
 struct slice table_call_root(struct table_call *call)
 {
-    struct slice host = table_call_header(call, SLICE("host"));
+    struct slice host = net_http_header(call->batch ? call->batch : call->http, SLICE("host"));
 
     return arena_printf(call->arena, "%s://%.*s%.*s", call->http->tls ? "https" : "http",
                         SLICE_ARG(host), SLICE_ARG(call->route.prefix));

@@ -26,6 +26,7 @@ struct table_call {
     struct table_parameters parameters;
     struct table_route route;
     struct front_account account;
+    bool emulator;           /* with --dev: that of the storage emulators was asked for */
     struct net_owner *owner; /* the account, as workers and memory know it; may be NULL */
     enum table_verb verb;
     const struct table_operation *operation; /* of route and verb */

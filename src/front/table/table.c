@@ -9,7 +9,10 @@
 
 #include <time.h>
 
-enum { LINES_USUAL = 768 }; /* bytes of header lines in most answers */
+enum {
+    LINES_USUAL = 768, /* bytes of header lines in most answers */
+    BODY_COPIES = 3,   /* what a body becomes while it is worked on: values, and copies of them */
+};
 
 struct table {
     struct table_options options;
@@ -59,7 +62,8 @@ static bool account_find(struct table_call *call, struct error *err)
         id = slice_trim(name);
     if (!id.data)
         id = slice_of_text(CATALOGUE_ACCOUNT_DEFAULT);
-    if (!call->options->dev || !slice_equal(id, emulator))
+    call->emulator = call->options->dev && slice_equal(id, emulator);
+    if (!call->emulator)
         return front_account_find(call->services, id, by_use, call->arena, &call->account, err);
     if (!front_account_find(call->services, id, false, call->arena, &call->account, err))
         return false;
@@ -144,18 +148,20 @@ static bool account_is_made(const struct table_call *call)
 static void work_run(struct net_work *work)
 {
     struct table_call *call = CONTAINER_OF(work, struct table_call, work);
+    size_t held = BODY_COPIES * call->http->body.len;
     struct error err;
     bool fine;
 
     call->may_block = true;
     call->cancelled = net_http_cancel_flag(call->http);
-    if (net_http_cancelled(call->http))
+    if (net_http_cancelled(call->http)) {
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
-    else
-        fine = front_owner_hold(call->owner, 0, &err) &&
-               (!account_is_made(call) || front_account_make(call->services, call->account.id,
+    } else if ((fine = front_owner_hold(call->owner, held, &err))) {
+        fine = (!account_is_made(call) || front_account_make(call->services, call->account.id,
                                                              &call->account.account, &err)) &&
                call->operation->run(call, &err);
+        front_owner_let_go(call->owner, held);
+    }
     table_call_finish(call, fine, &err);
 }
 

@@ -295,7 +295,8 @@ bool query_order_check(const struct query_plan *plan, const struct query_request
         query_path_find(plan, plan->query.order[0].expression, arena, &path, &elements)) {
         struct document_path below = path;
 
-        if (!request->order_unindexed && !elements && !query_index_covers(space, &path))
+        if (!request->order_unindexed && !elements &&
+            index_policy_excludes(space->definition->policy, &path))
             return error_set(err, ERROR_BAD_REQUEST,
                              "The index path corresponding to the specified order-by item is "
                              "excluded.");

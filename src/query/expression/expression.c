@@ -16,6 +16,7 @@ enum {
      * and can be stopped. */
     FOLD_WORK_MAX = 1000000,
     BYTES_PER_WORK_SHIFT = 6,
+    NODES_PER_BREATH = 1024, /* some hundred microseconds' worth */
 };
 
 /* --- Nodes ----------------------------------------------------------------------------------- */
@@ -62,6 +63,8 @@ void *query_node(struct query_build *build, const struct query_kind *kind, size_
         node->slots_used |= children[i]->slots_used;
     }
     node->depth = (uint16_t)(depth + 1);
+    if (build->nodes % NODES_PER_BREATH == 0 && build->breath.take)
+        build->breath.take(build->breath.self);
     if (++build->nodes > QUERY_NODES_MAX && !build->failed)
         query_build_fail(build, ERROR_TOO_LARGE, "the query has more than %d parts",
                          QUERY_NODES_MAX);

@@ -65,8 +65,9 @@ enum {
 };
 
 struct query_build {
-    struct arena *arena; /* holds the plan */
-    bool keep_nonfinite; /* as the contexts that will run it have it (context.h) */
+    struct arena *arena;        /* holds the plan */
+    bool keep_nonfinite;        /* as the contexts that will run it have it (context.h) */
+    struct query_breath breath; /* taken now and then */
     size_t nodes;
     uint64_t fold_work; /* of computing constant subtrees, so far */
     size_t fold_bytes;  /* of what they came to */

@@ -8,6 +8,17 @@
 
 /* --- Streaming ------------------------------------------------------------------------------- */
 
+static bool access_choose(struct query_run_state *run, struct error *err);
+static void feed_open(struct query_run_state *run);
+
+/* Calls of functions of the user are made for many rows at once, where that can be. */
+static void ahead_make(struct query_run_state *run)
+{
+    run->ahead = query_ahead_new(run->plan, &run->request->udf, run->request->container);
+    run->context.ahead =
+        (struct query_made_ahead){.self = run->ahead, .find = run->ahead ? query_ahead_find : NULL};
+}
+
 /* Was the row given by the page before, which ended within its item? That item comes first, if it
  * is still there. */
 static bool was_given(const struct query_run_state *run)
@@ -50,6 +61,38 @@ static bool stream_take(struct query_run_state *run, bool *ret_stop, struct erro
     return true;
 }
 
+/* The index cannot tell apart the values that come next: what is behind this place is sorted, and
+ * the page goes on with it. To leave that to the next page would be to send it a continuation
+ * without knowing whether there is a row. If it cannot be done now and rows were given, it is left
+ * to the next page after all. */
+static bool stream_sort(struct query_run_state *run, bool *ret_more, struct error *err)
+{
+    struct query_position at = run->at;
+    uint64_t rows = run->rows;
+
+    at.place.key = arena_copy(run->arena, at.place.key);
+    at.place.routing = arena_copy(run->arena, at.place.routing);
+    at.place.cut = at.place.key.len >= INDEX_VALUE_MAX;
+    run->from = run->at = at;
+    run->mode = QUERY_MODE_SORT;
+    run->hits = run->looked_at = 0;
+    query_hits_free(TAKE(run->feed));
+    query_ahead_free(run->ahead);
+    ahead_make(run);
+    run->judged = false;
+    if (!access_choose(run, err))
+        return false;
+    feed_open(run);
+    if (query_spool_run(run, ret_more, err))
+        return true;
+    if (!rows || run->rows > rows)
+        return false;
+    *err = (struct error){0};
+    run->at = at;
+    *ret_more = true;
+    return true;
+}
+
 /* A page that is full goes on until it has seen one more row, the end, or its time is up: only then
  * is it known whether there is anything to go on for. What lies between was looked at and need not
  * be again: the place is the last hit that is done. A fault behind the last row is told to the page
@@ -67,12 +110,12 @@ static bool stream_run(struct query_run_state *run, bool *ret_more, struct error
     *ret_more = !ended && !run->finished;
     if (run->feed && query_hits_is_unsure(run->feed))
         run->at.sorted = true;
-    return true;
+    if (!run->drained || !run->at.sorted || run->held || query_run_is_over(run))
+        return true;
+    return stream_sort(run, ret_more, err);
 }
 
 /* --- Aggregates ------------------------------------------------------------------------------ */
-
-static void feed_open(struct query_run_state *run);
 
 struct aggregating {
     struct query_aggregate *states;
@@ -719,10 +762,7 @@ static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t 
 {
     uint64_t begin = run->request->timed ? clock_monotonic_ns() : 0;
 
-    run->ahead = query_ahead_new(run->plan, &run->request->udf, run->request->container);
-    if (run->ahead)
-        run->context.ahead =
-            (struct query_made_ahead){.self = run->ahead, .find = query_ahead_find};
+    ahead_make(run);
     /* Calls that are made ahead want whole items; lists want to know which item a value is of. */
     if (!run->ahead && !collects(run->plan))
         run->cover = query_cover_find(run->plan, run->arena);
@@ -779,12 +819,13 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     struct query_page page = {0};
     struct cost_query cost;
     struct error ignored;
-    bool more = false, done;
+    bool more = false, resumed, done;
 
     if (plan->outer)
         return query_outer_run(plan, request, ret_page, err);
     if (!run_init(&run, plan, request, request->space->clock, err))
         return false;
+    resumed = run.from.begun;
     query_spans_init(&run.spans, request, call);
     run.spans_owner = &run.spans;
     if (plan->constant)
@@ -795,7 +836,7 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     done = query_spans_work(&run.spans, run.context.work, done ? err : &ignored) && done;
     query_hits_free(TAKE(run.feed));
     missing_keep(&run, &page);
-    page.charge_cru = query_spans_done(&run.spans, run.from.begun && mode_is_spooled(&run), &cost);
+    page.charge_cru = query_spans_done(&run.spans, resumed && mode_is_spooled(&run), &cost);
     call->charge_cru = page.charge_cru = MAX(page.charge_cru, (int64_t)1);
     if (!done || !page_end(&run, more, &page, err))
         return false;

@@ -60,6 +60,7 @@ struct query_run_state {
     bool full;                /* the page is: from here on the next row is only looked for */
     bool finished;            /* there will be no more rows: the limit is reached */
     bool held;                /* a budget ended the page */
+    bool drained;             /* the feed has no more hits */
     uint64_t hits, looked_at; /* hits at the last look at clock and charge */
     uint64_t looked_at_work;  /* and the work done by then */
     uint64_t matched;         /* hits that the filter accepted */
@@ -80,6 +81,9 @@ NODISCARD bool query_rows_take(struct query_run_state *run, query_row_taker take
 
 /* Has the page taken or cost enough by now? Looks only now and then. */
 bool query_run_should_pause(struct query_run_state *run);
+
+/* Has it taken as long as it may? */
+bool query_run_is_over(const struct query_run_state *run);
 
 /* A taker whose rows may be taken in parts: each part has its own `taking`, which is merged into
  * that of the run. */

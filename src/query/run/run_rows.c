@@ -134,6 +134,13 @@ static bool hit_take(struct query_run_state *run, query_row_taker taker, bool *r
     return !holds || taker(run, ret_stop, err);
 }
 
+bool query_run_is_over(const struct query_run_state *run)
+{
+    int64_t pause_ms = run->request->limits.pause_ms;
+
+    return pause_ms && clock_read_monotonic_ms(run->context.clock) >= pause_ms;
+}
+
 /* Has the page taken long enough, or cost enough? */
 bool query_run_should_pause(struct query_run_state *run)
 {
@@ -145,9 +152,8 @@ bool query_run_should_pause(struct query_run_state *run)
     run->looked_at = run->hits;
     run->looked_at_work = run->context.work;
     query_context_breathe(&run->context);
-    return (limits->pause_ms && clock_read_monotonic_ms(run->context.clock) >= limits->pause_ms) ||
-           (limits->cru_max && run->spans.list &&
-            query_spans_charge(&run->spans) >= limits->cru_max);
+    return query_run_is_over(run) || (limits->cru_max && run->spans.list &&
+                                      query_spans_charge(&run->spans) >= limits->cru_max);
 }
 
 void query_place_keep(struct query_run_state *run, const struct query_place *place,
@@ -176,6 +182,7 @@ bool query_rows_take(struct query_run_state *run, query_row_taker taker, bool ma
     for (*ret_ended = false;;) {
         if (!hit_next(run, &hit, &more, err))
             return false;
+        run->drained = !more;
         if (!more) {
             *ret_ended = !run->held && !(run->feed && query_hits_is_unsure(run->feed));
             return true;

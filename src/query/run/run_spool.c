@@ -429,6 +429,19 @@ static bool rows_give(struct query_run_state *run, struct spooling *s, struct er
     return true;
 }
 
+/* What a kept result is found by. Ranges are part of it, though continuations are not bound to
+ * them: when one has split, each half is asked to go on with the continuation of the whole. */
+static uint64_t result_print(const struct query_run_state *run)
+{
+    const struct query_scope *scope = &run->request->scope;
+    uint64_t print = run->plan->fingerprint;
+
+    if (scope->kind != QUERY_SCOPE_RANGE)
+        return print;
+    print = XXH3_64bits_withSeed(scope->range.min.data, scope->range.min.len, print);
+    return XXH3_64bits_withSeed(scope->range.max.data, scope->range.max.len, print);
+}
+
 bool query_spool_run(struct query_run_state *run, bool *ret_more, struct error *err)
 {
     CLEANUP(query_spill_budget_unref)
@@ -440,7 +453,7 @@ bool query_spool_run(struct query_run_state *run, bool *ret_more, struct error *
     spooling_init(&s);
     run->spill = spill;
     if (run->from.cached && cache)
-        s.spool = query_cache_take(cache, run->plan->fingerprint, run->from.cached);
+        s.spool = query_cache_take(cache, result_print(run), run->from.cached);
     run->at.cached = 0;
     if (!s.spool && !spool_fill(run, &s, err))
         return false;
@@ -456,7 +469,7 @@ bool query_spool_run(struct query_run_state *run, bool *ret_more, struct error *
         return false;
     *ret_more = !run->finished && (query_spool_overflowed(s.spool) || left);
     if (*ret_more && left && cache)
-        run->at.cached = query_cache_put(cache, run->plan->fingerprint, TAKE(s.spool));
+        run->at.cached = query_cache_put(cache, result_print(run), TAKE(s.spool));
     run->spilled_bytes = query_spill_budget_written(spill);
     return true;
 }

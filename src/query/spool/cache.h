@@ -18,6 +18,6 @@ CLEANUP_FN(struct query_cache *, query_cache_free)
 uint64_t query_cache_put(struct query_cache *cache, uint64_t fingerprint,
                          struct query_spool *spool);
 
-/* The spool, now the caller's; NULL: it is not there, or another query's. */
+/* The spool, now the caller's; NULL: it is not there, or another query's or range's. */
 struct query_spool *query_cache_take(struct query_cache *cache, uint64_t fingerprint,
                                      uint64_t number);

@@ -18,9 +18,23 @@ static enum advise_nature of_number(double number)
 
 static void what_could_name_something_does(void **state UNUSED)
 {
-    static const char *const names[] = {"",         "tenant-17",       "4c1e2b9a-7d5f-4e0b",
-                                        "New York", "2018-08",         "2018-08-09-host7",
-                                        "#x12",     "a@b.example/c?d", "2018-0a-09"};
+    static const char *const names[] = {"",
+                                        "tenant-17",
+                                        "4c1e2b9a-7d5f-4e0b",
+                                        "New York",
+                                        "2018-08",
+                                        "2018-08-09-host7",
+                                        "#x12",
+                                        "a@b.example/c?d",
+                                        "2018-0a-09",
+                                        "4711",
+                                        "10.0.0.1",
+                                        "1.2-beta",
+                                        ".",
+                                        "1.",
+                                        "1.5e",
+                                        "12:34:56:78:9a:bc",
+                                        "12:34-7"};
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         assert_int_equal(of_text(names[i]), ADVISE_NATURE_NAME);
@@ -30,11 +44,20 @@ static void what_could_name_something_does(void **state UNUSED)
 
 static void measurements_times_and_sentences_are_told_apart(void **state UNUSED)
 {
+    static const char *const times[] = {
+        "2018/08/09", "09.08.2018 10:11", "08/09/2018",     "20180809T101112Z",
+        "10:11",      "10:11:12.131",     "10:11:12+02:00", "Thu, 09 Aug 2018 10:11:12 GMT"};
+    static const char *const numbers[] = {"21.37", "-0.5", "+.25", "1.5e-3", "1.0E6"};
+
     assert_int_equal(of_number(21.37), ADVISE_NATURE_NUMBER);
     assert_int_equal(of_number(17), ADVISE_NATURE_INTEGER);
     assert_int_equal(of_text("2018-08-09"), ADVISE_NATURE_TIME);
     assert_int_equal(of_text("2018-08-09T10:11:12.131Z"), ADVISE_NATURE_TIME);
     assert_int_equal(of_text("2018-08-09 10:11"), ADVISE_NATURE_TIME);
+    for (size_t i = 0; i < ARRAY_LEN(times); i++)
+        assert_int_equal(of_text(times[i]), ADVISE_NATURE_TIME);
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+        assert_int_equal(of_text(numbers[i]), ADVISE_NATURE_NUMBER);
     assert_int_equal(of_text("it was fine"), ADVISE_NATURE_PROSE);
     assert_int_equal(of_text("one\ntwo"), ADVISE_NATURE_PROSE);
     assert_int_equal(of_text("0123456789012345678901234567890123456789012345678901234567890123456"),

@@ -823,6 +823,66 @@ static void scripts_of_an_account_have_so_many_bytes(void **state)
     assert_fails(try_make(bench, &functions, SCRIPT("f"), &err), &err, ERROR_LIMIT_REACHED);
 }
 
+/* A user or permission with a text of so many bytes. */
+static const char *padded(struct bench *bench, const char *json, size_t bytes)
+{
+    char *text = arena_alloc(bench->arena, bytes + 1);
+
+    memset(text, 'a', bytes);
+    text[bytes] = '\0';
+    return arena_text(bench->arena, arena_printf(bench->arena, "{%s,\"pad\":\"%s\"}", json, text));
+}
+
+static bool try_container(struct bench *bench, size_t bytes, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct offer_request request = {0};
+    char *path = arena_alloc(bench->arena, bytes + 1);
+    struct slice json;
+
+    memset(path, 'a', bytes);
+    path[bytes] = '\0';
+    json = arena_printf(bench->arena,
+                        "{\"id\":\"long\",\"partitionKey\":{\"paths\":[\"/pk\"]},"
+                        "\"indexingPolicy\":{\"excludedPaths\":[{\"path\":\"/%s/?\"}],"
+                        "\"includedPaths\":[{\"path\":\"/*\"}]}}",
+                        path);
+    return catalogue_container_create(bench->catalogue, SLICE("acme"), SLICE("shop"),
+                                      document_of(bench->arena, arena_text(bench->arena, json)),
+                                      &request, &container, err);
+}
+
+static void what_else_an_account_has_in_memory_has_so_many_bytes(void **state)
+{
+    struct bench *bench = *state;
+    struct error err;
+
+    bench->limits.account_metadata_bytes_max = 20000;
+    bench_reopen(bench);
+    world(bench);
+    make(bench, &users, padded(bench, "\"id\":\"ann\"", 5000));
+    make(bench, &permissions,
+         padded(bench,
+                "\"id\":\"p\",\"permissionMode\":\"Read\",\"resource\":\"dbs/shop/colls/orders\"",
+                5000));
+    assert_fails(try_make(bench, &users, padded(bench, "\"id\":\"bob\"", 12000), &err), &err,
+                 ERROR_LIMIT_REACHED);
+    assert_contains(err.message, "account.metadata_bytes_max");
+    bench_reopen(bench);
+    assert_fails(try_make(bench, &users, padded(bench, "\"id\":\"bob\"", 12000), &err), &err,
+                 ERROR_LIMIT_REACHED);
+    make(bench, &users, padded(bench, "\"id\":\"bob\"", 6000));
+    assert_fails(try_container(bench, 4000, &err), &err, ERROR_LIMIT_REACHED);
+    assert_ok(drop(bench, &users, "ann", &err), &err); /* and the permission with her */
+    make(bench, &users, padded(bench, "\"id\":\"carl\"", 9000));
+    bench->limits.account_metadata_bytes_max = 100; /* lowered below what is there */
+    bench_reopen(bench);
+    assert_ok(
+        replace(bench, &users, "carl", padded(bench, "\"id\":\"carl\"", 8000), SLICE_NONE, &err),
+        &err);
+    assert_fails(try_make(bench, &users, "{\"id\":\"eve\"}", &err), &err, ERROR_LIMIT_REACHED);
+}
+
 int main(void)
 {
     CLEANUP(postgres_free) struct postgres *server = postgres_start(false);
@@ -845,6 +905,7 @@ int main(void)
         ON(memory, readers_see_whole_lists_while_everything_changes),
         ON_BOTH(a_long_script_is_read_when_it_is_wanted),
         ON(memory, scripts_of_an_account_have_so_many_bytes),
+        ON(memory, what_else_an_account_has_in_memory_has_so_many_bytes),
         ON_POSTGRESQL(everything_is_there_after_a_restart),
         ON_POSTGRESQL(dropping_a_parent_drops_the_children),
     };

@@ -1,6 +1,7 @@
 /* What becomes of a container's throughput when its partitions change: it stays what was bought. */
 #include "base/random.h"
 #include "catalogue/shares.h"
+#include "load/split_points.h"
 #include "unit/heat/heat_fixture.h"
 
 enum { KEYS = 60 };
@@ -136,6 +137,37 @@ static void raised_throughput_is_delivered_after_its_split(void **state)
     limits_settle(fixture);
     assert_int_equal(span_count(fixture), 5);
     assert_delivers(fixture, 1000);
+}
+
+/* Shares are alike after every split, but keys are not alike many: the widest is cut next. */
+static void spans_that_get_most_keys_are_cut_for_throughput(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        int64_t ru;
+        size_t count;
+    } raises[] = {{600, 3}, {1000, 5}, {1700, 9}, {6600, 33}, {7400, 37}};
+
+    begin(fixture, 200, 400);
+    for (size_t i = 0; i < ARRAY_LEN(raises); i++) {
+        CLEANUP(container_unref) struct container *container = NULL;
+        double reach[64], widest = 0, sum = 0;
+
+        buy(fixture, raises[i].ru);
+        limits_settle(fixture);
+        assert_int_equal(span_count(fixture), raises[i].count);
+        assert_all_is_given(fixture);
+        container = opened(fixture);
+        split_points_reach(container, fixture->arena, reach);
+        for (size_t j = 0; j < raises[i].count; j++) {
+            widest = MAX(widest, reach[j]);
+            sum += reach[j];
+        }
+        assert_true(sum > 0.999 && sum < 1.001);
+        if (widest > 2.0 / (double)raises[i].count)
+            fail_msg("one of %zu partitions gets %g of all keys", raises[i].count, widest);
+        arena_reset(fixture->arena);
+    }
 }
 
 static void a_split_for_throughput_divides_evenly_but_for_what_is_spent(void **state)
@@ -299,6 +331,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(raised_throughput_is_delivered_after_its_split),
+        TEST(spans_that_get_most_keys_are_cut_for_throughput),
         TEST(a_split_for_throughput_divides_evenly_but_for_what_is_spent),
         TEST(isolation_in_an_idle_container_gives_by_size),
         TEST(what_was_bought_is_given_whatever_happens),

@@ -598,6 +598,11 @@ static void decisions_follow_bytes_first_then_throughput(void **state UNUSED)
     assert_true(choice.wanted && !choice.by_bytes);
     assert_int_equal(choice.span, 1);
     assert_int_equal(choice.pieces, 3);
+    figures[0].reach = 0.6;
+    choice = migrator_decide(figures, 3, 1000, 6, 10);
+    assert_int_equal(choice.span, 0);
+    assert_int_equal(choice.pieces, 3);
+    figures[0].reach = 0;
     choice = migrator_decide(figures, 3, 1000, 6, 4);
     assert_int_equal(choice.pieces, 2);
     assert_false(migrator_decide(figures, 3, 100, 6, 3).wanted);

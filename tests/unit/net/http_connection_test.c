@@ -352,35 +352,146 @@ static void wait_until_received(struct fixture *fixture, uint64_t bytes)
     while (metrics.bytes_in < bytes);
 }
 
-static void half_received_bodies_share_a_limit(void **state UNUSED)
+static void of_requests_half_received_the_oldest_goes_where_they_are_too_many(void **state UNUSED)
 {
     static const char head[] = "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 70\r\n\r\n";
     static const char sixty[] = "012345678901234567890123456789012345678901234567890123456789";
     struct fixture_settings settings = fixture_settings();
+    struct memory_meter memory;
 
+    memory_meter_init(&memory, NULL, SIZE_MAX);
     settings.loops = 1;
-    settings.http.bodies_max = 100;
+    settings.http.bodies_max = 300;
+    settings.http.memory = &memory;
     CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
-    CLEANUP(client_free) struct client *first = client_new(fixture);
-    CLEANUP(client_free) struct client *second = client_new(fixture);
+    CLEANUP(client_free) struct client *stuck = client_new(fixture);
+    CLEANUP(client_free) struct client *slow = client_new(fixture);
+    CLEANUP(client_free) struct client *third = client_new(fixture);
     struct answer answer;
 
-    client_send(first, slice_of_text(head));
-    client_send(first, slice_of_text(sixty));
+    client_send(stuck, slice_of_text(head));
+    client_send(stuck, slice_of_text(sixty));
     wait_until_received(fixture, sizeof head - 1 + 60);
-    client_send(second, slice_of_text(head));
-    client_send(second, slice_of_text(sixty));
-    assert_true(client_read(second, &answer));
+    client_send(slow, slice_of_text(head));
+    client_send(slow, slice_of_text(sixty));
+    wait_until_received(fixture, 2 * (sizeof head - 1 + 60));
+    while (memory_meter_used(&memory) != 2 * (sizeof head - 1 + 60)) {
+    }
+    client_send(third, slice_of_text(head));
+    client_send(third, slice_of_text(sixty));
+    assert_true(client_read(stuck, &answer));
     assert_int_equal(answer.status, 503);
-    CLIENT_SEND(first, "0123456789");
-    assert_true(client_read(first, &answer));
+    client_expect_closed(stuck);
+    CLIENT_SEND(third, "0123456789");
+    assert_true(client_read(third, &answer));
+    assert_int_equal(answer.body.len, 70);
+    CLIENT_SEND(slow, "0123456789");
+    assert_true(client_read(slow, &answer));
     assert_int_equal(answer.body.len, 70);
     /* What is complete, or gone, no longer counts. */
-    client_send(first, slice_of_text(head));
-    client_send(first, slice_of_text(sixty));
-    CLIENT_SEND(first, "0123456789");
-    assert_true(client_read(first, &answer));
-    assert_int_equal(answer.status, 200);
+    while (memory_meter_used(&memory)) {
+    }
+}
+
+static void many_requests_at_once_are_answered_in_turns_and_in_order(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(buf_done) struct buf requests;
+
+    settings.loops = 1;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *many = client_new(fixture);
+    CLEANUP(client_free) struct client *one = client_new(fixture);
+
+    buf_init(&requests, BUF_DEFAULT_MAX);
+    for (int i = 0; i < 200; i++)
+        buf_printf(&requests, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\n%03d", i);
+    client_send(many, buf_slice(&requests));
+    CLIENT_SEND(one, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\none");
+    client_expect(one, 200, SLICE("one"));
+    for (int i = 0; i < 200; i++) {
+        char text[4];
+
+        (void)snprintf(text, sizeof text, "%03d", i);
+        client_expect(many, 200, slice_of_text(text));
+    }
+}
+
+/* A flood that, once it has begun, makes another owner ask for something. */
+struct flood {
+    struct memory_meter flooder, other;
+    struct client *lone;
+    atomic_uint handled, before_lone;
+};
+
+static void flood_handle(struct net_http_request *request, void *context)
+{
+    struct flood *flood = context;
+    bool lone = slice_equal(request->path, SLICE("/lone"));
+
+    net_http_bill(request, lone ? &flood->other : &flood->flooder);
+    if (slice_equal(request->path, SLICE("/begin")))
+        CLIENT_SEND(flood->lone, GET("/lone"));
+    if (lone)
+        atomic_store(&flood->before_lone, atomic_load(&flood->handled));
+    else
+        atomic_fetch_add(&flood->handled, 1);
+    fixture_answer(request, "");
+}
+
+/* Each of the flooder's four connections has a hundred requests in the server's hands. */
+static void a_request_of_another_owner_waits_for_few_of_a_flood(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    struct flood flood = {.flooder = {.max = SIZE_MAX}, .other = {.max = SIZE_MAX}};
+    struct client *flooders[4];
+    CLEANUP(buf_done) struct buf requests;
+
+    settings.loops = 1;
+    settings.handle = flood_handle;
+    settings.context = &flood;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *lone = client_new(fixture);
+
+    flood.lone = lone;
+    CLIENT_SEND(lone, GET("/lone"));
+    client_expect(lone, 200, SLICE(""));
+    for (size_t i = 0; i < ARRAY_LEN(flooders); i++) {
+        flooders[i] = client_new(fixture);
+        CLIENT_SEND(flooders[i], GET("/flood"));
+        client_expect(flooders[i], 200, SLICE(""));
+    }
+    atomic_store(&flood.handled, 0);
+    buf_init(&requests, BUF_DEFAULT_MAX);
+    BUF_APPEND(&requests, GET("/begin"));
+    for (int i = 0; i < 99; i++)
+        BUF_APPEND(&requests, GET("/flood"));
+    for (size_t i = 0; i < ARRAY_LEN(flooders); i++)
+        client_send(flooders[i],
+                    slice_skip(buf_slice(&requests), i ? sizeof(GET("/begin")) - 1 : 0));
+    client_expect(lone, 200, SLICE(""));
+    assert_in_range(atomic_load(&flood.before_lone), 1, 64);
+    for (size_t i = 0; i < ARRAY_LEN(flooders); i++) {
+        for (int j = i ? 1 : 0; j < 100; j++)
+            client_expect(flooders[i], 200, SLICE(""));
+        client_free(flooders[i]);
+    }
+}
+
+static void a_single_request_is_received_whatever_the_limit_of_its_loop(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+
+    settings.http.bodies_max = 1;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *client = client_new(fixture);
+    struct answer answer;
+
+    CLIENT_SEND(client, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 10\r\n\r\n01234");
+    wait_until_received(fixture, 1);
+    CLIENT_SEND(client, "56789");
+    assert_true(client_read(client, &answer));
+    assert_int_equal(answer.body.len, 10);
 }
 
 static void continue_is_sent_when_it_is_waited_for(void **state UNUSED)
@@ -599,7 +710,10 @@ int main(void)
         cmocka_unit_test(connections_close_when_either_side_says_so),
         cmocka_unit_test(a_refused_request_is_answered_after_those_before_it),
         cmocka_unit_test(a_body_over_the_limit_is_refused_while_it_is_sent),
-        cmocka_unit_test(half_received_bodies_share_a_limit),
+        cmocka_unit_test(of_requests_half_received_the_oldest_goes_where_they_are_too_many),
+        cmocka_unit_test(many_requests_at_once_are_answered_in_turns_and_in_order),
+        cmocka_unit_test(a_request_of_another_owner_waits_for_few_of_a_flood),
+        cmocka_unit_test(a_single_request_is_received_whatever_the_limit_of_its_loop),
         cmocka_unit_test(continue_is_sent_when_it_is_waited_for),
         cmocka_unit_test(late_heads_and_bodies_time_out),
         cmocka_unit_test(idle_and_silent_connections_are_closed),

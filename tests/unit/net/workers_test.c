@@ -5,6 +5,7 @@
 #include "support/check.h"
 
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Work that waits at a gate the test opens. */
@@ -288,6 +289,71 @@ static void busy_run(struct net_work *work)
     job_run(work);
 }
 
+/* Some turns' worth of processor time. */
+static void burn(struct net_workers *workers)
+{
+    struct timespec begin, now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    do {
+        net_workers_breathe(workers);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    } while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < 30);
+}
+
+struct waiting_job {
+    struct busy_job busy;
+    struct gate *held; /* opened by another job of the owner, which needs a turn for it */
+};
+
+/* Computes, and then waits for what another does. */
+static void waiting_run(struct net_work *work)
+{
+    struct waiting_job *waiting = CONTAINER_OF(work, struct waiting_job, busy.job.work);
+
+    burn(waiting->busy.workers);
+    WITH_LOCK (&waiting->held->lock) {
+        waiting->held->waiting++;
+        condition_broadcast(&waiting->held->changed);
+        while (!waiting->held->open)
+            condition_wait(&waiting->held->changed, &waiting->held->lock);
+    }
+    job_run(work);
+}
+
+static void holding_run(struct net_work *work)
+{
+    struct waiting_job *holding = CONTAINER_OF(work, struct waiting_job, busy.job.work);
+
+    burn(holding->busy.workers);
+    gate_open(holding->held);
+    job_run(work);
+}
+
+static void a_turn_is_not_kept_by_a_thread_that_waits(void **state UNUSED)
+{
+    struct net_workers *workers = net_workers_new(&(struct net_workers_settings){
+        .threads_max = 4, .queue_max = 100, .busy_max = 1, .idle_ms = 60000});
+    struct net_owners *owners = net_owners_new(NULL, 1);
+    CLEANUP(gate_done) struct gate held, done;
+    struct waiting_job jobs[2] = {0};
+
+    gate_init(&held);
+    gate_init(&done);
+    done.open = true;
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+        jobs[i].held = &held;
+        jobs[i].busy.workers = workers;
+        jobs[i].busy.job.gate = &done;
+        jobs[i].busy.job.work.run = i ? holding_run : waiting_run;
+        jobs_submit(workers, &jobs[i].busy.job, 1, net_owners_find(owners, 1), i);
+        gate_wait_for(&held, &held.waiting, 1);
+    }
+    gate_wait_for(&done, &done.finished, 2); /* or for ever */
+    net_workers_free(workers);
+    net_owners_free(owners);
+}
+
 static void an_owner_that_computes_takes_turns_with_itself(void **state UNUSED)
 {
     struct net_workers *workers = net_workers_new(&(struct net_workers_settings){
@@ -334,6 +400,7 @@ int main(void)
         cmocka_unit_test(an_owner_leaves_threads_to_others_and_a_container_to_its_others),
         cmocka_unit_test(an_owner_cannot_fill_the_queue),
         cmocka_unit_test(an_owner_that_computes_takes_turns_with_itself),
+        cmocka_unit_test(a_turn_is_not_kept_by_a_thread_that_waits),
     };
     return cmocka_run_group_tests_name("net/workers", tests, NULL, NULL);
 }

@@ -220,7 +220,7 @@ bool rest_batch_read(struct rest_call *call, struct rest_batch *ret_batch, struc
     struct rest_batch batch = {.binary = body.len && body.data[0] == HYBRID_ROW_VERSION};
 
     if (body.len > REST_BATCH_BYTES_MAX) {
-        call->message = SLICE("Message: {\"Errors\":[\"Request size is too large\"]}");
+        call->message = SLICE(REST_TOO_LARGE_TEXT);
         return error_set(err, ERROR_TOO_LARGE, "a batch of %zu bytes is over the limit of %d",
                          body.len, REST_BATCH_BYTES_MAX);
     }
@@ -316,10 +316,14 @@ void rest_batch_done(struct rest_call *call, const struct rest_items *items,
 void rest_batch_failed(struct rest_call *call, struct rest_batch_operation *operation,
                        const struct error *err)
 {
+    struct slice text = front_fault_tell(call->services, err, call->activity_id, call->arena);
+
     operation->status = err->status;
     operation->substatus = err->substatus;
-    operation->message = arena_copy(
-        call->arena, front_fault_tell(call->services, err, call->activity_id, call->arena));
+    operation->message =
+        err->code == ERROR_TOO_LARGE
+            ? arena_printf(call->arena, REST_TOO_LARGE_TEXT "\r\n%.*s", SLICE_ARG(text))
+            : arena_copy(call->arena, text);
 }
 
 void rest_batch_answer(struct rest_call *call, const struct rest_batch *batch)

@@ -159,7 +159,7 @@ static bool plan(struct metered_transaction *self, struct transaction *transacti
             return false;
         }
         shown += run->steps[i].shown;
-        if (!sizes_check(transaction, shown, err))
+        if (!sizes_check(transaction, shown, err) || !rest_call_grown(run->call, err))
             return false;
     }
     return true;

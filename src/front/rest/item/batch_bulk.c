@@ -102,11 +102,19 @@ struct bulk_call {
     bool again; /* what a re-key has left undone of the run before */
 };
 
+static bool grown(void *call, struct error *err)
+{
+    return rest_call_grown(call, err);
+}
+
 static bool bulk_go(struct bulk_call *go, const struct rest_items *items, struct rest_batch *batch,
                     struct bulk_operation *bulk, struct error *err)
 {
-    struct bulk_options options = {
-        .admitted = go->again, .in_order = go->in_order, .bytes_max = REST_BATCH_WORK_MAX};
+    struct bulk_options options = {.admitted = go->again,
+                                   .in_order = go->in_order,
+                                   .bytes_max = REST_BATCH_WORK_MAX,
+                                   .grown = grown,
+                                   .context = go->call};
     struct partition_key header;
     bool given;
 
@@ -181,6 +189,7 @@ bool rest_batch_run_bulk(struct rest_call *call, const struct rest_items *items,
             bulk[i].key = bulk[i].metered.key;
         operation_fit(&batch->operations[i], &bulk[i], &shown);
         operation_show(call, items, &batch->operations[i], &bulk[i]);
+        rest_call_breathe(call);
         call->charge_cru = cost_add(call->charge_cru, bulk[i].metered.charge_cru);
     }
     rest_batch_answer(call, batch);

@@ -216,6 +216,7 @@ static bool page_show(struct reading *r, struct error *err)
 
         if (i)
             buf_append_byte(&r->call->body, ',');
+        rest_call_breathe(r->call);
         if (r->request.mode == FEED_LATEST)
             rest_item_append(r->items, &change->current, change->lsn, &r->call->body);
         else if (!version_show(r, change, err))
@@ -237,7 +238,7 @@ static bool feed_answer(struct reading *r, struct error *err)
     char etag[24];
     int len;
 
-    if (!steps_read(r, err))
+    if (!steps_read(r, err) || !rest_call_grown(r->call, err))
         return false;
     /* Of a key that is elsewhere for a time nothing was seen: who comes back goes on from there. */
     if (r->position_given &&
@@ -281,7 +282,7 @@ bool rest_items_changes(struct rest_call *call, struct error *err)
         !rest_feed_target(call, &items, &r.target, err) || !rest_feed_whole(&r.target, err) ||
         !former_check(&r, err) || !rest_feed_page_size(call, &r.request.changes_max, err) ||
         !span_find(&r, err) || !position_find(&r, err) ||
-        !rest_items_metered(call, &r.metered, err))
+        !rest_items_metered(call, &r.metered, err) || !rest_feed_hold(call, err))
         return false;
     r.request.logical = r.target.logical;
     r.request.records_max = RECORDS_PER_STEP;

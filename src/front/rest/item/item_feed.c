@@ -91,6 +91,7 @@ static size_t items_show(struct reading *r, const struct item_scan_page *page, u
         if (i)
             buf_append_byte(body, ',');
         rest_item_append(r->items, &page->items[i], 0, body);
+        rest_call_breathe(r->call);
         *ret_bytes += page->items[i].document.len;
     }
     return i;
@@ -117,7 +118,7 @@ static bool span_read(struct reading *r, struct error *err)
         request.pk = metering_pk(&r->target.key, r->call->arena);
     if (!metering_begin(&metering, r->call->services->meters, &request, &r->metered, err))
         return false;
-    if (!scan_span(r, span, &page, err)) {
+    if (!scan_span(r, span, &page, err) || !rest_call_grown(r->call, err)) {
         metering_drop(&metering);
         return false;
     }
@@ -173,7 +174,8 @@ bool rest_items_list(struct rest_call *call, struct error *err)
         !rest_feed_whole(&reading.target, err) ||
         !rest_feed_page_size(call, &reading.items_max, err) ||
         !rest_continuation_limit_check(call, err) ||
-        !rest_items_metered(call, &reading.metered, err) || !position_find(&reading, err))
+        !rest_items_metered(call, &reading.metered, err) || !position_find(&reading, err) ||
+        !rest_feed_hold(call, err))
         return false;
     rest_feed_begin(call, &items);
     for (int i = 0; i < STEPS_PER_PAGE && reading.feed.count && !reading.count; i++)

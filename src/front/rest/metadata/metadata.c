@@ -259,6 +259,7 @@ static size_t rows_append(struct rest_call *call, const struct rest_feed *feed,
         if (shown++)
             buf_append_byte(&call->body, ',');
         document_json_write(document, &call->body);
+        rest_call_breathe(call);
     }
     buf_printf(&call->body, "],\"_count\":%zu}", shown);
     rest_answer_header_int(call, SLICE("x-ms-item-count"), (int64_t)shown);
@@ -288,21 +289,41 @@ bool rest_feed_list(struct rest_call *call, const struct rest_feed *feed, struct
     return true;
 }
 
-bool rest_feed_query(struct rest_call *call, const struct rest_feed *feed, struct error *err)
-{
-    struct slice *documents = ARENA_ARRAY(call->arena, struct slice, feed->count + 1);
-    struct row *rows = ARENA_ARRAY(call->arena, struct row, feed->count + 1);
-    const struct position all = {0};
-    size_t bytes = 0, count = 0, found = rows_pick(feed, &all, feed->count, rows);
+/* All resources of a feed as documents. */
+struct gathered {
+    struct slice *documents;
+    size_t count, bytes;
+};
 
+static bool gather(struct rest_call *call, const struct rest_feed *feed, struct gathered *all,
+                   struct error *err)
+{
+    struct row *rows = ARENA_ARRAY(call->arena, struct row, feed->count + 1);
+    size_t found = rows_pick(feed, &(struct position){0}, feed->count, rows);
+
+    all->documents = ARENA_ARRAY(call->arena, struct slice, feed->count + 1);
     for (size_t i = 0; i < found; i++) {
-        documents[count] = feed->document(call, feed->context, rows[i].index);
-        bytes += documents[count].len;
-        count += documents[count].data != NULL;
-        if (bytes > REST_METADATA_QUERY_BYTES_MAX)
+        struct slice document = feed->document(call, feed->context, rows[i].index);
+
+        if (!document.data)
+            continue;
+        if (all->bytes + document.len > REST_METADATA_QUERY_BYTES_MAX)
             return error_set(err, ERROR_TOO_LARGE,
                              "the resources to be searched are larger than %d bytes together",
                              REST_METADATA_QUERY_BYTES_MAX);
+        if (!rest_call_hold(call, document.len, err))
+            return false;
+        all->bytes += document.len;
+        all->documents[all->count++] = document;
+        rest_call_breathe(call);
     }
-    return rest_metadata_query(call, documents, count, feed->owner, feed->name, err);
+    return true;
+}
+
+bool rest_feed_query(struct rest_call *call, const struct rest_feed *feed, struct error *err)
+{
+    struct gathered all = {0};
+
+    return gather(call, feed, &all, err) &&
+           rest_metadata_query(call, all.documents, all.count, feed->owner, feed->name, err);
 }

@@ -53,7 +53,8 @@ bool rest_metadata_query(struct rest_call *call, const struct slice *documents, 
     bool asked, done;
 
     if (!rest_page_size(call, &size, &asked, err) || !rest_call_body(call, &body, err) ||
-        (text.len && !rest_continuation_open(call, owner, purpose, text, &at, err)))
+        (text.len && !rest_continuation_open(call, owner, purpose, text, &at, err)) ||
+        !rest_query_text_hold(call, body.len, err))
         return false;
     limits.rows_max = size;
     done = sql_query_documents(body, documents, count, &limits, at, call->arena, &rows, &next,

@@ -15,6 +15,8 @@
 
 #include <inttypes.h>
 
+enum { INLINE_RANGES_MAX = 32 }; /* more of them take longer to show than a loop has time for */
+
 /* --- As a document --------------------------------------------------------------------------- */
 
 /* The spans of a container. */
@@ -139,6 +141,12 @@ static bool ranges_open(struct rest_call *call, struct container **ret_container
     return true;
 }
 
+static bool too_many_for_loop(struct rest_call *call, const struct ranges *ranges)
+{
+    call->cold = !call->may_block && ranges->count > INLINE_RANGES_MAX;
+    return call->cold;
+}
+
 /* --- As a plain feed ------------------------------------------------------------------------- */
 
 static struct slice map_etag(struct rest_call *call, const struct container *container)
@@ -164,7 +172,7 @@ static bool feed_answer(struct rest_call *call, bool query, struct error *err)
     etag = map_etag(call, container);
     rest_answer_etag(call, etag);
     if (!rest_metadata_seen(call, etag))
-        return rest_feed_list(call, &feed, err);
+        return !too_many_for_loop(call, &ranges) && rest_feed_list(call, &feed, err);
     call->status = 304;
     return true;
 }
@@ -285,6 +293,8 @@ bool rest_pkranges_changes(struct rest_call *call, struct error *err)
         call->status = 304;
         return true;
     }
+    if (too_many_for_loop(call, &ranges))
+        return false;
     spans = spans_behind(&ranges, known, after, call->arena, &count);
     if (asked && rest_call_header(call, REST_HEADER_MAX_ITEM_COUNT).len && count > size) {
         count = size;

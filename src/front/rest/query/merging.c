@@ -17,9 +17,10 @@ struct library {
     const char *features;
 };
 
-/* The first that fits counts. */
+/* The first that fits counts. JavaScript lists CountIf too, but shows the count of one range: its
+ * list of aggregates has no such operator. */
 static const struct library libraries[] = {
-    {"azure-cosmos-js/", 4, BASIC GROUPS ",CountIf,ListAndSetAggregate"},
+    {"azure-cosmos-js/", 4, BASIC GROUPS ",ListAndSetAggregate"},
     {"azure-cosmos-js/", 0, BASIC GROUPS},
     {"azsdk-python-cosmos/", 0, BASIC ",CountIf"},
     {"azsdk-python-cosmos-async/", 0, BASIC ",CountIf"},
@@ -129,5 +130,90 @@ bool rest_merging_is_left(struct rest_call *call, const struct rest_items *items
     (void)error_set(err, ERROR_CROSS_PARTITION_QUERY,
                     "the query spans several partition key ranges and is merged by the client, by "
                     "the plan in additionalErrorInfo");
+    return true;
+}
+
+/* --- Ranges that have split --------------------------------------------------------------------
+ */
+
+enum { PIECES_MAX = 64, GENERATIONS_MAX = 8 };
+
+/* Adds what came right after this id in a line of ancestors, if it is not there yet. */
+static size_t piece_add(const struct partition_span *span, uint32_t id, uint32_t *pieces,
+                        size_t count)
+{
+    for (size_t i = 0; i < span->parent_count; i++) {
+        uint32_t next = i + 1 < span->parent_count ? span->parents[i + 1] : span->id;
+        bool known = false;
+
+        if (span->parents[i] != id)
+            continue;
+        for (size_t j = 0; j < count; j++)
+            known |= pieces[j] == next;
+        if (!known && count < PIECES_MAX)
+            pieces[count++] = next;
+    }
+    return count;
+}
+
+/* The bounds that a partition had. Two pieces or more are those of a split; one may be that of a
+ * merge too, which is wider: then it is not known. */
+static bool range_of(const struct partition_map *map, uint32_t id, unsigned generations,
+                     struct partition_range *ret_range)
+{
+    const struct partition_span *span = partition_map_find_id(map, id), *spans;
+    uint32_t pieces[PIECES_MAX];
+    size_t count = 0, span_count;
+
+    if (span) {
+        *ret_range = (struct partition_range){.min = span->min, .max = span->max};
+        return true;
+    }
+    spans = partition_map_spans(map, &span_count);
+    for (size_t i = 0; i < span_count; i++)
+        count = piece_add(&spans[i], id, pieces, count);
+    if (count < 2 || count == PIECES_MAX || !generations)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct partition_range range;
+
+        if (!range_of(map, pieces[i], generations - 1, &range))
+            return false;
+        if (i == 0 || slice_compare(range.min, ret_range->min) < 0)
+            ret_range->min = range.min;
+        if (i == 0 || slice_compare(range.max, ret_range->max) > 0)
+            ret_range->max = range.max;
+    }
+    return true;
+}
+
+/* Of a library that would give rows twice it is enough to answer for what it has begun: a first
+ * page that is refused makes it read the ranges again. */
+static bool split_upsets(const struct rest_call *call)
+{
+    static const struct library javascript = {.product = "azure-cosmos-js/"};
+    static const struct library python = {.product = "azsdk-python-cosmos/"};
+    static const struct library python_async = {.product = "azsdk-python-cosmos-async/"};
+    struct slice agent = rest_call_header(call, REST_HEADER_USER_AGENT);
+
+    if (is_library(agent, &javascript) ||
+        is_library(rest_call_header(call, REST_HEADER_USER_AGENT_BROWSER), &javascript))
+        return true;
+    return rest_call_header(call, REST_HEADER_CONTINUATION).len &&
+           (is_library(agent, &python) || is_library(agent, &python_async));
+}
+
+bool rest_merging_span_lives_on(const struct rest_call *call, const struct rest_items *items,
+                                struct partition_range *ret_range)
+{
+    struct partition_range range = {0};
+    uint64_t id;
+
+    if (!split_upsets(call) || rest_call_header(call, REST_HEADER_START_EPK).data ||
+        rest_call_header(call, REST_HEADER_END_EPK).data ||
+        !slice_to_uint64(rest_call_header(call, REST_HEADER_PARTITION_RANGE_ID), &id) ||
+        id > UINT32_MAX || !range_of(items->space.map, (uint32_t)id, GENERATIONS_MAX, &range))
+        return false;
+    *ret_range = range;
     return true;
 }

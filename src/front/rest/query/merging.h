@@ -13,3 +13,10 @@
  * err is ERROR_CROSS_PARTITION_QUERY, and the answer will carry the plan. */
 NODISCARD bool rest_merging_is_left(struct rest_call *call, const struct rest_items *items,
                                     const struct sql_query *query, struct error *err);
+
+/* A range that a query names has split since. Libraries that merge do badly on 410 then: JavaScript
+ * repeats the request at once and for ever, for it looks at the error only behind a row; Python
+ * begins the range again and gives its rows twice. To them the pieces of the range answer for it.
+ * False: another client, or what became of the range is not known. */
+bool rest_merging_span_lives_on(const struct rest_call *call, const struct rest_items *items,
+                                struct partition_range *ret_range);

@@ -27,6 +27,8 @@ bool rest_patch_condition(struct rest_call *call, const struct rest_items *items
     struct sql_compile_options options = rest_query_options(items);
     struct sql_error fault = {0};
 
+    if (!rest_query_text_hold(call, text.len, err))
+        return false;
     if (sql_condition_holds(text, item, container_rid(items->container), &options, call->arena,
                             ret_holds, &fault, err))
         return true;

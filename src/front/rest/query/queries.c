@@ -24,10 +24,15 @@
 #include "query/spool/cache.h"
 #include "throughput/cost.h"
 
-#include <inttypes.h>
 #include <xxhash.h>
 
 static const struct slice purpose = {(const uint8_t *)"query 2", 7};
+
+enum {
+    TREE_BYTES = 64,             /* of a plan and what it is made from, for a byte of text */
+    TEXT_FREE_BYTES = 16 * 1024, /* of a text come with its page */
+    TEXT_BYTE_WORK = 16,         /* units, for each byte beyond */
+};
 
 struct querying {
     struct rest_call *call;
@@ -98,13 +103,55 @@ static bool body_read(struct rest_call *call, struct sql_body *ret_body, struct 
     return false;
 }
 
-static bool query_prepare(struct querying *q, struct error *err)
+bool rest_query_text_hold(struct rest_call *call, size_t bytes, struct error *err)
+{
+    return rest_call_hold(call, bytes * TREE_BYTES, err);
+}
+
+static int64_t text_price(struct slice text)
+{
+    return text.len > TEXT_FREE_BYTES
+               ? cost_work((uint64_t)(text.len - TEXT_FREE_BYTES) * TEXT_BYTE_WORK)
+               : 0;
+}
+
+/* A text that is long is held on the meter and paid for by the partition the request begins in,
+ * also where it turns out to be no query. Whoever owes too much is refused before it is read. */
+static bool text_begin(struct rest_call *call, const struct rest_items *items,
+                       struct partition_range range, struct slice text, struct metering *metering,
+                       struct metered_call *metered, struct error *err)
+{
+    struct metering_request request = {.price_cru = text_price(text)};
+    size_t count;
+
+    *metering = (struct metering){0};
+    if (!rest_query_text_hold(call, text.len, err))
+        return false;
+    if (!request.price_cru)
+        return true;
+    request.partition = partition_map_overlap(items->space.map, range, &count)->id;
+    if (metering_begin(metering, call->services->meters, &request, metered, err))
+        return true;
+    rest_items_charged(call, metered);
+    return false;
+}
+
+static void text_end(struct rest_call *call, struct slice text, struct metering *metering)
+{
+    if (!text_price(text))
+        return;
+    metering_end(metering, text_price(text));
+    call->charge_cru = cost_add(call->charge_cru, text_price(text));
+}
+
+static bool query_compile(struct querying *q, struct error *err)
 {
     struct sql_compile_options options = rest_query_options(&q->items);
     struct sql_error fault = {0};
     uint64_t begin = clock_monotonic_ns();
 
     rest_functions_offer(&q->functions, &options);
+    options.breath = front_breath(q->call->services->workers);
     if (!sql_prepare(q->body.text, q->body.parameters, &options, q->call->arena, &q->prepared,
                      &fault, err)) {
         rest_query_fault(q->call, &fault);
@@ -115,6 +162,19 @@ static bool query_prepare(struct querying *q, struct error *err)
         return false;
     q->compile_ns = clock_monotonic_ns() - begin;
     return true;
+}
+
+static bool query_prepare(struct querying *q, struct error *err)
+{
+    struct metered_call metered = q->metered;
+    struct metering metering;
+    bool done;
+
+    if (!text_begin(q->call, &q->items, q->target.range, q->body.text, &metering, &metered, err))
+        return false;
+    done = query_compile(q, err);
+    text_end(q->call, q->body.text, &metering);
+    return done;
 }
 
 /* Without a key, a range or leave to span partitions, the filter must name one key. */
@@ -141,10 +201,21 @@ static bool keys_find(struct querying *q, struct error *err)
                                     &q->keys, &q->key_count, err);
 }
 
+static bool target_read(struct querying *q, struct error *err)
+{
+    if (rest_feed_target(q->call, &q->items, &q->target, err))
+        return true;
+    if (err->code != ERROR_RANGE_GONE ||
+        !rest_merging_span_lives_on(q->call, &q->items, &q->target.range))
+        return false;
+    *err = (struct error){0};
+    return true;
+}
+
 static bool request_read(struct querying *q, struct error *err)
 {
     return body_read(q->call, &q->body, err) && rest_items_open(q->call, &q->items, err) &&
-           rest_feed_target(q->call, &q->items, &q->target, err) && keys_find(q, err) &&
+           target_read(q, err) && keys_find(q, err) &&
            rest_feed_page_size(q->call, &q->rows_max, err) &&
            rest_continuation_limit_check(q->call, err) &&
            rest_items_metered(q->call, &q->metered, err) && query_prepare(q, err) &&
@@ -173,7 +244,8 @@ static void fingerprint_scope(struct querying *q)
  * each with its own. There is one of all ranges. */
 static bool is_of_ranges(const struct querying *q)
 {
-    return !q->target.span && !rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data;
+    return !rest_call_header(q->call, REST_HEADER_PARTITION_RANGE_ID).data &&
+           !rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data;
 }
 
 static struct slice ranges_text(struct querying *q, struct slice token)
@@ -249,9 +321,12 @@ static void sessions_answer(struct querying *q)
     for (size_t i = 0; i < count; i++) {
         uint64_t lsn;
 
-        if (commit_partition_lsn(space->commit(space->nodes, spans[i].node), spans[i].id, &lsn,
-                                 &ignored))
-            buf_printf(&token, "%s%u:-1#%" PRIu64, token.len ? "," : "", spans[i].id, lsn);
+        if (!commit_partition_lsn(space->commit(space->nodes, spans[i].node), spans[i].id, &lsn,
+                                  &ignored))
+            continue;
+        if (token.len)
+            buf_append_byte(&token, ',');
+        rest_session_append(q->call, spans[i].id, lsn, &token);
     }
     if (token.len && !buf_overflowed(&token))
         rest_answer_header(q->call, SLICE("x-ms-session-token"), buf_slice(&token));
@@ -391,10 +466,16 @@ static bool query_page_run(struct querying *q, struct error *err)
 bool rest_items_query(struct rest_call *call, struct error *err)
 {
     struct querying q = {.call = call};
+    int64_t text_cru;
     bool done;
 
     rest_functions_init(&q.functions, call, &q.items);
-    done = request_read(&q, err) && query_page_run(&q, err);
+    done = request_read(&q, err);
+    text_cru = call->charge_cru;
+    if (done) {
+        done = query_page_run(&q, err);
+        call->charge_cru = cost_add(call->charge_cru, text_cru);
+    }
     rest_functions_done(&q.functions);
     rest_items_close(&q.items);
     return done;
@@ -403,19 +484,34 @@ bool rest_items_query(struct rest_call *call, struct error *err)
 /* --- Plans -------------------------------------------------------------------------------------
  */
 
-static bool plan_answer(struct rest_call *call, const struct rest_items *items,
-                        struct sql_error *fault, struct error *err)
+static bool plan_make(struct rest_call *call, const struct rest_items *items,
+                      const struct sql_body *body, struct sql_error *fault, struct error *err)
 {
     struct slice features = rest_call_header(call, REST_HEADER_QUERY_FEATURES);
     struct sql_query *query;
-    struct sql_body body;
 
-    return body_read(call, &body, err) &&
-           sql_parse(body.text, NULL, call->arena, &query, fault, err) &&
-           sql_bind(query, body.parameters, call->arena, fault, err) &&
+    return sql_parse(body->text, NULL, call->arena, &query, fault, err) &&
+           sql_bind(query, body->parameters, call->arena, fault, err) &&
            sql_resolve(query, call->arena, fault, err) &&
            sql_gateway_plan(query, &items->space.definition->key, features, call->arena,
                             &call->body, fault, err);
+}
+
+static bool plan_answer(struct rest_call *call, const struct rest_items *items,
+                        struct sql_error *fault, struct error *err)
+{
+    const struct partition_range all = {.min = PARTITION_ROUTING_MIN, .max = PARTITION_ROUTING_MAX};
+    struct metered_call metered = {0};
+    struct metering metering;
+    struct sql_body body;
+    bool done;
+
+    if (!body_read(call, &body, err) || !rest_items_metered(call, &metered, err) ||
+        !text_begin(call, items, all, body.text, &metering, &metered, err))
+        return false;
+    done = plan_make(call, items, &body, fault, err);
+    text_end(call, body.text, &metering);
+    return done;
 }
 
 bool rest_items_plan(struct rest_call *call, struct error *err)

@@ -13,6 +13,10 @@
 /* Makes what is wrong with a query the message of the answer, in the words of the service. */
 void rest_query_fault(struct rest_call *call, const struct sql_error *fault);
 
+/* Holds, until the call ends, what a text of a query so long may become when it is parsed.
+ * ERROR_MEMORY_FULL. */
+NODISCARD bool rest_query_text_hold(struct rest_call *call, size_t bytes, struct error *err);
+
 /* What queries of the container are compiled with. */
 struct sql_compile_options rest_query_options(const struct rest_items *items);
 

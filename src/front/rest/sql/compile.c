@@ -342,10 +342,11 @@ bool sql_compile(const struct sql_query *query, const struct sql_compile_options
 {
     static const struct sql_compile_options none;
     struct sql_report report = {arena, ret_error, err};
-    struct sql_compiler compiler = {.build = {.arena = arena},
-                                    .report = &report,
-                                    .options = options ? options : &none,
-                                    .slots = 1};
+    struct sql_compiler compiler = {
+        .build = {.arena = arena, .breath = options ? options->breath : none.breath},
+        .report = &report,
+        .options = options ? options : &none,
+        .slots = 1};
     struct sql_level level = {.query = query};
     struct query_plan plan = {.constant = query->source_count == 0};
 
@@ -391,15 +392,23 @@ static uint64_t binding(const struct sql_query *query, struct slice computed)
     return hash ? hash : 1;
 }
 
+/* Between two steps of which each looks at all of the query. */
+static bool breathe(const struct sql_compile_options *options)
+{
+    if (options && options->breath.take)
+        options->breath.take(options->breath.self);
+    return true;
+}
+
 bool sql_prepare(struct slice text, struct slice parameters,
                  const struct sql_compile_options *options, struct arena *arena,
                  struct sql_prepared *ret_prepared, struct sql_error *ret_error, struct error *err)
 {
     struct sql_prepared prepared;
 
-    if (!sql_parse(text, NULL, arena, &prepared.query, ret_error, err) ||
+    if (!sql_parse(text, NULL, arena, &prepared.query, ret_error, err) || !breathe(options) ||
         !sql_bind(prepared.query, parameters, arena, ret_error, err) ||
-        !sql_resolve(prepared.query, arena, ret_error, err) ||
+        !sql_resolve(prepared.query, arena, ret_error, err) || !breathe(options) ||
         !sql_compile(prepared.query, options, arena, &prepared.plan, ret_error, err))
         return false;
     prepared.plan.fingerprint =

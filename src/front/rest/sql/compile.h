@@ -25,6 +25,7 @@ struct sql_compile_options {
      * host for them, and all are refused by name. */
     bool (*udf_known)(void *self, struct slice name);
     void *udf_self;
+    struct query_breath breath; /* taken now and then while a long text is compiled */
 };
 
 /* Compiles a resolved and bound query; options NULL: the defaults. The plan and all of it are in

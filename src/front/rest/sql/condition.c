@@ -4,10 +4,10 @@
 #include "front/rest/sql/resolve.h"
 #include "query/expression/item.h"
 
-/* A patch holds up others of its logical partition, and may be asked on the event loop: a condition
- * gets as much as some tens of milliseconds are good for. */
+/* A patch holds up others of its logical partition, cannot be interrupted and costs the same
+ * whatever its condition: that gets as much as some milliseconds are good for. */
 static const struct query_limits condition_limits = {.bytes_max = 16 * 1024 * 1024,
-                                                     .work_max = 2 * 1000 * 1000};
+                                                     .work_max = 200 * 1000};
 
 bool sql_condition_holds(struct slice text, const struct item *item, struct rid container,
                          const struct sql_compile_options *options, struct arena *arena,

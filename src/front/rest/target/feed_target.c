@@ -131,6 +131,11 @@ bool rest_feed_page_size(const struct rest_call *call, size_t *ret_items, struct
     return true;
 }
 
+bool rest_feed_hold(struct rest_call *call, struct error *err)
+{
+    return rest_call_hold(call, 2 * (size_t)REST_FEED_BYTES_MAX, err);
+}
+
 void rest_feed_begin(struct rest_call *call, const struct rest_items *items)
 {
     BUF_APPEND(&call->body, "{\"_rid\":\"");

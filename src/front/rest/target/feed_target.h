@@ -37,6 +37,10 @@ NODISCARD bool rest_feed_span(struct rest_call *call, const struct rest_items *i
 NODISCARD bool rest_feed_page_size(const struct rest_call *call, size_t *ret_items,
                                    struct error *err);
 
+/* Holds a page of items and its text on the account's meter before it is read, for many may be read
+ * at a time. ERROR_MEMORY_FULL. */
+NODISCARD bool rest_feed_hold(struct rest_call *call, struct error *err);
+
 /* {"_rid":"...","Documents":[ and what closes it; the second adds x-ms-item-count. */
 void rest_feed_begin(struct rest_call *call, const struct rest_items *items);
 void rest_feed_end(struct rest_call *call, size_t count);

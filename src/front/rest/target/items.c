@@ -355,11 +355,7 @@ void rest_items_headers(struct rest_call *call, const struct rest_items *items, 
         now = lsn;
     now = MAX(now, lsn);
     BUF_APPEND(lines, "x-ms-session-token: ");
-    buf_append_uint64(lines, partition);
-    BUF_APPEND(lines, ":");
-    if (!rest_call_version_before(call, SLICE("2018-06-18")))
-        BUF_APPEND(lines, "-1#"); /* libraries of before know the simple form only */
-    buf_append_uint64(lines, now);
+    rest_session_append(call, partition, now, lines);
     BUF_APPEND(lines, "\r\n");
     rest_answer_header_int(call, SLICE("lsn"), (int64_t)now);
     rest_answer_header_int(call, SLICE("x-ms-cosmos-llsn"), (int64_t)now);

@@ -104,6 +104,16 @@ bool rest_session_check(struct rest_call *call, const struct rest_items *items, 
     return true;
 }
 
+void rest_session_append(const struct rest_call *call, uint32_t range, uint64_t lsn,
+                         struct buf *out)
+{
+    buf_append_uint64(out, range);
+    BUF_APPEND(out, ":");
+    if (!rest_call_version_before(call, SLICE("2018-06-18")))
+        BUF_APPEND(out, "-1#");
+    buf_append_uint64(out, lsn);
+}
+
 struct slice rest_session_database(struct rest_call *call)
 {
     CLEANUP(database_unref) struct database *database = NULL;

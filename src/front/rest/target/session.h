@@ -1,4 +1,5 @@
-/* Sessions: tokens that say how far a client has seen a partition, {range}:-1#{lsn}. */
+/* Sessions: tokens that say how far a client has seen a partition, {range}:-1#{lsn}. Libraries of
+ * before 2018-06-18 know the simple form only, {range}:{lsn}. */
 #pragma once
 
 #include "front/rest/target/items.h"
@@ -7,6 +8,10 @@
  * ERROR_SESSION_AHEAD: a partition has not got that far; ERROR_BAD_REQUEST: it is no token. */
 NODISCARD bool rest_session_check(struct rest_call *call, const struct rest_items *items,
                                   struct error *err);
+
+/* Appends the token of one range in the form that the call's library knows. */
+void rest_session_append(const struct rest_call *call, uint32_t range, uint64_t lsn,
+                         struct buf *out);
 
 /* The name of the call's database, where the path may have its rid. */
 struct slice rest_session_database(struct rest_call *call);

@@ -159,6 +159,33 @@ static void long_values_are_ordered_to_their_end(void **state)
     }
 }
 
+/* What an index has cut at the same place is sorted, by the page that meets it. */
+static void pages_go_on_where_an_index_cannot_tell_values_apart(void **state)
+{
+    struct queries *f = *state;
+
+    for (size_t i = 0; i < 40; i++) {
+        char json[1024];
+
+        snprintf(json, sizeof json, "{\"id\":\"%zu\",\"pk\":%zu,\"a\":%d,\"b\":\"%0*d%zu\"}", i, i,
+                 i % 4 == 0, i % 4 ? 400 : 3, (int)(i % 5), 100 + i);
+        queries_add(f, json);
+    }
+    queries_open(f, &(struct test_space_options){.partitions = 4});
+    queries_put(f);
+    for (int i = 0; i < 4; i++) {
+        struct query_order order = {queries_path(f, "b"), i % 2};
+        struct query_plan plan = queries_plan(
+            queries_path(f, "b"), i / 2 ? queries_compare(f, "a", QUERY_EQUAL, "1") : NULL);
+        struct queries_how how = {.page = 5};
+
+        plan.query.order = &order;
+        plan.query.order_count = 1;
+        queries_same(queries_run(f, &plan, &how), queries_expect(f, &plan));
+        assert_int_equal(how.pages, i / 2 ? 2 : 8);
+    }
+}
+
 static void two_orders_need_their_composite_index(void **state)
 {
     struct queries *f = *state;
@@ -487,6 +514,8 @@ int main(void)
                                         queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(long_values_are_ordered_to_their_end, queries_setup,
                                         queries_teardown),
+        cmocka_unit_test_setup_teardown(pages_go_on_where_an_index_cannot_tell_values_apart,
+                                        queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(two_orders_need_their_composite_index, queries_setup,
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(
