@@ -12,6 +12,7 @@
  * fresh node up to its closing. */
 #include "base/bytes.h"
 #include "base/thread.h"
+#include "definition/names.h"
 #include "document/bson.h"
 #include "document/order.h"
 #include "engine/rocks/rocks_private.h"
@@ -152,8 +153,9 @@ static const struct patch *patch_make(const struct bench_space *space, uint64_t 
     document_end(&buf, inner);
     document_end(&buf, begin);
     body = document_array(arena_copy(arena, buf_slice(&buf)));
-    bench_must(patch_parse(&body, space->definition.key.paths, space->definition.key.path_count,
-                           arena, &patch, &err),
+    bench_must(patch_parse(&body, definition_names(DEFINITION_IDENTITY_ID),
+                           space->definition.key.paths, space->definition.key.path_count, arena,
+                           &patch, &err),
                &err);
     return patch;
 }

@@ -1,5 +1,6 @@
 #include "space.h"
 
+#include "definition/names.h"
 #include "document/json.h"
 
 #include <stdio.h>
@@ -37,7 +38,8 @@ static void definition_make(struct bench_space *space, const char *policy)
     space->definition.id = SLICE("bench");
     bench_must(partition_definition_build(&parts, space->arena, &space->definition.key, &err),
                &err);
-    bench_must(index_policy_parse(arena_copy(space->arena, buf_slice(&bson)), space->arena,
+    bench_must(index_policy_parse(arena_copy(space->arena, buf_slice(&bson)),
+                                  definition_names(DEFINITION_IDENTITY_ID), space->arena,
                                   &completed, &space->definition.policy, &err),
                &err);
 }

@@ -7,6 +7,7 @@
 #include "advise/workload.h"
 
 #include "base/random.h"
+#include "definition/names.h"
 #include "document/bson.h"
 #include "document/json.h"
 #include "document/order.h"
@@ -216,13 +217,8 @@ static struct slice path_below(struct arena *arena, struct slice above, struct s
 
 static bool is_system(struct slice name)
 {
-    static const struct slice names[] = {SLICE("_rid"),         SLICE("_self"), SLICE("_etag"),
-                                         SLICE("_attachments"), SLICE("_ts"),   SLICE("_lsn")};
-
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (slice_equal(name, names[i]))
-            return true;
-    return false;
+    return document_names_system(definition_names(DEFINITION_IDENTITY_ID), name) !=
+           DOCUMENT_SYSTEM_COUNT;
 }
 
 /* Numbers all scalars of a document into values; those of an item of the sample are counted. */
@@ -288,7 +284,10 @@ void advise_workload_item(struct advise_workload *workload, struct slice documen
     at = reservoir_place(workload, workload->items_seen, &workload->item_count, ADVISE_ITEMS_MAX);
     if (at == ADVISE_ITEMS_MAX)
         return;
-    if (!time_ms && document_find(document, SLICE("_ts"), &ts) && document_to_int64(&ts, &seconds))
+    if (!time_ms &&
+        document_find(document,
+                      definition_names(DEFINITION_IDENTITY_ID)->system[DOCUMENT_SYSTEM_TS], &ts) &&
+        document_to_int64(&ts, &seconds))
         time_ms = seconds * 1000;
     values = values_new(workload);
     document_take(workload, document, SLICE(""), 0, true, arena, values);

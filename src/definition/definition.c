@@ -113,6 +113,28 @@ static bool id_read(struct definition *definition, struct slice body,
     return true;
 }
 
+/* Which properties have a meaning decides how the rest is read, so it comes first. */
+static bool identity_read(struct definition *definition, struct slice body,
+                          const struct definition *before, struct error *err)
+{
+    struct document_value orrery, value;
+
+    if (before)
+        definition->fields.identity = before->fields.identity;
+    if (!document_find(body, SLICE("orrery"), &orrery) || orrery.type != DOCUMENT_OBJECT ||
+        !document_find(orrery.document, SLICE("identity"), &value))
+        return true;
+    if (value.type != DOCUMENT_STRING ||
+        !definition_identity_find(value.text, &definition->fields.identity))
+        return error_set(err, ERROR_BAD_REQUEST, "orrery.identity must be \"%.*s\" or \"%.*s\"",
+                         SLICE_ARG(definition_names(DEFINITION_IDENTITY_ID)->identity),
+                         SLICE_ARG(definition_names(DEFINITION_IDENTITY_MONGO)->identity));
+    if (before && before->fields.identity != definition->fields.identity)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.identity cannot be changed: items are stored under it");
+    return true;
+}
+
 static bool key_read(struct definition *definition, struct slice body,
                      const struct definition *before, struct error *err)
 {
@@ -147,7 +169,8 @@ static bool policy_read(struct definition *definition, struct slice body, struct
 
     buf_init(&completed, BUF_DEFAULT_MAX);
     if (!property_object(body, SLICE("indexingPolicy"), &object, err) ||
-        !index_policy_parse(object, definition->arena, &completed, &definition->fields.policy, err))
+        !index_policy_parse(object, definition_names_of(&definition->fields), definition->arena,
+                            &completed, &definition->fields.policy, err))
         return false;
     value = document_object(buf_slice(&completed));
     document_append(out, SLICE("indexingPolicy"), &value);
@@ -194,11 +217,8 @@ static bool unique_paths_read(struct definition *definition, struct slice paths,
                              DEFINITION_UNIQUE_PATHS_MAX);
         if (!document_path_parse(iter.value.text, DOCUMENT_PATH_KEY, definition->arena, path, err))
             return false;
-        if (path->segments[0].name.len && path->segments[0].name.data[0] == '_' &&
-            (slice_equal(path->segments[0].name, SLICE("_rid")) ||
-             slice_equal(path->segments[0].name, SLICE("_ts")) ||
-             slice_equal(path->segments[0].name, SLICE("_etag")) ||
-             slice_equal(path->segments[0].name, SLICE("_self"))))
+        if (document_names_system(definition_names_of(&definition->fields),
+                                  path->segments[0].name) < DOCUMENT_SYSTEM_VERSION)
             return error_set(err, ERROR_BAD_REQUEST,
                              "the unique key path \"%.*s\" names a system property",
                              SLICE_ARG(iter.value.text));
@@ -551,7 +571,8 @@ static bool refused_check(struct slice body, struct error *err)
 static bool parts_read(struct definition *definition, struct slice body,
                        const struct definition *before, struct buf *out, struct error *err)
 {
-    if (!refused_check(body, err) || !id_read(definition, body, before, err))
+    if (!refused_check(body, err) || !id_read(definition, body, before, err) ||
+        !identity_read(definition, body, before, err))
         return false;
     document_append_string(out, SLICE("id"), definition->fields.id);
     if (!policy_read(definition, body, out, err) || !key_read(definition, body, before, err))

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "cluster/placement.h"
+#include "definition/names.h"
 #include "definition/throughput.h"
 #include "document/path.h"
 #include "index/policy.h"
@@ -29,7 +30,8 @@ struct definition_unique_key {
 struct definition; /* opaque but for the fields below; shared, reference-counted */
 
 struct definition_fields {
-    struct slice id; /* the user's name for it */
+    struct slice id;                   /* the user's name for it */
+    enum definition_identity identity; /* which properties of its items have a meaning */
     struct partition_definition key;
     const struct index_policy *policy;
     const struct definition_unique_key *unique_keys;
@@ -56,3 +58,8 @@ void definition_unref(struct definition *definition); /* NULL is fine */
 CLEANUP_FN(struct definition *, definition_unref)
 
 const struct definition_fields *definition_fields(const struct definition *definition);
+
+static inline const struct document_names *definition_names_of(const struct definition_fields *of)
+{
+    return definition_names(of->identity);
+}

@@ -1,6 +1,8 @@
 /* `orrery`: what a container is beyond what the service knows. Client libraries that know nothing
  * of it leave it out when they replace a container; then it stays as it is.
  *
+ *     {"identity": "_id"}     which property names an item (definition/names.h); "id" where it says
+ *                             nothing. definition.c reads it, for everything else depends on it
  *     {"strategy": "hash"}    how keys are placed; hash is what a container has that says nothing
  *                             (definition_strategy.c has all of them)
  *     {"synthetic": {...}}    how a part of the partition key is made (partition/synthetic.h)
@@ -23,6 +25,22 @@ struct reading {
     struct arena *arena;
     struct buf *out;
 };
+
+/* It has been read. A container of before there was a choice says nothing of it, so what is usual
+ * is not written. */
+static bool identity_write(struct reading *reading, const struct document_value *value UNUSED,
+                           struct error *err UNUSED)
+{
+    if (reading->fields->identity != DEFINITION_IDENTITY_ID)
+        document_append_string(reading->out, SLICE("identity"),
+                               definition_names_of(reading->fields)->identity);
+    return true;
+}
+
+static bool identity_keep(struct reading *reading, struct error *err)
+{
+    return identity_write(reading, NULL, err);
+}
 
 static bool strategy_read(struct reading *reading, const struct document_value *value,
                           struct error *err)
@@ -68,6 +86,7 @@ static bool synthetic_read(struct reading *reading, const struct document_value 
         escapes = reading->before->key.synthetic->escapes;
     if (!partition_synthetic_read(value->document, key, escapes, reading->arena, &key->synthetic,
                                   err) ||
+        !definition_synthetic_check(definition_names_of(reading->fields), key, err) ||
         (reading->before && !synthetic_fits_before(key->synthetic, reading->before, err)))
         return false;
     partition_synthetic_append(key->synthetic, key, SLICE("synthetic"), reading->out);
@@ -188,6 +207,7 @@ static const struct member {
     bool (*read)(struct reading *reading, const struct document_value *value, struct error *err);
     bool (*keep)(struct reading *reading, struct error *err);
 } members[] = {
+    {SLICE("identity"), identity_write, identity_keep},
     {SLICE("strategy"), strategy_read, strategy_keep},
     {SLICE("synthetic"), synthetic_read, synthetic_keep},
     {SLICE("placement"), placement_read, NULL},

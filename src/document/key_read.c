@@ -292,6 +292,68 @@ static bool read_content(struct key_reader *r, enum document_type type, struct a
     return true;
 }
 
+/* --- Decoding what is nested: MongoDB's order alone keeps all of it --------------------------- */
+
+static bool read_list(struct key_reader *r, bool object, struct arena *arena, struct buf *out);
+
+/* One element with its value behind it; r stands behind the rank. */
+static bool read_element(struct key_reader *r, uint8_t rank, struct slice name, struct arena *arena,
+                         struct buf *out)
+{
+    struct document_value value;
+    enum document_type type;
+    struct key_reader start = *r;
+    bool good;
+    size_t begin;
+
+    if (!order_type(r->order, rank, &type) || type == DOCUMENT_CODE_WITH_SCOPE)
+        return false;
+    if (type == DOCUMENT_OBJECT || type == DOCUMENT_ARRAY) {
+        begin = type == DOCUMENT_OBJECT ? document_append_object_begin(out, name)
+                                        : document_append_array_begin(out, name);
+        good = read_list(r, type == DOCUMENT_OBJECT, arena, out);
+        document_end(out, begin);
+        return good;
+    }
+    if (!read_content(&start, type, arena, &value) || step_content(r, rank, 0) != STEP_DONE)
+        return false;
+    document_append(out, name, &value);
+    return true;
+}
+
+/* The bytes have been stepped over: they are whole and not too deep. */
+static bool read_list(struct key_reader *r, bool object, struct arena *arena, struct buf *out)
+{
+    char index[DOCUMENT_INDEX_SIZE];
+
+    for (uint32_t i = 0; *r->at; i++) {
+        uint8_t rank = *r->at++;
+        struct slice name = object ? read_text(r, arena) : document_index_key(i, index);
+
+        if (!read_element(r, rank, name, arena, out))
+            return false;
+    }
+    r->at++;
+    return true;
+}
+
+static void read_nested(struct key_reader *r, struct arena *arena, struct document_value *value)
+{
+    CLEANUP(buf_done) struct buf out;
+    size_t begin;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    if (r->order != DOCUMENT_ORDER_MONGO ||
+        (value->type != DOCUMENT_OBJECT && value->type != DOCUMENT_ARRAY))
+        return;
+    begin = document_begin(&out);
+    if (!read_list(r, value->type == DOCUMENT_OBJECT, arena, &out))
+        return;
+    document_end(&out, begin);
+    if (!buf_overflowed(&out))
+        value->document = arena_copy(arena, buf_slice(&out));
+}
+
 bool document_key_read(enum document_order order, struct slice *key, struct arena *arena,
                        struct document_value *ret_value, struct error *err)
 {
@@ -304,6 +366,7 @@ bool document_key_read(enum document_order order, struct slice *key, struct aren
         return false;
     if (!order_type(order, *r.at++, &type) || !read_content(&r, type, arena, &value))
         return corrupt(err);
+    read_nested(&r, arena, &value);
     *ret_value = value;
     *key = rest;
     return true;

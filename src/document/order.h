@@ -50,7 +50,9 @@ bool document_key_append_cut(enum document_order order, const struct document_va
  *   numbers   the exact value, in the first type that holds it of int32, int64, double, decimal128;
  *             the type, -0 and the trailing zeros of a decimal are lost
  *   text      all of it; a symbol comes back as a string
- *   arrays    and objects and code with scope: the type alone, the content has data NULL
+ *   arrays    and objects: in MongoDB's order all of what is kept of their values, in SQL order the
+ *             type alone, the content having data NULL; so too where code with scope is among
+ *             them, of which the type alone is kept
  *   others    as they were
  *
  * Text and bytes are in the arena. ERROR_STORE_CORRUPT: these are not the bytes of a key. */

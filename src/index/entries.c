@@ -17,56 +17,62 @@ enum {
     INDEX_ENTRIES_FIRST = 64,
     INDEX_REPEATS_FROM = 512,
     INDEX_REPEATS_SIZE = 65536, /* a power of two above 2 * INDEX_ENTRIES_MAX */
-    INDEX_KEY_SLACK = 640,      /* what a cut key may take while it is written: a byte or two
-                                   for each level of nesting, and one number */
     INDEX_ENTRY_ROOM = INDEX_PATH_MAX + INDEX_PATH_TAIL + INDEX_VALUE_MAX + INDEX_KEY_SLACK,
     INDEX_PIECE_MAX = 64 * 1024,
     BSON_EMPTY_SIZE = 5, /* of an object or array without elements */
 };
 
-struct walk {
-    const struct index_policy *policy;
-    struct arena *arena;
-    struct buf out; /* lends the present piece of the arena */
-    size_t piece;   /* size of the next piece */
-    struct index_entry *entries;
-    size_t count, capacity;
-    uint32_t *repeats; /* places of entries + 1, by hash; NULL while there are few */
-    uint32_t *seen;    /* for each node the last object that had it */
-    uint32_t object;   /* objects are numbered as they are walked */
-    bool full;
-    struct index_path path;
-};
+static bool sorted(struct index_walk *w, struct index_entry **ret_entries, size_t *ret_count,
+                   struct error *err);
 
-static void walk_value(struct walk *w, const struct index_node *node, bool included,
-                       const struct document_value *value);
-static void put_composites(struct walk *w, struct slice item);
-static size_t sort_unique(struct index_entry *entries, size_t count, struct arena *arena);
+static void walk_init(struct index_walk *w, struct slice item, struct arena *arena)
+{
+    w->definition = NULL;
+    w->arena = arena;
+    w->out = (struct buf){0};
+    w->piece = INDEX_ENTRY_ROOM + MIN(2 * item.len, (size_t)INDEX_PIECE_MAX);
+    w->capacity = INDEX_ENTRIES_FIRST;
+    w->count = 0;
+    w->repeats = w->seen = NULL;
+    w->object = 0;
+    w->full = false;
+    w->entries = ARENA_ARRAY(arena, struct index_entry, w->capacity);
+}
+
+static bool definition_walk(struct index_walk *w, const struct index_definition *definition,
+                            struct slice item, struct error *err)
+{
+    w->definition = definition;
+    if (UNLIKELY(definition->filter_count && !index_definition_takes(definition, item)))
+        return true;
+    return definition->kind->entries(definition, item, w, err);
+}
 
 bool index_entries(const struct index_policy *policy, struct slice item, struct arena *arena,
                    struct index_entry **ret_entries, size_t *ret_count, struct error *err)
 {
-    struct walk w = {.policy = policy, .arena = arena, .capacity = INDEX_ENTRIES_FIRST};
-    struct document_value root = document_object(item);
+    struct index_walk w;
 
-    w.piece = INDEX_ENTRY_ROOM + MIN(2 * item.len, (size_t)INDEX_PIECE_MAX);
-    w.entries = ARENA_ARRAY(arena, struct index_entry, w.capacity);
-    w.seen = arena_alloc_zero(arena, policy->node_count * sizeof *w.seen);
-    index_path_init(&w.path);
-    walk_value(&w, policy->root, false, &root);
-    put_composites(&w, item);
-    if (w.full)
-        return error_set(err, ERROR_TOO_LARGE, "item has more than %d index entries",
-                         INDEX_ENTRIES_MAX);
-    *ret_count = sort_unique(w.entries, w.count, arena);
-    *ret_entries = w.entries;
-    return true;
+    walk_init(&w, item, arena);
+    for (size_t i = 0; i < policy->definition_count && !w.full; i++)
+        if (!definition_walk(&w, policy->definitions[i], item, err))
+            return false;
+    return sorted(&w, ret_entries, ret_count, err);
+}
+
+bool index_definition_entries(const struct index_definition *definition, struct slice item,
+                              struct arena *arena, struct index_entry **ret_entries,
+                              size_t *ret_count, struct error *err)
+{
+    struct index_walk w;
+
+    walk_init(&w, item, arena);
+    return definition_walk(&w, definition, item, err) && sorted(&w, ret_entries, ret_count, err);
 }
 
 /* --- Writing entries ------------------------------------------------------------------------- */
 
-/* Where the next entry begins; there is room for `room` bytes. */
-static size_t entry_begin(struct walk *w, size_t room)
+size_t index_walk_begin(struct index_walk *w, size_t room)
 {
     if (UNLIKELY(w->out.capacity - w->out.len < room)) {
         size_t size = MAX(w->piece, room);
@@ -77,7 +83,7 @@ static size_t entry_begin(struct walk *w, size_t room)
     return w->out.len;
 }
 
-static bool repeats_has(struct walk *w, struct slice bytes, size_t place)
+static bool repeats_has(struct index_walk *w, struct slice bytes, size_t place)
 {
     size_t at = XXH3_64bits(bytes.data, bytes.len) & (INDEX_REPEATS_SIZE - 1);
 
@@ -89,14 +95,14 @@ static bool repeats_has(struct walk *w, struct slice bytes, size_t place)
     return false;
 }
 
-static void repeats_begin(struct walk *w)
+static void repeats_begin(struct index_walk *w)
 {
     w->repeats = arena_alloc_zero(w->arena, INDEX_REPEATS_SIZE * sizeof *w->repeats);
     for (size_t i = 0; i < w->count; i++)
         (void)repeats_has(w, w->entries[i].bytes, i);
 }
 
-static void entries_grow(struct walk *w)
+static void entries_grow(struct index_walk *w)
 {
     struct index_entry *old = w->entries;
 
@@ -105,7 +111,7 @@ static void entries_grow(struct walk *w)
     memcpy(w->entries, old, w->count * sizeof *old);
 }
 
-static void entry_end(struct walk *w, size_t begin)
+void index_walk_end(struct index_walk *w, size_t begin)
 {
     struct slice bytes = slice_of(w->out.data + begin, w->out.len - begin);
 
@@ -125,13 +131,15 @@ static void entry_end(struct walk *w, size_t begin)
     w->entries[w->count++].bytes = bytes;
 }
 
-static void put_leaf(struct walk *w, const struct document_value *value)
+static void put_leaf(struct index_walk *w, const struct document_value *value)
 {
-    size_t begin = entry_begin(w, INDEX_ENTRY_ROOM);
+    size_t begin = index_walk_begin(w, INDEX_ENTRY_ROOM);
 
+    if (w->definition->prefix.len)
+        buf_append_slice(&w->out, w->definition->prefix);
     index_path_write(&w->path, &w->out);
-    document_key_append_cut(DOCUMENT_ORDER_SQL, value, INDEX_VALUE_MAX, &w->out);
-    entry_end(w, begin);
+    document_key_append_cut(w->definition->order, value, INDEX_VALUE_MAX, &w->out);
+    index_walk_end(w, begin);
 }
 
 /* The value at a path of properties below value; undefined if it leads nowhere. */
@@ -146,49 +154,38 @@ static struct document_value value_below(struct document_value value,
     return value;
 }
 
-static void put_together(struct walk *w, struct slice prefix, const struct document_value *from,
-                         const struct document_path *paths, const bool *descending, size_t count)
+static void put_tuple(struct index_walk *w, const struct index_tuple *tuple,
+                      const struct document_value *from)
 {
-    size_t begin = entry_begin(w, prefix.len + count * INDEX_VALUE_MAX + INDEX_KEY_SLACK);
+    const struct document_segment *segment = tuple->segment;
+    size_t begin = index_walk_begin(w, tuple->prefix.len + segment->member_count * INDEX_VALUE_MAX +
+                                           INDEX_KEY_SLACK);
 
-    buf_append_slice(&w->out, prefix);
-    for (size_t i = 0; i < count; i++) {
-        struct document_value value = value_below(*from, &paths[i]);
-        size_t at = w->out.len;
+    buf_append_slice(&w->out, tuple->prefix);
+    for (size_t i = 0; i < segment->member_count; i++) {
+        struct document_value value = value_below(*from, &segment->members[i]);
 
-        document_key_append_cut(DOCUMENT_ORDER_SQL, &value, INDEX_VALUE_MAX, &w->out);
-        for (; descending && descending[i] && at < w->out.len; at++)
-            w->out.data[at] = (uint8_t)~w->out.data[at];
+        document_key_append_cut(w->definition->order, &value, INDEX_VALUE_MAX, &w->out);
     }
-    entry_end(w, begin);
+    index_walk_end(w, begin);
 }
 
-static void put_tuples(struct walk *w, const struct index_node *node,
+static void put_tuples(struct index_walk *w, const struct index_node *node,
                        const struct document_value *value)
 {
     for (const struct index_tuple *tuple = node->tuples; tuple && !w->full; tuple = tuple->next)
-        put_together(w, tuple->prefix, value, tuple->segment->members, NULL,
-                     tuple->segment->member_count);
-}
-
-static void put_composites(struct walk *w, struct slice item)
-{
-    struct document_value root = document_object(item);
-
-    for (size_t i = 0; i < w->policy->composite_count && !w->full; i++) {
-        const struct index_composite *composite = &w->policy->composites[i];
-
-        put_together(w, composite->prefix, &root, composite->paths, composite->descending,
-                     composite->count);
-    }
+        put_tuple(w, tuple, value);
 }
 
 /* --- Walking --------------------------------------------------------------------------------- */
 
-static void walk_missing_children(struct walk *w, const struct index_node *node, uint32_t object);
+static void walk_value(struct index_walk *w, const struct index_node *node, bool included,
+                       const struct document_value *value);
+static void walk_missing_children(struct index_walk *w, const struct index_node *node,
+                                  uint32_t object);
 
 /* There is no value at node: what is included by name at it and below has undefined there. */
-static void walk_missing(struct walk *w, const struct index_node *node)
+static void walk_missing(struct index_walk *w, const struct index_node *node)
 {
     struct document_value undefined = document_undefined();
 
@@ -200,7 +197,8 @@ static void walk_missing(struct walk *w, const struct index_node *node)
 
 /* Of the children those that this object did not have; all of them for 0, which stands for
  * anything that has no properties. */
-static void walk_missing_children(struct walk *w, const struct index_node *node, uint32_t object)
+static void walk_missing_children(struct index_walk *w, const struct index_node *node,
+                                  uint32_t object)
 {
     for (size_t i = 0; i < node->child_count && !w->full; i++) {
         const struct index_node *child = node->children[i];
@@ -214,7 +212,7 @@ static void walk_missing_children(struct walk *w, const struct index_node *node,
     }
 }
 
-static void walk_object(struct walk *w, const struct index_node *node, bool included,
+static void walk_object(struct index_walk *w, const struct index_node *node, bool included,
                         struct slice document)
 {
     struct index_path_mark mark = w->path.mark;
@@ -237,7 +235,7 @@ static void walk_object(struct walk *w, const struct index_node *node, bool incl
         walk_missing_children(w, node, object);
 }
 
-static void walk_array(struct walk *w, const struct index_node *node, bool included,
+static void walk_array(struct index_walk *w, const struct index_node *node, bool included,
                        struct slice document)
 {
     const struct index_node *elements = node ? node->elements : NULL;
@@ -246,14 +244,17 @@ static void walk_array(struct walk *w, const struct index_node *node, bool inclu
 
     if (!included && !elements)
         return;
-    index_path_push_elements(&w->path);
+    if (!w->definition->tree->elements_hidden)
+        index_path_push_elements(&w->path);
+    else if (!elements)
+        elements = node; /* what is said of an array holds for its elements */
     document_iter_init(&iter, document);
     while (!w->full && document_iter_next(&iter))
         walk_value(w, elements, included, &iter.value);
     w->path.mark = mark;
 }
 
-static void walk_value(struct walk *w, const struct index_node *node, bool included,
+static void walk_value(struct index_walk *w, const struct index_node *node, bool included,
                        const struct document_value *value)
 {
     bool nested = value->type == DOCUMENT_OBJECT || value->type == DOCUMENT_ARRAY;
@@ -272,13 +273,37 @@ static void walk_value(struct walk *w, const struct index_node *node, bool inclu
             put_leaf(w, value);
         return;
     }
-    if (included && node != w->policy->root && value->document.len == BSON_EMPTY_SIZE)
+    if (included && node != w->definition->tree->root && value->document.len == BSON_EMPTY_SIZE)
         put_leaf(w, value);
     if (value->type == DOCUMENT_OBJECT)
         walk_object(w, node, included, value->document);
     else
         walk_array(w, node, included, value->document);
 }
+
+static bool wildcard_entries(const struct index_definition *definition, struct slice item,
+                             struct index_walk *w, struct error *err UNUSED)
+{
+    struct document_value root = document_object(item);
+
+    w->seen = arena_alloc_zero(w->arena, definition->tree->node_count * sizeof *w->seen);
+    w->object = 0;
+    index_path_init(&w->path);
+    walk_value(w, definition->tree->root, false, &root);
+    return true;
+}
+
+static bool wildcard_check(const struct index_definition *definition, struct error *err)
+{
+    if (definition->unique != INDEX_UNIQUE_NOT)
+        return error_set(err, ERROR_BAD_REQUEST, "a wildcard index cannot be unique");
+    if (definition->expire_after_s != INDEX_EXPIRES_NEVER)
+        return error_set(err, ERROR_BAD_REQUEST, "items cannot expire by a wildcard index");
+    return true;
+}
+
+const struct index_kind index_kind_wildcard = {
+    .name = "wildcard", .check = wildcard_check, .entries = wildcard_entries};
 
 /* --- Sorting --------------------------------------------------------------------------------- */
 
@@ -329,4 +354,15 @@ static size_t sort_unique(struct index_entry *entries, size_t count, struct aren
             entries[kept++] = from[i];
     }
     return kept;
+}
+
+static bool sorted(struct index_walk *w, struct index_entry **ret_entries, size_t *ret_count,
+                   struct error *err)
+{
+    if (w->full)
+        return error_set(err, ERROR_TOO_LARGE, "item has more than %d index entries",
+                         INDEX_ENTRIES_MAX);
+    *ret_count = sort_unique(w->entries, w->count, w->arena);
+    *ret_entries = w->entries;
+    return true;
 }

@@ -8,7 +8,8 @@ enum { MEMBERS_MAX = INDEX_COMPOSITE_PATHS_MAX };
 
 struct reader {
     struct slice rest;
-    struct buf *buf; /* NULL: nothing is printed */
+    enum document_order order; /* of the values */
+    struct buf *buf;           /* NULL: nothing is printed */
     struct error *err;
 };
 
@@ -16,7 +17,7 @@ static bool read_entry(struct reader *r);
 
 bool index_entry_skip(struct slice *bytes, struct error *err)
 {
-    struct reader r = {*bytes, NULL, err};
+    struct reader r = {.rest = *bytes, .err = err};
 
     if (!read_entry(&r))
         return false;
@@ -26,7 +27,7 @@ bool index_entry_skip(struct slice *bytes, struct error *err)
 
 bool index_entry_print(struct slice *bytes, struct buf *buf, struct error *err)
 {
-    struct reader r = {*bytes, buf, err};
+    struct reader r = {.rest = *bytes, .buf = buf, .err = err};
     size_t begin = buf->len;
 
     if (!read_entry(&r)) {
@@ -163,8 +164,7 @@ static bool print_cut_text(const struct reader *r, struct slice key, struct aren
     if (ended[key.len - 1] == 1)
         rest.len--; /* half an escape */
     ended[rest.len - 1] = 0;
-    if (!document_key_read(DOCUMENT_ORDER_SQL, &rest, arena, &value, &err) ||
-        value.type != DOCUMENT_STRING)
+    if (!document_key_read(r->order, &rest, arena, &value, &err) || value.type != DOCUMENT_STRING)
         return false;
     value.text = slice_first(value.text, utf8_valid_length(value.text));
     document_json_write_value(&value, r->buf);
@@ -182,7 +182,7 @@ static bool print_value(const struct reader *r, struct slice key, bool cut)
         put(r, "...");
         return true;
     }
-    if (!document_key_read(DOCUMENT_ORDER_SQL, &key, arena, &value, r->err))
+    if (!document_key_read(r->order, &key, arena, &value, r->err))
         return false;
     if (value.type == DOCUMENT_UNDEFINED)
         put(r, "undefined");
@@ -208,7 +208,7 @@ static bool read_value(struct reader *r, bool descending)
     if (descending)
         key.data = inverted;
     after = key;
-    if (!document_key_skip_cut(DOCUMENT_ORDER_SQL, INDEX_VALUE_MAX, &after, &cut, r->err))
+    if (!document_key_skip_cut(r->order, INDEX_VALUE_MAX, &after, &cut, r->err))
         return false;
     key.len -= after.len;
     r->rest = slice_skip(r->rest, key.len);
@@ -294,8 +294,43 @@ static bool read_together(struct reader *r, uint8_t kind)
     return true;
 }
 
+/* After 02 09: format 2. */
+static bool read_numbered(struct reader *r)
+{
+    uint8_t number, shape;
+    struct slice directions;
+    size_t count;
+
+    if (r->rest.len < 4)
+        return corrupt(r);
+    number = r->rest.data[2];
+    shape = r->rest.data[3];
+    count = shape & INDEX_SHAPE_COUNT;
+    if (!count || count > INDEX_PARTS_MAX || r->rest.len < 4 + (count + 7) / 8)
+        return corrupt(r);
+    r->order = shape & INDEX_SHAPE_MONGO ? DOCUMENT_ORDER_MONGO : DOCUMENT_ORDER_SQL;
+    directions = slice_first(slice_skip(r->rest, 4), (count + 7) / 8);
+    r->rest = slice_skip(r->rest, 4 + directions.len);
+    if (r->buf)
+        buf_printf(r->buf, "index %u", number);
+    if (shape & INDEX_SHAPE_PATH) {
+        put(r, " ");
+        if (!read_path(r))
+            return false;
+    }
+    put(r, " = ");
+    for (size_t i = 0; i < count; i++) {
+        put(r, i ? ", " : "");
+        if (!read_value(r, directions.data[i / 8] >> i % 8 & 1))
+            return false;
+    }
+    return true;
+}
+
 static bool read_entry(struct reader *r)
 {
+    if (next_is(r, INDEX_MARK_ESCAPE, INDEX_ESCAPE_NUMBER))
+        return read_numbered(r);
     if (r->rest.len >= 2 && r->rest.data[0] == INDEX_MARK_ESCAPE) {
         uint8_t kind = r->rest.data[1];
 

@@ -64,68 +64,77 @@ static bool order_parse(const struct document_value *of, bool *ret_descending, s
     return true;
 }
 
+/* A definition of format 1, known by the text of its paths. */
 static bool composite_parse(const struct document_value *value, struct arena *arena,
-                            struct index_composite *ret_composite, struct error *err)
+                            const struct index_definition **ret_definition, struct error *err)
 {
     size_t count = value->type == DOCUMENT_ARRAY ? document_count(value->document) : 0, at = 0;
-    struct document_path *paths;
-    bool *descending;
+    struct index_definition *definition = ARENA_NEW(arena, struct index_definition);
+    struct index_part *parts;
     struct document_iter iter;
 
     if (count < 2 || count > INDEX_COMPOSITE_PATHS_MAX)
         return error_set(err, ERROR_BAD_REQUEST,
                          "compositeIndexes: an index is an array of 2 to %d paths",
                          INDEX_COMPOSITE_PATHS_MAX);
-    paths = ARENA_ARRAY(arena, struct document_path, count);
-    descending = ARENA_ARRAY(arena, bool, count);
+    parts = ARENA_ARRAY(arena, struct index_part, count);
     document_iter_init(&iter, value->document);
     for (; at < count && document_iter_next(&iter); at++) {
-        if (!member_path(&iter.value, DOCUMENT_PATH_KEY, "compositeIndexes", arena, &paths[at],
+        parts[at] = (struct index_part){0};
+        if (!member_path(&iter.value, DOCUMENT_PATH_KEY, "compositeIndexes", arena, &parts[at].path,
                          err) ||
-            !order_parse(&iter.value, &descending[at], err))
+            !order_parse(&iter.value, &parts[at].descending, err))
             return false;
     }
-    *ret_composite =
-        (struct index_composite){.paths = paths, .descending = descending, .count = count};
-    ret_composite->prefix = index_composite_prefix(ret_composite, arena);
+    *definition = (struct index_definition){.format = INDEX_FORMAT_POLICY,
+                                            .kind = &index_kind_ordered,
+                                            .parts = parts,
+                                            .part_count = count,
+                                            .order = DOCUMENT_ORDER_SQL,
+                                            .expire_after_s = INDEX_EXPIRES_NEVER,
+                                            .prefix = index_composite_prefix(parts, count, arena)};
+    *ret_definition = definition;
     return true;
 }
 
-static bool composites_have(const struct index_composite *composites, size_t count,
+static bool composites_have(const struct index_definition *const *composites, size_t count,
                             struct slice prefix)
 {
     for (size_t i = 0; i < count; i++) {
-        if (slice_equal(composites[i].prefix, prefix))
+        if (slice_equal(composites[i]->prefix, prefix))
             return true;
     }
     return false;
 }
 
-bool index_composites_parse(const struct document_value *list, struct index_policy *policy,
-                            struct arena *arena, struct error *err)
+bool index_composites_parse(const struct document_value *list, struct arena *arena,
+                            const struct index_definition ***ret_definitions, size_t *ret_count,
+                            struct error *err)
 {
-    struct index_composite composites[INDEX_COMPOSITE_TOTAL_MAX / 2 + 1], *kept;
+    const struct index_definition *composites[INDEX_COMPOSITE_TOTAL_MAX / 2 + 1], **kept;
     size_t count = 0, paths = 0;
     struct document_iter iter;
 
+    *ret_count = 0;
+    *ret_definitions = NULL;
     if (list->type == DOCUMENT_UNDEFINED)
         return true;
     document_iter_init(&iter, list->document);
     while (document_iter_next(&iter)) {
         if (!composite_parse(&iter.value, arena, &composites[count], err))
             return false;
-        paths += composites[count].count;
+        paths += composites[count]->part_count;
         if (paths > INDEX_COMPOSITE_TOTAL_MAX)
             return error_set(err, ERROR_BAD_REQUEST,
                              "compositeIndexes: there are more than %d paths",
                              INDEX_COMPOSITE_TOTAL_MAX);
-        if (!composites_have(composites, count, composites[count].prefix))
+        if (!composites_have(composites, count, composites[count]->prefix))
             count++;
     }
-    kept = ARENA_ARRAY(arena, struct index_composite, count);
+    kept = ARENA_ARRAY(arena, const struct index_definition *, count);
     memcpy(kept, composites, count * sizeof *kept);
-    policy->composites = kept;
-    policy->composite_count = count;
+    *ret_definitions = kept;
+    *ret_count = count;
     return true;
 }
 

@@ -171,19 +171,20 @@ struct slice index_tuple_prefix(const struct document_path *path, struct arena *
     return prefix_take(&buf, INDEX_ESCAPE_TUPLE_HASH, NULL, tuple->member_count, arena);
 }
 
-struct slice index_composite_prefix(const struct index_composite *composite, struct arena *arena)
+struct slice index_composite_prefix(const struct index_part *parts, size_t count,
+                                    struct arena *arena)
 {
     CLEANUP(buf_done) struct buf buf;
+    bool descending[INDEX_PARTS_MAX];
 
     buf_init(&buf, BUF_DEFAULT_MAX);
     buf_append_byte(&buf, INDEX_MARK_ESCAPE);
     buf_append_byte(&buf, INDEX_ESCAPE_COMPOSITE);
-    for (size_t i = 0; i < composite->count; i++) {
-        buf_append_byte(&buf,
-                        composite->descending[i] ? INDEX_MARK_DESCENDING : INDEX_MARK_ASCENDING);
-        index_path_append(&composite->paths[i], &buf);
+    for (size_t i = 0; i < count; i++) {
+        descending[i] = parts[i].descending;
+        buf_append_byte(&buf, descending[i] ? INDEX_MARK_DESCENDING : INDEX_MARK_ASCENDING);
+        index_path_append(&parts[i].path, &buf);
     }
     buf_append_byte(&buf, INDEX_MARK_END);
-    return prefix_take(&buf, INDEX_ESCAPE_COMPOSITE_HASH, composite->descending, composite->count,
-                       arena);
+    return prefix_take(&buf, INDEX_ESCAPE_COMPOSITE_HASH, descending, count, arena);
 }

@@ -1,4 +1,4 @@
-/* Index entries, format version 1. An entry is a path and a value:
+/* Index entries. Those of a policy are of format 1. An entry is a path and a value:
  *
  *     path    segments, with 01 between them and 00 behind the last
  *     value   document_key_append_cut, SQL order, at most INDEX_VALUE_MAX bytes
@@ -33,7 +33,19 @@
  *     02 07 composite, 02 08 tuple | XXH3-128 of the beginning | for each path: 01 or 02 | 00 |
  * values
  *
- * No segment begins with 02 04 to 02 08, so these never mix with plain entries.
+ * No segment begins with 02 04 to 02 09, so these never mix with plain entries.
+ *
+ * Definitions besides the policy have entries of format 2, known by the number of the definition:
+ *
+ *     02 09 | number | shape | directions | path, of a wildcard | values
+ *
+ *     number       1 byte
+ *     shape        1 byte: bits 0 to 5 how many values there are, bit 6 set if they are in
+ * MongoDB's order, bit 7 set if a path comes before them directions   for every eight values a
+ * byte, the first value in its lowest bit: 1 descending
+ *
+ * So an entry of two values begins with 5 bytes, however long their paths are, and can be stepped
+ * over by who does not know the definition.
  *
  * This file reads a policy as clients write it and completes it as the service shows it. */
 #include "index/policy_private.h"
@@ -57,17 +69,22 @@ struct parser {
     struct slice mode;
     bool automatic;
     struct rows included, excluded;
+    const struct index_definition **composite_definitions;
+    size_t composite_count;
     struct document_value composites, spatial, vectors, texts; /* undefined: not given */
 };
 
 static bool parse(struct parser *p, struct slice policy);
 static void show(const struct parser *p, struct buf *buf);
 
-bool index_policy_parse(struct slice policy, struct arena *arena, struct buf *completed,
+bool index_policy_parse(struct slice policy, const struct document_names *names,
+                        struct arena *arena, struct buf *completed,
                         const struct index_policy **ret_policy, struct error *err)
 {
     struct parser p = {.arena = arena, .err = err, .policy = ARENA_NEW(arena, struct index_policy)};
 
+    p.policy->tree = ARENA_NEW(arena, struct index_tree);
+    p.policy->tree->names = names;
     if (!parse(&p, policy))
         return error_prefix(err, "indexing policy");
     show(&p, completed);
@@ -75,9 +92,51 @@ bool index_policy_parse(struct slice policy, struct arena *arena, struct buf *co
     return true;
 }
 
+static void composites_find(struct index_policy *policy, struct arena *arena);
+
+const struct index_policy *index_policy_with(const struct index_policy *policy,
+                                             const struct index_definition *const *definitions,
+                                             size_t count, struct arena *arena)
+{
+    struct index_policy *with = ARENA_NEW(arena, struct index_policy);
+    const struct index_definition **all =
+        ARENA_ARRAY(arena, const struct index_definition *, policy->definition_count + count);
+
+    *with = *policy;
+    memcpy(all, policy->definitions, policy->definition_count * sizeof *all);
+    if (count)
+        memcpy(all + policy->definition_count, definitions, count * sizeof *all);
+    with->definitions = all;
+    with->definition_count = policy->definition_count + count;
+    composites_find(with, arena);
+    return with;
+}
+
+const struct index_definition *const *index_policy_definitions(const struct index_policy *policy,
+                                                               size_t *ret_count)
+{
+    *ret_count = policy->definition_count;
+    return policy->definitions;
+}
+
 bool index_policy_is_none(const struct index_policy *policy)
 {
     return policy->none;
+}
+
+/* The prefix says the paths in format 1, but only a number in format 2. */
+bool index_composite_same(const struct index_composite *a, const struct index_composite *b)
+{
+    if (!slice_equal(a->prefix, b->prefix) || a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++) {
+        if (a->paths[i].count != b->paths[i].count)
+            return false;
+        for (size_t s = 0; s < a->paths[i].count; s++)
+            if (!slice_equal(a->paths[i].segments[s].name, b->paths[i].segments[s].name))
+                return false;
+    }
+    return true;
 }
 
 const struct index_composite *index_policy_composites(const struct index_policy *policy,
@@ -203,13 +262,13 @@ static bool rows_have_root(const struct rows *rows)
     return false;
 }
 
-static bool rows_have_etag(const struct rows *rows)
+static bool rows_have_etag(const struct rows *rows, const struct document_names *names)
 {
     for (size_t i = 0; i < rows->count; i++) {
         const struct document_path *path = &rows->rows[i].path;
 
         if (path->count == 1 && path->end == DOCUMENT_PATH_END_SCALAR &&
-            slice_equal(path->segments[0].name, SLICE("_etag")))
+            slice_equal(path->segments[0].name, names->system[DOCUMENT_SYSTEM_ETAG]))
             return true;
     }
     return false;
@@ -218,9 +277,11 @@ static bool rows_have_etag(const struct rows *rows)
 /* The root path is included where no path is, and "_etag" excluded where nothing is said of it. */
 static bool complete_paths(struct parser *p)
 {
-    static const struct document_segment etag = {.kind = DOCUMENT_SEGMENT_PROPERTY,
-                                                 .name = {(const uint8_t *)"_etag", 5}};
+    const struct document_names *names = p->policy->tree->names;
+    struct document_segment *etag = ARENA_NEW(p->arena, struct document_segment);
 
+    *etag = (struct document_segment){.kind = DOCUMENT_SEGMENT_PROPERTY,
+                                      .name = names->system[DOCUMENT_SYSTEM_ETAG]};
     if (p->policy->none)
         return true;
     if (!p->included.count && !rows_have_root(&p->excluded))
@@ -230,17 +291,18 @@ static bool complete_paths(struct parser *p)
         return error_set(p->err, ERROR_BAD_REQUEST,
                          "The special mandatory indexing path \"/\" is not provided in any of the "
                          "path type sets. Please provide this path in one of the sets.");
-    if (!rows_have_etag(&p->included) && !rows_have_etag(&p->excluded))
-        p->excluded.rows[p->excluded.count++] =
-            (struct row){.text = SLICE("/\"_etag\"/?"),
-                         .path = {.segments = &etag, .count = 1, .end = DOCUMENT_PATH_END_SCALAR}};
+    if (!rows_have_etag(&p->included, names) && !rows_have_etag(&p->excluded, names))
+        p->excluded.rows[p->excluded.count++] = (struct row){
+            .text =
+                arena_join(p->arena, (struct slice[]){SLICE("/\""), etag->name, SLICE("\"/?")}, 3),
+            .path = {.segments = etag, .count = 1, .end = DOCUMENT_PATH_END_SCALAR}};
     return true;
 }
 
 static bool build_rows(struct parser *p, const struct rows *rows, enum index_rule rule)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        if (!index_tree_add(p->policy, &rows->rows[i].path, rule, p->arena, p->err))
+        if (!index_tree_add(p->policy->tree, &rows->rows[i].path, rule, p->arena, p->err))
             return error_prefix(p->err, "path '%.*s'",
                                 (int)MIN(rows->rows[i].text.len, (size_t)100),
                                 (const char *)rows->rows[i].text.data);
@@ -248,15 +310,69 @@ static bool build_rows(struct parser *p, const struct rows *rows, enum index_rul
     return true;
 }
 
+static const struct index_definition *wildcard_of(const struct parser *p)
+{
+    struct index_definition *wildcard = ARENA_NEW(p->arena, struct index_definition);
+
+    *wildcard = (struct index_definition){.format = INDEX_FORMAT_POLICY,
+                                          .kind = &index_kind_wildcard,
+                                          .tree = p->policy->tree,
+                                          .order = DOCUMENT_ORDER_SQL,
+                                          .expire_after_s = INDEX_EXPIRES_NEVER};
+    return wildcard;
+}
+
+/* Which definitions plans may walk as composites. */
+static void composites_find(struct index_policy *policy, struct arena *arena)
+{
+    struct index_composite *composites =
+        ARENA_ARRAY(arena, struct index_composite, policy->definition_count);
+    size_t count = 0;
+
+    for (size_t i = 0; i < policy->definition_count; i++) {
+        const struct index_definition *definition = policy->definitions[i];
+        struct document_path *paths;
+        bool *descending, hashed = false;
+
+        if (definition->kind != &index_kind_ordered || definition->order != DOCUMENT_ORDER_SQL ||
+            definition->multikey || definition->hidden || definition->sparse ||
+            definition->filter_count)
+            continue;
+        paths = ARENA_ARRAY(arena, struct document_path, definition->part_count);
+        descending = ARENA_ARRAY(arena, bool, definition->part_count);
+        for (size_t at = 0; at < definition->part_count; at++) {
+            paths[at] = definition->parts[at].path;
+            descending[at] = definition->parts[at].descending;
+            hashed = hashed || definition->parts[at].hashed;
+        }
+        if (!hashed)
+            composites[count++] = (struct index_composite){.paths = paths,
+                                                           .descending = descending,
+                                                           .count = definition->part_count,
+                                                           .prefix = definition->prefix};
+    }
+    policy->composites = composites;
+    policy->composite_count = count;
+}
+
 /* With mode "none" what the paths say does not count. */
 static bool build(struct parser *p)
 {
+    const struct index_definition **definitions;
+
     if (p->policy->none)
-        p->policy->composite_count = 0;
+        p->composite_count = 0;
     else if (!build_rows(p, &p->included, INDEX_RULE_INCLUDE) ||
              !build_rows(p, &p->excluded, INDEX_RULE_EXCLUDE))
         return false;
-    index_tree_finish(p->policy, p->arena);
+    index_tree_finish(p->policy->tree, p->arena);
+    definitions = ARENA_ARRAY(p->arena, const struct index_definition *, 1 + p->composite_count);
+    definitions[0] = wildcard_of(p);
+    if (p->composite_count)
+        memcpy(definitions + 1, p->composite_definitions, p->composite_count * sizeof *definitions);
+    p->policy->definitions = definitions;
+    p->policy->definition_count = 1 + p->composite_count;
+    composites_find(p->policy, p->arena);
     return true;
 }
 
@@ -267,7 +383,8 @@ static bool parse_kinds(struct parser *p, struct slice policy)
            field(p, policy, SLICE("spatialIndexes"), DOCUMENT_ARRAY, "an array", &p->spatial) &&
            field(p, policy, SLICE("vectorIndexes"), DOCUMENT_ARRAY, "an array", &p->vectors) &&
            field(p, policy, SLICE("fullTextIndexes"), DOCUMENT_ARRAY, "an array", &p->texts) &&
-           index_composites_parse(&p->composites, p->policy, p->arena, p->err) &&
+           index_composites_parse(&p->composites, p->arena, &p->composite_definitions,
+                                  &p->composite_count, p->err) &&
            index_spatial_check(&p->spatial, p->arena, p->err) &&
            index_vectors_check(&p->vectors, p->arena, p->err) &&
            index_texts_check(&p->texts, p->arena, p->err);

@@ -13,7 +13,9 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "document/names.h"
 #include "document/path.h"
+#include "index/definition.h"
 
 struct index_policy; /* opaque, lives in the arena it was parsed into */
 
@@ -28,17 +30,29 @@ enum {
     INDEX_COMPOSITE_TOTAL_MAX = 100 /* paths in all composite indexes */
 };
 
-enum { INDEX_FORMAT_VERSION = 1 };
-
 /* Parses the indexingPolicy of a container (BSON object; SLICE_NONE: the default policy) and
  * appends to completed the policy as the service shows it: defaults filled in, the excluded
- * "_etag" path appended (facts: sections 6 and 19). ERROR_BAD_REQUEST. */
-NODISCARD bool index_policy_parse(struct slice policy, struct arena *arena, struct buf *completed,
+ * "_etag" path appended (facts: sections 6 and 19). names: of the container; kept by the policy.
+ * ERROR_BAD_REQUEST. */
+NODISCARD bool index_policy_parse(struct slice policy, const struct document_names *names,
+                                  struct arena *arena, struct buf *completed,
                                   const struct index_policy **ret_policy, struct error *err);
+
+/* The same with definitions besides, which are not copied: the policy then has the entries of them
+ * all. */
+const struct index_policy *index_policy_with(const struct index_policy *policy,
+                                             const struct index_definition *const *definitions,
+                                             size_t count, struct arena *arena);
+
+/* All its definitions: the wildcard of its paths, its composites, then those besides. */
+const struct index_definition *const *index_policy_definitions(const struct index_policy *policy,
+                                                               size_t *ret_count);
 
 bool index_policy_is_none(const struct index_policy *policy); /* nothing but id and _ts */
 
-/* A composite index: one entry for each item, of the values at its paths one after the other, cut
+/* A definition that plans can walk in the order of its values, one entry for each item: in SQL
+ * order, neither sparse nor partial nor multikey, not hashed, not hidden. For a policy, a composite
+ * index: one entry for each item, of the values at its paths one after the other, cut
  * at INDEX_VALUE_MAX each. A path that leads nowhere has undefined there. */
 struct index_composite {
     const struct document_path *paths;
@@ -47,13 +61,11 @@ struct index_composite {
     struct slice prefix; /* the beginning of its entries; the values follow */
 };
 
+/* Do items have the same entries in both? */
+bool index_composite_same(const struct index_composite *a, const struct index_composite *b);
+
 const struct index_composite *index_policy_composites(const struct index_policy *policy,
                                                       size_t *ret_count);
-
-/* One entry of an item: the bytes described above. */
-struct index_entry {
-    struct slice bytes; /* in the arena */
-};
 
 /* All entries of an item (its valid BSON without system properties), sorted, without repetition. id
  * is always indexed; _ts is not in the item, and whoever stamps it adds its entry. Besides its

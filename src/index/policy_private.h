@@ -16,6 +16,10 @@ enum {
     INDEX_ESCAPE_HASH = 0x06,
     INDEX_ESCAPE_COMPOSITE_HASH = 0x07,
     INDEX_ESCAPE_TUPLE_HASH = 0x08,
+    INDEX_ESCAPE_NUMBER = 0x09,
+    INDEX_SHAPE_COUNT = 0x3F, /* values of an entry of format 2 */
+    INDEX_SHAPE_MONGO = 0x40, /* they are in MongoDB's order */
+    INDEX_SHAPE_PATH = 0x80,  /* a path comes before them */
     INDEX_MARK_ASCENDING = 0x01,
     INDEX_MARK_DESCENDING = 0x02,
     INDEX_HASH_SIZE = 16,
@@ -47,7 +51,8 @@ void index_path_write(const struct index_path *path, struct buf *buf);
 
 /* The prefix of a tuple's entries: the path of segments, the last of which is the tuple. */
 struct slice index_tuple_prefix(const struct document_path *path, struct arena *arena);
-struct slice index_composite_prefix(const struct index_composite *composite, struct arena *arena);
+struct slice index_composite_prefix(const struct index_part *parts, size_t count,
+                                    struct arena *arena);
 
 /* --- The tree -------------------------------------------------------------------------------- */
 
@@ -74,30 +79,63 @@ struct index_node {
     struct index_node *first, *next; /* children while the tree grows, and siblings */
 };
 
-struct index_policy {
-    bool none;
+struct index_tree {
+    const struct document_names *names; /* NULL: nothing is always indexed, nor ever left out */
+    bool elements_hidden;               /* [] is not in the path of what is below */
     struct index_node *root;
     size_t node_count;
-    const struct index_composite *composites;
+};
+
+struct index_policy {
+    bool none;
+    struct index_tree *tree;
+    const struct index_definition *const *definitions; /* the first is the wildcard of tree */
+    size_t definition_count;
+    const struct index_composite *composites; /* those of definitions that are such */
     size_t composite_count;
 };
 
 /* Adds a path of the policy. ERROR_BAD_REQUEST: it is in the tree with the other rule. */
-NODISCARD bool index_tree_add(struct index_policy *policy, const struct document_path *path,
+NODISCARD bool index_tree_add(struct index_tree *tree, const struct document_path *path,
                               enum index_rule rule, struct arena *arena, struct error *err);
 
 /* Makes the tree ready for walking: adds what always is indexed, sorts, sums up. */
-void index_tree_finish(struct index_policy *policy, struct arena *arena);
+void index_tree_finish(struct index_tree *tree, struct arena *arena);
 
 /* The child for this property; NULL if the policy does not name it. */
 const struct index_node *index_node_child(const struct index_node *node, struct slice name);
 
+/* --- Collecting entries ---------------------------------------------------------------------- */
+
+enum {
+    INDEX_KEY_SLACK = 640, /* what a cut key may take while it is written: a byte or two for each
+                              level of nesting, and one number */
+};
+
+struct index_walk {
+    const struct index_definition *definition; /* whose entries are being put */
+    struct arena *arena;
+    struct buf out; /* lends the present piece of the arena */
+    size_t piece;   /* size of the next piece */
+    struct index_entry *entries;
+    size_t count, capacity;
+    uint32_t *repeats; /* places of entries + 1, by hash; NULL while there are few */
+    uint32_t *seen;    /* for each node of a tree the last object that had it */
+    uint32_t object;   /* objects are numbered as they are walked */
+    bool full;
+    struct index_path path;
+};
+
+/* Where the next entry begins in out; there is room for `room` bytes. */
+size_t index_walk_begin(struct index_walk *walk, size_t room);
+void index_walk_end(struct index_walk *walk, size_t begin);
+
 /* --- Other kinds of index, as a policy lists them -------------------------------------------- */
 
 /* Each takes the list, or undefined if there is none. ERROR_BAD_REQUEST. */
-NODISCARD bool index_composites_parse(const struct document_value *list,
-                                      struct index_policy *policy, struct arena *arena,
-                                      struct error *err);
+NODISCARD bool index_composites_parse(const struct document_value *list, struct arena *arena,
+                                      const struct index_definition ***ret_definitions,
+                                      size_t *ret_count, struct error *err);
 NODISCARD bool index_spatial_check(const struct document_value *list, struct arena *arena,
                                    struct error *err);
 NODISCARD bool index_vectors_check(const struct document_value *list, struct arena *arena,

@@ -4,17 +4,16 @@
  * bisection; the default policy has two. */
 #include "index/policy_private.h"
 
-static struct index_node *node_new(struct index_policy *policy, struct slice name,
-                                   struct arena *arena)
+static struct index_node *node_new(struct index_tree *tree, struct slice name, struct arena *arena)
 {
     struct index_node *node = ARENA_NEW(arena, struct index_node);
 
     node->name = name;
-    node->number = (uint32_t)policy->node_count++;
+    node->number = (uint32_t)tree->node_count++;
     return node;
 }
 
-static struct index_node *child_make(struct index_policy *policy, struct index_node *parent,
+static struct index_node *child_make(struct index_tree *tree, struct index_node *parent,
                                      struct slice name, struct arena *arena)
 {
     struct index_node *child = parent->first;
@@ -22,7 +21,7 @@ static struct index_node *child_make(struct index_policy *policy, struct index_n
     while (child && !slice_equal(child->name, name))
         child = child->next;
     if (!child) {
-        child = node_new(policy, name, arena);
+        child = node_new(tree, name, arena);
         child->next = parent->first;
         parent->first = child;
         parent->child_count++;
@@ -30,11 +29,11 @@ static struct index_node *child_make(struct index_policy *policy, struct index_n
     return child;
 }
 
-static struct index_node *elements_make(struct index_policy *policy, struct index_node *parent,
+static struct index_node *elements_make(struct index_tree *tree, struct index_node *parent,
                                         struct arena *arena)
 {
     if (!parent->elements)
-        parent->elements = node_new(policy, SLICE_NONE, arena);
+        parent->elements = node_new(tree, SLICE_NONE, arena);
     return parent->elements;
 }
 
@@ -53,34 +52,28 @@ static void tuple_add(struct index_node *node, const struct document_path *path,
     node->tuples = tuple;
 }
 
-static struct index_node *root_make(struct index_policy *policy, struct arena *arena)
+static struct index_node *root_make(struct index_tree *tree, struct arena *arena)
 {
-    if (!policy->root)
-        policy->root = node_new(policy, SLICE_NONE, arena);
-    return policy->root;
+    if (!tree->root)
+        tree->root = node_new(tree, SLICE_NONE, arena);
+    return tree->root;
 }
 
-static bool is_system_property(const struct document_path *path)
+static bool is_system_property(const struct index_tree *tree, const struct document_path *path)
 {
-    static const char *const names[] = {"_rid", "_self", "_etag", "_attachments", "_ts"};
-
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (path->count && path->segments[0].kind == DOCUMENT_SEGMENT_PROPERTY &&
-            slice_equal(path->segments[0].name, slice_of_text(names[i])))
-            return true;
-    }
-    return false;
+    return tree->names && path->count && path->segments[0].kind == DOCUMENT_SEGMENT_PROPERTY &&
+           document_names_system(tree->names, path->segments[0].name) < DOCUMENT_SYSTEM_SHOWN;
 }
 
 /* System properties are not in the items that are walked, so a rule for one would only make the
  * tree look as if it excluded something. */
-bool index_tree_add(struct index_policy *policy, const struct document_path *path,
-                    enum index_rule rule, struct arena *arena, struct error *err)
+bool index_tree_add(struct index_tree *tree, const struct document_path *path, enum index_rule rule,
+                    struct arena *arena, struct error *err)
 {
-    struct index_node *node = root_make(policy, arena);
+    struct index_node *node = root_make(tree, arena);
     enum index_rule *place;
 
-    if (is_system_property(path))
+    if (is_system_property(tree, path))
         return true;
     for (size_t i = 0; i < path->count; i++) {
         const struct document_segment *segment = &path->segments[i];
@@ -90,8 +83,8 @@ bool index_tree_add(struct index_policy *policy, const struct document_path *pat
             return true;
         }
         node = segment->kind == DOCUMENT_SEGMENT_ELEMENTS
-                   ? elements_make(policy, node, arena)
-                   : child_make(policy, node, segment->name, arena);
+                   ? elements_make(tree, node, arena)
+                   : child_make(tree, node, segment->name, arena);
     }
     place = path->end == DOCUMENT_PATH_END_SCALAR ? &node->scalar : &node->all;
     if (*place != INDEX_RULE_NONE && *place != rule)
@@ -138,10 +131,13 @@ static void node_finish(struct index_node *node, struct arena *arena)
     }
 }
 
-void index_tree_finish(struct index_policy *policy, struct arena *arena)
+void index_tree_finish(struct index_tree *tree, struct arena *arena)
 {
-    child_make(policy, root_make(policy, arena), SLICE("id"), arena)->scalar = INDEX_RULE_INCLUDE;
-    node_finish(policy->root, arena);
+    struct index_node *root = root_make(tree, arena);
+
+    if (tree->names)
+        child_make(tree, root, tree->names->identity, arena)->scalar = INDEX_RULE_INCLUDE;
+    node_finish(tree->root, arena);
 }
 
 const struct index_node *index_node_child(const struct index_node *node, struct slice name)
@@ -171,10 +167,10 @@ struct found {
     bool included;
 };
 
-static struct found tree_find(const struct index_policy *policy,
+static struct found tree_find(const struct index_tree *tree,
                               const struct document_segment *segments, size_t count)
 {
-    struct found found = {policy->root, policy->root->all == INDEX_RULE_INCLUDE};
+    struct found found = {tree->root, tree->root->all == INDEX_RULE_INCLUDE};
 
     for (size_t i = 0; i < count && found.node; i++) {
         found.node = segments[i].kind == DOCUMENT_SEGMENT_ELEMENTS
@@ -191,10 +187,10 @@ static bool is_tuple(const struct document_path *path)
     return path->count && path->segments[path->count - 1].kind == DOCUMENT_SEGMENT_TUPLE;
 }
 
-static bool covers_tuple(const struct index_policy *policy, const struct document_path *path)
+static bool covers_tuple(const struct index_tree *tree, const struct document_path *path)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct found found = tree_find(policy, path->segments, path->count - 1);
+    struct found found = tree_find(tree, path->segments, path->count - 1);
     struct slice prefix = index_tuple_prefix(path, arena);
     const struct index_tuple *tuple = found.node ? found.node->tuples : NULL;
 
@@ -207,11 +203,11 @@ bool index_policy_covers(const struct index_policy *policy, const struct documen
 {
     struct found found;
 
-    if (is_system_property(path))
+    if (is_system_property(policy->tree, path))
         return false;
     if (is_tuple(path))
-        return covers_tuple(policy, path);
-    found = tree_find(policy, path->segments, path->count);
+        return covers_tuple(policy->tree, path);
+    found = tree_find(policy->tree, path->segments, path->count);
     if (path->end == DOCUMENT_PATH_END_ALL)
         return found.included && !(found.node && found.node->may_exclude);
     if (found.node && found.node->scalar != INDEX_RULE_NONE)
@@ -221,13 +217,14 @@ bool index_policy_covers(const struct index_policy *policy, const struct documen
 
 bool index_policy_excludes(const struct index_policy *policy, const struct document_path *path)
 {
-    struct slice name = path->count ? path->segments[0].name : SLICE_NONE;
+    enum document_system system;
 
-    if (!is_system_property(path))
+    if (!is_system_property(policy->tree, path))
         return !index_policy_covers(policy, path);
-    if (slice_equal(name, SLICE("_ts")))
+    system = document_names_system(policy->tree->names, path->segments[0].name);
+    if (system == DOCUMENT_SYSTEM_TS)
         return false;
-    return slice_equal(name, SLICE("_etag")) || policy->root->all != INDEX_RULE_INCLUDE;
+    return system == DOCUMENT_SYSTEM_ETAG || policy->tree->root->all != INDEX_RULE_INCLUDE;
 }
 
 bool index_policy_covers_undefined(const struct index_policy *policy,
@@ -235,10 +232,10 @@ bool index_policy_covers_undefined(const struct index_policy *policy,
 {
     struct found found;
 
-    if (is_system_property(path))
+    if (is_system_property(policy->tree, path))
         return false;
     if (is_tuple(path))
-        return covers_tuple(policy, path);
-    found = tree_find(policy, path->segments, path->count);
+        return covers_tuple(policy->tree, path);
+    found = tree_find(policy->tree, path->segments, path->count);
     return path->end != DOCUMENT_PATH_END_ALL && found.node && found.node->named;
 }

@@ -1,7 +1,7 @@
 #include "item/alias.h"
 
 #include "document/order.h"
-#include "index/policy.h"
+#include "item/locate.h"
 #include "partition/former.h"
 #include "throughput/cost.h"
 
@@ -68,26 +68,17 @@ bool alias_find(struct item_operation *op, const struct partition_key *former,
                 const struct document_value *id, struct partition_key *ret_key, bool *ret_found,
                 struct error *err)
 {
-    static const struct document_segment id_segment = {.name = SLICE("id")};
-    static const struct document_path id_path = {.segments = &id_segment, .count = 1};
     struct arena *arena = op->arena;
     struct looking looking = {.space = op->space, .former = former, .arena = arena};
-    struct item_index_request seek = {.entries_max = ENTRIES_AT_ONCE};
+    const struct item_index_request seek =
+        locate_seek(op->space->definition, id, ENTRIES_AT_ONCE, arena);
     CLEANUP(buf_done) struct buf bytes;
     size_t count;
     const struct partition_span *spans = partition_map_spans(op->space->map, &count);
 
     buf_init(&bytes, BUF_DEFAULT_MAX);
-    document_key_append(DOCUMENT_ORDER_SQL, id, &bytes);
+    item_id_append(definition_names_of(op->space->definition), id, &bytes);
     looking.id_bytes = arena_copy(arena, buf_slice(&bytes));
-    buf_clear(&bytes);
-    index_path_append(&id_path, &bytes);
-    seek.path = arena_copy(arena, buf_slice(&bytes));
-    buf_clear(&bytes);
-    document_key_append_cut(DOCUMENT_ORDER_SQL, id, INDEX_VALUE_MAX, &bytes);
-    buf_append_byte(&bytes, 0xFF);
-    seek.max = arena_copy(arena, buf_slice(&bytes));
-    seek.min = slice_first(seek.max, seek.max.len - 1);
     for (size_t i = 0; i < count && !looking.found; i++) {
         if (!span_look(&looking, &spans[i], &seek, err))
             return false;

@@ -401,7 +401,8 @@ static void flight_init(struct flight *flight, struct run *run, struct item_oper
     flight->item_key =
         op->key.former_only ? alias_claim(op->key.former, &op->id, run->arena) : op->route.key;
     if (op->options.new_id && !op->key.former_only)
-        flight->new_key = item_key(op->route.logical, op->options.new_id, run->arena);
+        flight->new_key = item_key(definition_names_of(run->space->definition), op->route.logical,
+                                   op->options.new_id, run->arena);
 }
 
 void bulk_run(struct item_operation *operations, size_t count, const struct bulk_options *options)

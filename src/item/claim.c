@@ -157,14 +157,16 @@ static bool suffixes_look(struct looking *looking, struct error *err)
 
 static bool look(struct looking *looking, struct error *err)
 {
-    const struct item_index_request seek = locate_seek(looking->id, ENTRIES_MAX, looking->arena);
+    const struct item_index_request seek =
+        locate_seek(looking->space->definition, looking->id, ENTRIES_MAX, looking->arena);
     CLEANUP(buf_done) struct buf value;
     bool gave_up = false;
     size_t count;
     const struct partition_span *spans = partition_map_spans(looking->space->map, &count);
 
     buf_init(&value, BUF_DEFAULT_MAX);
-    document_key_append(DOCUMENT_ORDER_SQL, looking->id, &value);
+    document_key_append(definition_names_of(looking->space->definition)->identity_order,
+                        looking->id, &value);
     looking->id_bytes = arena_copy(looking->arena, buf_slice(&value));
     for (size_t i = 0; i < count && !gave_up && looking->count < FOUND_MAX; i++) {
         struct item_scope scope = item_space_span_scope(looking->space, &spans[i]);

@@ -27,7 +27,8 @@ static bool item_remove(const struct item_scope *scope, struct slice key, struct
     struct document_value id;
 
     if (!item_key_split(&scope->definition->key, key, &parts, err) ||
-        !document_key_read(DOCUMENT_ORDER_SQL, &parts.id, arena, &id, err) ||
+        !document_key_read(definition_names_of(scope->definition)->identity_order, &parts.id, arena,
+                           &id, err) ||
         !transaction_begin(scope, parts.logical, arena, &transaction, err) ||
         !transaction_remove_expired(transaction, &id, err))
         return false;

@@ -99,19 +99,21 @@ struct slice item_logical(const struct partition_definition *definition,
     return arena_copy(arena, buf_slice(&bytes));
 }
 
-void item_id_append(const struct document_value *id, struct buf *buf)
+void item_id_append(const struct document_names *names, const struct document_value *id,
+                    struct buf *buf)
 {
-    document_key_append(DOCUMENT_ORDER_SQL, id, buf);
+    document_key_append(names->identity_order, id, buf);
 }
 
-struct slice item_key(struct slice logical, const struct document_value *id, struct arena *arena)
+struct slice item_key(const struct document_names *names, struct slice logical,
+                      const struct document_value *id, struct arena *arena)
 {
     CLEANUP(buf_done) struct buf key;
 
     buf_init(&key, BUF_DEFAULT_MAX);
     buf_reserve(&key, KEY_BYTES_USUAL);
     buf_append_slice(&key, logical);
-    item_id_append(id, &key);
+    item_id_append(names, id, &key);
     return arena_copy(arena, buf_slice(&key));
 }
 

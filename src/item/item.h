@@ -4,8 +4,9 @@
  *
  *     routing key | pk, one value per path | id, one value
  *
- * pk and id are typed and ordered (document/order.h, SQL order). No routing key of a container
- * begins another (partition/strategy.h), so none of the three needs an end mark.
+ * pk and id are typed and ordered (document/order.h): pk in SQL order, id in that of the
+ * container's names, so that two ids are the same where its language says so. No routing key of a
+ * container begins another (partition/strategy.h), so none of the three needs an end mark.
  *
  * What a physical partition holds, by family (partition/layout.h):
  *
@@ -37,6 +38,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "document/names.h"
 #include "document/value.h"
 #include "partition/key.h"
 
@@ -102,10 +104,12 @@ struct slice item_logical(const struct partition_definition *definition,
                           const struct partition_key *key, struct arena *arena);
 
 /* Appends an id as keys of items end in it. */
-void item_id_append(const struct document_value *id, struct buf *buf);
+void item_id_append(const struct document_names *names, const struct document_value *id,
+                    struct buf *buf);
 
 /* The key of the item with this id in a logical partition, in the arena. */
-struct slice item_key(struct slice logical, const struct document_value *id, struct arena *arena);
+struct slice item_key(const struct document_names *names, struct slice logical,
+                      const struct document_value *id, struct arena *arena);
 
 /* A family byte and the bytes behind it, in the arena. */
 struct slice item_family_key(struct arena *arena, uint8_t family, struct slice rest);

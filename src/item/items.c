@@ -61,7 +61,7 @@ struct item_route item_space_route(const struct item_space *space, const struct 
     partition_key_append(key, &bytes);
     logical_len = bytes.len;
     if (id)
-        item_id_append(id, &bytes);
+        item_id_append(definition_names_of(space->definition), id, &bytes);
     route.stored = arena_copy(arena, buf_slice(&bytes));
     route.key = slice_skip(route.stored, 1);
     route.logical = slice_of(route.key.data, logical_len - 1);
@@ -178,7 +178,8 @@ bool items_read_many(const struct item_space *space, const struct items_referenc
 
         if (!item_space_admits(space, logical, err))
             return false;
-        wanted[i] = (struct wanted){.key = item_key(logical, &references[i].id, arena),
+        wanted[i] = (struct wanted){.key = item_key(definition_names_of(space->definition), logical,
+                                                    &references[i].id, arena),
                                     .span = partition_map_find(space->map, logical),
                                     .place = i};
     }

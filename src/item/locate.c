@@ -4,11 +4,12 @@
 
 enum { ENTRIES_MAX = 64 };
 
-struct item_index_request locate_seek(const struct document_value *id, size_t entries_max,
+struct item_index_request locate_seek(const struct definition_fields *definition,
+                                      const struct document_value *id, size_t entries_max,
                                       struct arena *arena)
 {
-    static const struct document_segment id_segment = {.name = SLICE("id")};
-    static const struct document_path id_path = {.segments = &id_segment, .count = 1};
+    const struct document_segment id_segment = {.name = definition_names_of(definition)->identity};
+    const struct document_path id_path = {.segments = &id_segment, .count = 1};
     struct item_index_request seek = {.entries_max = entries_max};
     CLEANUP(buf_done) struct buf path;
     CLEANUP(buf_done) struct buf value;
@@ -77,14 +78,14 @@ bool locate_keys(const struct item_space *space, const struct document_value *id
 {
     CLEANUP(item_space_release) struct item_space now = *space;
     CLEANUP(buf_done) struct buf bytes;
-    const struct item_index_request seek = locate_seek(id, ENTRIES_MAX, arena);
+    const struct item_index_request seek = locate_seek(space->definition, id, ENTRIES_MAX, arena);
     struct locating locating = {.space = &now, .max = max, .arena = arena, .keys = ret_keys};
     const struct partition_span *spans;
     size_t count;
 
     now.renewed = false;
     buf_init(&bytes, BUF_DEFAULT_MAX);
-    document_key_append(DOCUMENT_ORDER_SQL, id, &bytes);
+    document_key_append(definition_names_of(space->definition)->identity_order, id, &bytes);
     locating.id_bytes = buf_slice(&bytes);
     while (now.is_current && !now.is_current(now.nodes))
         if (!item_space_renew(&now, err))

@@ -9,7 +9,8 @@
 
 /* The entries of an id in the index of any partition, in pages of so many; several ids may begin
  * alike where entries are cut. Lives in the arena. */
-struct item_index_request locate_seek(const struct document_value *id, size_t entries_max,
+struct item_index_request locate_seek(const struct definition_fields *definition,
+                                      const struct document_value *id, size_t entries_max,
                                       struct arena *arena);
 
 /* The keys of the items that have the id, expired ones left out: as many as there are, but no more

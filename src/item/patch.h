@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "document/names.h"
 #include "document/path.h"
 
 enum { PATCH_OPERATIONS_MAX = 10, PATCH_POINTER_STEPS_MAX = 128 };
@@ -44,10 +45,11 @@ struct patch {
 
 /* Parses a body, validated BSON: the array of operations, or an object with "operations" and
  * perhaps "condition". keys are the partition key paths. The patch lives in the arena and borrows
- * from body. ERROR_BAD_REQUEST names the operation by its place. */
-NODISCARD bool patch_parse(const struct document_value *body, const struct document_path *keys,
-                           size_t key_count, struct arena *arena, const struct patch **ret_patch,
-                           struct error *err);
+ * from body; names and keys: of the container. ERROR_BAD_REQUEST names the operation by its place.
+ */
+NODISCARD bool patch_parse(const struct document_value *body, const struct document_names *names,
+                           const struct document_path *keys, size_t key_count, struct arena *arena,
+                           const struct patch **ret_patch, struct error *err);
 
 /* Appends to buf the item as it is after all operations. On failure buf is as it was.
  * ERROR_BAD_REQUEST: an operation does not fit the item; ERROR_TOO_DEEP: the result is nested

@@ -3,6 +3,7 @@
 #include "item/patch.h"
 
 struct parser {
+    const struct document_names *names;
     const struct document_path *keys;
     size_t key_count;
     struct arena *arena;
@@ -16,11 +17,11 @@ static bool refuse(const struct parser *p, const char *what)
     return error_set(p->err, ERROR_BAD_REQUEST, "%s", what);
 }
 
-bool patch_parse(const struct document_value *body, const struct document_path *keys,
-                 size_t key_count, struct arena *arena, const struct patch **ret_patch,
-                 struct error *err)
+bool patch_parse(const struct document_value *body, const struct document_names *names,
+                 const struct document_path *keys, size_t key_count, struct arena *arena,
+                 const struct patch **ret_patch, struct error *err)
 {
-    struct parser p = {keys, key_count, arena, err};
+    struct parser p = {names, keys, key_count, arena, err};
     struct patch *patch = ARENA_NEW(arena, struct patch);
     struct document_value operations = *body, condition;
 
@@ -103,15 +104,13 @@ static bool touches_key(const struct patch_pointer *pointer, const struct docume
 
 static bool check_allowed(const struct parser *p, const struct patch_pointer *pointer)
 {
-    static const char *const system[] = {"_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"};
+    struct slice first = pointer->steps[0];
 
-    if (slice_equal(pointer->steps[0], SLICE("id")))
-        return refuse(p, "id cannot be patched");
-    for (size_t i = 0; i < ARRAY_LEN(system); i++) {
-        if (slice_equal(pointer->steps[0], slice_of_text(system[i])))
-            return error_set(p->err, ERROR_BAD_REQUEST, "system property \"%s\" cannot be patched",
-                             system[i]);
-    }
+    if (slice_equal(first, p->names->identity))
+        return error_set(p->err, ERROR_BAD_REQUEST, "%.*s cannot be patched", SLICE_ARG(first));
+    if (document_names_system(p->names, first) != DOCUMENT_SYSTEM_COUNT)
+        return error_set(p->err, ERROR_BAD_REQUEST, "system property \"%.*s\" cannot be patched",
+                         SLICE_ARG(first));
     for (size_t i = 0; i < p->key_count; i++) {
         if (touches_key(pointer, &p->keys[i]))
             return refuse(p, "partition key cannot be patched; move-item gives an item another");

@@ -86,9 +86,14 @@ int64_t transaction_now_ms(const struct transaction *transaction)
 
 /* --- Seeing ---------------------------------------------------------------------------------- */
 
+static const struct document_names *names_of(const struct transaction *transaction)
+{
+    return definition_names_of(transaction->place->scope.definition);
+}
+
 static struct slice key_of(struct transaction *transaction, const struct document_value *id)
 {
-    return item_key(transaction->place->logical, id, transaction->arena);
+    return item_key(names_of(transaction), transaction->place->logical, id, transaction->arena);
 }
 
 static struct transaction_seen **bucket_of(struct transaction *transaction,
@@ -243,7 +248,8 @@ bool transaction_find_number(struct transaction *transaction, uint64_t number,
         return true;
     id = slice_skip(key, transaction->place->logical.len);
     *ret_found = true;
-    return document_key_read(DOCUMENT_ORDER_SQL, &id, transaction->arena, ret_id, err);
+    return document_key_read(names_of(transaction)->identity_order, &id, transaction->arena, ret_id,
+                             err);
 }
 
 bool transaction_number(const struct transaction *transaction, uint64_t provisional,
@@ -434,13 +440,14 @@ static bool precondition_check(const struct item *item, const struct transaction
 }
 
 /* -1 or a positive number of seconds; anything else is refused. */
-static bool ttl_of(struct slice document, int32_t *ret_ttl, struct error *err)
+static bool ttl_of(const struct document_names *names, struct slice document, int32_t *ret_ttl,
+                   struct error *err)
 {
     struct document_value value;
     int64_t ttl;
 
     *ret_ttl = 0;
-    if (!document_find(document, SLICE("ttl"), &value))
+    if (!names->ttl.len || !document_find(document, names->ttl, &value))
         return true;
     if (!document_to_int64(&value, &ttl) || (ttl != -1 && (ttl < 1 || ttl > INT32_MAX)))
         return error_set(err, ERROR_BAD_REQUEST,
@@ -612,7 +619,7 @@ bool transaction_write(struct transaction *transaction, const struct document_va
     item = seen_item(seen);
     if (!verb_check(verb, item, err) ||
         !precondition_check(item, options, verb == TRANSACTION_UPSERT, err) ||
-        (verb != TRANSACTION_DELETE && !ttl_of(document, &ttl, err)) ||
+        (verb != TRANSACTION_DELETE && !ttl_of(names_of(transaction), document, &ttl, err)) ||
         !destination(transaction, seen, options, &to, err))
         return false;
     if (transaction->place->scope.definition->key.synthetic && verb != TRANSACTION_DELETE &&

@@ -260,7 +260,9 @@ bool transaction_unique_check(struct transaction *transaction, const struct docu
 
     if (place->scope.definition->unique_key_count == 0)
         return true;
-    if (!transaction_see(transaction, place, item_key(place->logical, id, transaction->arena),
+    if (!transaction_see(transaction, place,
+                         item_key(definition_names_of(place->scope.definition), place->logical, id,
+                                  transaction->arena),
                          &seen, err))
         return false;
     change = (struct write_set_change){.key = seen->key,

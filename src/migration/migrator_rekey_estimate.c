@@ -82,7 +82,8 @@ static bool conflict_show(struct estimating *e, enum conflict_kind kind, const s
     if (e->shown[kind] == MIGRATOR_SHOWN_MAX)
         return true;
     if (!item_key_split(e->from, item->key, &parts, err) ||
-        !document_key_read(DOCUMENT_ORDER_SQL, &parts.id, e->arena, &id, err) ||
+        !document_key_read(definition_names_of(e->placed)->identity_order, &parts.id, e->arena, &id,
+                           err) ||
         !partition_key_read(e->from, &parts.pk_id, e->arena, &key, err))
         return false;
     e->shown[kind]++;

@@ -179,16 +179,19 @@ static void conflict_drop(struct mover *mover, uint64_t number)
                  (struct engine_op){.kind = ENGINE_DELETE, .key = conflict_key(mover, number)});
 }
 
-static void id_json(const struct carried *carried, const struct partition_definition *from,
-                    struct arena *arena, struct buf *json)
+static void id_json(const struct mover *mover, const struct carried *carried, struct buf *json)
 {
+    const struct definition_fields *definition = definition_fields(mover->definition);
+    const struct partition_definition *from = mover->from;
+    struct arena *arena = mover->arena;
     struct item_key_parts parts;
     struct document_value id;
     struct partition_key key;
     struct error err;
 
     if (!item_key_split(from, carried->item.key, &parts, &err) ||
-        !document_key_read(DOCUMENT_ORDER_SQL, &parts.id, arena, &id, &err) ||
+        !document_key_read(definition_names_of(definition)->identity_order, &parts.id, arena, &id,
+                           &err) ||
         !partition_key_read(from, &parts.pk_id, arena, &key, &err))
         return;
     BUF_APPEND(json, ",\"id\":");
@@ -204,7 +207,7 @@ static struct slice conflict_text(struct mover *mover, const struct carried *car
 
     buf_init(&json, CONFLICT_TEXT_MAX);
     buf_printf(&json, "{\"kind\":\"%s\"", mover_obstacle_name(carried->new.obstacle));
-    id_json(carried, mover->from, mover->arena, &json);
+    id_json(mover, carried, &json);
     if (carried->new.obstacle != MOVER_KEY_INVALID) {
         BUF_APPEND(&json, ",\"to\":");
         partition_key_json(mover->to, &carried->new.key, &json);

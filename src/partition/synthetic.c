@@ -67,14 +67,6 @@ static bool path_equal(const struct document_path *a, const struct document_path
     return a->count == b->count && path_begins(a, b);
 }
 
-static bool is_system(const struct document_path *path)
-{
-    static const char *const names[] = {"_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"};
-    int ignored;
-
-    return name_find(names, ARRAY_LEN(names), path->segments[0].name, &ignored);
-}
-
 static bool path_read(const struct document_value *value, const char *what, struct arena *arena,
                       struct document_path *ret_path, struct error *err)
 {
@@ -99,10 +91,6 @@ static bool target_read(struct slice object, const struct partition_definition *
         return false;
     if (definition->system_key)
         return bad(err, "the container has no partition key that could be made");
-    if (path_equal(&path,
-                   &(struct document_path){
-                       .segments = &(struct document_segment){.name = SLICE("id")}, .count = 1}))
-        return bad(err, "the id of an item cannot be made");
     for (uint8_t i = 0; i < definition->path_count; i++)
         if (path_equal(&path, &definition->paths[i])) {
             synthetic->target = i;
@@ -132,12 +120,6 @@ static bool source_add(struct partition_synthetic *synthetic,
             err, ERROR_BAD_REQUEST,
             "synthetic key: the source \"%s\" is, holds or is part of the target, which "
             "would be made of itself",
-            shown(arena, value->text));
-    if (is_system(&path))
-        return error_set(
-            err, ERROR_BAD_REQUEST,
-            "synthetic key: the source \"%s\" is a system property, which is not known "
-            "when an item is placed",
             shown(arena, value->text));
     for (size_t i = 0; i < at; i++)
         if (path_begins(&synthetic->sources[i], &path) ||

@@ -59,7 +59,8 @@ struct partition_synthetic {
 /* From the BSON of {"kind": "concatenation", "target": "/partitionKey", "sources": ["/deviceId",
  * "/date"], "separator": "-", "escape": true, "missing": "refuse"}; the others have "base",
  * "suffixes" and, the computed one, "hashed" instead of "sources". escapes: what holds where
- * "escape" is not said. Lives in the arena. ERROR_BAD_REQUEST says what cannot be so. */
+ * "escape" is not said. Lives in the arena. Names with a meaning in the container are not looked
+ * for (definition/names.h). ERROR_BAD_REQUEST says what cannot be so. */
 NODISCARD bool partition_synthetic_read(struct slice object,
                                         const struct partition_definition *definition, bool escapes,
                                         struct arena *arena,

@@ -1,5 +1,6 @@
 /* The first line is a patch, the rest an item, both JSON. Whatever they are, the result is a valid
  * document or an error that leaves the buffer alone. The entries of what comes out can be read. */
+#include "definition/names.h"
 #include "document/json.h"
 #include "fuzz/fuzz.h"
 #include "index/policy.h"
@@ -17,7 +18,8 @@ static void check_entries(struct slice item, struct arena *arena)
 
     buf_init(&completed, BUF_DEFAULT_MAX);
     buf_init(&text, BUF_DEFAULT_MAX);
-    FUZZ_CHECK(index_policy_parse(SLICE_NONE, arena, &completed, &policy, &err));
+    FUZZ_CHECK(index_policy_parse(SLICE_NONE, definition_names(DEFINITION_IDENTITY_ID), arena,
+                                  &completed, &policy, &err));
     if (!index_entries(policy, item, arena, &entries, &count, &err))
         return;
     for (size_t i = 0; i < count; i++) {
@@ -44,7 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!slice_split(slice_of(data, size), '\n', &first, &rest) ||
         !document_json_read_value(first, NULL, &body, &operations, &err) ||
         !document_json_read(rest, NULL, &item, &err) ||
-        !patch_parse(&operations, NULL, 0, arena, &patch, &err))
+        !patch_parse(&operations, definition_names(DEFINITION_IDENTITY_ID), NULL, 0, arena, &patch,
+                     &err))
         return 0;
     if (!patch_apply(patch, buf_slice(&item), &result, &err)) {
         FUZZ_CHECK(result.len == 0 && !buf_overflowed(&result));

@@ -1,5 +1,6 @@
 #include "property/world.h"
 
+#include "definition/names.h"
 #include "document/order.h"
 #include "support/check.h"
 #include "support/documents.h"
@@ -114,7 +115,9 @@ static const struct index_policy *policy_of(struct world *world, const char *tex
     struct error err;
 
     buf_init(&completed, BUF_DEFAULT_MAX);
-    assert_ok(index_policy_parse(body, world->arena, &completed, &policy, &err), &err);
+    assert_ok(index_policy_parse(body, definition_names(DEFINITION_IDENTITY_ID), world->arena,
+                                 &completed, &policy, &err),
+              &err);
     return policy;
 }
 

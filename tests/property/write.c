@@ -1,4 +1,5 @@
 /* Plain writes of single items. */
+#include "definition/names.h"
 #include "document/bson.h"
 #include "item/patch.h"
 #include "property/operations.h"
@@ -258,8 +259,9 @@ void write_patch(struct run *run)
                                     run->arena, "[{\"op\":\"%s\",\"path\":\"/n\",\"value\":%d}]%c",
                                     op, number, 0)
                                     .data);
-    assert_ok(patch_parse(&body, world->definition.key.paths, world->definition.key.path_count,
-                          run->arena, &patch, &err),
+    assert_ok(patch_parse(&body, definition_names(DEFINITION_IDENTITY_ID),
+                          world->definition.key.paths, world->definition.key.path_count, run->arena,
+                          &patch, &err),
               &err);
     after = model_copy(run->model);
     model_begin(&foretold, run->model);

@@ -1,5 +1,6 @@
 #include "support/space.h"
 
+#include "definition/names.h"
 #include "document/json.h"
 #include "partition/synthetic.h"
 #include "support/check.h"
@@ -87,7 +88,8 @@ static void policy_init(struct test_space *test, const struct test_space_options
         assert_ok(document_json_read(slice_of_text(options->policy), NULL, &policy, &err), &err);
     assert_ok(index_policy_parse(options->policy ? arena_copy(test->arena, buf_slice(&policy))
                                                  : SLICE_NONE,
-                                 test->arena, &completed, &test->definition.policy, &err),
+                                 definition_names(DEFINITION_IDENTITY_ID), test->arena, &completed,
+                                 &test->definition.policy, &err),
               &err);
 }
 

@@ -5,6 +5,7 @@
 #include "cli/shell/csv.h"
 #include "cli/shell/progress.h"
 #include "cli/shell/transfer.h"
+#include "definition/names.h"
 #include "document/json.h"
 
 #include <stdio.h>
@@ -105,12 +106,8 @@ static bool file_finish(struct exporting *exporting, struct error *err)
 
 static bool is_system(struct slice name)
 {
-    static const char *const names[] = {"_rid", "_self", "_etag", "_attachments", "_ts"};
-
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (slice_equal(name, slice_of_text(names[i])))
-            return true;
-    return false;
+    return document_names_system(definition_names(DEFINITION_IDENTITY_ID), name) <
+           DOCUMENT_SYSTEM_SHOWN;
 }
 
 /* Without system properties, unless they are wanted. scratch holds it. */

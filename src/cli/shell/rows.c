@@ -3,6 +3,7 @@
 #include "cli/shell/rows.h"
 
 #include "cli/table.h"
+#include "definition/names.h"
 #include "document/json.h"
 
 /* --- JSON ------------------------------------------------------------------------------------ */
@@ -75,9 +76,8 @@ static const struct slice plain_heading = {(const uint8_t *)"(value)", 7};
 /* Of every item, and of interest to few: left out of tables. */
 static bool is_system(struct slice name)
 {
-    return slice_equal(name, SLICE("_rid")) || slice_equal(name, SLICE("_self")) ||
-           slice_equal(name, SLICE("_etag")) || slice_equal(name, SLICE("_attachments")) ||
-           slice_equal(name, SLICE("_ts"));
+    return document_names_system(definition_names(DEFINITION_IDENTITY_ID), name) <
+           DOCUMENT_SYSTEM_SHOWN;
 }
 
 static void column_note(struct columns *columns, struct slice name,
@@ -101,9 +101,11 @@ static void column_note(struct columns *columns, struct slice name,
 
 static bool is_whole_item(struct slice row)
 {
+    const struct slice *system = definition_names(DEFINITION_IDENTITY_ID)->system;
     struct document_value value;
 
-    return document_find(row, SLICE("_rid"), &value) && document_find(row, SLICE("_etag"), &value);
+    return document_find(row, system[DOCUMENT_SYSTEM_RID], &value) &&
+           document_find(row, system[DOCUMENT_SYSTEM_ETAG], &value);
 }
 
 static void columns_find(struct columns *columns, struct slice page)

@@ -26,7 +26,7 @@ static bool shape(struct error *err)
 static bool asked_read(struct admin_call *call, struct asked *asked, struct error *err)
 {
     CLEANUP(buf_done) struct buf text;
-    struct document_value value, own;
+    struct document_value value;
     struct document_iter iter;
     struct slice body;
 
@@ -51,10 +51,6 @@ static bool asked_read(struct admin_call *call, struct asked *asked, struct erro
     if (asked->id.type != DOCUMENT_STRING || !text.len || !asked->document.data)
         return shape(err);
     asked->from_text = arena_copy(call->arena, buf_slice(&text));
-    if (!rest_item_clean(asked->document, call->arena, &asked->document, &own, err))
-        return false;
-    if (!slice_equal(own.text, asked->id.text))
-        return error_set(err, ERROR_BAD_REQUEST, "the id of an item cannot be changed");
     return true;
 }
 
@@ -71,7 +67,13 @@ static bool keys_read(struct admin_call *call, const struct item_space *space, s
                       struct error *err)
 {
     const struct partition_definition *definition = &space->definition->key;
+    struct document_value own;
 
+    if (!rest_item_clean(definition_names_of(space->definition), asked->document, call->arena,
+                         &asked->document, &own, err))
+        return false;
+    if (!slice_equal(own.text, asked->id.text))
+        return error_set(err, ERROR_BAD_REQUEST, "the id of an item cannot be changed");
     if (!partition_key_parse(definition, asked->from_text, PARTITION_KEY_WHOLE, call->arena,
                              ret_from, err) ||
         !whole(ret_from, err) ||

@@ -169,7 +169,8 @@ static const struct query_expression *timestamp_compare(struct compiling *c, boo
     int64_t seconds = floor_div(ticks->int64, QUERY_TICKS_PER_SECOND);
 
     return joined(c, negated,
-                  beside(c, comparison, path_of(c, SLICE("_ts")), document_int64(seconds)),
+                  beside(c, comparison, path_of(c, table_names()->system[DOCUMENT_SYSTEM_TS]),
+                         document_int64(seconds)),
                   query_compare(c->build, comparison, timestamp, query_constant(c->build, *ticks)));
 }
 

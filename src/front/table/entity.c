@@ -18,13 +18,7 @@ static const struct slice ticks_name = {(const uint8_t *)"$ticks", 6};
 /* What the store gives a meaning of its own, or other APIs take for their own. */
 static bool is_reserved(struct slice name)
 {
-    static const char *const reserved[] = {"id",    "ttl",          "_rid", "_self",
-                                           "_etag", "_attachments", "_ts",  "_lsn"};
-
-    for (size_t i = 0; i < ARRAY_LEN(reserved); i++)
-        if (slice_equal(name, slice_of_text(reserved[i])))
-            return true;
-    return false;
+    return document_names_reserve(table_names(), name);
 }
 
 struct slice table_property_stored(struct slice name, struct arena *arena)
@@ -43,9 +37,9 @@ struct slice table_property_shown(struct slice stored)
 
 bool table_property_is_own(struct slice stored)
 {
-    return slice_equal(stored, SLICE("id")) || slice_equal(stored, SLICE("PartitionKey")) ||
-           slice_equal(stored, SLICE("RowKey")) || slice_equal(stored, SLICE("Timestamp")) ||
-           slice_equal(stored, ticks_name);
+    return slice_equal(stored, table_names()->identity) ||
+           slice_equal(stored, SLICE("PartitionKey")) || slice_equal(stored, SLICE("RowKey")) ||
+           slice_equal(stored, SLICE("Timestamp")) || slice_equal(stored, ticks_name);
 }
 
 bool table_property_check(struct slice name, struct error *err)
@@ -160,7 +154,7 @@ static bool body_parse(struct slice json, struct arena *arena, struct slice *ret
 
 static void keys_append(struct buf *out, const struct table_keys *keys)
 {
-    document_append_string(out, SLICE("id"), keys->row);
+    document_append_string(out, table_names()->identity, keys->row);
     document_append_string(out, SLICE("PartitionKey"), keys->partition);
     document_append_string(out, SLICE("RowKey"), keys->row);
 }
@@ -460,7 +454,7 @@ void table_entity_append(const struct table_shape *shape, struct slice document,
     struct document_iter iter;
 
     (void)document_find(document, SLICE("PartitionKey"), &partition);
-    (void)document_find(document, SLICE("id"), &row);
+    (void)document_find(document, table_names()->identity, &row);
     keys = (struct table_keys){partition.type == DOCUMENT_STRING ? partition.text : SLICE(""),
                                row.type == DOCUMENT_STRING ? row.text : SLICE("")};
     (void)buf_reserve(out, document.len + document.len / 4 + SYSTEM_BYTES);

@@ -11,9 +11,16 @@
  * millisecond from its LSN, so that no two versions of an entity have the same. */
 #pragma once
 
+#include "definition/names.h"
 #include "front/table/edm.h"
 #include "front/table/route.h"
 #include "item/item.h"
+
+/* Of the containers that are tables. */
+static inline const struct document_names *table_names(void)
+{
+    return definition_names(DEFINITION_IDENTITY_ID);
+}
 
 /* The stored name of a property, and back; borrowed, or in the arena. */
 struct slice table_property_stored(struct slice name, struct arena *arena);

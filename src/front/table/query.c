@@ -5,6 +5,7 @@
 
 #include "front/kit/queries.h"
 #include "front/seal.h"
+#include "front/table/entity.h"
 #include "front/table/select.h"
 #include "front/table/write.h"
 #include "front/traffic.h"
@@ -52,7 +53,8 @@ static bool is_entity(struct slice document)
     struct document_value value;
 
     return document_find(document, SLICE("PartitionKey"), &value) &&
-           value.type == DOCUMENT_STRING && document_find(document, SLICE("id"), &value) &&
+           value.type == DOCUMENT_STRING &&
+           document_find(document, table_names()->identity, &value) &&
            value.type == DOCUMENT_STRING;
 }
 
@@ -127,7 +129,7 @@ static const struct query_expression *bound_filter(struct query_build *build,
     if (bound->row.data) {
         same = query_and(build,
                          text_compare(build, QUERY_EQUAL, SLICE("PartitionKey"), bound->partition),
-                         text_compare(build, within, SLICE("id"), bound->row));
+                         text_compare(build, within, table_names()->identity, bound->row));
         part = query_and(
             build, part,
             query_or(build, text_compare(build, inside, SLICE("PartitionKey"), bound->partition),
@@ -158,7 +160,7 @@ static uint64_t fingerprint_of(const struct querying *q)
 
 static bool plan_make(struct querying *q, struct error *err)
 {
-    const struct table_filter_place place = {SLICE("PartitionKey"), SLICE("id"), true};
+    const struct table_filter_place place = {SLICE("PartitionKey"), table_names()->identity, true};
     struct query_build build = {.arena = q->call->arena, .keep_nonfinite = true};
     const struct query_expression *item = query_variable(&build, 0), *filter = NULL;
     struct entity_node *select = query_node(&build, &entity_kind, sizeof *select, &item, 1);
@@ -169,7 +171,7 @@ static bool plan_make(struct querying *q, struct error *err)
     filter = bound_filter(&build, &q->call->identity.first, true, filter);
     filter = bound_filter(&build, &q->call->identity.last, false, filter);
     q->order[0].expression = stored_of(&build, SLICE("PartitionKey"));
-    q->order[1].expression = stored_of(&build, SLICE("id"));
+    q->order[1].expression = stored_of(&build, table_names()->identity);
     q->plan = (struct query_plan){.query = {.filter = filter,
                                             .order = q->order,
                                             .order_count = 2,

@@ -232,7 +232,9 @@ static void point_find(struct choosing *c, struct query_access *access)
         const struct query_condition *part = &c->conditions.parts[i];
 
         if (part->elements || part->nested || !part->points || part->point_count != 1 ||
-            part->path.count != 1 || !slice_equal(part->path.segments[0].name, SLICE("id")))
+            part->path.count != 1 ||
+            !slice_equal(part->path.segments[0].name,
+                         definition_names_of(c->space->definition)->identity))
             continue;
         access->kind = QUERY_ACCESS_POINT;
         access->ids = part->points;

@@ -37,7 +37,7 @@ static bool policy_has_composite(const struct index_policy *policy,
     const struct index_composite *list = index_policy_composites(policy, &count);
 
     for (size_t i = 0; i < count; i++) {
-        if (slice_equal(list[i].prefix, wanted->prefix))
+        if (index_composite_same(&list[i], wanted))
             return true;
     }
     return false;

@@ -1,5 +1,6 @@
 #include "query/expression/item.h"
 
+#include "definition/names.h"
 #include "document/bson.h"
 
 enum { SELF_SIZE = 4 + RID_TEXT_SIZE + 6 + RID_TEXT_SIZE + 6 + RID_TEXT_SIZE + 2 };
@@ -57,6 +58,12 @@ static struct document_value ts_value(const struct query_item *self)
     return seconds <= INT32_MAX ? document_int32((int32_t)seconds) : document_int64(seconds);
 }
 
+/* What the server adds to an item is the same in all containers. */
+static const struct document_names *item_names(void)
+{
+    return definition_names(DEFINITION_IDENTITY_ID);
+}
+
 static const struct slice attachments = {(const uint8_t *)"attachments/", 12};
 
 static bool item_property(void *context_self, struct slice name, struct query_context *context,
@@ -68,20 +75,25 @@ static bool item_property(void *context_self, struct slice name, struct query_co
 
     if (LIKELY(name.len == 0 || name.data[0] != '_'))
         return false;
-    if (slice_equal(name, SLICE("_ts"))) {
+    switch (document_names_system(item_names(), name)) {
+    case DOCUMENT_SYSTEM_TS:
         *ret_value = ts_value(self);
         return true;
-    }
-    if (slice_equal(name, SLICE("_rid")))
+    case DOCUMENT_SYSTEM_RID:
         text = rid_text(self, &texts);
-    else if (slice_equal(name, SLICE("_self")))
+        break;
+    case DOCUMENT_SYSTEM_SELF:
         text = self_text(self, &texts);
-    else if (slice_equal(name, SLICE("_etag")))
+        break;
+    case DOCUMENT_SYSTEM_ETAG:
         text = etag_text(self, &texts);
-    else if (slice_equal(name, SLICE("_attachments")))
+        break;
+    case DOCUMENT_SYSTEM_ATTACHMENTS:
         text = attachments;
-    else
+        break;
+    default:
         return false;
+    }
     *ret_value = document_string(arena_copy(context->arena, text)); /* some dozens of bytes */
     return true;
 }
@@ -93,6 +105,7 @@ static bool item_whole(void *context_self, struct query_context *context,
     struct slice document = self->item->document, bytes;
     struct buf *scratch = &context->scratch;
     size_t mark = query_build_begin(context), begin;
+    const struct slice *names = item_names()->system;
     struct document_value ts = ts_value(self);
     struct item_texts texts;
 
@@ -105,11 +118,11 @@ static bool item_whole(void *context_self, struct query_context *context,
     begin = document_begin(scratch);
     if (document.len > 5) /* the elements, without length and final NUL */
         buf_append(scratch, document.data + 4, document.len - 5);
-    document_append_string(scratch, SLICE("_rid"), rid_text(self, &texts));
-    document_append_string(scratch, SLICE("_self"), self_text(self, &texts));
-    document_append_string(scratch, SLICE("_etag"), etag_text(self, &texts));
-    document_append_string(scratch, SLICE("_attachments"), attachments);
-    document_append(scratch, SLICE("_ts"), &ts);
+    document_append_string(scratch, names[DOCUMENT_SYSTEM_RID], rid_text(self, &texts));
+    document_append_string(scratch, names[DOCUMENT_SYSTEM_SELF], self_text(self, &texts));
+    document_append_string(scratch, names[DOCUMENT_SYSTEM_ETAG], etag_text(self, &texts));
+    document_append_string(scratch, names[DOCUMENT_SYSTEM_ATTACHMENTS], attachments);
+    document_append(scratch, names[DOCUMENT_SYSTEM_TS], &ts);
     document_end(scratch, begin);
     if (!query_build_end(context, mark, &bytes, err))
         return false;

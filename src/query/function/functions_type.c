@@ -1,4 +1,5 @@
 /* Type checks, which take undefined and always give a boolean; choices; and an item's number. */
+#include "definition/names.h"
 #include "definition/rid.h"
 #include "document/bson.h"
 #include "query/function/date.h"
@@ -77,7 +78,9 @@ QUERY_FUNCTION(type_document_id)
     struct rid rid;
 
     if (arguments[0].type == DOCUMENT_OBJECT &&
-        document_find(arguments[0].document, SLICE("_rid"), &text) &&
+        document_find(arguments[0].document,
+                      definition_names(DEFINITION_IDENTITY_ID)->system[DOCUMENT_SYSTEM_RID],
+                      &text) &&
         text.type == DOCUMENT_STRING && rid_parse(text.text, &rid) && rid.kind == RID_ITEM)
         *ret_value = query_integer((int64_t)rid.number);
     return true;

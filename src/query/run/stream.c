@@ -149,7 +149,8 @@ static bool point_next(const struct query_streaming *how, struct query_stream *s
         return true;
     stream->point_given = true;
     stream->arena = arena_new();
-    stream->key = item_key(stream->target->logical, &how->access->ids[0], stream->arena);
+    stream->key = item_key(definition_names_of(view->scope.definition), stream->target->logical,
+                           &how->access->ids[0], stream->arena);
     if (!view_fetch(view, &stream->key, 1, stream->arena, &stream->item, err))
         return false;
     if (!stream->item.document.data)

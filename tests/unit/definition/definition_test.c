@@ -246,6 +246,60 @@ static void what_is_said_beyond_the_service_is_kept_by_those_who_do_not_know_it(
                    ERROR_BAD_REQUEST, "orrery.strategy");
 }
 
+static void names_with_a_meaning_make_no_key(void **state)
+{
+    assert_refused(
+        *state,
+        "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]},\"orrery\":{\"synthetic\":"
+        "{\"kind\":\"concatenation\",\"target\":\"/pk\",\"sources\":[\"/a\",\"/_ts\"]}}}",
+        ERROR_BAD_REQUEST, "system property");
+    assert_refused(*state,
+                   "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/id\"]},\"orrery\":{\"synthetic\":"
+                   "{\"kind\":\"concatenation\",\"target\":\"/id\",\"sources\":[\"/a\",\"/b\"]}}}",
+                   ERROR_BAD_REQUEST, "the id of an item cannot be made");
+    assert_refused(*state,
+                   "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/_id\"]},\"orrery\":{"
+                   "\"identity\":\"_id\",\"synthetic\":{\"kind\":\"concatenation\",\"target\":"
+                   "\"/_id\",\"sources\":[\"/a\",\"/b\"]}}}",
+                   ERROR_BAD_REQUEST, "the _id of an item cannot be made");
+}
+
+static void the_identity_is_said_at_creation_and_kept(void **state)
+{
+    struct arena *arena = *state;
+    CLEANUP(definition_unref)
+    struct definition *usual =
+        define(arena, "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]}}");
+    CLEANUP(definition_unref)
+    struct definition *other = define(arena, "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]},"
+                                             "\"orrery\":{\"identity\":\"_id\"}}");
+    CLEANUP(definition_unref) struct definition *again = NULL, *replaced = NULL;
+    const struct document_names *names = definition_names_of(definition_fields(other));
+    struct definition *refused;
+    struct error err;
+
+    assert_slice_equal(definition_names_of(definition_fields(usual))->identity, SLICE("id"));
+    assert_slice_equal(definition_names_of(definition_fields(usual))->ttl, SLICE("ttl"));
+    assert_slice_equal(names->identity, SLICE("_id"));
+    assert_int_equal(names->identity_order, DOCUMENT_ORDER_MONGO);
+    assert_int_equal(names->ttl.len, 0);
+    assert_ok(definition_new(definition_fields(other)->document, NULL, &again, &err), &err);
+    assert_int_equal(definition_fields(again)->identity, DEFINITION_IDENTITY_MONGO);
+    assert_ok(replace(arena, other, "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]}}",
+                      &replaced, &err),
+              &err);
+    assert_int_equal(definition_fields(replaced)->identity, DEFINITION_IDENTITY_MONGO);
+    assert_fails(replace(arena, other,
+                         "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]},"
+                         "\"orrery\":{\"identity\":\"id\"}}",
+                         &refused, &err),
+                 &err, ERROR_BAD_REQUEST);
+    assert_refused(arena,
+                   "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]},"
+                   "\"orrery\":{\"identity\":\"key\"}}",
+                   ERROR_BAD_REQUEST, "orrery.identity");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +310,8 @@ int main(void)
         cmocka_unit_test(what_the_service_refuses_is_refused),
         cmocka_unit_test(unique_keys_and_their_paths_are_counted),
         cmocka_unit_test(a_replace_changes_only_what_may_change),
+        cmocka_unit_test(names_with_a_meaning_make_no_key),
+        cmocka_unit_test(the_identity_is_said_at_creation_and_kept),
         cmocka_unit_test(what_is_said_beyond_the_service_is_kept_by_those_who_do_not_know_it),
     };
 

@@ -1,5 +1,6 @@
 #include "document/order.h"
 
+#include "document/json.h"
 #include "support/check.h"
 #include "support/documents.h"
 
@@ -190,11 +191,37 @@ static void nesting_in_a_key_is_followed_only_so_far(void **state UNUSED)
     assert_fails(document_key_skip(DOCUMENT_ORDER_SQL, &key, &err), &err, ERROR_STORE_CORRUPT);
 }
 
+static void an_object_comes_back_whole_in_its_order_of_fields(void **state UNUSED)
+{
+    static const char *const samples[] = {
+        "{}", "{\"b\":1,\"a\":{\"x\":[1,\"two\",[],{\"y\":null}]}}", "{\"a\":true,\"b\":0.5}"};
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+
+    for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+        CLEANUP(buf_done) struct buf key;
+        CLEANUP(buf_done) struct buf json;
+        struct document_value value = document_object(document_of(arena, samples[i]));
+        struct slice rest;
+        struct error err;
+
+        buf_init(&key, BUF_DEFAULT_MAX);
+        buf_init(&json, BUF_DEFAULT_MAX);
+        document_key_append(DOCUMENT_ORDER_MONGO, &value, &key);
+        buf_append_byte(&key, 7);
+        rest = buf_slice(&key);
+        assert_ok(document_key_read(DOCUMENT_ORDER_MONGO, &rest, arena, &value, &err), &err);
+        assert_int_equal(rest.len, 1);
+        document_json_write(value.document, &json);
+        assert_slice_equal(buf_slice(&json), slice_of_text(samples[i]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_layout_is_what_version_1_says),
         cmocka_unit_test(keys_in_a_row_are_read_one_by_one),
+        cmocka_unit_test(an_object_comes_back_whole_in_its_order_of_fields),
         cmocka_unit_test(a_number_comes_back_in_the_least_type_that_holds_it),
         cmocka_unit_test(a_long_text_is_cut_without_being_encoded_whole),
         cmocka_unit_test(a_key_is_cut_only_when_it_is_longer),

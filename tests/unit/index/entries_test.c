@@ -1,5 +1,6 @@
 #include "index/policy.h"
 
+#include "definition/names.h"
 #include "document/json.h"
 #include "document/order.h"
 #include "support/check.h"
@@ -12,7 +13,8 @@ static const struct index_policy *policy_of(struct arena *arena, const char *jso
     struct error err;
 
     buf_init(&completed, BUF_DEFAULT_MAX);
-    assert_ok(index_policy_parse(json ? document_of(arena, json) : SLICE_NONE, arena, &completed,
+    assert_ok(index_policy_parse(json ? document_of(arena, json) : SLICE_NONE,
+                                 definition_names(DEFINITION_IDENTITY_ID), arena, &completed,
                                  &policy, &err),
               &err);
     return policy;
@@ -837,7 +839,9 @@ static void compare_once(struct random *random, uint64_t seed)
     buf_init(&buf, BUF_DEFAULT_MAX);
     model->arena = arena;
     model_random(random, model);
-    assert_ok(index_policy_parse(model_policy(model), arena, &buf, &policy, &err), &err);
+    assert_ok(index_policy_parse(model_policy(model), definition_names(DEFINITION_IDENTITY_ID),
+                                 arena, &buf, &policy, &err),
+              &err);
     for (int i = 0; i < 10; i++)
         compare_covers(random, model, policy, seed);
     for (int i = 0; i < 3; i++) {

@@ -1,5 +1,6 @@
 #include "index/policy.h"
 
+#include "definition/names.h"
 #include "document/json.h"
 #include "support/check.h"
 #include "support/documents.h"
@@ -11,7 +12,8 @@ static const struct index_policy *policy_of(struct arena *arena, const char *jso
     struct error err;
 
     buf_init(&completed, BUF_DEFAULT_MAX);
-    assert_ok(index_policy_parse(json ? document_of(arena, json) : SLICE_NONE, arena, &completed,
+    assert_ok(index_policy_parse(json ? document_of(arena, json) : SLICE_NONE,
+                                 definition_names(DEFINITION_IDENTITY_ID), arena, &completed,
                                  &policy, &err),
               &err);
     return policy;
@@ -71,15 +73,18 @@ static void policies_are_completed_as_the_service_shows_them(void **state UNUSED
 
         buf_init(&completed, BUF_DEFAULT_MAX);
         buf_init(&json, BUF_DEFAULT_MAX);
-        assert_ok(
-            index_policy_parse(samples[i].given ? document_of(arena, samples[i].given) : SLICE_NONE,
-                               arena, &completed, &policy, &err),
-            &err);
+        assert_ok(index_policy_parse(
+                      samples[i].given ? document_of(arena, samples[i].given) : SLICE_NONE,
+                      definition_names(DEFINITION_IDENTITY_ID), arena, &completed, &policy, &err),
+                  &err);
         document_json_write(buf_slice(&completed), &json);
         assert_string_equal(arena_text(arena, buf_slice(&json)), samples[i].shown);
         /* What is shown is taken, and shown the same. */
         buf_clear(&json);
-        assert_ok(index_policy_parse(buf_slice(&completed), arena, &json, &policy, &err), &err);
+        assert_ok(index_policy_parse(buf_slice(&completed),
+                                     definition_names(DEFINITION_IDENTITY_ID), arena, &json,
+                                     &policy, &err),
+                  &err);
         assert_true(slice_equal(buf_slice(&completed), buf_slice(&json)));
     }
 }
@@ -122,7 +127,8 @@ static void wrong_policies_are_refused(void **state UNUSED)
         const struct index_policy *policy;
         struct error err;
 
-        assert_fails(index_policy_parse(document_of(arena, samples[i].given), arena, &completed,
+        assert_fails(index_policy_parse(document_of(arena, samples[i].given),
+                                        definition_names(DEFINITION_IDENTITY_ID), arena, &completed,
                                         &policy, &err),
                      &err, ERROR_BAD_REQUEST);
         assert_contains(err.message, samples[i].message);
@@ -143,8 +149,9 @@ static bool policy_with_composites(int count, size_t *ret_count)
         buf_printf(&buf, "%s[{\"path\":\"/a%d\"},{\"path\":\"/b\"}]",
                    i ? "," : "{\"compositeIndexes\":[", i);
     buf_append_text(&buf, "]}");
-    if (!index_policy_parse(document_of(arena, arena_text(arena, buf_slice(&buf))), arena,
-                            &completed, &policy, &err))
+    if (!index_policy_parse(document_of(arena, arena_text(arena, buf_slice(&buf))),
+                            definition_names(DEFINITION_IDENTITY_ID), arena, &completed, &policy,
+                            &err))
         return false;
     (void)index_policy_composites(policy, ret_count);
     return true;
@@ -175,8 +182,9 @@ static bool policy_with_paths(int included, int excluded)
     for (int i = 0; i < excluded; i++)
         buf_printf(&buf, "%s{\"path\":\"/e%d/?\"}", i ? "," : "],\"excludedPaths\":[", i);
     buf_append_text(&buf, "]}");
-    return index_policy_parse(document_of(arena, arena_text(arena, buf_slice(&buf))), arena,
-                              &completed, &policy, &err);
+    return index_policy_parse(document_of(arena, arena_text(arena, buf_slice(&buf))),
+                              definition_names(DEFINITION_IDENTITY_ID), arena, &completed, &policy,
+                              &err);
 }
 
 static void paths_have_a_limit_in_all(void **state UNUSED)

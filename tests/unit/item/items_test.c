@@ -2,6 +2,7 @@
 
 #include "base/thread.h"
 
+#include "definition/names.h"
 #include "document/json.h"
 #include "item/expiry.h"
 #include "item/feed_read.h"
@@ -224,7 +225,8 @@ static void a_route_is_one_key_in_parts(void **state)
     assert_slice_equal(route.logical,
                        item_logical(&fixture->test.definition.key, &key, fixture->arena));
     assert_slice_equal(route.pk, metering_pk(&key, fixture->arena));
-    assert_slice_equal(route.key, item_key(route.logical, &id, fixture->arena));
+    assert_slice_equal(route.key, item_key(definition_names_of(fixture->test.space.definition),
+                                           route.logical, &id, fixture->arena));
     assert_ptr_equal(route.span, partition_map_find(fixture->test.space.map, route.logical));
     key.former_only = true; /* it says nothing in the terms of now */
     route = item_space_route(&fixture->test.space, &key, &id, fixture->arena);
@@ -411,7 +413,8 @@ static void a_changed_policy_remakes_entries_and_leaves_versions_alone(void **st
     assert_ok(
         index_policy_parse(document_of(fixture->arena, "{\"includedPaths\":[{\"path\":\"/x/?\"}],"
                                                        "\"excludedPaths\":[{\"path\":\"/*\"}]}"),
-                           fixture->arena, &completed, &nothing, &err),
+                           definition_names(DEFINITION_IDENTITY_ID), fixture->arena, &completed,
+                           &nothing, &err),
         &err);
     fixture->test.space.policies_before[0] = fixture->test.definition.policy;
     fixture->test.space.policies_before_count = 1;

@@ -3,6 +3,7 @@
  */
 #include "item/patch.h"
 
+#include "definition/names.h"
 #include "document/json.h"
 #include "support/check.h"
 #include "support/documents.h"
@@ -22,7 +23,9 @@ static const struct patch *patch_of(struct arena *arena, const char *json)
     const struct patch *patch = NULL;
     struct error err;
 
-    assert_ok(patch_parse(&body, NULL, 0, arena, &patch, &err), &err);
+    assert_ok(
+        patch_parse(&body, definition_names(DEFINITION_IDENTITY_ID), NULL, 0, arena, &patch, &err),
+        &err);
     return patch;
 }
 
@@ -216,7 +219,9 @@ static void patches_that_can_never_apply_are_refused_when_parsed(void **state UN
     for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
         struct document_value body = value_of(arena, samples[i].body);
 
-        assert_fails(patch_parse(&body, &key, 1, arena, &patch, &err), &err, ERROR_BAD_REQUEST);
+        assert_fails(patch_parse(&body, definition_names(DEFINITION_IDENTITY_ID), &key, 1, arena,
+                                 &patch, &err),
+                     &err, ERROR_BAD_REQUEST);
         assert_contains(err.message, samples[i].message);
     }
 }
@@ -236,10 +241,14 @@ static void ten_operations_are_taken_and_eleven_are_not(void **state UNUSED)
         buf_append_byte(&buf, ']');
         body = value_of(arena, arena_text(arena, buf_slice(&buf)));
         if (count > PATCH_OPERATIONS_MAX) {
-            assert_fails(patch_parse(&body, NULL, 0, arena, &patch, &err), &err, ERROR_BAD_REQUEST);
+            assert_fails(patch_parse(&body, definition_names(DEFINITION_IDENTITY_ID), NULL, 0,
+                                     arena, &patch, &err),
+                         &err, ERROR_BAD_REQUEST);
             continue;
         }
-        assert_ok(patch_parse(&body, NULL, 0, arena, &patch, &err), &err);
+        assert_ok(patch_parse(&body, definition_names(DEFINITION_IDENTITY_ID), NULL, 0, arena,
+                              &patch, &err),
+                  &err);
         buf_clear(&buf);
         assert_ok(patch_apply(patch, document_of(arena, "{\"n\":1,\"ttl\":5}"), &buf, &err), &err);
         assert_string_equal(json_of(arena, buf_slice(&buf)), "{\"n\":11,\"ttl\":5}");
@@ -531,7 +540,7 @@ static bool compare_once(struct random *random, uint64_t seed)
     buf_init(&expected, BUF_DEFAULT_MAX);
     tree = tree_of(arena, item, SLICE_NONE);
     body = body_random(random, tree, arena);
-    if (!patch_parse(&body, NULL, 0, arena, &patch, &err))
+    if (!patch_parse(&body, definition_names(DEFINITION_IDENTITY_ID), NULL, 0, arena, &patch, &err))
         return false; /* a move below itself */
     done = patch_apply(patch, item.document, &got, &err);
     for (size_t i = 0; i < patch->count && model; i++)

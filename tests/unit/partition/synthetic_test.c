@@ -402,8 +402,6 @@ static void bad_definitions_are_refused_with_the_reason(void **state UNUSED)
          "given twice"},
         {"{\"kind\":\"concatenation\",\"target\":\"/pk\",\"sources\":[\"/a\",\"/a/b\"]}",
          "given twice"},
-        {"{\"kind\":\"concatenation\",\"target\":\"/pk\",\"sources\":[\"/a\",\"/_ts\"]}",
-         "system property"},
         {"{\"kind\":\"concatenation\",\"target\":\"/pk\",\"sources\":[\"/a\",\"/b/*\"]}",
          "a source: "},
         {"{\"kind\":\"concatenation\",\"target\":\"/pk\",\"sources\":[\"/a\",7]}",

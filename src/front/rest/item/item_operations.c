@@ -44,7 +44,8 @@ static bool target_of_body(struct rest_call *call, const struct rest_items *item
     bool given;
 
     if (!rest_call_body(call, &body, err) ||
-        !rest_item_clean(body, call->arena, &ret_target->document, &ret_target->id, err) ||
+        !rest_item_clean(definition_names_of(items->space.definition), body, call->arena,
+                         &ret_target->document, &ret_target->id, err) ||
         !rest_item_size_check(items, ret_target->document, err) ||
         !rest_items_key_either(call, items, &header, &given, err))
         return false;

@@ -91,7 +91,8 @@ static struct slice with_id(struct rest_script_host *host, struct slice document
     buf_init(&made, BUF_DEFAULT_MAX);
     random_uuid(id);
     begin = document_begin(&made);
-    document_append_string(&made, SLICE("id"), slice_of(id, RANDOM_UUID_SIZE - 1));
+    document_append_string(&made, definition_names_of(host->space->definition)->identity,
+                           slice_of(id, RANDOM_UUID_SIZE - 1));
     buf_append(&made, document.data + 4, document.len - 5); /* the elements alone */
     document_end(&made, begin);
     return arena_copy(host->arena, buf_slice(&made));
@@ -107,9 +108,11 @@ bool rest_script_item(struct rest_script_host *host, struct slice json, bool mak
 
     if (!json_object(host, json, &document, err))
         return false;
-    if (make_id && !document_find(document, SLICE("id"), &id))
+    if (make_id &&
+        !document_find(document, definition_names_of(host->space->definition)->identity, &id))
         document = with_id(host, document);
-    if (!rest_item_clean(document, host->arena, ret_document, ret_id, err) ||
+    if (!rest_item_clean(definition_names_of(host->space->definition), document, host->arena,
+                         ret_document, ret_id, err) ||
         !rest_item_size_check(host->items, *ret_document, err))
         return false;
     if (!partition_key_derive(definition, *ret_document, NULL, host->arena, &key, err))

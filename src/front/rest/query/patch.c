@@ -17,7 +17,8 @@ bool rest_patch_parse(struct rest_call *call, const struct rest_items *items,
         paths[count++] = key->paths[i];
     for (size_t i = 0; key->synthetic && i < key->synthetic->source_count; i++)
         paths[count++] = key->synthetic->sources[i];
-    return patch_parse(body, paths, count, call->arena, &ret_patch->patch, err);
+    return patch_parse(body, definition_names_of(items->space.definition), paths, count,
+                       call->arena, &ret_patch->patch, err);
 }
 
 bool rest_patch_condition(struct rest_call *call, const struct rest_items *items, struct slice text,

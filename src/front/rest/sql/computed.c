@@ -1,13 +1,9 @@
 #include "front/rest/sql/computed.h"
 
+#include "definition/names.h"
 #include "document/bson.h"
 #include "front/rest/sql/parser.h"
 #include "front/rest/sql/resolve.h"
-
-static const struct slice reserved[] = {
-    SLICE("id"),  SLICE("_rid"), SLICE("_self"),        SLICE("_etag"),
-    SLICE("_ts"), SLICE("ttl"),  SLICE("_attachments"), SLICE("_lsn"),
-};
 
 static bool definition_read(const struct document_value *entry, struct slice *ret_name,
                             struct slice *ret_query)
@@ -59,12 +55,10 @@ static bool check_name(struct slice name, const struct slice *before, size_t cou
     if (!name.len || memchr(name.data, 0, name.len))
         return sql_report_whole(report, ERROR_BAD_QUERY,
                                 "The name of a computed property is empty or holds a NUL.");
-    for (size_t i = 0; i < ARRAY_LEN(reserved); i++)
-        if (slice_equal(name, reserved[i]))
-            return sql_report_whole(report, ERROR_BAD_QUERY,
-                                    "The computed property '%.*s' has the name of a system "
-                                    "property.",
-                                    SLICE_ARG(sql_excerpt(name)));
+    if (document_names_reserve(definition_names(DEFINITION_IDENTITY_ID), name))
+        return sql_report_whole(report, ERROR_BAD_QUERY,
+                                "The computed property '%.*s' has the name of a system property.",
+                                SLICE_ARG(sql_excerpt(name)));
     for (size_t i = 0; i < count; i++)
         if (slice_equal(name, before[i]))
             return sql_report_whole(report, ERROR_BAD_QUERY,

@@ -209,16 +209,9 @@ bool rest_items_options(struct rest_call *call, struct transaction_options *ret_
 
 /* --- Bodies ---------------------------------------------------------------------------------- */
 
-static bool is_system(struct slice key)
+static bool is_system(const struct document_names *names, struct slice key)
 {
-    static const char *const names[] = {"_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"};
-
-    if (key.len < 3 || key.data[0] != '_')
-        return false;
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (slice_equal(key, slice_of_text(names[i])))
-            return true;
-    return false;
+    return document_names_system(names, key) != DOCUMENT_SYSTEM_COUNT;
 }
 
 bool rest_item_id_check(struct slice id, struct error *err)
@@ -243,7 +236,8 @@ bool rest_item_size_check(const struct rest_items *items, struct slice document,
 }
 
 /* The item without what is ours to write. */
-static struct slice stripped(struct slice document, struct arena *arena)
+static struct slice stripped(const struct document_names *names, struct slice document,
+                             struct arena *arena)
 {
     CLEANUP(buf_done) struct buf kept;
     struct document_iter iter;
@@ -253,14 +247,14 @@ static struct slice stripped(struct slice document, struct arena *arena)
     begin = document_begin(&kept);
     document_iter_init(&iter, document);
     while (document_iter_next(&iter))
-        if (!is_system(iter.key))
+        if (!is_system(names, iter.key))
             buf_append(&kept, iter.element, (size_t)(iter.at - iter.element));
     document_end(&kept, begin);
     return arena_copy(arena, buf_slice(&kept));
 }
 
-bool rest_item_clean(struct slice document, struct arena *arena, struct slice *ret_item,
-                     struct document_value *ret_id, struct error *err)
+bool rest_item_clean(const struct document_names *names, struct slice document, struct arena *arena,
+                     struct slice *ret_item, struct document_value *ret_id, struct error *err)
 {
     struct document_value id = document_undefined();
     struct document_iter iter;
@@ -268,8 +262,8 @@ bool rest_item_clean(struct slice document, struct arena *arena, struct slice *r
 
     document_iter_init(&iter, document);
     while (document_iter_next(&iter)) {
-        system = system || is_system(iter.key);
-        if (slice_equal(iter.key, SLICE("id")))
+        system = system || is_system(names, iter.key);
+        if (slice_equal(iter.key, names->identity))
             id = iter.value;
     }
     if (id.type != DOCUMENT_STRING)
@@ -277,7 +271,7 @@ bool rest_item_clean(struct slice document, struct arena *arena, struct slice *r
                          "One of the specified inputs is invalid: id is missing or not a text");
     if (!rest_item_id_check(id.text, err))
         return false;
-    *ret_item = system ? stripped(document, arena) : document;
+    *ret_item = system ? stripped(names, document, arena) : document;
     *ret_id = id;
     return true;
 }
@@ -295,7 +289,8 @@ bool rest_item_names(const struct rest_items *items, struct slice item_key, stru
     pk = slice_skip(parts.logical, parts.routing.len);
     id = parts.id;
     return partition_key_read(definition, &pk, arena, ret_key, err) &&
-           document_key_read(DOCUMENT_ORDER_SQL, &id, arena, ret_id, err);
+           document_key_read(definition_names_of(items->space.definition)->identity_order, &id,
+                             arena, ret_id, err);
 }
 
 struct slice rest_item_etag(const struct item *item, struct arena *arena)

@@ -38,7 +38,8 @@ struct slice rest_items_purpose(const struct rest_items *items, struct slice pur
 
 /* Takes system properties out of an item as a client sent it, and checks its id: a text within the
  * rules. Both are borrowed from document or in the arena. */
-NODISCARD bool rest_item_clean(struct slice document, struct arena *arena, struct slice *ret_item,
+NODISCARD bool rest_item_clean(const struct document_names *names, struct slice document,
+                               struct arena *arena, struct slice *ret_item,
                                struct document_value *ret_id, struct error *err);
 
 /* ERROR_TOO_LARGE: the item (BSON) is over the limit. Refused before anything is admitted. */

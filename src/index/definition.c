@@ -1,0 +1,169 @@
+/* Definitions made from what a language says. All that can be wrong with one is found here or by
+ * its kind, so that nothing that has a definition need doubt it. */
+#include "index/definition.h"
+
+#include "index/policy_private.h"
+
+static bool parts_check(const struct index_parts *parts, struct error *err)
+{
+    if (!parts->name.len || parts->name.len > INDEX_NAME_MAX)
+        return error_set(err, ERROR_BAD_REQUEST, "an index needs a name of at most %d bytes",
+                         INDEX_NAME_MAX);
+    if (parts->part_count > INDEX_PARTS_MAX)
+        return error_set(err, ERROR_BAD_REQUEST, "index \"%.*s\" has more than %d paths",
+                         SLICE_ARG(parts->name), INDEX_PARTS_MAX);
+    if (parts->filter_count > INDEX_CONDITIONS_MAX)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "the filter of index \"%.*s\" has more than %d conditions",
+                         SLICE_ARG(parts->name), INDEX_CONDITIONS_MAX);
+    if (parts->include_count + parts->exclude_count > INDEX_PROJECTION_MAX)
+        return error_set(err, ERROR_BAD_REQUEST, "wildcard index \"%.*s\" has more than %d paths",
+                         SLICE_ARG(parts->name), INDEX_PROJECTION_MAX);
+    if (parts->part_count && parts->include_count + parts->exclude_count)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "index \"%.*s\" has paths of its own and those of a wildcard",
+                         SLICE_ARG(parts->name));
+    if (parts->collation.len && !slice_equal(parts->collation, SLICE("simple")))
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "index \"%.*s\": the collation \"%.*s\" is not offered, only \"simple\"",
+                         SLICE_ARG(parts->name), (int)MIN(parts->collation.len, (size_t)60),
+                         (const char *)parts->collation.data);
+    if (parts->sparse && parts->filter_count)
+        return error_set(err, ERROR_BAD_REQUEST, "index \"%.*s\" cannot be both sparse and partial",
+                         SLICE_ARG(parts->name));
+    if (parts->expires && parts->expire_after_s < 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "index \"%.*s\": items cannot expire before their time",
+                         SLICE_ARG(parts->name));
+    for (size_t i = 0; i < parts->part_count; i++)
+        for (size_t s = 0; s < parts->parts[i].path.count; s++)
+            if (parts->parts[i].path.segments[s].kind != DOCUMENT_SEGMENT_PROPERTY)
+                return error_set(err, ERROR_BAD_REQUEST,
+                                 "index \"%.*s\": a path is made of properties",
+                                 SLICE_ARG(parts->name));
+    return true;
+}
+
+static bool tree_make(const struct index_parts *parts, struct arena *arena,
+                      const struct index_tree **ret_tree, struct error *err)
+{
+    static const struct document_path all = {.end = DOCUMENT_PATH_END_ALL};
+    struct index_tree *tree = ARENA_NEW(arena, struct index_tree);
+
+    tree->elements_hidden = parts->multikey;
+    if (!parts->include_count && !index_tree_add(tree, &all, INDEX_RULE_INCLUDE, arena, err))
+        return false;
+    for (size_t i = 0; i < parts->include_count; i++)
+        if (!index_tree_add(tree, &parts->include[i], INDEX_RULE_INCLUDE, arena, err))
+            return false;
+    for (size_t i = 0; i < parts->exclude_count; i++)
+        if (!index_tree_add(tree, &parts->exclude[i], INDEX_RULE_EXCLUDE, arena, err))
+            return false;
+    index_tree_finish(tree, arena);
+    *ret_tree = tree;
+    return true;
+}
+
+/* Layout of format 2: policy.c. */
+static struct slice prefix_make(const struct index_definition *definition, struct arena *arena)
+{
+    size_t count = definition->tree ? 1 : definition->part_count, len = 4 + (count + 7) / 8;
+    uint8_t *prefix = arena_alloc_zero(arena, len);
+
+    prefix[0] = INDEX_MARK_ESCAPE;
+    prefix[1] = INDEX_ESCAPE_NUMBER;
+    prefix[2] = definition->number;
+    prefix[3] = (uint8_t)(count | (definition->tree ? INDEX_SHAPE_PATH : 0) |
+                          (definition->order == DOCUMENT_ORDER_MONGO ? INDEX_SHAPE_MONGO : 0));
+    for (size_t i = 0; i < definition->part_count; i++)
+        if (definition->parts[i].descending)
+            prefix[4 + i / 8] |= (uint8_t)(1u << i % 8);
+    return slice_of(prefix, len);
+}
+
+bool index_definition_build(const struct index_parts *parts, struct arena *arena,
+                            const struct index_definition **ret_definition, struct error *err)
+{
+    struct index_definition *definition = ARENA_NEW(arena, struct index_definition);
+
+    if (!parts_check(parts, err))
+        return false;
+    *definition = (struct index_definition){
+        .name = parts->name,
+        .format = INDEX_FORMAT_VERSION,
+        .number = parts->number,
+        .kind = parts->part_count ? &index_kind_ordered : &index_kind_wildcard,
+        .parts = parts->parts,
+        .part_count = parts->part_count,
+        .order = parts->order,
+        .multikey = parts->multikey,
+        .hidden = parts->hidden,
+        .sparse = parts->sparse,
+        .unique = parts->unique,
+        .expire_after_s = parts->expires ? parts->expire_after_s : INDEX_EXPIRES_NEVER,
+        .filter = parts->filter,
+        .filter_count = parts->filter_count,
+    };
+    if (!parts->part_count && !tree_make(parts, arena, &definition->tree, err))
+        return error_prefix(err, "index \"%.*s\"", SLICE_ARG(parts->name));
+    if (!definition->kind->check(definition, err))
+        return error_prefix(err, "index \"%.*s\"", SLICE_ARG(parts->name));
+    definition->prefix = prefix_make(definition, arena);
+    *ret_definition = definition;
+    return true;
+}
+
+/* --- Comparing ------------------------------------------------------------------------------- */
+
+static bool paths_same(const struct document_path *a, const struct document_path *b)
+{
+    if (a->count != b->count || a->end != b->end)
+        return false;
+    for (size_t i = 0; i < a->count; i++)
+        if (a->segments[i].kind != b->segments[i].kind ||
+            !slice_equal(a->segments[i].name, b->segments[i].name))
+            return false;
+    return true;
+}
+
+static bool nodes_same(const struct index_node *a, const struct index_node *b)
+{
+    if (!a || !b)
+        return a == b;
+    if (a->scalar != b->scalar || a->all != b->all || a->named != b->named ||
+        a->child_count != b->child_count || a->tuples || b->tuples ||
+        !nodes_same(a->elements, b->elements))
+        return false;
+    for (size_t i = 0; i < a->child_count; i++)
+        if (!slice_equal(a->children[i]->name, b->children[i]->name) ||
+            !nodes_same(a->children[i], b->children[i]))
+            return false;
+    return true;
+}
+
+static bool filters_same(const struct index_definition *a, const struct index_definition *b)
+{
+    if (a->filter_count != b->filter_count)
+        return false;
+    for (size_t i = 0; i < a->filter_count; i++) {
+        const struct index_condition *p = &a->filter[i], *q = &b->filter[i];
+
+        if (!paths_same(&p->path, &q->path) || p->comparison != q->comparison ||
+            document_compare(DOCUMENT_ORDER_MONGO, &p->value, &q->value) != 0)
+            return false;
+    }
+    return true;
+}
+
+bool index_definition_same(const struct index_definition *a, const struct index_definition *b)
+{
+    if (a->kind != b->kind || a->multikey != b->multikey || a->sparse != b->sparse ||
+        a->unique != b->unique || !slice_equal(a->prefix, b->prefix) || !filters_same(a, b))
+        return false;
+    for (size_t i = 0; i < a->part_count; i++)
+        if (!paths_same(&a->parts[i].path, &b->parts[i].path) ||
+            a->parts[i].hashed != b->parts[i].hashed)
+            return false;
+    return !a->tree || (a->tree->elements_hidden == b->tree->elements_hidden &&
+                        nodes_same(a->tree->root, b->tree->root));
+}

@@ -1,0 +1,143 @@
+/* Index definition: one index of a container, whatever language asked for it.
+ *
+ * Every language compiles what it calls an index to this: an indexing policy becomes one wildcard
+ * definition and one for each composite index (policy.c), createIndexes of MongoDB one for each of
+ * its documents. What entries an item has is a function of item and definition, by its kind
+ * (struct index_kind).
+ *
+ * A definition never changes once made and lives in the arena it was made in. Its entries say which
+ * order they are in and which way (format 2, at the top of policy.c), so they can be stepped over,
+ * and a partition split, by those who know no definitions. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "document/order.h"
+#include "document/path.h"
+
+/* Formats of entries. Those of policies are 1, with the text of the path in each; definitions of
+ * their own have their number instead. */
+enum { INDEX_FORMAT_POLICY = 1, INDEX_FORMAT_VERSION = 2 };
+
+enum {
+    INDEX_DEFINITIONS_MAX = 64, /* of a container, besides its policy */
+    INDEX_PARTS_MAX = 32,       /* of one */
+    INDEX_CONDITIONS_MAX = 32,  /* of a filter */
+    INDEX_PROJECTION_MAX = 64,  /* paths of a wildcard */
+    INDEX_NAME_MAX = 255,
+    INDEX_EXPIRES_NEVER = -1,
+};
+
+/* The values at one path. */
+struct index_part {
+    struct document_path path; /* of properties; a name of digits also steps into an array */
+    bool descending;
+    bool hashed; /* not the value but a hash of it: equality alone is found */
+};
+
+enum index_comparison {
+    INDEX_EXISTS,
+    INDEX_EQUAL,
+    INDEX_LESS,
+    INDEX_LESS_EQUAL,
+    INDEX_GREATER,
+    INDEX_GREATER_EQUAL,
+};
+
+/* Of a partial index: only items that meet all its conditions have entries. A condition is met if
+ * any value at its path meets it, elements of an array at its end being such values; values of
+ * other types than its own never do. */
+struct index_condition {
+    struct document_path path;
+    enum index_comparison comparison;
+    struct document_value value;
+};
+
+/* Who may not have the same values. */
+enum index_unique { INDEX_UNIQUE_NOT, INDEX_UNIQUE_LOGICAL /* items of one logical partition */ };
+
+struct index_tree; /* the paths of a wildcard: policy_private.h */
+
+struct index_definition {
+    struct slice name;
+    uint8_t format;
+    uint8_t number; /* of its entries; no other definition of the container has it */
+    const struct index_kind *kind;
+    const struct index_part *parts; /* of a wildcard none */
+    size_t part_count;
+    const struct index_tree *tree; /* of a wildcard */
+    enum document_order order;
+    bool multikey; /* elements of arrays have entries, and a property that is missing is null; if
+                      not, an array is a value and a property that is missing undefined */
+    bool hidden;   /* kept, but not for plans */
+    bool sparse;   /* items with none of its paths have no entry */
+    enum index_unique unique;
+    int32_t expire_after_s; /* items go so long after the date at its path; INDEX_EXPIRES_NEVER */
+    const struct index_condition *filter;
+    size_t filter_count;
+    struct slice prefix; /* the beginning of its entries; the values follow, of a wildcard a path */
+};
+
+struct index_walk; /* collects the entries of an item: entries.c */
+
+/* A kind of index. */
+struct index_kind {
+    const char *name;
+    /* Can it be so? ERROR_BAD_REQUEST, ERROR_NOT_SUPPORTED. */
+    bool (*check)(const struct index_definition *definition, struct error *err);
+    /* Puts the entries of an item. ERROR_BAD_REQUEST: it cannot be in such an index. */
+    bool (*entries)(const struct index_definition *definition, struct slice item,
+                    struct index_walk *walk, struct error *err);
+};
+
+extern const struct index_kind index_kind_ordered;
+extern const struct index_kind index_kind_wildcard;
+
+/* What a language says of an index; what is zero or empty is not said. */
+struct index_parts {
+    struct slice name;
+    uint8_t number;
+    const struct index_part *parts; /* none: a wildcard */
+    size_t part_count;
+    const struct document_path *include, *exclude; /* of a wildcard; each ends in "everything" */
+    size_t include_count, exclude_count;           /* none included: all */
+    enum document_order order;
+    struct slice collation; /* "simple" or none */
+    bool multikey, hidden, sparse;
+    enum index_unique unique;
+    bool expires;
+    int32_t expire_after_s;
+    const struct index_condition *filter;
+    size_t filter_count;
+};
+
+/* Checks the parts, which must live as long as the arena. ERROR_BAD_REQUEST, ERROR_NOT_SUPPORTED.
+ */
+NODISCARD bool index_definition_build(const struct index_parts *parts, struct arena *arena,
+                                      const struct index_definition **ret_definition,
+                                      struct error *err);
+
+/* The same from BSON, in the words of definition_read.c; what was understood is appended,
+ * completed, as the element key of the document being written. number: for who says none. */
+NODISCARD bool index_definition_read(const struct document_value *value, uint8_t number,
+                                     struct arena *arena, struct slice key, struct buf *out,
+                                     const struct index_definition **ret_definition,
+                                     struct error *err);
+
+/* Are all entries of one entries of the other? The name does not matter, nor what plans are told.
+ */
+bool index_definition_same(const struct index_definition *a, const struct index_definition *b);
+
+/* Has the item entries at all: does it meet the filter? */
+bool index_definition_takes(const struct index_definition *definition, struct slice item);
+
+struct index_entry {
+    struct slice bytes; /* in the arena */
+};
+
+/* The entries that an item has by one definition, sorted, without repetition. */
+NODISCARD bool index_definition_entries(const struct index_definition *definition,
+                                        struct slice item, struct arena *arena,
+                                        struct index_entry **ret_entries, size_t *ret_count,
+                                        struct error *err);

@@ -1,0 +1,291 @@
+/* Indexes of the values at some paths, one after the other.
+ *
+ * Without multikey an item has one entry: an array is a value like others. With it, as MongoDB has
+ * it, all paths are walked at once. Where some of them meet an array, its elements take their turn:
+ * paths that go on below it continue in the element, those that end at it have the element as their
+ * value, all others wait where they are. So two paths into the same array are two properties of one
+ * element in each entry, never a mixture of elements; two arrays side by side would be all
+ * combinations, and are refused. An element that has no such property counts as null, an empty
+ * array as undefined where the path ends at it. */
+#include "document/bson.h"
+#include "index/policy_private.h"
+
+#include <xxhash.h>
+
+/* One path, so far. */
+struct place {
+    struct document_value value;
+    size_t at;   /* segments that are behind it */
+    bool is_end; /* value is what is indexed, be it an array */
+    bool missing;
+};
+
+static const struct document_path *path_of(const struct index_definition *definition, size_t part)
+{
+    return &definition->parts[part].path;
+}
+
+/* --- Writing --------------------------------------------------------------------------------- */
+
+static bool hash_refuse(struct error *err)
+{
+    return error_set(err, ERROR_BAD_REQUEST, "a hashed index cannot hold the array of an item");
+}
+
+static bool value_hash(enum document_order order, struct document_value *value, struct error *err)
+{
+    CLEANUP(buf_done) struct buf key;
+    uint64_t hash;
+
+    buf_init(&key, BUF_DEFAULT_MAX);
+    if (value->type == DOCUMENT_ARRAY)
+        return hash_refuse(err);
+    document_key_append(order, value, &key);
+    hash = XXH3_64bits(key.data, key.len);
+    *value = document_int64((int64_t)hash);
+    return true;
+}
+
+static bool put_entry(const struct index_definition *definition, const struct place *places,
+                      struct index_walk *w, struct error *err)
+{
+    size_t count = definition->part_count, begin;
+    size_t present = 0;
+
+    for (size_t i = 0; i < count; i++)
+        present += !places[i].missing;
+    if (definition->sparse && !present)
+        return true;
+    begin = index_walk_begin(w, definition->prefix.len + count * INDEX_VALUE_MAX + INDEX_KEY_SLACK);
+    buf_append_slice(&w->out, definition->prefix);
+    for (size_t i = 0; i < count; i++) {
+        const struct index_part *part = &definition->parts[i];
+        struct document_value value = places[i].value;
+        size_t at = w->out.len;
+
+        if (part->hashed && !value_hash(definition->order, &value, err)) {
+            w->out.len = begin;
+            return false;
+        }
+        document_key_append_cut(definition->order, &value, INDEX_VALUE_MAX, &w->out);
+        for (; part->descending && at < w->out.len; at++)
+            w->out.data[at] = (uint8_t)~w->out.data[at];
+    }
+    index_walk_end(w, begin);
+    return true;
+}
+
+/* --- Walking --------------------------------------------------------------------------------- */
+
+static void place_end(struct place *place, struct document_value missing)
+{
+    place->value = missing;
+    place->missing = true;
+    place->is_end = true;
+}
+
+static bool is_position(struct slice name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (name.data[i] < '0' || name.data[i] > '9')
+            return false;
+    return name.len > 0;
+}
+
+/* Steps down until the path ends or, with multikey, an array has to be gone through. */
+static void place_step(const struct index_definition *definition, const struct document_path *path,
+                       struct place *place)
+{
+    while (!place->is_end) {
+        struct document_value next;
+
+        if (place->at == path->count) {
+            place->is_end = !definition->multikey || place->value.type != DOCUMENT_ARRAY;
+            return;
+        }
+        if (place->value.type == DOCUMENT_ARRAY && definition->multikey &&
+            !is_position(path->segments[place->at].name))
+            return;
+        if ((place->value.type != DOCUMENT_OBJECT &&
+             (place->value.type != DOCUMENT_ARRAY || !definition->multikey)) ||
+            !document_find(place->value.document, path->segments[place->at].name, &next)) {
+            place_end(place, definition->multikey ? document_null() : document_undefined());
+            return;
+        }
+        place->value = next;
+        place->at++;
+    }
+}
+
+/* The array that some of the places stand before; NULL: none. False: there are two. */
+static bool array_find(const struct index_definition *definition, const struct place *places,
+                       const uint8_t **ret_array, size_t *ret_first, struct error *err)
+{
+    *ret_array = NULL;
+    for (size_t i = 0; i < definition->part_count; i++) {
+        if (places[i].is_end)
+            continue;
+        if (definition->parts[i].hashed)
+            return hash_refuse(err);
+        if (*ret_array && *ret_array != places[i].value.document.data)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "cannot index parallel arrays: two paths of an index lead to arrays "
+                             "side by side");
+        if (!*ret_array)
+            *ret_first = i;
+        *ret_array = places[i].value.document.data;
+    }
+    return true;
+}
+
+static bool walk_places(const struct index_definition *definition, const struct place *before,
+                        struct index_walk *w, struct error *err);
+
+/* element NULL: the array is empty. */
+static bool walk_element(const struct index_definition *definition, const struct place *before,
+                         const struct document_value *element, struct index_walk *w,
+                         struct error *err)
+{
+    struct place *places = ARENA_ARRAY(w->arena, struct place, definition->part_count);
+
+    memcpy(places, before, definition->part_count * sizeof *places);
+    for (size_t i = 0; i < definition->part_count; i++) {
+        if (places[i].is_end)
+            continue;
+        if (places[i].at == path_of(definition, i)->count) {
+            places[i].value = element ? *element : document_undefined();
+            places[i].is_end = true;
+        } else if (element && element->type == DOCUMENT_OBJECT) {
+            places[i].value = *element;
+        } else {
+            place_end(&places[i], document_null());
+        }
+    }
+    return walk_places(definition, places, w, err);
+}
+
+/* As deep as arrays lie within each other on one path. */
+static bool walk_places(const struct index_definition *definition, const struct place *before,
+                        struct index_walk *w, struct error *err)
+{
+    struct place places[INDEX_PARTS_MAX];
+    struct document_iter iter;
+    const uint8_t *array;
+    size_t first = 0;
+    bool any = false;
+
+    memcpy(places, before, definition->part_count * sizeof *places);
+    for (size_t i = 0; i < definition->part_count; i++)
+        place_step(definition, path_of(definition, i), &places[i]);
+    if (!array_find(definition, places, &array, &first, err))
+        return false;
+    if (!array)
+        return put_entry(definition, places, w, err);
+    document_iter_init(&iter, places[first].value.document);
+    while (!w->full && document_iter_next(&iter)) {
+        any = true;
+        if (!walk_element(definition, places, &iter.value, w, err))
+            return false;
+    }
+    return any || walk_element(definition, places, NULL, w, err);
+}
+
+static bool ordered_entries(const struct index_definition *definition, struct slice item,
+                            struct index_walk *w, struct error *err)
+{
+    struct place places[INDEX_PARTS_MAX];
+
+    for (size_t i = 0; i < definition->part_count; i++)
+        places[i] = (struct place){.value = document_object(item)};
+    return walk_places(definition, places, w, err);
+}
+
+static bool ordered_check(const struct index_definition *definition, struct error *err)
+{
+    size_t hashed = 0;
+
+    for (size_t i = 0; i < definition->part_count; i++)
+        hashed += definition->parts[i].hashed;
+    if (hashed > 1)
+        return error_set(err, ERROR_BAD_REQUEST, "an index has at most one hashed path");
+    if (hashed && definition->unique != INDEX_UNIQUE_NOT)
+        return error_set(err, ERROR_BAD_REQUEST, "a hashed index cannot be unique");
+    if (definition->expire_after_s != INDEX_EXPIRES_NEVER &&
+        (definition->part_count != 1 || hashed))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "items expire by an index of one path, which is not hashed");
+    return true;
+}
+
+const struct index_kind index_kind_ordered = {
+    .name = "ordered", .check = ordered_check, .entries = ordered_entries};
+
+/* --- Filters --------------------------------------------------------------------------------- */
+
+static bool value_meets(const struct index_condition *condition, enum document_order order,
+                        const struct document_value *value)
+{
+    CLEANUP(buf_done) struct buf key;
+    uint8_t rank;
+    int compared;
+
+    buf_init(&key, BUF_DEFAULT_MAX);
+    if (condition->comparison == INDEX_EXISTS)
+        return true;
+    /* The first byte of a key is the place of its type in the order. */
+    document_key_append_cut(order, value, 1, &key);
+    rank = key.data[0];
+    buf_clear(&key);
+    document_key_append_cut(order, &condition->value, 1, &key);
+    if (rank != key.data[0])
+        return false;
+    compared = document_compare(order, value, &condition->value);
+    switch (condition->comparison) {
+    case INDEX_EQUAL:
+        return compared == 0;
+    case INDEX_LESS:
+        return compared < 0;
+    case INDEX_LESS_EQUAL:
+        return compared <= 0;
+    case INDEX_GREATER:
+        return compared > 0;
+    case INDEX_GREATER_EQUAL:
+        return compared >= 0;
+    default:
+        return false;
+    }
+}
+
+static bool any_meets(const struct index_condition *condition, enum document_order order,
+                      struct document_value value, size_t at)
+{
+    struct document_iter iter;
+
+    for (; at < condition->path.count; at++) {
+        if (value.type == DOCUMENT_ARRAY && !is_position(condition->path.segments[at].name))
+            break;
+        if ((value.type != DOCUMENT_OBJECT && value.type != DOCUMENT_ARRAY) ||
+            !document_find(value.document, condition->path.segments[at].name, &value))
+            return false;
+    }
+    if (at == condition->path.count && value_meets(condition, order, &value))
+        return true;
+    if (value.type != DOCUMENT_ARRAY)
+        return false;
+    document_iter_init(&iter, value.document);
+    while (document_iter_next(&iter)) {
+        if (at == condition->path.count
+                ? value_meets(condition, order, &iter.value)
+                : iter.value.type == DOCUMENT_OBJECT && any_meets(condition, order, iter.value, at))
+            return true;
+    }
+    return false;
+}
+
+bool index_definition_takes(const struct index_definition *definition, struct slice item)
+{
+    for (size_t i = 0; i < definition->filter_count; i++)
+        if (!any_meets(&definition->filter[i], definition->order, document_object(item), 0))
+            return false;
+    return true;
+}

@@ -1,0 +1,312 @@
+/* Definitions as languages other than SQL make them: what entries items have by them. */
+#include "index/definition.h"
+
+#include "definition/names.h"
+#include "document/json.h"
+#include "index/policy.h"
+#include "support/check.h"
+#include "support/documents.h"
+
+static int setup(void **state)
+{
+    *state = arena_new();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    arena_free(*state);
+    return 0;
+}
+
+static const struct index_definition *define(struct arena *arena, const char *json)
+{
+    CLEANUP(buf_done) struct buf out;
+    struct document_value value = document_object(document_of(arena, json));
+    const struct index_definition *definition;
+    struct error err;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    (void)document_begin(&out);
+    assert_ok(index_definition_read(&value, 3, arena, SLICE("0"), &out, &definition, &err), &err);
+    return definition;
+}
+
+static void assert_refused(struct arena *arena, const char *json, enum error_code code,
+                           const char *words)
+{
+    CLEANUP(buf_done) struct buf out;
+    struct document_value value = document_object(document_of(arena, json));
+    const struct index_definition *definition;
+    struct error err;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    if (index_definition_read(&value, 3, arena, SLICE("0"), &out, &definition, &err))
+        fail_msg("%s was accepted", json);
+    if (err.code != code || !strstr(err.message, words))
+        fail_msg("%s: %s: %s", json, error_face(err.code)->name, err.message);
+}
+
+/* The entries of an item, printed, one in a line; each must be stepped over to its end. */
+static void assert_entries(struct arena *arena, const struct index_definition *definition,
+                           const char *item, const char *expected)
+{
+    CLEANUP(buf_done) struct buf text;
+    struct index_entry *entries;
+    struct error err;
+    size_t count;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    assert_ok(index_definition_entries(definition, document_of(arena, item), arena, &entries,
+                                       &count, &err),
+              &err);
+    for (size_t i = 0; i < count; i++) {
+        struct slice skipped = entries[i].bytes, printed = entries[i].bytes;
+
+        assert_ok(index_entry_skip(&skipped, &err), &err);
+        assert_int_equal(skipped.len, 0);
+        assert_ok(index_entry_print(&printed, &text, &err), &err);
+        BUF_APPEND(&text, "\n");
+    }
+    assert_slice_equal(buf_slice(&text), slice_of_text(expected));
+}
+
+static void a_compound_index_keeps_directions_and_the_order_of_mongodb(void **state)
+{
+    const struct index_definition *definition =
+        define(*state, "{\"name\":\"x\",\"order\":\"mongo\",\"multikey\":true,\"key\":"
+                       "[{\"path\":\"/a\"},{\"path\":\"/b\",\"order\":\"descending\"}]}");
+
+    assert_int_equal(definition->format, 2);
+    assert_int_equal(definition->prefix.len, 5);
+    assert_entries(*state, definition, "{\"a\":1,\"b\":\"x\"}", "index 3 = 1, \"x\"\n");
+    assert_entries(*state, definition, "{\"a\":1}", "index 3 = 1, null\n");
+    /* true is behind strings in this order, and b the other way round */
+    for (int i = 0; i < 2; i++) {
+        static const char *const items[][2] = {{"{\"a\":\"s\",\"b\":1}", "{\"a\":true,\"b\":1}"},
+                                               {"{\"a\":1,\"b\":2}", "{\"a\":1,\"b\":1}"}};
+        struct index_entry *less, *more;
+        struct error err;
+        size_t count;
+
+        assert_ok(index_definition_entries(definition, document_of(*state, items[i][0]), *state,
+                                           &less, &count, &err),
+                  &err);
+        assert_ok(index_definition_entries(definition, document_of(*state, items[i][1]), *state,
+                                           &more, &count, &err),
+                  &err);
+        assert_true(slice_compare(less[0].bytes, more[0].bytes) < 0);
+    }
+}
+
+static void elements_of_one_array_stay_together_and_two_arrays_are_refused(void **state)
+{
+    const struct index_definition *definition =
+        define(*state, "{\"name\":\"x\",\"order\":\"mongo\",\"multikey\":true,\"key\":"
+                       "[{\"path\":\"/a/b\"},{\"path\":\"/a/c\"},{\"path\":\"/d\"}]}");
+    struct index_entry *entries;
+    struct error err;
+    size_t count;
+
+    assert_entries(*state, definition, "{\"a\":[{\"b\":1,\"c\":2},{\"b\":3}],\"d\":4}",
+                   "index 3 = 1, 2, 4\nindex 3 = 3, null, 4\n");
+    assert_entries(*state, definition, "{\"a\":[7],\"d\":4}", "index 3 = null, null, 4\n");
+    assert_fails(index_definition_entries(definition,
+                                          document_of(*state, "{\"a\":[{\"b\":1}],\"d\":[1,2]}"),
+                                          *state, &entries, &count, &err),
+                 &err, ERROR_BAD_REQUEST);
+}
+
+static void an_array_has_an_entry_for_each_element(void **state)
+{
+    const struct index_definition *definition =
+        define(*state, "{\"name\":\"x\",\"order\":\"mongo\",\"multikey\":true,\"key\":"
+                       "[{\"path\":\"/a\"}]}");
+
+    assert_entries(*state, definition, "{\"a\":[2,1,2,[3]]}",
+                   "index 3 = 1\nindex 3 = 2\nindex 3 = array\n");
+    assert_entries(*state, definition, "{\"a\":[]}", "index 3 = undefined\n");
+    assert_entries(*state, definition, "{}", "index 3 = null\n");
+    definition = define(*state, "{\"name\":\"x\",\"order\":\"mongo\",\"multikey\":true,\"key\":"
+                                "[{\"path\":\"/a/1\"}]}");
+    assert_entries(*state, definition, "{\"a\":[2,1]}", "index 3 = 1\n");
+}
+
+static void without_multikey_an_array_is_a_value(void **state)
+{
+    const struct index_definition *definition =
+        define(*state, "{\"name\":\"x\",\"order\":\"sql\",\"key\":[{\"path\":\"/a\"}]}");
+
+    assert_entries(*state, definition, "{\"a\":[2,1]}", "index 3 = array\n");
+    assert_entries(*state, definition, "{}", "index 3 = undefined\n");
+}
+
+static void a_sparse_index_leaves_out_who_has_none_of_its_paths(void **state)
+{
+    const struct index_definition *definition =
+        define(*state, "{\"name\":\"x\",\"order\":\"mongo\",\"multikey\":true,\"sparse\":true,"
+                       "\"key\":[{\"path\":\"/a\"},{\"path\":\"/b\"}]}");
+
+    assert_entries(*state, definition, "{\"c\":1}", "");
+    assert_entries(*state, definition, "{\"b\":null}", "index 3 = null, null\n");
+}
+
+static void a_partial_index_has_those_that_meet_its_filter(void **state)
+{
+    const struct index_definition *definition = define(
+        *state, "{\"name\":\"x\",\"order\":\"mongo\",\"multikey\":true,\"key\":"
+                "[{\"path\":\"/a\"}],\"filter\":[{\"path\":\"/b\",\"comparison\":\"greater\","
+                "\"value\":5},{\"path\":\"/c\",\"comparison\":\"exists\"}]}");
+
+    assert_entries(*state, definition, "{\"a\":1,\"b\":6,\"c\":0}", "index 3 = 1\n");
+    assert_entries(*state, definition, "{\"a\":1,\"b\":[1,9],\"c\":0}", "index 3 = 1\n");
+    assert_entries(*state, definition, "{\"a\":1,\"b\":6}", "");
+    assert_entries(*state, definition, "{\"a\":1,\"b\":5,\"c\":0}", "");
+    assert_entries(*state, definition, "{\"a\":1,\"b\":\"6\",\"c\":0}", ""); /* another type */
+}
+
+static void equal_values_hash_alike_and_arrays_are_not_hashed(void **state)
+{
+    const struct index_definition *definition =
+        define(*state, "{\"name\":\"x\",\"order\":\"mongo\",\"multikey\":true,\"key\":"
+                       "[{\"path\":\"/a\",\"hashed\":true}]}");
+    struct index_entry *one, *other;
+    struct error err;
+    size_t count;
+
+    assert_ok(index_definition_entries(definition, document_of(*state, "{\"a\":1}"), *state, &one,
+                                       &count, &err),
+              &err);
+    assert_ok(index_definition_entries(definition, document_of(*state, "{\"a\":1.0}"), *state,
+                                       &other, &count, &err),
+              &err);
+    assert_slice_equal(one[0].bytes, other[0].bytes);
+    assert_ok(index_definition_entries(definition, document_of(*state, "{\"a\":2}"), *state, &other,
+                                       &count, &err),
+              &err);
+    assert_false(slice_equal(one[0].bytes, other[0].bytes));
+    assert_fails(index_definition_entries(definition, document_of(*state, "{\"a\":[1]}"), *state,
+                                          &other, &count, &err),
+                 &err, ERROR_BAD_REQUEST);
+}
+
+static void a_wildcard_has_what_its_projection_leaves(void **state)
+{
+    const struct index_definition *definition =
+        define(*state, "{\"name\":\"x\",\"order\":\"mongo\",\"multikey\":true,\"wildcard\":"
+                       "{\"include\":[\"/a/*\"],\"exclude\":[\"/a/secret/*\"]}}");
+
+    assert_entries(*state, definition,
+                   "{\"a\":{\"b\":[1,{\"c\":true}],\"secret\":{\"d\":1}},\"e\":2}",
+                   "index 3 /a/b = 1\nindex 3 /a/b/c = true\n");
+}
+
+static void what_cannot_be_is_refused_by_name(void **state)
+{
+    assert_refused(*state, "{\"name\":\"x\",\"key\":[{\"path\":\"/a\"}],\"collation\":\"de\"}",
+                   ERROR_NOT_SUPPORTED, "collation \"de\"");
+    assert_refused(*state, "{\"name\":\"x\",\"key\":[{\"path\":\"/a\"}],\"wat\":1}",
+                   ERROR_BAD_REQUEST, "no member \"wat\"");
+    assert_refused(*state, "{\"name\":\"x\"}", ERROR_BAD_REQUEST, "either");
+    assert_refused(*state, "{\"key\":[{\"path\":\"/a\"}]}", ERROR_BAD_REQUEST, "needs a name");
+    assert_refused(*state,
+                   "{\"name\":\"x\",\"sparse\":true,\"key\":[{\"path\":\"/a\"}],\"filter\":"
+                   "[{\"path\":\"/b\",\"comparison\":\"exists\"}]}",
+                   ERROR_BAD_REQUEST, "both sparse and partial");
+    assert_refused(*state,
+                   "{\"name\":\"x\",\"unique\":\"logicalPartition\",\"key\":[{\"path\":\"/a\","
+                   "\"hashed\":true}]}",
+                   ERROR_BAD_REQUEST, "cannot be unique");
+    assert_refused(*state,
+                   "{\"name\":\"x\",\"expireAfterSeconds\":5,\"key\":[{\"path\":\"/a\"},"
+                   "{\"path\":\"/b\"}]}",
+                   ERROR_BAD_REQUEST, "one path");
+    assert_refused(*state, "{\"name\":\"x\",\"unique\":\"container\",\"key\":[{\"path\":\"/a\"}]}",
+                   ERROR_BAD_REQUEST, "logicalPartition");
+    assert_refused(*state, "{\"name\":\"x\",\"format\":3,\"key\":[{\"path\":\"/a\"}]}",
+                   ERROR_NOT_SUPPORTED, "format");
+}
+
+static void what_was_kept_is_read_back_the_same(void **state)
+{
+    const char *json = "{\"name\":\"x\",\"number\":3,\"format\":2,\"key\":[{\"path\":\"/a\","
+                       "\"order\":\"descending\"}],\"order\":\"mongo\",\"collation\":\"simple\","
+                       "\"multikey\":true,\"hidden\":true,\"unique\":\"logicalPartition\","
+                       "\"expireAfterSeconds\":60,\"filter\":[{\"path\":\"/b\",\"comparison\":"
+                       "\"equal\",\"value\":{\"c\":1}}]}";
+    struct document_value value = document_object(document_of(*state, json));
+    const struct index_definition *once, *twice;
+    CLEANUP(buf_done) struct buf out;
+    CLEANUP(buf_done) struct buf text;
+    struct document_value kept;
+    struct error err;
+    size_t begin;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    buf_init(&text, BUF_DEFAULT_MAX);
+    begin = document_begin(&out);
+    assert_ok(index_definition_read(&value, 9, *state, SLICE("k"), &out, &once, &err), &err);
+    document_end(&out, begin);
+    assert_true(document_find(buf_slice(&out), SLICE("k"), &kept));
+    document_json_write_value(&kept, &text);
+    assert_slice_equal(buf_slice(&text), slice_of_text(json));
+    buf_clear(&text);
+    assert_ok(index_definition_read(&kept, 9, *state, SLICE("k"), &text, &twice, &err), &err);
+    assert_true(index_definition_same(once, twice));
+    assert_int_equal(once->expire_after_s, 60);
+    assert_int_equal(once->unique, INDEX_UNIQUE_LOGICAL);
+    assert_true(once->hidden);
+    assert_false(index_definition_same(
+        once, define(*state, "{\"name\":\"x\",\"order\":\"mongo\",\"key\":[{\"path\":\"/a\"}]}")));
+}
+
+static void a_policy_with_definitions_has_the_entries_of_all(void **state)
+{
+    const struct index_definition *definition =
+        define(*state, "{\"name\":\"x\",\"key\":[{\"path\":\"/a\"},{\"path\":\"/b\"}]}");
+    const struct index_definition *hidden =
+        define(*state, "{\"name\":\"y\",\"number\":4,\"hidden\":true,\"key\":[{\"path\":\"/a\"}]}");
+    const struct index_definition *both[] = {definition, hidden};
+    const struct index_policy *policy, *with;
+    CLEANUP(buf_done) struct buf completed;
+    struct index_entry *entries;
+    struct error err;
+    size_t count, composites;
+
+    buf_init(&completed, BUF_DEFAULT_MAX);
+    assert_ok(index_policy_parse(SLICE_NONE, definition_names(DEFINITION_IDENTITY_ID), *state,
+                                 &completed, &policy, &err),
+              &err);
+    with = index_policy_with(policy, both, 2, *state);
+    assert_ok(index_entries(policy, document_of(*state, "{\"id\":\"1\",\"a\":2}"), *state, &entries,
+                            &count, &err),
+              &err);
+    assert_int_equal(count, 2);
+    assert_ok(index_entries(with, document_of(*state, "{\"id\":\"1\",\"a\":2}"), *state, &entries,
+                            &count, &err),
+              &err);
+    assert_int_equal(count, 4);
+    (void)index_policy_definitions(with, &count);
+    assert_int_equal(count, 3);
+    assert_slice_equal(index_policy_composites(with, &composites)[0].prefix, definition->prefix);
+    assert_int_equal(composites, 1); /* plans are not told of the hidden one */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_compound_index_keeps_directions_and_the_order_of_mongodb),
+        cmocka_unit_test(elements_of_one_array_stay_together_and_two_arrays_are_refused),
+        cmocka_unit_test(an_array_has_an_entry_for_each_element),
+        cmocka_unit_test(without_multikey_an_array_is_a_value),
+        cmocka_unit_test(a_sparse_index_leaves_out_who_has_none_of_its_paths),
+        cmocka_unit_test(a_partial_index_has_those_that_meet_its_filter),
+        cmocka_unit_test(equal_values_hash_alike_and_arrays_are_not_hashed),
+        cmocka_unit_test(a_wildcard_has_what_its_projection_leaves),
+        cmocka_unit_test(what_cannot_be_is_refused_by_name),
+        cmocka_unit_test(what_was_kept_is_read_back_the_same),
+        cmocka_unit_test(a_policy_with_definitions_has_the_entries_of_all),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
