@@ -132,6 +132,7 @@ bool query_looking_take(struct query_looking *looking, struct error *err)
     struct waiting *row = &looking->rows[looking->count];
     struct document_value value;
 
+    buf_init(&tuple, SIZE_MAX / 2);
     *row = (struct waiting){.number = looking->flow->number, .local = document_undefined()};
     if (lookup->local) {
         if (!query_evaluate(lookup->local, context, &value, err))
@@ -145,7 +146,6 @@ bool query_looking_take(struct query_looking *looking, struct error *err)
         row->lets[i] =
             (struct query_binding){lookup->lets[i].slot, query_value_copy(&value, looking->arena)};
     }
-    buf_init(&tuple, SIZE_MAX / 2);
     query_tuple_write(context, looking->kept, looking->kept_count, &tuple);
     row->tuple = arena_copy(looking->arena, buf_slice(&tuple));
     buf_init(&row->found, SIZE_MAX / 2);
