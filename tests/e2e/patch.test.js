@@ -59,5 +59,15 @@ test('a patched ttl counts', async (t) => {
   const { container } = await shop(t, { defaultTtl: -1 });
   await container.items.create({ id: 'a', tenant: 'x' });
   await container.item('a', 'x').patch([{ op: 'set', path: '/ttl', value: 1 }]);
-  while ((await container.item('a', 'x').read()).statusCode === 200) await new Promise((r) => setTimeout(r, 50));
+  const patched = await container.item('a', 'x').read();
+  assert.ok(patched.statusCode === 404 || patched.resource.ttl === 1);
+  const until = Date.now() + 30000;
+  let status = 200;
+  while (status === 200 && Date.now() < until) {
+    await new Promise((r) => setTimeout(r, 50));
+    status = (await container.item('a', 'x').read()).statusCode;
+  }
+  assert.equal(status, 404);
+  const { resources } = await container.items.readAll().fetchAll();
+  assert.deepEqual(resources, []);
 });

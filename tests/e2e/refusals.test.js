@@ -106,7 +106,8 @@ test('--dev beyond loopback is refused', async () => {
 });
 
 test('--dev on loopback is fine, IPv6 too', async (t) => {
-  await Server.start(t, ['--dev', '--rest', 'localhost:0']);
+  const server = await Server.start(t, ['--dev', '--rest', 'localhost:0']);
+  assert.equal((await fetch(new URL('/ready', server.url))).status, 200);
 });
 
 test('unknown settings, options and commands suggest the nearest', async (t) => {

@@ -81,7 +81,12 @@ test('a table made without throughput is not limited', async (t) => {
   const server = await Server.start(t, ['--dev', '--set', 'throughput.burst_seconds=0']);
   const table = tableClient(server, 'things');
   await table.createTable();
-  await crowd(150, (i) => table.createEntity({ partitionKey: 'p', rowKey: `r${i}`, v: 'v'.repeat(2000) }));
+  const statuses = [];
+  const onResponse = ({ status }) => statuses.push(status);
+  await crowd(150, (i) => table.createEntity({ partitionKey: 'p', rowKey: `r${i}`, v: 'v'.repeat(2000) }, { onResponse }));
+  assert.equal(statuses.length, 150);
+  assert.ok(statuses.every((status) => status !== 429)); // the client would try again by itself
+  assert.equal((await table.getEntity('p', 'r149')).v.length, 2000);
 });
 
 test('throughput.enforce = always limits the default too, never limits nothing', async (t) => {

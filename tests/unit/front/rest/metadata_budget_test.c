@@ -30,9 +30,18 @@ static void an_empty_ticket_settles_nothing(void **state UNUSED)
 {
     CLEANUP(rest_metadata_budgets_free)
     struct rest_metadata_budgets *budgets = rest_metadata_budgets_new(10);
-    struct rest_metadata_ticket ticket = {0};
+    struct rest_metadata_ticket ticket = {0}, real;
+    struct error err;
+    int64_t wait_ms;
 
-    rest_metadata_settle(budgets, &ticket, 100, 0);
+    assert_ok(rest_metadata_admit(budgets, 1, 100, 5000, &real, &wait_ms, &err), &err);
+    rest_metadata_settle(budgets, &ticket, 1000000, 5000);
+    assert_null(ticket.account);
+    rest_metadata_settle(budgets, &real, 100, 5000);
+    assert_null(real.account);
+    rest_metadata_settle(budgets, &real, 1000000, 5000); /* it holds nothing any more */
+    assert_ok(rest_metadata_admit(budgets, 1, 100, 5000, &real, &wait_ms, &err), &err);
+    rest_metadata_settle(budgets, &real, 100, 5000);
 }
 
 static void the_idlest_account_makes_room_and_those_at_work_stay(void **state UNUSED)
