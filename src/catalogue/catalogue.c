@@ -1,8 +1,23 @@
 /* Opening and closing, accounts and databases. Containers and offers have files of their own.
  *
+ * All of it is in memory as a tree of states (root, accounts, databases, containers) that never
+ * change once they are published, and in partition CATALOGUE_PARTITION of the first node as one
+ * record each. Whoever looks takes a reference and keeps what he has seen; a change copies the
+ * states from the one that changes up to the root and exchanges the root.
+ *
+ * A change is always the same five steps: begin (change_lock, the root as it is now), check, write
+ * the records in one durable commit, stamp the new state with the LSN and time of that commit,
+ * publish. If the commit fails nothing was published; if its outcome is not known, what was read
+ * into memory may be behind the store, and the node refuses further changes until it knows.
+ *
  * A change costs one durable commit and holds change_lock while it runs. That makes changes of the
  * catalogue as slow as a disk's sync, one after the other; they are rare, and requests on items
- * never wait for them. */
+ * never wait for them. Checking under a lock and retrying on conflicts, as items do, was weighed:
+ * names, limits of an account and numbers of offers are checked across many records, and would all
+ * have to be relied on.
+ *
+ * Dropping writes one tombstone, whatever is below, and publishes; partitions and records below are
+ * removed later (purge.c), by a list that a restart makes anew from the tombstones. */
 #include "catalogue/catalogue_private.h"
 
 #include <inttypes.h>

@@ -1,7 +1,27 @@
 /* Each step looks at the container as it is in the catalogue by then, and does what comes next. So
  * nothing has to be told when a process was killed, a commit's outcome was not known, or the
  * container was dropped: the next step finds out. After a failure the mover is made anew and reads
- * how far the stores are. */
+ * how far the stores are.
+ *
+ *     planned      the catalogue has the migration; targets are being made
+ *     copying      chunk by chunk, as fast as bytes_per_second allows; writers go on, noted in the
+ *                  journals of the sources
+ *     catching up  rounds over the journals until one is short (lag_keys)
+ *     fenced       writers wait: the rest is caught up with, then the new map is published
+ *     dropping     readers of the old map finish; then the sources go
+ *
+ * Only the step from the fence to the new map is made in one go, because writers wait for it. All
+ * others are short, and all migrations take turns in one thread: there are few, they compete for
+ * the same disks, and the order of their steps can be played by hand in tests (migrator_round).
+ *
+ * Writers that are faster than the rounds would never let it come to the fence. They are held while
+ * a round runs and get a part of its time behind it, half as much with each level of pressure, so
+ * that any lag shrinks; a fence at any lag was weighed, and would make writers wait as long as the
+ * lag is. A migration that fails behind its fence FAILURES_FENCED_MAX times is cancelled: waiting
+ * writers matter more than it does.
+ *
+ * A run holds what is not in the catalogue (the mover, the old map, figures). It belongs to the
+ * thread that has step_lock; lock is for the list of runs and what others look at. */
 #include "catalogue/container_names.h"
 #include "catalogue/container_space.h"
 #include "catalogue/container_usage.h"

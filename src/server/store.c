@@ -1,3 +1,21 @@
+/* What holds the data, put together: nodes become a cluster, the catalogue is read from the first
+ * of them, and around it run those who look after it: caretaker (expiry, trimming), heat, migrator,
+ * balancer and the keeper of recorded traffic. Where one has to tell another (a container has a new
+ * map: its partitions need budgets, and heat counts anew), a hook of this file stands between them.
+ * That keeps the order of the rooms: lower ones call hooks, and only here is it known who listens.
+ *
+ * The order of starting is the order of need: budgets are filled before anybody may spend, those
+ * with threads of their own come after the catalogue, and the guards of the nodes begin to watch
+ * last, because a node that comes back is rejoined through the catalogue. Closing begins with heat,
+ * which asks the migrator and is told by it, and then goes the other way round, so that no thread
+ * meets what is gone already. A store that was opened half is closed the same way: whatever is NULL
+ * is skipped.
+ *
+ * Nodes that come and go while the server runs do so one at a time (nodes_lock): engine, catalogue
+ * and guard take part, and each step is undone if the next one fails.
+ *
+ * Settings become limits and options of the parts here and nowhere else: the parts read no
+ * configuration, and tests make them without one. */
 #include "server/store.h"
 
 #include "balance/balancer.h"

@@ -1,3 +1,23 @@
+/* From the path of a request to what it names.
+ *
+ * A path is a chain of words and names (/dbs/shop/colls/orders/docs/7); one that ends with a word
+ * is the feed of all of them. Tables say which words may stand below which resource, so that the
+ * depth of the tree is in levels_parse and nothing else knows it. What is meant by the verb and the
+ * headers is not looked at here: one path has create, query and batch on it, and the handlers tell
+ * them apart.
+ *
+ * The path is split first and each segment decoded then, so that an escaped slash belongs to a
+ * name. Raw and decoded forms are both kept to the end: clients sign the link of a resource, some
+ * of them as they sent it and some as they meant it. A first segment that is none of the known
+ * words is the name of an account, as the emulator has it; its bytes are kept as the prefix that
+ * links in answers begin with.
+ *
+ * Two habits of clients are met here, so that nobody behind has to know them: JavaScript leaves a
+ * question mark in the id of an item as it is, and the deletion of a partition is signed with
+ * another type and a shorter link than its path says.
+ *
+ * A table with patterns of whole paths was weighed. There would be a row for each of some thirty
+ * shapes, with the same prefixes over and over, and a worse message for what fits none. */
 #include "front/rest/route.h"
 
 enum { SEGMENTS_MAX = 12 };

@@ -1,5 +1,22 @@
 /* One page: read the continuation, choose the access, let the mode of the query do its work, write
- * the next continuation, settle. */
+ * the next continuation, settle.
+ *
+ * There are few modes, and this file has the two that need no memory for rows: a stream gives each
+ * row as it comes and its continuation is the place of the last one; aggregates keep one state per
+ * call, which is part of the continuation if the page ends before all is seen. Sorts, groups and
+ * distinct rows gather first, in a spool (run_spool.c).
+ *
+ * Nothing of a query lives between pages unless it must. The continuation says where to go on in
+ * terms of keys, not of partitions or snapshots, so that a split, a restart of the server or a
+ * client that comes back tomorrow make no difference; the price is that pages see the items as they
+ * are by then, which is what the service promises as well. A cursor held by the server would be
+ * cheaper per page, and would have to be bounded, expired and moved along with partitions.
+ *
+ * A page ends when it has the rows or bytes asked for, when its time or the throughput of a
+ * partition is used up, or at the end of the data. Only a page that knows whether another row
+ * follows may give a continuation that clients take for one, so a full page looks on.
+ *
+ * Charges are settled once, at the end and also after a failure: what was read was read. */
 #include "query/run/run_private.h"
 
 #include "query/value/compare.h"

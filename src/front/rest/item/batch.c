@@ -1,3 +1,19 @@
+/* Batches of operations on items: transactional ones, all or nothing within one logical partition,
+ * and bulk ones, whose operations each succeed or fail by themselves wherever they belong.
+ *
+ * They come in two forms, JSON and the rows of the .NET library (hybrid_row.c); the first byte
+ * tells which, as JSON never begins with the version of a row. Both are read into one struct
+ * rest_batch_operation each and rendered from it, so that what lies between knows of neither, and
+ * the answer has the form of the request.
+ *
+ * An operation keeps its own error. What is wrong with the batch as a whole (its size, the number
+ * of its operations, a type nobody knows) refuses it before anything runs; what is wrong with one
+ * operation is the result of that operation, and in a transaction makes 424 of all others, which is
+ * how the libraries find the one to blame.
+ *
+ * Running one HTTP request per operation inside the server was weighed: it would give equal answers
+ * for free, but a transaction needs all its operations at once, and parsing and admission per
+ * operation cost more than the operations. */
 #include "front/rest/item/batch.h"
 
 #include "base/random.h"
