@@ -212,17 +212,6 @@ enum advise_known advise_key_known(const struct advise_key *key, uint64_t given)
     return ADVISE_KNOWN_WHOLE;
 }
 
-bool advise_key_is_stable(const struct advise_workload *workload, const struct advise_key *key)
-{
-    size_t count;
-    const struct advise_path *paths = advise_workload_paths(workload, &count);
-
-    for (size_t i = 0; i < key->path_count; i++)
-        if (paths[key->paths[i]].changed)
-            return false;
-    return key->kind != ADVISE_COMPUTED_SUFFIX || !paths[key->hashed].changed;
-}
-
 /* --- Which are worth it ---------------------------------------------------------------------- */
 
 struct summary {

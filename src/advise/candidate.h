@@ -56,9 +56,6 @@ enum advise_known {
 };
 enum advise_known advise_key_known(const struct advise_key *key, uint64_t given);
 
-/* Does every path of it stay as it is? Paths beyond the first say which changed. */
-bool advise_key_is_stable(const struct advise_workload *workload, const struct advise_key *key);
-
 /* The keys worth looking at, in the arena. */
 size_t advise_candidates(const struct advise_workload *workload, struct arena *arena,
                          struct advise_key **ret_keys);

@@ -572,13 +572,6 @@ const struct advise_operation *advise_workload_operations(const struct advise_wo
     return workload->operations;
 }
 
-double advise_workload_weight(const struct advise_workload *workload)
-{
-    return workload->operations_given
-               ? (double)workload->operations_seen / (double)workload->operations_given
-               : 1;
-}
-
 uint64_t advise_workload_items_seen(const struct advise_workload *workload)
 {
     return workload->items_seen;

@@ -135,9 +135,6 @@ const struct advise_item *advise_workload_items(const struct advise_workload *wo
 const struct advise_operation *advise_workload_operations(const struct advise_workload *workload,
                                                           size_t *ret_count);
 
-/* The mean weight of its operations. */
-double advise_workload_weight(const struct advise_workload *workload);
-
 /* What there was in all, of which the above is an even sample. */
 uint64_t advise_workload_items_seen(const struct advise_workload *workload);
 uint64_t advise_workload_bytes_seen(const struct advise_workload *workload);

@@ -181,25 +181,3 @@ uint64_t log_lost(const struct log *log)
 {
     return atomic_load_explicit(&log->lost, memory_order_relaxed);
 }
-
-bool log_level_parse(struct slice text, enum log_level *ret_level)
-{
-    for (size_t i = 0; i < ARRAY_LEN(level_names); i++)
-        if (slice_equal(text, slice_of_text(level_names[i]))) {
-            *ret_level = (enum log_level)i;
-            return true;
-        }
-    return false;
-}
-
-bool log_format_parse(struct slice text, enum log_format *ret_format)
-{
-    static const char *const names[] = {"auto", "human", "json"};
-
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (slice_equal(text, slice_of_text(names[i]))) {
-            *ret_format = (enum log_format)i;
-            return true;
-        }
-    return false;
-}

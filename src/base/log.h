@@ -50,6 +50,3 @@ void log_error(struct log *log, const char *event, const struct error *err);
 
 /* Lines lost so far. */
 uint64_t log_lost(const struct log *log);
-
-bool log_level_parse(struct slice text, enum log_level *ret_level);
-bool log_format_parse(struct slice text, enum log_format *ret_format);

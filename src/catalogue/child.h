@@ -88,7 +88,6 @@ NODISCARD bool catalogue_child_whole(struct catalogue *catalogue, struct catalog
 struct slice catalogue_child_trait(const struct catalogue_child *child, struct slice name);
 
 /* Borrowed while the child is held. */
-enum child_kind catalogue_child_kind(const struct catalogue_child *child);
 const struct catalogue_info *catalogue_child_info(const struct catalogue_child *child);
 struct slice
 catalogue_child_body(const struct catalogue_child *child); /* with its id; of a whole */
@@ -127,4 +126,3 @@ const struct catalogue_children *database_children(const struct database *databa
                                                    enum child_kind kind);
 const struct catalogue_children *container_children(const struct container *container,
                                                     enum child_kind kind);
-const struct catalogue_children *user_permissions(const struct catalogue_child *user);

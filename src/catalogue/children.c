@@ -113,11 +113,6 @@ void catalogue_child_unref(struct catalogue_child *child)
     memory_free(child);
 }
 
-enum child_kind catalogue_child_kind(const struct catalogue_child *child)
-{
-    return child->kind;
-}
-
 const struct catalogue_info *catalogue_child_info(const struct catalogue_child *child)
 {
     return &child->info;
@@ -474,10 +469,4 @@ const struct catalogue_children *container_children(const struct container *cont
 {
     assert(kind >= CHILD_PROCEDURE);
     return container->scripts[kind - CHILD_PROCEDURE];
-}
-
-const struct catalogue_children *user_permissions(const struct catalogue_child *user)
-{
-    assert(user->kind == CHILD_USER);
-    return user->permissions;
 }

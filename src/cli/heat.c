@@ -18,7 +18,7 @@ enum {
     WEEK_MINUTES = 10080,
 };
 
-void cli_partition_heat_help(void)
+static void heat_help(void)
 {
     printf(
         "Usage: orrery partition heat DATABASE CONTAINER [--by span|keys]\n"
@@ -39,7 +39,7 @@ void cli_partition_heat_help(void)
     cli_client_help();
 }
 
-void cli_partition_hot_help(void)
+static void hot_help(void)
 {
     printf(
         "Usage: orrery partition hot [DATABASE CONTAINER]\n"
@@ -255,7 +255,7 @@ int cli_partition_heat(int argc, char **argv)
         cli_words_read(argc, argv, options,
                        &(struct cli_words){command.words, WORDS_MAX, option_take, &command}, &help);
     if (help) {
-        cli_partition_heat_help();
+        heat_help();
         return CLI_OK;
     }
     if (command.word_count < 0)
@@ -278,7 +278,7 @@ int cli_partition_hot(int argc, char **argv)
         cli_words_read(argc, argv, options,
                        &(struct cli_words){command.words, WORDS_MAX, option_take, &command}, &help);
     if (help) {
-        cli_partition_hot_help();
+        hot_help();
         return CLI_OK;
     }
     if (command.word_count < 0)

@@ -36,7 +36,8 @@ static struct slice port_of(const char *endpoint)
     return strncmp(endpoint, "https:", 6) == 0 ? SLICE("443") : SLICE("80");
 }
 
-bool cli_local_is_loopback(const char *endpoint)
+/* Is the host of this endpoint the machine itself, by its loopback addresses? */
+static bool is_loopback(const char *endpoint)
 {
     struct slice authority = authority_of(endpoint), name;
     char text[INET_ADDRSTRLEN];
@@ -88,7 +89,7 @@ static bool note_choose(const struct presence_note *notes, size_t count, const c
                         struct error *err)
 {
     for (size_t i = 0; i < count; i++) {
-        if (endpoint    ? cli_local_is_loopback(endpoint) && same_port(endpoint, notes[i].endpoint)
+        if (endpoint    ? is_loopback(endpoint) && same_port(endpoint, notes[i].endpoint)
             : directory ? same_directory(directory, notes[i].directory)
                         : count == 1 || same_port(endpoint_default, notes[i].endpoint)) {
             *ret_note = &notes[i];
@@ -149,8 +150,7 @@ bool cli_local_find(const char *endpoint, const char *directory, struct settings
     if (!local.directory &&
         !nodes_find_directory(settings, settings->arena, &local.directory, &ignored))
         local.directory = "";
-    local.dev =
-        (settings->server_dev || (note && note->dev)) && cli_local_is_loopback(local.endpoint);
+    local.dev = (settings->server_dev || (note && note->dev)) && is_loopback(local.endpoint);
     *ret_local = local;
     return true;
 }

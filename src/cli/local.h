@@ -18,6 +18,3 @@ struct cli_local {
 NODISCARD bool cli_local_find(const char *endpoint, const char *directory,
                               struct settings *settings, struct cli_local *ret_local,
                               struct error *err);
-
-/* Is the host of this endpoint the machine itself, by its loopback addresses? */
-bool cli_local_is_loopback(const char *endpoint);

@@ -150,15 +150,6 @@ bool cluster_node_serves(const struct cluster_node *node)
     return cluster_node_is_member(node) && engine_serves(node->engine, &ignored);
 }
 
-const struct cluster_node *cluster_find_name(const struct cluster *cluster, struct slice name)
-{
-    for (size_t i = 0; i < cluster->count; i++)
-        if (cluster_node_is_member(&cluster->nodes[i]) &&
-            slice_equal(slice_of_text(cluster->nodes[i].name), name))
-            return &cluster->nodes[i];
-    return NULL;
-}
-
 size_t cluster_count(const struct cluster *cluster)
 {
     return cluster->count;

@@ -69,6 +69,3 @@ void cluster_number(struct cluster *cluster, size_t index, uint32_t number);
 /* Is it a member? And does it serve, too? */
 bool cluster_node_is_member(const struct cluster_node *node);
 bool cluster_node_serves(const struct cluster_node *node);
-
-/* The member of that name; NULL: there is none. */
-const struct cluster_node *cluster_find_name(const struct cluster *cluster, struct slice name);

@@ -114,7 +114,7 @@ static double nearest_magnitude(const struct decimal *decimal)
     return (int32_t)count + decimal->exponent > 0 ? INFINITY : 0;
 }
 
-uint64_t number_order_of_double(double number)
+static uint64_t order_of_double(double number)
 {
     uint64_t bits;
 
@@ -124,7 +124,7 @@ uint64_t number_order_of_double(double number)
     return bits >> 63 ? -bits : bits | (uint64_t)1 << 63;
 }
 
-double number_double_of_order(uint64_t order)
+static double double_of_order(uint64_t order)
 {
     uint64_t bits = order >> 63 ? order & ~((uint64_t)1 << 63) : -order;
     double number;
@@ -138,7 +138,7 @@ double number_double_of_order(uint64_t order)
 static void place_double(double number, struct number_place *place)
 {
     place->exact = true;
-    place->floor = number_order_of_double(number);
+    place->floor = order_of_double(number);
 }
 
 /* Notes the digits of a number that is not a double. */
@@ -262,7 +262,7 @@ static bool double_is_int64(double number)
 struct document_value number_at_place(const struct number_place *place)
 {
     struct decimal decimal = {.negative = place->negative};
-    double number = number_double_of_order(place->floor);
+    double number = double_of_order(place->floor);
     struct document_value value;
     int64_t whole;
 

@@ -25,6 +25,3 @@ void number_place(const struct document_value *value, struct number_place *ret_p
 struct document_value number_at_place(const struct number_place *place);
 
 int number_compare(const struct document_value *a, const struct document_value *b);
-
-uint64_t number_order_of_double(double number);
-double number_double_of_order(uint64_t order);

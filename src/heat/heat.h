@@ -116,11 +116,3 @@ size_t heat_reports(struct heat *heat, struct slice account, uint32_t container,
 
 /* How many there are of each kind. */
 void heat_count(struct heat *heat, size_t ret_counts[HEAT_TROUBLES]);
-
-/* Is this a key too hot for its partition? Pure. was: it is reported already. */
-struct heat_judgement {
-    double wanted, rate; /* RU/s */
-    uint32_t percent;
-    bool was;
-};
-bool heat_is_hot(const struct heat_judgement *judgement);

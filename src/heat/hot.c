@@ -42,7 +42,14 @@ const char *heat_advice_text(enum heat_advice advice)
     return texts[advice];
 }
 
-bool heat_is_hot(const struct heat_judgement *judgement)
+/* Is this a key too hot for its partition? Pure. was: it is reported already. */
+struct judgement {
+    double wanted, rate; /* RU/s */
+    uint32_t percent;
+    bool was;
+};
+
+static bool is_hot(const struct judgement *judgement)
 {
     double mark = judgement->rate * judgement->percent / 100;
 
@@ -263,7 +270,7 @@ static void key_judge(struct heat *heat, const struct span_look *look,
 
     WITH_LOCK (&heat->report_lock)
         was = case_find(heat, HEAT_HOT, report.container, key->key);
-    if (!heat_is_hot(&(struct heat_judgement){
+    if (!is_hot(&(struct judgement){
             .wanted = use.wanted, .rate = rate, .percent = heat->options.hot_percent, .was = was}))
         return;
     report.used = use.used;
@@ -304,10 +311,10 @@ static void span_look_hot(struct heat *heat, struct span_look *look, struct mete
     budget_get_state(meter_budget(meter), clock_read_monotonic_ms(heat->clock), &state);
     rate = (double)state.rate_cru / 100;
     /* where all keys together are not hot none is */
-    if (!heat_is_hot(&(struct heat_judgement){.wanted = load_use_in(&numbers, look->seconds).wanted,
-                                              .rate = rate,
-                                              .percent = heat->options.hot_percent,
-                                              .was = true}))
+    if (!is_hot(&(struct judgement){.wanted = load_use_in(&numbers, look->seconds).wanted,
+                                    .rate = rate,
+                                    .percent = heat->options.hot_percent,
+                                    .was = true}))
         return;
     arena = arena_new();
     count = statistics_hottest_between(statistics, look->minute, look->minute, KEYS_LOOKED_AT,

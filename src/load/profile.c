@@ -169,15 +169,6 @@ double load_profile_all(const struct load_profile *profile)
     return load_profile_below(profile, profile->max);
 }
 
-double load_profile_top(const struct load_profile *profile)
-{
-    double top = 0, all = load_profile_all(profile);
-
-    for (size_t i = 0; i < profile->key_count; i++)
-        top = MAX(top, profile->keys[i].heat);
-    return all > 0 ? top / all : 0;
-}
-
 /* --- Cutting --------------------------------------------------------------------------------- */
 
 struct cutting {

@@ -52,9 +52,6 @@ void load_profile_followed(const struct container *container, const struct parti
 double load_profile_below(const struct load_profile *profile, struct slice bound);
 double load_profile_all(const struct load_profile *profile);
 
-/* The share of the hottest logical partition, from 0 to 1. */
-double load_profile_top(const struct load_profile *profile);
-
 /* The bound that comes nearest to half the heat on either side. False: there is none within the
  * span, or one side would have next to nothing. */
 NODISCARD bool load_profile_cut(const struct load_profile *profile, struct slice *ret_bound);

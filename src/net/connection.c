@@ -683,11 +683,6 @@ void net_connection_finish(struct net_connection *connection, bool linger)
     connection->linger |= linger || connection->input.len > 0;
 }
 
-void net_connection_abort(struct net_connection *connection)
-{
-    connection->aborted = true;
-}
-
 void net_connection_become(struct net_connection *connection, const struct net_protocol *protocol,
                            void *context)
 {
@@ -717,11 +712,6 @@ struct net_loop *net_connection_loop(const struct net_connection *connection)
 bool net_connection_is_tls(const struct net_connection *connection)
 {
     return connection->tls != NULL;
-}
-
-bool net_connection_is_draining(const struct net_connection *connection)
-{
-    return connection->shard->draining;
 }
 
 const struct net_address *net_connection_peer(const struct net_connection *connection)

@@ -68,9 +68,6 @@ void net_connection_deadline(struct net_connection *connection, int64_t at_ms);
  * until the peer closes too, or a moment has passed. */
 void net_connection_finish(struct net_connection *connection, bool linger);
 
-/* Closes at once; queued output is lost. */
-void net_connection_abort(struct net_connection *connection);
-
 /* Hands the connection to another protocol; bytes not yet taken go to it. Within `bytes` only; the
  * old protocol's `closed` is called before this returns. */
 void net_connection_become(struct net_connection *connection, const struct net_protocol *protocol,
@@ -81,6 +78,5 @@ uint64_t net_connection_now_ns(const struct net_connection *connection);
 int64_t net_connection_now_ms(const struct net_connection *connection);
 struct net_loop *net_connection_loop(const struct net_connection *connection);
 bool net_connection_is_tls(const struct net_connection *connection);
-bool net_connection_is_draining(const struct net_connection *connection);
 const struct net_address *net_connection_peer(const struct net_connection *connection);
 uint16_t net_connection_local_port(const struct net_connection *connection);

@@ -526,7 +526,9 @@ void server_free(struct server *server)
 
 /* --- Run ------------------------------------------------------------------------------------- */
 
-bool server_reload(struct server *server, struct error *err)
+/* Reads the certificate again for connections that come from now on. On an error the present one
+ * stays. */
+static bool certificate_reload(struct server *server, struct error *err)
 {
     CLEANUP(net_tls_context_unref) struct net_tls_context *tls = NULL;
 
@@ -545,7 +547,7 @@ static void reload(struct server *server)
     struct error err;
 
     notify_manager("RELOADING=1");
-    if (server_reload(server, &err))
+    if (certificate_reload(server, &err))
         log_event(server->log, LOG_INFO, "certificate read again");
     else
         log_error(server->log, "the certificate stays as it was", &err);

@@ -32,10 +32,6 @@ CLEANUP_FN(struct server *, server_free)
  * had to be cut off. */
 bool server_run(struct server *server);
 
-/* Reads the certificate again for connections that come from now on. On an error the present one
- * stays. */
-NODISCARD bool server_reload(struct server *server, struct error *err);
-
 /* What a person needs to connect: addresses, key, connection strings, where the data is. terminal:
  * a person reads it, and nothing keeps it. */
 void server_describe(const struct server *server, bool terminal, struct buf *out);

@@ -116,12 +116,6 @@ struct budget *budget_new(const struct budget_options *options)
     return budget;
 }
 
-struct budget *budget_new_metadata(void)
-{
-    return budget_new(&(struct budget_options){.rate_cru = BUDGET_METADATA_CRU,
-                                               .refusal = ERROR_METADATA_THROTTLED});
-}
-
 void budget_free(struct budget *budget)
 {
     if (!budget)

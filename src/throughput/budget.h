@@ -86,9 +86,6 @@ struct budget *budget_new(const struct budget_options *options);
 void budget_free(struct budget *budget); /* NULL is fine; settle or drop all grants before */
 CLEANUP_FN(struct budget *, budget_free)
 
-/* The budget for metadata operations of an account: 240 RU/s, no extras. */
-struct budget *budget_new_metadata(void);
-
 /* True: admitted, *ret_grant is to be settled. False: *ret_wait_ms, at least 1, says when to come
  * again. ERROR_TOO_MANY_REQUESTS (or options.refusal): the partition's budget is used up.
  * ERROR_BUCKET_THROTTLED, ERROR_KEY_THROTTLED: that of the throughput bucket or of the tenant is.

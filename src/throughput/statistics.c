@@ -397,24 +397,6 @@ void statistics_get_totals(struct statistics *statistics, int64_t now_ms,
     }
 }
 
-void statistics_totals_add(struct statistics_totals *totals, const struct statistics_totals *from)
-{
-    if (from->minute > totals->minute) {
-        int64_t by = from->minute - totals->minute;
-        struct statistics_totals moved = {.minute = from->minute};
-
-        for (int64_t ago = by; ago < STATISTICS_MINUTES; ago++) {
-            moved.minutes[ago] = totals->minutes[ago - by];
-            statistics_numbers_add(&moved.hour, &moved.minutes[ago]);
-        }
-        *totals = moved;
-    }
-    for (int64_t ago = totals->minute - from->minute, i = 0; ago < STATISTICS_MINUTES; ago++, i++) {
-        statistics_numbers_add(&totals->minutes[ago], &from->minutes[i]);
-        statistics_numbers_add(&totals->hour, &from->minutes[i]);
-    }
-}
-
 static int64_t recent_sum(const struct statistics_numbers *minutes, uint32_t count)
 {
     int64_t sum = 0;

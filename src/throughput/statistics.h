@@ -114,6 +114,3 @@ int64_t statistics_since_ms(struct statistics *statistics, int64_t now_ms);
 
 /* Sums of counts; the longest time is the longer one. */
 void statistics_numbers_add(struct statistics_numbers *to, const struct statistics_numbers *from);
-
-/* Adds the totals of another partition, minute to its own minute: for a container or a node. */
-void statistics_totals_add(struct statistics_totals *totals, const struct statistics_totals *from);

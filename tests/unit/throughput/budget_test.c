@@ -538,21 +538,6 @@ static void no_rate_is_above_what_a_partition_may_give(void **state UNUSED)
     assert_int_equal(drain(budget, 1000), 10000);
 }
 
-static void metadata_has_240_of_its_own(void **state UNUSED)
-{
-    CLEANUP(budget_free) struct budget *budget = budget_new_metadata();
-    struct budget_request request = {.price_cru = RU};
-    struct budget_grant grant;
-    struct error err;
-    int64_t wait_ms;
-
-    assert_int_equal(drain(budget, 0), 240);
-    assert_fails(budget_admit(budget, &request, 0, &grant, &wait_ms, &err), &err,
-                 ERROR_METADATA_THROTTLED);
-    assert_int_equal(err.status, 429);
-    assert_int_equal(err.substatus, 3210);
-}
-
 /* ---- priorities, buckets, tenants ---- */
 
 static void low_priority_is_throttled_first(void **state UNUSED)
@@ -856,7 +841,6 @@ int main(void)
         cmocka_unit_test(a_request_may_leave_the_minute_pool_alone),
         cmocka_unit_test(a_raise_helps_those_who_wait_at_once),
         cmocka_unit_test(no_rate_is_above_what_a_partition_may_give),
-        cmocka_unit_test(metadata_has_240_of_its_own),
         cmocka_unit_test(low_priority_is_throttled_first),
         cmocka_unit_test(low_priority_alone_gets_everything),
         cmocka_unit_test(a_bucket_gets_at_most_its_percentage),

@@ -193,34 +193,6 @@ static void those_hot_long_ago_give_way_to_those_hot_now(void **state UNUSED)
     assert_int_equal(keys[0].share_bp, 10000);
 }
 
-static void totals_add_up_minute_by_minute(void **state UNUSED)
-{
-    CLEANUP(statistics_free) struct statistics *one = statistics_new(0);
-    CLEANUP(statistics_free) struct statistics *other = statistics_new(0);
-    struct statistics_totals sum, early, late;
-
-    record(one, "a", 5, 100 * MINUTE);
-    record(other, "b", 7, 100 * MINUTE);
-    record(other, "b", 11, 103 * MINUTE);
-    statistics_get_totals(one, 101 * MINUTE, &early);
-    statistics_get_totals(other, 103 * MINUTE, &late);
-
-    sum = early;
-    statistics_totals_add(&sum, &late);
-    assert_int_equal(sum.minute, 103);
-    assert_int_equal(sum.minutes[3].cru, 12 * RU);
-    assert_int_equal(sum.minutes[0].cru, 11 * RU);
-    assert_int_equal(sum.hour.cru, 23 * RU);
-
-    sum = late; /* the other way round */
-    statistics_totals_add(&sum, &early);
-    assert_int_equal(sum.minutes[3].cru, 12 * RU);
-    assert_int_equal(sum.hour.cru, 23 * RU);
-
-    statistics_totals_add(&sum, &(struct statistics_totals){.minute = 1000});
-    assert_int_equal(sum.hour.cru, 0); /* all too long ago by then */
-}
-
 static void extreme_numbers_saturate(void **state UNUSED)
 {
     CLEANUP(statistics_free) struct statistics *statistics = statistics_new(1);
@@ -303,15 +275,27 @@ static void every_time_has_a_class(void **state UNUSED)
 {
     CLEANUP(statistics_free) struct statistics *statistics = statistics_new(0);
 
-    for (uint64_t us = 0; us < UINT64_MAX / 3; us = us * 3 + 1) {
+    int64_t minute = 1000;
+    unsigned before = 0;
+
+    for (uint64_t us = 0; us < UINT64_MAX / 3; us = us * 3 + 1, minute++) {
         struct statistics_event event = {.time_us = us};
         struct statistics_numbers numbers;
         struct statistics_times times;
-        int64_t minute = (int64_t)(us % 1000000);
+        unsigned at = 0, count = 0;
 
         statistics_record(statistics, &event, minute * MINUTE);
-        (void)!statistics_minute(statistics, minute, minute * MINUTE, &numbers, &times);
+        assert_true(statistics_minute(statistics, minute, minute * MINUTE, &numbers, &times));
+        assert_true(numbers.time_us_max == us);
+        for (unsigned i = 0; i < STATISTICS_TIMES; i++) {
+            count += times.counts[i];
+            at = times.counts[i] ? i : at;
+        }
+        assert_int_equal(count, 1);
+        assert_true(at >= before); /* a longer time is in no shorter class */
+        before = at;
     }
+    assert_int_equal(before, STATISTICS_TIMES - 1);
 }
 
 static void the_hottest_between_two_minutes_are_found(void **state UNUSED)
@@ -348,7 +332,6 @@ int main(void)
         cmocka_unit_test(a_key_that_is_always_refused_is_seen),
         cmocka_unit_test(heavy_keys_are_found_among_very_many),
         cmocka_unit_test(those_hot_long_ago_give_way_to_those_hot_now),
-        cmocka_unit_test(totals_add_up_minute_by_minute),
         cmocka_unit_test(extreme_numbers_saturate),
         cmocka_unit_test(threads_lose_nothing),
         cmocka_unit_test(times_are_kept_by_class_for_the_last_minutes),
