@@ -4,7 +4,14 @@
  *
  * Exchanges are pooled for each loop. One that a handler has deferred outlives its connection: it
  * is cut loose (connection NULL, cancelled), and the answer, which must still come, only returns it
- * to the pool. */
+ * to the pool.
+ *
+ * Requests that are handled on the loop are handled by turns. The owner of a connection is known by
+ * the meter its last request was billed to. When so many requests of an owner were handled, the
+ * loop looks at its descriptors again before the next is: whoever pipelines, or has a thousand
+ * connections, waits behind itself in a queue of its own, and a lone request of another owner
+ * behind one turn of it. Counting by connection was tried: with forty of them it was not enough.
+ * One who has sent nothing yet is in the turn of all of whom nothing is known. */
 #include "net/http_private.h"
 
 #include "base/clock.h"
@@ -17,8 +24,8 @@ enum {
     REQUEST_BYTES = 8 * 1024,
     /* While its account holds much, a connection is looked at again so soon. */
     STOPPED_MS = 20,
-    /* So many requests of one connection are handled before others of its loop have their turn. */
-    TURN_REQUESTS = 8,
+    /* So many requests of one owner are handled before others of its loop have their turn. */
+    TURN_REQUESTS = 16,
 };
 
 #define REFUSAL                                                                                    \
@@ -45,10 +52,12 @@ struct net_http_connection {
     size_t answers_len;         /* bodies of answers that wait for their turn */
     struct memory_meter *meter; /* of the last request; borrowed */
     bool stopped;               /* takes nothing because the account holds much */
-    bool yields;                /* has more to take, once others had their turn */
-    bool closing;               /* takes no more requests */
-    bool finished;              /* writes no more answers: the last one said so */
-    bool continue_owed;         /* 100 Continue, once the answers before it are written */
+    bool yields;                /* has more to take, once others had their turn: it is in the */
+    struct net_http_connection *yield_before, *yield_next; /* queue of its owner */
+    struct net_http_turn *turn;                            /* that is */
+    bool closing;                                          /* takes no more requests */
+    bool finished;      /* writes no more answers: the last one said so */
+    bool continue_owed; /* 100 Continue, once the answers before it are written */
     const struct net_protocol *upgrade;
     void *upgrade_context;
 };
@@ -231,6 +240,94 @@ static void exchange_release(void *context)
     shard->pool_count++;
 }
 
+/* Turns */
+
+static struct net_http_turn *turn_of(const struct net_http_connection *http)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)http->meter * 0x9E3779B97F4A7C15;
+
+    return &http->shard->turns[hash >> 58];
+}
+
+static void turn_enqueue(struct net_http_turn *turn, struct net_http_connection *http)
+{
+    assert(!http->yields);
+    http->yields = true;
+    http->turn = turn;
+    http->yield_before = turn->last;
+    http->yield_next = NULL;
+    if (turn->last)
+        turn->last->yield_next = http;
+    else
+        turn->first = http;
+    turn->last = http;
+}
+
+static void turn_dequeue(struct net_http_connection *http)
+{
+    struct net_http_turn *turn = http->turn;
+
+    assert(http->yields);
+    if (http->yield_before)
+        http->yield_before->yield_next = http->yield_next;
+    else
+        turn->first = http->yield_next;
+    if (http->yield_next)
+        http->yield_next->yield_before = http->yield_before;
+    else
+        turn->last = http->yield_before;
+    http->yields = false;
+}
+
+/* The next turn of everybody: what has waited goes on, first come first served within its owner. */
+static void turn_begin(struct net_task *task, struct net_loop *loop UNUSED)
+{
+    struct net_http_shard *shard = CONTAINER_OF(task, struct net_http_shard, turn_task);
+
+    shard->turn_posted = false;
+    for (size_t i = 0; i < NET_HTTP_TURNS; i++)
+        shard->turns[i].handled = 0;
+    for (size_t i = 0; i < NET_HTTP_TURNS; i++) {
+        struct net_http_turn *turn = &shard->turns[i];
+
+        while (turn->first && turn->handled < TURN_REQUESTS) {
+            struct net_http_connection *http = turn->first;
+            struct net_connection *connection = http->connection;
+
+            turn_dequeue(http);
+            shard->resumed = http; /* which may be gone after this */
+            net_connection_resume(connection);
+            net_connection_flush(connection);
+            shard->resumed = NULL;
+        }
+    }
+}
+
+/* One more request of the owner is handled. */
+static void turn_count(struct net_http_connection *http)
+{
+    struct net_http_shard *shard = http->shard;
+
+    if (++turn_of(http)->handled < TURN_REQUESTS || shard->turn_posted)
+        return;
+    shard->turn_posted = true;
+    shard->turn_task.run = turn_begin;
+    net_loop_post(net_connection_loop(http->connection), &shard->turn_task);
+}
+
+/* Must it wait for the next turn of its owner? Then it is in the queue. */
+static bool turn_awaits(struct net_http_connection *http)
+{
+    struct net_http_turn *turn = turn_of(http);
+
+    if (http->yields)
+        return true;
+    if (turn->handled < TURN_REQUESTS && (!turn->first || http->shard->resumed == http))
+        return false;
+    turn_enqueue(turn, http);
+    return true;
+}
+
 /* The protocol's callbacks */
 
 static void *http_open(struct net_connection *connection, void *context)
@@ -343,17 +440,11 @@ static void continue_pay(struct net_http_connection *http)
 static size_t http_bytes(struct net_connection *connection, void *state, struct slice bytes)
 {
     struct net_http_connection *http = state;
-    uint32_t handled = 0;
     size_t taken = 0;
 
-    http->yields = false;
-    while (taken < bytes.len && can_take(http)) {
+    while (taken < bytes.len && can_take(http) && !turn_awaits(http)) {
         size_t count;
 
-        if (handled == TURN_REQUESTS) {
-            http->yields = true;
-            break;
-        }
         if (!http->reading)
             http->reading = exchange_take(http);
         switch (net_http_read(&http->reading->reader, slice_skip(bytes, taken), &count)) {
@@ -374,7 +465,7 @@ static size_t http_bytes(struct net_connection *connection, void *state, struct 
             exchange_dispatch(http, TAKE(http->reading));
             http->http->handle(&http->handling->request, http->http->context);
             assert(!http->handling); /* a handler answers or defers */
-            handled++;
+            turn_count(http);
             break;
         }
         if (UNLIKELY(http->upgrade)) {
@@ -393,7 +484,7 @@ static void deadline_choose(struct net_http_connection *http)
     int64_t until_ms = NET_TIMER_NEVER;
 
     if (http->yields)
-        until_ms = net_connection_now_ms(http->connection);
+        until_ms = NET_TIMER_NEVER; /* it goes on by itself */
     else if (http->stopped)
         until_ms = net_connection_now_ms(http->connection) + STOPPED_MS;
     else if (reading)
@@ -417,9 +508,7 @@ static void http_deadline(struct net_connection *connection, void *state)
 {
     struct net_http_connection *http = state;
 
-    if (http->yields) {
-        net_connection_resume(connection);
-    } else if (http->stopped) {
+    if (http->stopped) {
         http->stopped = false;
         if (http->reading)
             exchange_deadlines_renew(http, http->reading);
@@ -471,6 +560,8 @@ static void http_closed(struct net_connection *connection UNUSED, void *state)
     }
     if (http->reading)
         exchange_release(http->reading);
+    if (http->yields)
+        turn_dequeue(http);
     memory_free(http);
 }
 

@@ -36,9 +36,22 @@ struct net_http_exchange {
     struct net_http_header headers[]; /* settings.header_count_max */
 };
 
+/* Turns of one owner on a loop: how many of its requests were handled in this one, and its
+ * connections that have more. Owners share the one of their hash. */
+struct net_http_turn {
+    struct net_http_connection *first, *last;
+    uint32_t handled;
+};
+
+enum { NET_HTTP_TURNS = 64 };
+
 /* A loop's part: unused exchanges and counts. */
 struct net_http_shard {
     struct net_http *http;
+    struct net_http_turn turns[NET_HTTP_TURNS];
+    struct net_http_connection *resumed; /* it is its turn just now */
+    struct net_task turn_task;           /* begins the next turn, in the loop's next round */
+    bool turn_posted;
     struct net_http_exchange *pool;
     size_t pool_count;
     struct net_http_exchange *oldest, *newest; /* requests of which only a part is here */

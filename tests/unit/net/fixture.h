@@ -41,6 +41,8 @@ struct fixture_settings {
     struct net_http_settings http;
     struct net_listener_settings listener;
     struct net_tls_context *tls;
+    void (*handle)(struct net_http_request *request, void *context); /* NULL: as said above */
+    void *context;
 };
 
 static inline struct fixture_settings fixture_settings(void)
@@ -147,7 +149,9 @@ static inline struct fixture *fixture_new(const struct fixture_settings *setting
     condition_init(&fixture->parked_came);
     assert_ok(net_loops_new(settings->loops, &fixture->loops, &err), &err);
     assert_ok(net_address_parse(SLICE("127.0.0.1:0"), &address, &err), &err);
-    fixture->http = net_http_new(fixture->loops, &settings->http, fixture_handle, fixture);
+    fixture->http = net_http_new(fixture->loops, &settings->http,
+                                 settings->handle ? settings->handle : fixture_handle,
+                                 settings->handle ? settings->context : fixture);
     assert_ok(net_listener_new(fixture->loops, &address, &settings->listener, &net_http_protocol,
                                fixture->http, settings->tls, &fixture->listener, &err),
               &err);

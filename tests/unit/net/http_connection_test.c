@@ -417,6 +417,67 @@ static void many_requests_at_once_are_answered_in_turns_and_in_order(void **stat
     }
 }
 
+/* A flood that, once it has begun, makes another owner ask for something. */
+struct flood {
+    struct memory_meter flooder, other;
+    struct client *lone;
+    atomic_uint handled, before_lone;
+};
+
+static void flood_handle(struct net_http_request *request, void *context)
+{
+    struct flood *flood = context;
+    bool lone = slice_equal(request->path, SLICE("/lone"));
+
+    net_http_bill(request, lone ? &flood->other : &flood->flooder);
+    if (slice_equal(request->path, SLICE("/begin")))
+        CLIENT_SEND(flood->lone, GET("/lone"));
+    if (lone)
+        atomic_store(&flood->before_lone, atomic_load(&flood->handled));
+    else
+        atomic_fetch_add(&flood->handled, 1);
+    fixture_answer(request, "");
+}
+
+/* Each of the flooder's four connections has a hundred requests in the server's hands. */
+static void a_request_of_another_owner_waits_for_few_of_a_flood(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    struct flood flood = {.flooder = {.max = SIZE_MAX}, .other = {.max = SIZE_MAX}};
+    struct client *flooders[4];
+    CLEANUP(buf_done) struct buf requests;
+
+    settings.loops = 1;
+    settings.handle = flood_handle;
+    settings.context = &flood;
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    CLEANUP(client_free) struct client *lone = client_new(fixture);
+
+    flood.lone = lone;
+    CLIENT_SEND(lone, GET("/lone"));
+    client_expect(lone, 200, SLICE(""));
+    for (size_t i = 0; i < ARRAY_LEN(flooders); i++) {
+        flooders[i] = client_new(fixture);
+        CLIENT_SEND(flooders[i], GET("/flood"));
+        client_expect(flooders[i], 200, SLICE(""));
+    }
+    atomic_store(&flood.handled, 0);
+    buf_init(&requests, BUF_DEFAULT_MAX);
+    BUF_APPEND(&requests, GET("/begin"));
+    for (int i = 0; i < 99; i++)
+        BUF_APPEND(&requests, GET("/flood"));
+    for (size_t i = 0; i < ARRAY_LEN(flooders); i++)
+        client_send(flooders[i],
+                    slice_skip(buf_slice(&requests), i ? sizeof(GET("/begin")) - 1 : 0));
+    client_expect(lone, 200, SLICE(""));
+    assert_in_range(atomic_load(&flood.before_lone), 1, 64);
+    for (size_t i = 0; i < ARRAY_LEN(flooders); i++) {
+        for (int j = i ? 1 : 0; j < 100; j++)
+            client_expect(flooders[i], 200, SLICE(""));
+        client_free(flooders[i]);
+    }
+}
+
 static void a_single_request_is_received_whatever_the_limit_of_its_loop(void **state UNUSED)
 {
     struct fixture_settings settings = fixture_settings();
@@ -651,6 +712,7 @@ int main(void)
         cmocka_unit_test(a_body_over_the_limit_is_refused_while_it_is_sent),
         cmocka_unit_test(of_requests_half_received_the_oldest_goes_where_they_are_too_many),
         cmocka_unit_test(many_requests_at_once_are_answered_in_turns_and_in_order),
+        cmocka_unit_test(a_request_of_another_owner_waits_for_few_of_a_flood),
         cmocka_unit_test(a_single_request_is_received_whatever_the_limit_of_its_loop),
         cmocka_unit_test(continue_is_sent_when_it_is_waited_for),
         cmocka_unit_test(late_heads_and_bodies_time_out),
