@@ -6,10 +6,11 @@
 #include "support/script_bench.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* A short life: no script here is meant to end by itself. */
@@ -334,6 +335,7 @@ static void workers_signal(void *context)
     int sent = *(int *)context;
     DIR *processes = opendir("/proc");
     struct dirent *entry;
+    siginfo_t ended;
     uint64_t pid;
 
     assert_non_null(processes);
@@ -341,8 +343,10 @@ static void workers_signal(void *context)
         if (!slice_to_uint64(slice_of_text(entry->d_name), &pid) || !worker_state(pid))
             continue;
         kill((pid_t)pid, sent);
-        while (sent == SIGKILL && worker_state(pid) && worker_state(pid) != 'Z')
-            sched_yield();
+        /* A zombie's other threads may still be ending, and hold its socket open until then. */
+        while (sent == SIGKILL && waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT) != 0 &&
+               errno == EINTR)
+            ;
     }
     closedir(processes);
 }
