@@ -189,14 +189,10 @@ struct rid container_rid_below(const struct container *container, enum rid_kind 
  * version container_policy_version - 1, and so on backwards. */
 enum { CONTAINER_POLICIES_MAX = 8 };
 uint32_t container_policy_version(const struct container *container);
+/* Counts the definitions that write otherwise than the one before (scope.h). */
+uint32_t container_writers(const struct container *container);
 size_t container_policies_before(const struct container *container,
                                  struct definition *const **ret_definitions);
-
-/* No item of an older version than this is left: the definitions before it can go. Nothing happens
- * if the container has moved on to a later one. ERROR_NOT_FOUND. */
-NODISCARD bool catalogue_container_remade(struct catalogue *catalogue, struct slice account,
-                                          struct slice database, struct slice id,
-                                          uint32_t policy_version, struct error *err);
 
 /* Without a partition key: one physical partition for ever, and limits of its own. */
 bool container_is_fixed(const struct container *container);

@@ -108,6 +108,7 @@ const struct index_policy *index_policy_with(const struct index_policy *policy,
         memcpy(all + policy->definition_count, definitions, count * sizeof *all);
     with->definitions = all;
     with->definition_count = policy->definition_count + count;
+    with->besides_count = policy->besides_count + count;
     composites_find(with, arena);
     return with;
 }
@@ -117,6 +118,13 @@ const struct index_definition *const *index_policy_definitions(const struct inde
 {
     *ret_count = policy->definition_count;
     return policy->definitions;
+}
+
+const struct index_definition *const *index_policy_besides(const struct index_policy *policy,
+                                                           size_t *ret_count)
+{
+    *ret_count = policy->besides_count;
+    return policy->definitions + policy->definition_count - policy->besides_count;
 }
 
 bool index_policy_is_none(const struct index_policy *policy)
@@ -336,7 +344,7 @@ static void composites_find(struct index_policy *policy, struct arena *arena)
 
         if (definition->kind != &index_kind_ordered || definition->order != DOCUMENT_ORDER_SQL ||
             definition->multikey || definition->hidden || definition->sparse ||
-            definition->filter_count)
+            definition->filter_count || definition->state != INDEX_READY)
             continue;
         paths = ARENA_ARRAY(arena, struct document_path, definition->part_count);
         descending = ARENA_ARRAY(arena, bool, definition->part_count);
