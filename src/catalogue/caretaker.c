@@ -156,8 +156,8 @@ static bool refusal_note(struct caretaker *caretaker, const struct item_scope *s
                                 err);
 }
 
-/* Whoever still writes by an older definition is refused first, so that what is behind the transform
- * stays remade. */
+/* Whoever still writes by an older definition is refused first, so that what is behind the
+ * transform stays remade. */
 static bool partition_remake(struct caretaker *caretaker, const struct item_scope *scope,
                              const struct visit *visit, size_t *done, bool *ret_finished,
                              struct error *err)

@@ -187,7 +187,10 @@ struct rid container_rid_below(const struct container *container, enum rid_kind 
 /* The version of the index policy that items are written with, counted from 1. While entries of
  * older items are being remade, the definitions before it are kept too: the last of them is of
  * version container_policy_version - 1, and so on backwards. */
-enum { CONTAINER_POLICIES_MAX = 8 };
+enum {
+    CONTAINER_POLICIES_MAX = 9,
+    CONTAINER_POLICIES_ASKED_MAX = 8, /* one more is for an index that fails (indexes.h) */
+};
 uint32_t container_policy_version(const struct container *container);
 /* Counts the definitions that write otherwise than the one before (scope.h). */
 uint32_t container_writers(const struct container *container);

@@ -453,21 +453,20 @@ struct container *catalogue_find_container_number(struct catalogue_state *root, 
 void catalogue_index_numbers(const struct container *container, bool ret_taken[INDEX_NUMBERS]);
 
 /* Gives a container another definition: what items are indexed with otherwise is remade behind it.
- * ERROR_BUSY: too many policies are being remade. */
+ * ERROR_BUSY: before_max policies are being remade already. */
 NODISCARD bool catalogue_container_redefine(struct catalogue_change *change,
                                             const struct catalogue_found *found,
-                                            struct definition *definition,
+                                            struct definition *definition, uint32_t before_max,
                                             struct container **ret_container, struct error *err);
 
 /* No item is indexed by a policy before: those go. definition: the same with other states of its
  * indexes; NULL: it stays. sound: is called when nobody writes, and may refuse; NULL: there is
  * nothing to be seen. */
-NODISCARD bool catalogue_container_settle(struct catalogue_change *change,
-                                          const struct catalogue_found *found,
-                                          struct definition *definition,
-                                          bool (*sound)(struct container *before,
-                                                        struct error *err),
-                                          struct error *err);
+NODISCARD bool
+catalogue_container_settle(struct catalogue_change *change, const struct catalogue_found *found,
+                           struct definition *definition,
+                           bool (*sound)(struct container *before, struct error *err),
+                           struct error *err);
 
 /* Borrowed from root. Names first, then rids. ERROR_NOT_FOUND for the last asked for, the
  * others ERROR_OWNER_NOT_FOUND. */

@@ -208,15 +208,15 @@ static bool entries_differ(const struct definition_fields *a, const struct defin
 }
 
 static bool policy_advance(struct container *container, struct definition *definition,
-                           struct error *err)
+                           uint32_t before_max, struct error *err)
 {
     if (!entries_differ(definition_fields(container->definition), definition_fields(definition)))
         return true;
-    if (container->before_count == CONTAINER_POLICIES_MAX)
+    if (container->before_count >= before_max)
         return error_set(err, ERROR_BUSY,
-                         "the index of container \"%.*s\" is still being remade for %d earlier "
+                         "the index of container \"%.*s\" is still being remade for %u earlier "
                          "policies: try again later",
-                         SLICE_ARG(container->state.info.id), CONTAINER_POLICIES_MAX);
+                         SLICE_ARG(container->state.info.id), before_max);
     container->before[container->before_count++] = definition_ref(container->definition);
     container->policy_version++;
     container->writers++;
@@ -234,17 +234,20 @@ void catalogue_index_numbers(const struct container *container, bool ret_taken[I
     }
 }
 
-/* From now on the partitions are written by this version. One that is not open has no writers; it is
- * told when it is remade (caretaker.c). */
+/* From now on the partitions are written by this version. One that is not open has no writers; it
+ * is told when it is remade (caretaker.c). */
 static void partitions_require(const struct container *container, uint32_t writers)
 {
     size_t count;
     const struct partition_span *spans = partition_map_spans(container->map, &count);
     struct error unused;
 
-    for (size_t i = 0; i < count; i++)
-        (void)commit_partition_require(container_commit(container, spans[i].node), spans[i].id,
-                                       writers, &unused);
+    for (size_t i = 0; i < count; i++) {
+        bool open = commit_partition_require(container_commit(container, spans[i].node),
+                                             spans[i].id, writers, &unused);
+
+        (void)open;
+    }
 }
 
 static bool container_publish(struct catalogue_change *change, struct catalogue_state *state,
@@ -285,8 +288,8 @@ static bool container_publish_fenced(struct catalogue_change *change, struct con
 
 bool catalogue_container_redefine(struct catalogue_change *change,
                                   const struct catalogue_found *found,
-                                  struct definition *definition, struct container **ret_container,
-                                  struct error *err)
+                                  struct definition *definition, uint32_t before_max,
+                                  struct container **ret_container, struct error *err)
 {
     const struct definition_limits *limits = &change->catalogue->limits;
     CLEANUP(catalogue_state_unref) struct catalogue_state *state = NULL;
@@ -300,7 +303,7 @@ bool catalogue_container_redefine(struct catalogue_change *change,
     container = catalogue_state_container(state);
     if (!container_throughput_check(limits, definition, container->map, &container->offer, err) ||
         !catalogue_promotions_let_replace(container, definition, err) ||
-        !policy_advance(container, definition, err))
+        !policy_advance(container, definition, before_max, err))
         return false;
     definition_unref(container->definition);
     container->definition = definition_ref(definition);
@@ -327,7 +330,8 @@ bool catalogue_container_replace(struct catalogue *catalogue, struct slice accou
         return false;
     catalogue_index_numbers(found.container, taken);
     return definition_replaced(body, found.container->definition, taken, &definition, err) &&
-           catalogue_container_redefine(&change, &found, definition, ret_container, err);
+           catalogue_container_redefine(&change, &found, definition, CONTAINER_POLICIES_ASKED_MAX,
+                                        ret_container, err);
 }
 
 bool catalogue_container_settle(struct catalogue_change *change,
@@ -335,8 +339,8 @@ bool catalogue_container_settle(struct catalogue_change *change,
                                 bool (*sound)(struct container *before, struct error *err),
                                 struct error *err)
 {
-    CLEANUP(catalogue_state_unref) struct catalogue_state *state =
-        catalogue_state_copy(&found->container->state);
+    CLEANUP(catalogue_state_unref)
+    struct catalogue_state *state = catalogue_state_copy(&found->container->state);
     struct container *container = catalogue_state_container(state);
 
     while (container->before_count)

@@ -1,7 +1,7 @@
 /* The last step of a unique index. Writers note conflicts instead of refusing them while it is
  * built (item/write_set.c), so it is sound once every item is indexed and none is noted. Between
- * looking and publishing nobody may note another: writers by the present definition are refused, and
- * wait for the next one, by which the index is ready (container.c). */
+ * looking and publishing nobody may note another: writers by the present definition are refused,
+ * and wait for the next one, by which the index is ready (container.c). */
 #include "catalogue/indexes.h"
 
 #include "catalogue/catalogue_private.h"
@@ -22,7 +22,8 @@ static bool redefine(struct catalogue_change *change, const struct catalogue_fou
 
     catalogue_index_numbers(found->container, taken);
     return definition_replaced(body, found->container->definition, taken, &definition, err) &&
-           catalogue_container_redefine(change, found, definition, &container, err);
+           catalogue_container_redefine(change, found, definition, CONTAINER_POLICIES_ASKED_MAX,
+                                        &container, err);
 }
 
 /* Would it be the same again? */
@@ -51,11 +52,11 @@ bool catalogue_index_add(struct catalogue *catalogue, struct slice account, stru
     struct catalogue_found found;
     bool same;
 
-    if (!document_find(index, SLICE("name"), &name) || name.type != DOCUMENT_STRING)
-        return error_set(err, ERROR_BAD_REQUEST, "an index needs a name");
     if (!catalogue_change_begin(catalogue, &change, err) ||
         !catalogue_find_container(change.root, account, database, id, false, &found, err))
         return false;
+    if (!document_find(index, SLICE("name"), &name) || name.type != DOCUMENT_STRING)
+        return error_set(err, ERROR_BAD_REQUEST, "an index needs a name");
     fields = definition_fields(found.container->definition);
     is = definition_index(fields, name.text);
     if (!is)
@@ -259,7 +260,8 @@ static bool fail(struct catalogue_change *change, const struct catalogue_found *
 
     return definition_new(definition_with_states(fields, words, failed, change->arena), NULL,
                           &definition, err) &&
-           catalogue_container_redefine(change, found, definition, &container, err);
+           catalogue_container_redefine(change, found, definition, CONTAINER_POLICIES_MAX,
+                                        &container, err);
 }
 
 /* Has the index any conflict? It may be that none of its items is left. */
@@ -292,8 +294,8 @@ bool catalogue_indexes_give_up(struct catalogue *catalogue, struct slice account
         failed[i] = false;
         words[i] = (struct index_words){.number = index->number, .state = INDEX_FAILED};
         if (!has_conflicts(found.container, index, &has, err) ||
-            (has && !failure_of(found.container, index, change.arena, &words[i].failure, &failed[i],
-                                err)))
+            (has &&
+             !failure_of(found.container, index, change.arena, &words[i].failure, &failed[i], err)))
             return false;
         any = any || failed[i];
     }

@@ -26,7 +26,8 @@ struct catalogue_index {
     unsigned progress;                         /* 0 to 100: of its items */
 };
 
-/* All of them, in the arena; good while the container is held. caretaker NULL: no progress is known.
+/* All of them, in the arena; good while the container is held. caretaker NULL: no progress is
+ * known.
  */
 struct catalogue_index *catalogue_indexes(struct container *container, struct caretaker *caretaker,
                                           struct arena *arena, size_t *ret_count);
@@ -41,10 +42,10 @@ NODISCARD bool catalogue_indexes_settle(struct catalogue *catalogue, struct slic
                                         uint32_t policy_version, bool *ret_conflicts,
                                         struct error *err);
 
-/* Lists the conflicts of every unique index that is being built and has some, and gives these up. */
+/* Lists the conflicts of every unique index that is being built and has some, and gives these up.
+ */
 NODISCARD bool catalogue_indexes_give_up(struct catalogue *catalogue, struct slice account,
-                                         struct slice database, struct slice id,
-                                         struct error *err);
+                                         struct slice database, struct slice id, struct error *err);
 
 /* Gives up one of them, for this reason. Nothing happens if it is not being built. */
 NODISCARD bool catalogue_index_fail(struct catalogue *catalogue, struct slice account,

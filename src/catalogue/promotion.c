@@ -753,7 +753,7 @@ static bool versions_join(struct container *origin, const struct container *own,
     uint32_t high = MAX(origin->policy_version, own->policy_version);
     uint32_t low = MIN(origin->policy_version, own->policy_version);
 
-    if (high - low > CONTAINER_POLICIES_MAX)
+    if (high - low > CONTAINER_POLICIES_ASKED_MAX)
         return error_set(err, ERROR_PROMOTION_UNFIT,
                          "the index policies of the two containers were changed too often since "
                          "they parted: %u and %u times",

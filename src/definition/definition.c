@@ -594,8 +594,9 @@ bool definition_new(struct slice body, struct definition *before,
     return definition_replaced(body, before, NULL, ret_definition, err);
 }
 
-bool definition_replaced(struct slice body, struct definition *before, const bool *taken,
-                         struct definition **ret_definition, struct error *err)
+bool definition_replaced(struct slice body, struct definition *before,
+                         const bool taken[INDEX_NUMBERS], struct definition **ret_definition,
+                         struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     CLEANUP(buf_done) struct buf out;

@@ -38,7 +38,7 @@ struct definition_fields {
     size_t index_count;
     const struct definition_unique_key *unique_keys;
     size_t unique_key_count;
-    bool has_unique_index; /* among those of its policy */
+    bool has_unique_index;      /* among those of its policy */
     int32_t default_ttl;        /* seconds above 0, or DEFINITION_TTL_OFF, DEFINITION_TTL_OWN */
     int64_t feed_retention_ms;  /* of all versions and deletes; 0: latest versions only */
     uint64_t rekeyed_lsn;       /* of the catalogue, when its keys last became others; 0: never */
@@ -52,8 +52,8 @@ struct definition_fields {
 NODISCARD bool definition_new(struct slice body, struct definition *before,
                               struct definition **ret_definition, struct error *err);
 
-/* The same for a replace, where entries of definitions before that one may still be stored: an index
- * that is new gets none of the numbers that are taken. */
+/* The same for a replace, where entries of definitions before that one may still be stored: an
+ * index that is new gets none of the numbers that are taken. */
 NODISCARD bool definition_replaced(struct slice body, struct definition *before,
                                    const bool taken[INDEX_NUMBERS],
                                    struct definition **ret_definition, struct error *err);

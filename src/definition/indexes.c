@@ -124,7 +124,7 @@ static bool index_add(struct reading *r, struct document_value value, struct sli
                       struct buf *out, struct error *err)
 {
     const struct index_definition *index;
-    uint8_t number;
+    uint8_t number = 0;
 
     if (value.type != DOCUMENT_OBJECT)
         return error_set(err, ERROR_BAD_REQUEST, "orrery.indexes: an index is not an object");

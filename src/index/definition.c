@@ -92,7 +92,7 @@ bool index_definition_build(const struct index_parts *parts, struct arena *arena
         .name = parts->name,
         .format = INDEX_FORMAT_VERSION,
         .number = parts->number,
-        .kind = parts->kind          ? parts->kind
+        .kind = parts->kind         ? parts->kind
                 : parts->part_count ? &index_kind_ordered
                                     : &index_kind_wildcard,
         .parts = parts->parts,

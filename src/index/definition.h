@@ -107,7 +107,7 @@ struct index_sum {
  *   rebuild  an item that is indexed by an older policy added nothing: remaking its entries adds
  *            it, and takes it away where the definition is gone (item/transform.c)
  *
- * They are read by index_sum_key. */
+ * They are read by the key in item/write_set.c. */
 struct index_state_functions {
     /* What this item adds; at most INDEX_SUMS_MAX, no name twice. ERROR_TOO_LARGE. */
     bool (*sums)(const struct index_definition *definition, struct slice item, struct arena *arena,

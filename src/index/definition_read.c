@@ -15,8 +15,8 @@
  *      "filter": [{"path": "/a", "comparison": "exists", "equal", "less", "lessOrEqual", "greater"
  *                  or "greaterOrEqual", "value": 1}, ...]}
  *
- * Number, format, state and failure are the server's: whoever defines an index may send back what it
- * was shown of them, and they are not looked at (index_definition_words).
+ * Number, format, state and failure are the server's: whoever defines an index may send back what
+ * it was shown of them, and they are not looked at (index_definition_words).
  *
  * It is written in this order and without what is not so. A member that is not listed is refused:
  * a definition that is understood by half would have other entries. */

@@ -47,9 +47,8 @@ static bool definition_walk(struct index_walk *w, const struct index_definition 
         return true;
     if (definition->kind->entries(definition, item, w, err))
         return true;
-    return definition->name.len
-               ? error_prefix(err, "index \"%.*s\"", SLICE_ARG(definition->name))
-               : false;
+    return definition->name.len ? error_prefix(err, "index \"%.*s\"", SLICE_ARG(definition->name))
+                                : false;
 }
 
 bool index_entries(const struct index_policy *policy, struct slice item, struct arena *arena,

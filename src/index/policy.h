@@ -101,8 +101,8 @@ void index_path_append(const struct document_path *path, struct buf *buf);
  * path longer than INDEX_PATH_MAX there may be others among them. */
 void index_path_append_below(const struct document_path *path, struct buf *buf);
 
-/* Is it an entry of format 2? Such a one is stored without the key of its item, which is found by the
- * number behind it. */
+/* Is it an entry of format 2? Such a one is stored without the key of its item, which is found by
+ * the number behind it. */
 bool index_entry_is_numbered(struct slice entry);
 
 /* Moves *bytes behind the entry at their start: to the routing key, in a stored one.

@@ -90,8 +90,8 @@ struct index_policy {
     bool none;
     struct index_tree *tree;
     const struct index_definition *const *definitions; /* the first is the wildcard of tree */
-    size_t definition_count, besides_count; /* the last ones are besides */
-    const struct index_composite *composites; /* those of definitions that are such */
+    size_t definition_count, besides_count;            /* the last ones are besides */
+    const struct index_composite *composites;          /* those of definitions that are such */
     size_t composite_count;
 };
 

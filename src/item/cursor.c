@@ -370,8 +370,8 @@ static bool routing_pass(struct cursor *cursor, struct slice value, struct slice
     return entry_seek(cursor, value, slice_of(last, 1), err);
 }
 
-/* The key of the item with this number, where an entry does not have it. Without a snapshot the item
- * may be gone by now. */
+/* The key of the item with this number, where an entry does not have it. Without a snapshot the
+ * item may be gone by now. */
 static bool key_look_up(struct cursor *cursor, uint64_t number, bool *ret_found, struct error *err)
 {
     const struct view *view = &cursor->view;

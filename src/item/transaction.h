@@ -116,8 +116,8 @@ NODISCARD bool transaction_unique_check(struct transaction *transaction,
                                         const struct document_value *id, struct slice document,
                                         struct error *err);
 
-/* Plans the removal of an item whose time is over, its own or as is_over says of what is stored (NULL:
- * its own); nothing if it is not, or gone already. */
+/* Plans the removal of an item whose time is over, its own or as is_over says of what is stored
+ * (NULL: its own); nothing if it is not, or gone already. */
 NODISCARD bool transaction_remove_expired(struct transaction *transaction,
                                           const struct document_value *id,
                                           bool (*is_over)(const struct item *item, void *context),

@@ -243,7 +243,8 @@ static bool claim_check(struct transaction *transaction, const struct transactio
     }
     if (!claim_owner(transaction, section->scope, section->set, claim->key, &owned, &owner, err))
         return false;
-    if (!owned || owner_yield(transaction, place_of(transaction, claim->change), owner, evicted, err))
+    if (!owned ||
+        owner_yield(transaction, place_of(transaction, claim->change), owner, evicted, err))
         return true;
     if (err->code != ERROR_UNIQUE_KEY || !claim->conflict.data)
         return false;

@@ -94,8 +94,8 @@ static bool claims_look(const struct item_scope *scope, const struct item *item,
     return true;
 }
 
-/* An item that another transaction wrote first needs nothing more, or is looked at by the next pass.
- * One that is over is removed, lest it is in the way of others. */
+/* An item that another transaction wrote first needs nothing more, or is looked at by the next
+ * pass. One that is over is removed, lest it is in the way of others. */
 static bool item_remake(const struct item_scope *scope, const struct item *item, uint64_t moment,
                         struct arena *arena, struct error *err)
 {
@@ -109,8 +109,9 @@ static bool item_remake(const struct item_scope *scope, const struct item *item,
     };
     struct remake remake = {.batch = {.part_count = 1, .moment = moment, .stamp = remake_stamp}};
 
-    if (definition_is_unique(scope->definition) && item_is_over(&item->header, scope->definition->default_ttl,
-                                                     clock_read_wall_ms(scope->clock)))
+    if (definition_is_unique(scope->definition) &&
+        item_is_over(&item->header, scope->definition->default_ttl,
+                     clock_read_wall_ms(scope->clock)))
         return expiry_remove(scope, item->key, err);
     remake.batch.parts = &remake.part;
     if (!write_set_build(scope, &change, 1, arena, &remake.set, &remake.part, err) ||

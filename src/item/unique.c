@@ -60,7 +60,7 @@ bool unique_conflicts_any(const struct item_scope *scope, const struct index_def
     for (;;) {
         struct item_key_parts parts;
         struct engine_entry entry;
-        uint8_t number;
+        uint8_t number = 0;
 
         if (!engine_iterator_next(iterator, &entry, err))
             return false;
@@ -207,7 +207,7 @@ bool unique_conflicts_read(const struct item_scope *scope, const struct index_de
     while (count < max) {
         struct item_key_parts parts;
         struct engine_entry entry;
-        uint8_t number;
+        uint8_t number = 0;
         bool found = false;
 
         if (!engine_iterator_next(iterator, &entry, err))
@@ -253,7 +253,7 @@ static bool sweep_some(const struct item_scope *scope, uint8_t family, uint8_t w
     while (part.op_count < SWEPT_AT_ONCE) {
         struct item_key_parts parts;
         struct engine_entry entry;
-        uint8_t number;
+        uint8_t number = 0;
         bool gone;
 
         if (!engine_iterator_next(iterator, &entry, err))

@@ -220,7 +220,8 @@ static void number_build(struct builder *b)
 
 /* --- Index ----------------------------------------------------------------------------------- */
 
-/* i | entry | routing key | number -> pk and id; of format 2 nothing, the number leads to the key */
+/* i | entry | routing key | number -> pk and id; of format 2 nothing, the number leads to the key
+ */
 static struct slice index_key(struct builder *b, struct slice entry, uint64_t number)
 {
     size_t len = 1 + entry.len + b->parts.routing.len + 8;
@@ -495,8 +496,7 @@ static struct slice unique_key(struct builder *b, size_t which, struct slice doc
     return arena_copy(b->set->arena, buf_slice(&key));
 }
 
-static bool claim_add(struct builder *b, struct slice key, struct slice conflict,
-                      struct error *err)
+static bool claim_add(struct builder *b, struct slice key, struct slice conflict, struct error *err)
 {
     struct write_set *set = b->set;
 
@@ -507,14 +507,15 @@ static bool claim_add(struct builder *b, struct slice key, struct slice conflict
             return error_set(err, ERROR_UNIQUE_KEY,
                              "two items of the transaction have the same unique key");
         }
-    set->claims = grown(set->arena, set->claims, set->claim_count, &set->claim_capacity,
-                        sizeof *set->claims);
-    set->claims[set->claim_count++] = (struct write_set_unique){
-        .key = key, .conflict = conflict, .change = b->change};
+    set->claims =
+        grown(set->arena, set->claims, set->claim_count, &set->claim_capacity, sizeof *set->claims);
+    set->claims[set->claim_count++] =
+        (struct write_set_unique){.key = key, .conflict = conflict, .change = b->change};
     return true;
 }
 
-/* The item is to own the key; conflict: what is put where another does; data NULL: it is refused. */
+/* The item is to own the key; conflict: what is put where another does; data NULL: it is refused.
+ */
 static bool claim_put(struct builder *b, struct slice key, struct slice conflict, struct error *err)
 {
     struct slice value = number_bytes(b->set->arena, b->change->header.number);
@@ -569,8 +570,8 @@ static bool unique_build(struct builder *b, struct error *err)
  *     u | 41 | routing key | pk | number of the index | values | id   -> number of the item
  *
  * The first is owned like a unique key. While an index is built nothing is refused: who finds the
- * first one owned by another item puts the second, which stays, whatever becomes of the items, until
- * the index has failed (catalogue/indexes.c). */
+ * first one owned by another item puts the second, which stays, whatever becomes of the items,
+ * until the index has failed (catalogue/indexes.c). */
 
 static struct commit_delta *delta_of(struct write_set *set, struct slice key);
 
@@ -587,15 +588,15 @@ static void claim_list_add(struct builder *b, const struct index_definition *def
     struct arena *arena = b->set->arena;
 
     for (size_t i = 0; i < count; i++) {
-        struct slice key = arena_join(
-            arena,
-            (struct slice[]){SLICE("u\x40"), b->parts.logical, slice_of(&definition->number, 1),
-                             claims[i].bytes},
-            4);
+        struct slice key =
+            arena_join(arena,
+                       (struct slice[]){SLICE("u\x40"), b->parts.logical,
+                                        slice_of(&definition->number, 1), claims[i].bytes},
+                       4);
 
         list->keys = grown(arena, list->keys, list->count, &list->capacity, sizeof *list->keys);
-        list->definitions = grown(arena, list->definitions, list->count,
-                                  &list->definition_capacity, sizeof *list->definitions);
+        list->definitions = grown(arena, list->definitions, list->count, &list->definition_capacity,
+                                  sizeof *list->definitions);
         list->definitions[list->count] = definition;
         list->keys[list->count++] = key;
     }
@@ -631,8 +632,7 @@ static bool claim_list_has(const struct claim_list *list, struct slice key)
 static struct slice conflict_key(struct builder *b, struct slice key)
 {
     uint8_t *conflict;
-    struct slice bytes =
-        arena_join(b->set->arena, (struct slice[]){key, b->parts.id}, 2);
+    struct slice bytes = arena_join(b->set->arena, (struct slice[]){key, b->parts.id}, 2);
 
     conflict = (uint8_t *)bytes.data;
     conflict[1] = WRITE_SET_CONFLICT;
@@ -723,8 +723,8 @@ static bool states_build(struct builder *b, struct error *err)
 {
     const struct item *before = b->change->before;
 
-    return (!before || document_sum(b, policy_of(b->scope, &before->header), before->document, -1,
-                                    err)) &&
+    return (!before ||
+            document_sum(b, policy_of(b->scope, &before->header), before->document, -1, err)) &&
            document_sum(b, b->scope->policy, b->change->after, 1, err);
 }
 
@@ -768,8 +768,8 @@ static struct commit_delta *delta_of(struct write_set *set, struct slice key)
     for (size_t i = 0; i < set->delta_count; i++)
         if (slice_equal(set->deltas[i].key, key))
             return &set->deltas[i];
-    set->deltas = grown(set->arena, set->deltas, set->delta_count, &set->delta_capacity,
-                        sizeof *set->deltas);
+    set->deltas =
+        grown(set->arena, set->deltas, set->delta_count, &set->delta_capacity, sizeof *set->deltas);
     set->deltas[set->delta_count] = (struct commit_delta){.key = key};
     return &set->deltas[set->delta_count++];
 }

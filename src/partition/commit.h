@@ -140,9 +140,10 @@ NODISCARD bool commit_partition_numbering(struct commit *commit, uint32_t partit
 NODISCARD bool commit_partition_tap(struct commit *commit, uint32_t partition, bool on,
                                     struct error *err);
 
-/* Refuses with ERROR_FENCED, from now on, parts made by an older version of the definition than this:
- * who still holds one would leave out entries that others rely on. Waits for the group in flight, so
- * that on return every commit by an older version is visible. ERROR_PARTITION_UNKNOWN. */
+/* Refuses with ERROR_FENCED, from now on, parts made by an older version of the definition than
+ * this: who still holds one would leave out entries that others rely on. Waits for the group in
+ * flight, so that on return every commit by an older version is visible. ERROR_PARTITION_UNKNOWN.
+ */
 NODISCARD bool commit_partition_require(struct commit *commit, uint32_t partition, uint32_t writers,
                                         struct error *err);
 

@@ -24,9 +24,9 @@ static const char *const definitions[][2] = {
 struct run {
     struct indexed indexed;
     struct random random;
-    int x[KEYS][IDS];     /* of the items there are; -1: none */
-    bool wanted;          /* the unique index was added and not dropped */
-    bool conflicted;      /* since then two items had the same x at some time */
+    int x[KEYS][IDS]; /* of the items there are; -1: none */
+    bool wanted;      /* the unique index was added and not dropped */
+    bool conflicted;  /* since then two items had the same x at some time */
     size_t refused, failed, readied;
 };
 
@@ -50,12 +50,12 @@ static bool would_conflict(const struct run *run, int key, int id, int x)
 
 static const char *item_text(struct random *random, int key, int id, int x, struct arena *arena)
 {
-    return arena_text(arena, arena_printf(arena,
-                                          "{\"id\":\"%d\",\"pk\":\"k%d\",\"x\":%d,\"y\":\"%d\","
-                                          "\"tags\":[%d,%d]}",
-                                          id, key, x, (int)random_below(random, 5),
-                                          (int)random_below(random, 5),
-                                          (int)random_below(random, 5)));
+    return arena_text(arena,
+                      arena_printf(arena,
+                                   "{\"id\":\"%d\",\"pk\":\"k%d\",\"x\":%d,\"y\":\"%d\","
+                                   "\"tags\":[%d,%d]}",
+                                   id, key, x, (int)random_below(random, 5),
+                                   (int)random_below(random, 5), (int)random_below(random, 5)));
 }
 
 static void step_put(struct run *run)
@@ -233,10 +233,10 @@ static void writer_run(void *context)
             (void)snprintf(name, sizeof name, "%d", id);
             fine = random_below(&random, 4) == 0
                        ? indexed_delete(writer->indexed, container, pk, name, &err)
-                       : indexed_put(writer->indexed, container,
-                                     item_text(&random, key, id, (int)random_below(&random, 400),
-                                               arena),
-                                     &err);
+                       : indexed_put(
+                             writer->indexed, container,
+                             item_text(&random, key, id, (int)random_below(&random, 400), arena),
+                             &err);
             if (!fine && err.code != ERROR_UNIQUE_KEY && err.code != ERROR_ITEM_MISSING)
                 fail_msg("a write fails: %s", err.message);
             writer->written += fine;

@@ -55,14 +55,13 @@ void indexed_init(struct indexed *indexed, const char *orrery, int64_t ru, size_
                                         &database, &err),
               &err);
     database_unref(database);
-    body = arena_printf(indexed->arena,
-                        "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]}%s%s}",
+    body = arena_printf(indexed->arena, "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]}%s%s}",
                         orrery ? ",\"orrery\":" : "", orrery ? orrery : "");
-    assert_ok(catalogue_container_create(
-                  indexed->catalogue, SLICE("acme"), SLICE("shop"),
-                  document_of(indexed->arena, arena_text(indexed->arena, body)), &request,
-                  &container, &err),
-              &err);
+    assert_ok(
+        catalogue_container_create(indexed->catalogue, SLICE("acme"), SLICE("shop"),
+                                   document_of(indexed->arena, arena_text(indexed->arena, body)),
+                                   &request, &container, &err),
+        &err);
     container_unref(container);
 }
 
@@ -171,8 +170,8 @@ void indexed_settle(struct indexed *indexed)
 const char *indexed_state(struct indexed *indexed, const char *name)
 {
     CLEANUP(container_unref) struct container *container = indexed_open(indexed);
-    const struct index_definition *index = definition_index(
-        definition_fields(container_definition(container)), slice_of_text(name));
+    const struct index_definition *index =
+        definition_index(definition_fields(container_definition(container)), slice_of_text(name));
 
     return index ? index_state_name(index->state) : "none";
 }

@@ -1,5 +1,5 @@
-/* Indexed: one container of a catalogue in memory, with a caretaker that is turned by hand, for tests
- * of indexes. The clock stands still until the test turns it. */
+/* Indexed: one container of a catalogue in memory, with a caretaker that is turned by hand, for
+ * tests of indexes. The clock stands still until the test turns it. */
 #pragma once
 
 #include "catalogue/caretaker.h"

@@ -326,6 +326,17 @@ static void unions_find(const struct item_space *space, const struct query_condi
     }
 }
 
+/* How many conditions make it worth while: one has the index of its path, unless the policy leaves
+ * that out and somebody defined this one (index/definition.h). */
+static size_t composite_worth(const struct item_space *space,
+                              const struct index_composite *composite)
+{
+    return index_entry_is_numbered(composite->prefix) &&
+                   !query_index_covers(space, &composite->paths[0])
+               ? 1
+               : 2;
+}
+
 void query_index_uses_find(const struct item_space *space,
                            const struct query_conditions *conditions, struct query_index_uses *uses,
                            struct arena *arena)
@@ -353,7 +364,8 @@ void query_index_uses_find(const struct item_space *space,
         struct query_index_use use;
 
         if (composite_is_whole(space, &composites[i]) &&
-            composite_use(&composites[i], conditions, arena, &use) > 1)
+            composite_use(&composites[i], conditions, arena, &use) >=
+                composite_worth(space, &composites[i]))
             *use_add(uses, arena) = use;
     }
     unions_find(space, conditions, uses, arena);

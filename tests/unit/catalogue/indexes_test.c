@@ -7,7 +7,8 @@
 #include "support/indexed.h"
 #include "support/verify.h"
 
-#define BY_X "{\"name\":\"x\",\"key\":[{\"path\":\"/x\",\"order\":\"descending\"},{\"path\":\"/y\"}]}"
+#define BY_X                                                                                       \
+    "{\"name\":\"x\",\"key\":[{\"path\":\"/x\",\"order\":\"descending\"},{\"path\":\"/y\"}]}"
 #define ONE_X                                                                                      \
     "{\"name\":\"one\",\"key\":[{\"path\":\"/x\"}],\"sparse\":true,"                               \
     "\"unique\":\"logicalPartition\"}"
@@ -32,8 +33,8 @@ static void put(struct indexed *indexed, const char *pk, int id, int x)
 {
     CLEANUP(container_unref) struct container *container = indexed_open(indexed);
     const char *json = arena_text(
-        indexed->arena, arena_printf(indexed->arena,
-                                     "{\"id\":\"%d\",\"pk\":\"%s\",\"x\":%d,\"y\":1}", id, pk, x));
+        indexed->arena,
+        arena_printf(indexed->arena, "{\"id\":\"%d\",\"pk\":\"%s\",\"x\":%d,\"y\":1}", id, pk, x));
     struct error err;
 
     assert_ok(indexed_put(indexed, container, json, &err), &err);
@@ -66,8 +67,7 @@ static size_t stored(struct indexed *indexed, const char *from, size_t len)
 {
     CLEANUP(container_unref) struct container *container = indexed_open(indexed);
     size_t span_count, count = 0;
-    const struct partition_span *spans =
-        partition_map_spans(container_map(container), &span_count);
+    const struct partition_span *spans = partition_map_spans(container_map(container), &span_count);
     struct error err;
 
     for (size_t i = 0; i < span_count; i++) {
@@ -240,9 +240,8 @@ static void adding_the_same_again_does_nothing_and_another_of_its_name_is_refuse
     assert_string_equal(indexed_state(indexed, "x"), "ready");
     assert_false(indexed_add(indexed, "{\"name\":\"x\",\"key\":[{\"path\":\"/z\"}]}", &err));
     assert_int_equal(err.code, ERROR_NAME_TAKEN);
-    assert_false(indexed_add(indexed,
-                             "{\"name\":\"z\",\"collation\":\"de\",\"key\":[{\"path\":\"/z\"}]}",
-                             &err));
+    assert_false(indexed_add(
+        indexed, "{\"name\":\"z\",\"collation\":\"de\",\"key\":[{\"path\":\"/z\"}]}", &err));
     assert_int_equal(err.code, ERROR_NOT_SUPPORTED);
     assert_non_null(strstr(err.message, "\"de\""));
 }
@@ -278,9 +277,9 @@ static void items_expire_by_the_date_or_the_seconds_at_the_path_of_an_index(void
     {
         CLEANUP(container_unref) struct container *container = indexed_open(indexed);
 
-        assert_ok(indexed_put(indexed, container, "{\"id\":\"t\",\"pk\":\"a\",\"x\":\"soon\"}",
-                              &err),
-                  &err);
+        assert_ok(
+            indexed_put(indexed, container, "{\"id\":\"t\",\"pk\":\"a\",\"x\":\"soon\"}", &err),
+            &err);
     }
     assert_ok(indexed_add(indexed,
                           "{\"name\":\"ttl\",\"key\":[{\"path\":\"/x\",\"order\":\"descending\"}],"
@@ -313,8 +312,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(
             adding_the_same_again_does_nothing_and_another_of_its_name_is_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            numbers_are_not_given_again_before_their_entries_are_gone, setup, teardown),
+        cmocka_unit_test_setup_teardown(numbers_are_not_given_again_before_their_entries_are_gone,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(
             items_expire_by_the_date_or_the_seconds_at_the_path_of_an_index, setup, teardown),
     };
