@@ -9,7 +9,7 @@
 #include "document/bson.h"
 #include "item/unique.h"
 
-enum { CONFLICTS_SHOWN_MAX = 20 };
+enum { CONFLICTS_SHOWN_MAX = 20, FAILURE_BYTES = 8192 /* and one more conflict */ };
 
 /* --- Adding and dropping --------------------------------------------------------------------- */
 
@@ -216,7 +216,7 @@ static struct slice failure_write(const char *reason, const struct unique_confli
     document_append_string(&out, SLICE("reason"), slice_of_text(reason));
     if (count) {
         list = document_append_array_begin(&out, SLICE("conflicts"));
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count && out.len < FAILURE_BYTES; i++)
             conflict_write(&conflicts[i], document_index_key((uint32_t)i, text), &out);
         document_end(&out, list);
     }

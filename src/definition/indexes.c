@@ -120,6 +120,32 @@ static bool words_add(const struct reading *r, struct document_value *value, str
     return true;
 }
 
+/* System properties are not in items as they are indexed. */
+static bool path_check(const struct reading *r, const struct index_definition *index,
+                       const struct document_path *path, struct error *err)
+{
+    const struct document_names *names = definition_names_of(r->fields);
+
+    if (path->count &&
+        document_names_system(names, path->segments[0].name) < DOCUMENT_SYSTEM_VERSION)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.indexes: index \"%.*s\" names the system property \"%.*s\"",
+                         SLICE_ARG(index->name), SLICE_ARG(path->segments[0].name));
+    return true;
+}
+
+static bool paths_check(const struct reading *r, const struct index_definition *index,
+                        struct error *err)
+{
+    for (size_t i = 0; i < index->part_count; i++)
+        if (!path_check(r, index, &index->parts[i].path, err))
+            return false;
+    for (size_t i = 0; i < index->filter_count; i++)
+        if (!path_check(r, index, &index->filter[i].path, err))
+            return false;
+    return true;
+}
+
 static bool index_add(struct reading *r, struct document_value value, struct slice key,
                       struct buf *out, struct error *err)
 {
@@ -129,7 +155,7 @@ static bool index_add(struct reading *r, struct document_value value, struct sli
     if (value.type != DOCUMENT_OBJECT)
         return error_set(err, ERROR_BAD_REQUEST, "orrery.indexes: an index is not an object");
     if (!number_free(r, &number, err) || (r->before && !words_add(r, &value, err)) ||
-        !one_read(&value, r->arena, &index, out, key, number, err))
+        !one_read(&value, r->arena, &index, out, key, number, err) || !paths_check(r, index, err))
         return false;
     for (size_t i = 0; i < r->count; i++) {
         if (slice_equal(r->indexes[i]->name, index->name))

@@ -872,6 +872,10 @@ bool write_set_build(const struct item_scope *scope, struct write_set_change *ch
     set->change_count = count;
     set->arena = arena;
     set->origin = scope->partition;
+    set->touched_capacity = count * (2 + scope->definition->unique_key_count);
+    set->touched = ARENA_ARRAY(arena, struct slice, set->touched_capacity);
+    set->delta_capacity = 2 * count;
+    set->deltas = ARENA_ARRAY(arena, struct commit_delta, set->delta_capacity);
     for (size_t i = 0; i < count; i++) {
         struct builder builder = {
             .set = set, .scope = scope, .change = &changes[i], .index = (uint32_t)i};

@@ -90,6 +90,19 @@ static size_t stored(struct indexed *indexed, const char *from, size_t len)
 
 #define NUMBERED "i\x02\x09"
 
+static void assert_listed(struct indexed *indexed, const char *name, enum index_state expected)
+{
+    CLEANUP(container_unref) struct container *container = indexed_open(indexed);
+    size_t count;
+    struct catalogue_index *list =
+        catalogue_indexes(container, indexed->caretaker, indexed->arena, &count);
+
+    assert_int_equal(count, 1);
+    assert_slice_equal(list[0].definition->name, slice_of_text(name));
+    assert_int_equal(list[0].definition->state, expected);
+    assert_int_equal(list[0].progress == 100, expected == INDEX_READY);
+}
+
 static void an_index_is_built_behind_what_is_written_meanwhile(void **state)
 {
     struct indexed *indexed = *state;
@@ -103,7 +116,10 @@ static void an_index_is_built_behind_what_is_written_meanwhile(void **state)
     assert_int_equal(stored(indexed, NUMBERED, 3), 1);
     put(indexed, "b", 0, 99); /* one that was there */
     assert_int_equal(stored(indexed, NUMBERED, 3), 2);
+    indexed_round(indexed);
+    assert_listed(indexed, "x", INDEX_BUILDING);
     indexed_settle(indexed);
+    assert_listed(indexed, "x", INDEX_READY);
     assert_string_equal(indexed_state(indexed, "x"), "ready");
     assert_int_equal(stored(indexed, NUMBERED, 3), 31);
     assert_int_equal(verified(indexed), 31);
