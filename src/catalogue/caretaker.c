@@ -156,8 +156,6 @@ static bool refusal_note(struct caretaker *caretaker, const struct item_scope *s
                                 err);
 }
 
-/* Whoever still writes by an older definition is refused first, so that what is behind the
- * transform stays remade. */
 static bool partition_remake(struct caretaker *caretaker, const struct item_scope *scope,
                              const struct visit *visit, size_t *done, bool *ret_finished,
                              struct error *err)
@@ -167,8 +165,6 @@ static bool partition_remake(struct caretaker *caretaker, const struct item_scop
     *ret_finished = remaking->finished;
     if (remaking->finished)
         return true;
-    if (!commit_partition_require(scope->commit, scope->partition, scope->writers, err))
-        return false;
     for (int i = 0; i < SLICES_PER_VISIT && !remaking->finished && !must_stop(caretaker); i++) {
         CLEANUP(arena_free) struct arena *arena = arena_new();
         struct transform_step step;

@@ -234,8 +234,8 @@ void catalogue_index_numbers(const struct container *container, bool ret_taken[I
     }
 }
 
-/* From now on the partitions are written by this version. One that is not open has no writers; it
- * is told when it is remade (caretaker.c). */
+/* From now on the partitions are written by this version. One that is not open, for its node is
+ * away, has no writers. Under change_lock, so that no other change says otherwise. */
 static void partitions_require(const struct container *container, uint32_t writers)
 {
     size_t count;

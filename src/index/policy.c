@@ -41,11 +41,12 @@
  *
  *     number       1 byte
  *     shape        1 byte: bits 0 to 5 how many values there are, bit 6 set if they are in
- * MongoDB's order, bit 7 set if a path comes before them directions   for every eight values a
- * byte, the first value in its lowest bit: 1 descending
+ *                  MongoDB's order, bit 7 set if a path comes before them
+ *     directions   for every eight values a byte, the first value in its lowest bit: 1 descending
  *
  * So an entry of two values begins with 5 bytes, however long their paths are, and can be stepped
- * over by who does not know the definition.
+ * over by who does not know the definition. Nothing is stored with it: where format 1 repeats pk
+ * and id of the item, the number at the end leads to them (item/cursor.c).
  *
  * This file reads a policy as clients write it and completes it as the service shows it. */
 #include "index/policy_private.h"

@@ -38,7 +38,7 @@ struct fixture {
 #define INDEXED                                                                                    \
     ",\"orrery\":{\"indexes\":["                                                                   \
     "{\"name\":\"n\",\"key\":[{\"path\":\"/n\",\"order\":\"descending\"},{\"path\":\"/v\"}]},"     \
-    "{\"name\":\"one\",\"unique\":\"logicalPartition\",\"key\":[{\"path\":\"/id\"}]},"               \
+    "{\"name\":\"one\",\"unique\":\"logicalPartition\",\"key\":[{\"path\":\"/id\"}]},"             \
     "{\"name\":\"each\",\"order\":\"mongo\",\"multikey\":true,\"key\":[{\"path\":\"/tags\"}]}]}"
 
 static const char *const plain[] = {PLAIN UNINDEXED "}", PLAIN POLICY INDEXED "}"};
