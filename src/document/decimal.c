@@ -121,3 +121,99 @@ size_t decimal_to_text(struct document_decimal packed, char text[DECIMAL_TEXT_MA
     to += snprintf(to, 8, "E%+d", scientific);
     return (size_t)(to - text);
 }
+
+/* --- Reading --------------------------------------------------------------------------------- */
+
+static bool special_of_text(struct slice text, struct decimal *decimal)
+{
+    if (slice_equal_nocase(text, SLICE("NaN")))
+        decimal->kind = DECIMAL_NAN;
+    else if (slice_equal_nocase(text, SLICE("Infinity")) || slice_equal_nocase(text, SLICE("Inf")))
+        decimal->kind = DECIMAL_INFINITE;
+    return decimal->kind != DECIMAL_FINITE;
+}
+
+/* Digits with a point among them. Zeros behind the 34th digit are left to the exponent. */
+static bool digits_of_text(struct slice *text, struct decimal *decimal)
+{
+    size_t digits = 0, seen = 0, at = 0;
+    bool point = false;
+
+    for (; at < text->len; at++) {
+        uint8_t c = text->data[at];
+
+        if (c == '.' && !point) {
+            point = true;
+            continue;
+        }
+        if (c < '0' || c > '9')
+            break;
+        seen++;
+        if (digits == DECIMAL_DIGITS_MAX) {
+            if (c != '0')
+                return false;
+            decimal->exponent += !point;
+            continue;
+        }
+        decimal->coefficient = decimal->coefficient * 10 + (unsigned)(c - '0');
+        digits += decimal->coefficient != 0;
+        decimal->exponent -= point;
+    }
+    *text = slice_skip(*text, at);
+    return seen && seen < 10000;
+}
+
+static bool exponent_of_text(struct slice text, struct decimal *decimal)
+{
+    bool negative;
+    uint64_t number;
+
+    if (!text.len)
+        return true;
+    if ((text.data[0] | 0x20) != 'e' || text.len < 2)
+        return false;
+    text = slice_skip(text, 1);
+    negative = text.data[0] == '-';
+    if (negative || text.data[0] == '+')
+        text = slice_skip(text, 1);
+    if (!slice_to_uint64(text, &number) || number > 20000)
+        return false;
+    decimal->exponent += negative ? -(int32_t)number : (int32_t)number;
+    return true;
+}
+
+/* The same number with an exponent that the format has; false: there is none. */
+static bool exponent_fit(struct decimal *decimal)
+{
+    const int32_t min = -DECIMAL_EXPONENT_BIAS;
+    unsigned __int128 most = 1;
+
+    for (int i = 0; i < DECIMAL_DIGITS_MAX - 1; i++)
+        most *= 10;
+    if (!decimal->coefficient) {
+        decimal->exponent = MAX(min, MIN(decimal->exponent, (int32_t)DECIMAL_EXPONENT_MAX));
+        return true;
+    }
+    for (; decimal->exponent > DECIMAL_EXPONENT_MAX && decimal->coefficient < most;
+         decimal->exponent--)
+        decimal->coefficient *= 10;
+    for (; decimal->exponent < min && decimal->coefficient % 10 == 0; decimal->exponent++)
+        decimal->coefficient /= 10;
+    return decimal->exponent <= DECIMAL_EXPONENT_MAX && decimal->exponent >= min;
+}
+
+bool decimal_of_text(struct slice text, struct document_decimal *ret_packed)
+{
+    struct decimal decimal = {.kind = DECIMAL_FINITE};
+
+    if (text.len && (text.data[0] == '-' || text.data[0] == '+')) {
+        decimal.negative = text.data[0] == '-';
+        text = slice_skip(text, 1);
+    }
+    if (!special_of_text(text, &decimal) &&
+        (!digits_of_text(&text, &decimal) || !exponent_of_text(text, &decimal) ||
+         !exponent_fit(&decimal)))
+        return false;
+    *ret_packed = decimal_pack(&decimal);
+    return true;
+}
