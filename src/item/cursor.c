@@ -298,7 +298,7 @@ static bool values_length(const struct cursor_request *request, struct slice byt
                 inverted[at] = (uint8_t)~rest.data[at];
         }
         behind = value;
-        if (!document_key_skip_cut(DOCUMENT_ORDER_SQL, INDEX_VALUE_MAX, &behind, &cut, err))
+        if (!document_key_skip_cut(request->order, INDEX_VALUE_MAX, &behind, &cut, err))
             return false;
         rest = slice_skip(rest, value.len - behind.len);
     }
