@@ -3,6 +3,7 @@
 #include "document/json.h"
 #include "document/order.h"
 #include "front/rest/target/session.h"
+#include "item/shown.h"
 #include "partition/former.h"
 #include "partition/strategy.h"
 #include "partition/synthetic.h"
@@ -253,6 +254,21 @@ static struct slice stripped(const struct document_names *names, struct slice do
     return arena_copy(arena, buf_slice(&kept));
 }
 
+/* MongoDB takes any value for an identity but these. */
+static bool identity_check(const struct document_names *names, const struct document_value *id,
+                           struct error *err)
+{
+    if (names->identity_is_text && id->type != DOCUMENT_STRING)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "One of the specified inputs is invalid: id is missing or not a text");
+    if (id->type == DOCUMENT_UNDEFINED || id->type == DOCUMENT_ARRAY || id->type == DOCUMENT_REGEX)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "One of the specified inputs is invalid: %.*s is missing, an array or a "
+                         "regular expression",
+                         SLICE_ARG(names->identity));
+    return !names->identity_is_text || rest_item_id_check(id->text, err);
+}
+
 bool rest_item_clean(const struct document_names *names, struct slice document, struct arena *arena,
                      struct slice *ret_item, struct document_value *ret_id, struct error *err)
 {
@@ -260,16 +276,15 @@ bool rest_item_clean(const struct document_names *names, struct slice document, 
     struct document_iter iter;
     bool system = false;
 
+    if (!item_taken(names, document, arena, &document, err))
+        return false;
     document_iter_init(&iter, document);
     while (document_iter_next(&iter)) {
         system = system || is_system(names, iter.key);
         if (slice_equal(iter.key, names->identity))
             id = iter.value;
     }
-    if (id.type != DOCUMENT_STRING)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "One of the specified inputs is invalid: id is missing or not a text");
-    if (!rest_item_id_check(id.text, err))
+    if (!identity_check(names, &id, err))
         return false;
     *ret_item = system ? stripped(names, document, arena) : document;
     *ret_id = id;
@@ -302,6 +317,20 @@ struct slice rest_item_etag(const struct item *item, struct arena *arena)
     return arena_copy(arena, slice_of(etag, sizeof etag));
 }
 
+static void document_append_shown(const struct document_names *names, struct slice document,
+                                  struct buf *body)
+{
+    struct arena *arena;
+
+    if (LIKELY(item_shows_plainly(names))) {
+        document_json_write(document, body);
+        return;
+    }
+    arena = arena_new();
+    document_json_write(item_shown(names, document, arena), body);
+    arena_free(arena);
+}
+
 void rest_item_append(const struct rest_items *items, const struct item *item, uint64_t lsn,
                       struct buf *body)
 {
@@ -311,7 +340,7 @@ void rest_item_append(const struct rest_items *items, const struct item *item, u
 
     item_etag(&item->header, etag);
     (void)buf_reserve(body, item->document.len + item->document.len / 4 + ITEM_SYSTEM_BYTES);
-    document_json_write(item->document, body);
+    document_append_shown(definition_names_of(items->space.definition), item->document, body);
     body->len--; /* the closing brace; an item has at least its id before it */
     BUF_APPEND(body, ",\"_rid\":\"");
     buf_append_slice(body, rid);
