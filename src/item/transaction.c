@@ -109,12 +109,15 @@ static struct slice key_of(struct transaction *transaction, const struct documen
     return item_key(names_of(transaction), transaction->place->logical, id, transaction->arena);
 }
 
+/* Most transactions see one item. To clear buckets for them took more than all else that begins
+ * one. */
 static struct transaction_seen **bucket_of(struct transaction *transaction,
                                            const struct transaction_place *place, struct slice key)
 {
-    uint64_t hash = XXH3_64bits_withSeed(key.data, key.len, place->scope.partition);
-
-    return &transaction->buckets[hash % TRANSACTION_BUCKETS];
+    if (!transaction->buckets)
+        return &transaction->few;
+    return &transaction->buckets[XXH3_64bits_withSeed(key.data, key.len, place->scope.partition) %
+                                 TRANSACTION_BUCKETS];
 }
 
 /* Of that place: containers may have equal keys. */
@@ -129,10 +132,28 @@ static struct transaction_seen *seen_find(struct transaction *transaction,
     return seen;
 }
 
-static void seen_add(struct transaction *transaction, struct transaction_seen *seen)
+static void bucket_put(struct transaction *transaction, struct transaction_seen *seen)
 {
     struct transaction_seen **bucket = bucket_of(transaction, seen->place, seen->key);
 
+    seen->next = *bucket;
+    *bucket = seen;
+}
+
+static void buckets_make(struct transaction *transaction)
+{
+    transaction->few = NULL;
+    transaction->buckets =
+        arena_alloc_zero(transaction->arena,
+                         memory_array_size(TRANSACTION_BUCKETS, sizeof(struct transaction_seen *)));
+    for (size_t i = 0; i < transaction->seen_count; i++)
+        bucket_put(transaction, transaction->seen[i]);
+}
+
+static void seen_add(struct transaction *transaction, struct transaction_seen *seen)
+{
+    if (transaction->seen_count == TRANSACTION_FEW)
+        buckets_make(transaction);
     if (transaction->seen_count == transaction->seen_capacity) {
         transaction->seen_capacity =
             transaction->seen_capacity ? transaction->seen_capacity * 2 : 8;
@@ -141,8 +162,7 @@ static void seen_add(struct transaction *transaction, struct transaction_seen *s
                                                                 sizeof(struct transaction_seen *)));
     }
     transaction->seen[transaction->seen_count++] = seen;
-    seen->next = *bucket;
-    *bucket = seen;
+    bucket_put(transaction, seen);
 }
 
 static bool seen_load(struct transaction *transaction, struct transaction_seen *seen,
