@@ -565,7 +565,7 @@ static void a_full_queue_answers_busy(void **state)
     fault_engine_hold_writes(bench->engine);
     for (int i = 0; i < 3; i++)
         async_submit(bench, &puts[i], 1, "k", "x", COMMIT_NOTHING_RELIED_ON);
-    one_put(&extra, 1, "k", "x", 0);
+    one_put(&extra, 1, "k", "x", 0)->done = async_done;
     assert_fails(commit_submit(bench->commit, &extra.batch, &err), &err, ERROR_BUSY);
     fault_engine_release_writes(bench->engine);
     for (int i = 0; i < 3; i++)
