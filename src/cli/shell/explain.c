@@ -41,7 +41,7 @@ static void index_append(struct slice index, const char *what, struct buf *out)
     double expected = cli_answer_number(index, "estimatedEntries");
 
     buf_printf(out, "    %s %.*s, %.0f range%s", what, SLICE_ARG(cli_answer_text(index, "path")),
-               ranges, ranges == 1 ? "" : "s");
+               ranges, PLURAL(ranges));
     buf_printf(out, "; %.0f%s entr%s counted in advance in the first partition\n", expected,
                expected >= COUNTED_MAX ? " or more" : "", expected == 1 ? "y" : "ies");
 }
