@@ -19,6 +19,7 @@ struct query_stages {
     struct arena *arena;              /* of the row */
     struct query_spill_budget *spill; /* owned; NULL: nothing is spilled */
     size_t memory_max;                /* of each spool */
+    bool paid;                        /* an earlier page has paid for what is read */
     int64_t charge_cru;               /* of all pages below */
     struct query_metrics metrics;     /* the same */
 };

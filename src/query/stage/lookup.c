@@ -16,6 +16,7 @@ bool query_other_run(struct query_stages *run, struct slice container,
                      void *self, struct error *err)
 {
     struct query_request request = *run->request;
+    struct metered_call call = {0}, *payer = run->request->call;
     struct query_page page;
 
     if (!request.other)
@@ -23,7 +24,12 @@ bool query_other_run(struct query_stages *run, struct slice container,
                          "container \"%.*s\": no other container "
                          "can be read here",
                          SLICE_ARG(container));
-    request.call = NULL;
+    if (payer) /* buckets are each container's own */
+        call = (struct metered_call){.strong = payer->strong,
+                                     .low_priority = payer->low_priority,
+                                     .minute_pool_off = payer->minute_pool_off};
+    request.call = &call;
+    request.paid = run->paid;
     request.scope = (struct query_scope){0};
     request.continuation = SLICE_NONE;
     request.snapshot = NULL;
@@ -42,8 +48,13 @@ bool query_other_run(struct query_stages *run, struct slice container,
     if (!request.other(request.other_self, container, &request, err))
         return false;
     do {
-        if (!query_run(plan, &request, &page, err))
+        call.charge_cru = 0;
+        if (!query_run(plan, &request, &page, err)) {
+            run->charge_cru = cost_add(run->charge_cru, call.charge_cru);
+            if (payer)
+                payer->wait_ms = call.wait_ms;
             return false;
+        }
         run->charge_cru = cost_add(run->charge_cru, page.charge_cru);
         query_metrics_add(&run->metrics, &page.metrics);
         request.continuation = page.continuation;

@@ -35,11 +35,6 @@ bool query_aggregate_find(struct slice name, enum query_aggregate_kind *ret_kind
     return false;
 }
 
-const char *query_aggregate_name(enum query_aggregate_kind kind)
-{
-    return names[kind];
-}
-
 void query_aggregate_init(struct query_aggregate *state, enum query_aggregate_kind kind,
                           enum document_order order, size_t bytes_max)
 {

@@ -26,7 +26,6 @@ enum query_aggregate_kind {
 
 /* The aggregate of that SQL name, without case. */
 bool query_aggregate_find(struct slice name, enum query_aggregate_kind *ret_kind);
-const char *query_aggregate_name(enum query_aggregate_kind kind);
 
 struct query_aggregate {
     enum query_aggregate_kind kind;
