@@ -242,7 +242,7 @@ static bool narrowed_run(struct query_looking *looking, struct query_build *buil
 static bool ask_together(struct query_looking *looking, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct query_build build = {.arena = arena};
+    struct query_build build = {.arena = arena, .order = looking->lookup->plan->order};
     const struct query_lookup *lookup = looking->lookup;
     const struct query_expression *values[BATCH_ROWS], *pair[2];
     size_t count = 0;
@@ -261,7 +261,7 @@ static bool ask_together(struct query_looking *looking, struct error *err)
 static bool ask_alone(struct query_looking *looking, struct waiting *row, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct query_build build = {.arena = arena};
+    struct query_build build = {.arena = arena, .order = looking->lookup->plan->order};
     const struct query_lookup *lookup = looking->lookup;
     const struct query_expression *condition = NULL;
 

@@ -339,6 +339,7 @@ static bool rest_init(struct rest *rest, const struct query_plan *plan,
     rest->run.spill = query_spill_budget_new(request->spill);
     query_context_init(context, rest->run.arena, &limits,
                        request->space ? request->space->clock : NULL);
+    context->order = plan->order;
     context->cancelled = request->limits.cancelled;
     context->breath = request->limits.breath;
     context->memory = request->limits.memory;
