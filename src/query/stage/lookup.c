@@ -9,16 +9,36 @@
 
 enum { BATCH_ROWS = 100, BATCH_BYTES = 1 << 20 };
 
+bool query_stages_ask(struct query_stages *run, struct query_request *ret_request,
+                      struct error *err)
+{
+    uint64_t used = run->context.work + run->metrics.work;
+
+    if (!query_work_check(&run->context, err))
+        return false;
+    *ret_request = *run->request;
+    ret_request->paid = run->paid;
+    ret_request->now_ticks = run->context.now_ticks;
+    ret_request->limits.bytes_max = UINT64_MAX;
+    ret_request->limits.row_bytes_max = 0;
+    ret_request->limits.memory_max = run->memory_max;
+    if (ret_request->limits.work_max)
+        ret_request->limits.work_max -= MIN(used, ret_request->limits.work_max - 1);
+    return true;
+}
+
 bool query_other_run(struct query_stages *run, struct slice container,
                      const struct query_plan *plan, const struct query_binding *bindings,
                      size_t binding_count,
                      bool (*row)(void *self, const struct document_value *value, struct error *err),
                      void *self, struct error *err)
 {
-    struct query_request request = *run->request;
     struct metered_call call = {0}, *payer = run->request->call;
+    struct query_request request;
     struct query_page page;
 
+    if (!query_stages_ask(run, &request, err))
+        return false;
     if (!request.other)
         return error_set(err, ERROR_QUERY_NOT_SUPPORTED,
                          "container \"%.*s\": no other container "
@@ -29,18 +49,14 @@ bool query_other_run(struct query_stages *run, struct slice container,
                                      .low_priority = payer->low_priority,
                                      .minute_pool_off = payer->minute_pool_off};
     request.call = &call;
-    request.paid = run->paid;
     request.scope = (struct query_scope){0};
     request.continuation = SLICE_NONE;
     request.snapshot = NULL;
     request.cache = NULL;
     request.explain = false;
-    request.now_ticks = run->context.now_ticks;
-    request.limits.rows_max = request.limits.bytes_max = UINT64_MAX;
-    request.limits.row_bytes_max = 0;
+    request.limits.rows_max = UINT64_MAX;
     request.limits.rendered = NULL;
     request.limits.cru_max = request.limits.pause_ms = 0;
-    request.limits.memory_max = run->memory_max;
     request.bindings = bindings;
     request.binding_count = binding_count;
     request.row = row;
@@ -55,6 +71,8 @@ bool query_other_run(struct query_stages *run, struct slice container,
                 payer->wait_ms = call.wait_ms;
             return false;
         }
+        if (payer)
+            payer->minute_used |= call.minute_used;
         run->charge_cru = cost_add(run->charge_cru, page.charge_cru);
         query_metrics_add(&run->metrics, &page.metrics);
         request.continuation = page.continuation;
@@ -291,6 +309,8 @@ static bool rows_push(struct query_looking *looking, struct error *err)
         query_tuple_bind(context, looking->kept, looking->kept_count, row->tuple);
         context->slots[looking->lookup->slot] =
             (struct query_slot){.value = document_array(buf_slice(&row->found))};
+        if (flow->figures)
+            flow->figures[looking->at].rows_out++;
         query_flow_row_begin(flow, row->number);
         if (!query_flow_push_from(flow, looking->nth, looking->at + 1, err))
             return false;
@@ -308,16 +328,19 @@ bool query_looking_flush(struct query_looking *looking, struct error *err)
 {
     struct query_context *context = &looking->flow->run->context;
     size_t size = memory_array_size(context->slot_count, sizeof *context->slots);
+    struct query_stage_figures *outer, *figures = looking->flow->figures;
     struct query_slot *slots;
     bool pushed;
 
     if (!looking->count)
         return true;
+    outer = query_figures_enter(looking->flow->run, figures ? &figures[looking->at] : NULL);
     slots = memory_alloc(size);
     memcpy(slots, context->slots, size);
     pushed = (!looking->together || ask_together(looking, err)) && rows_push(looking, err);
     batch_clear(looking);
     memcpy(context->slots, slots, size);
     memory_free(slots);
+    query_figures_enter(looking->flow->run, outer);
     return pushed;
 }

@@ -143,20 +143,17 @@ static bool head_page(struct rest *rest, struct slice continuation, uint64_t row
                       struct error *err)
 {
     struct query_plan plan = *rest->run.plan;
-    struct query_request request = *rest->run.request;
+    struct query_request request;
 
+    if (!query_stages_ask(&rest->run, &request, err))
+        return false;
     plan.rest = NULL;
     plan.binding = 0;
     request.continuation = continuation;
     request.limits.rows_max = rows_max;
-    request.limits.bytes_max = UINT64_MAX;
-    request.limits.row_bytes_max = 0;
-    request.limits.memory_max = rest->run.memory_max;
-    request.now_ticks = rest->run.context.now_ticks;
     request.row = head_row;
     request.self = rest;
     request.call = rest->call;
-    request.paid = rest->run.paid;
     rest->call->charge_cru = 0;
     rest->passed = 0;
     if (!rest->head.page(rest->head.self, &plan, &request, &rest->below, err)) {
@@ -355,7 +352,9 @@ static bool rest_init(struct rest *rest, const struct query_plan *plan,
     if (request->now_ticks)
         context->now_ticks = request->now_ticks;
     rest->from = query_position_first(plan, context->now_ticks);
-    rest->flow = query_flow_new(&rest->run, &plan->rest->chain, true);
+    rest->flow = query_flow_new(
+        &rest->run, &plan->rest->chain, true,
+        request->explain ? query_figures_new(&plan->rest->chain, request->arena) : NULL);
     rest->flow->give = rest_give;
     rest->flow->self = rest;
     rest->last = rest->flow->segment_count - 1;
@@ -424,6 +423,8 @@ static bool page_end(struct rest *rest, bool more, struct query_page *ret_page, 
                              "continuation",
                              QUERY_CONTINUATION_MAX);
     }
+    if (rest->run.request->explain)
+        page.explain = query_stages_explain(rest->flow, rest->below.explain, &page);
     *ret_page = page;
     return true;
 }
