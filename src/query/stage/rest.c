@@ -385,14 +385,16 @@ static void page_settle(struct rest *rest)
     const struct query_request *request = rest->run.request;
     uint64_t work = rest->run.context.work;
     struct cost_query cost;
+    struct error ignored;
+    bool added;
     int64_t cru = cost_work(work);
 
     if (rest->billed) {
         for (size_t i = 0; i < rest->spans.count; i++)
             if (rest->spans.list[i].admitted)
                 rest->spans.list[i].cost.output_bytes = rest->output.row_bytes;
-        if (rest->spans.admitted)
-            (void)query_spans_work(&rest->spans, work, &(struct error){0});
+        added = !rest->spans.admitted || query_spans_work(&rest->spans, work, &ignored);
+        assert(added); /* whoever pays was admitted */
         cru = query_spans_done(&rest->spans, QUERY_PAY_ALL, &cost);
     } else if (cru && request->meters && request->space) {
         metering_charge(request->meters, partition_map_spans(request->space->map, &(size_t){0})->id,
