@@ -81,29 +81,24 @@ static void last_make_pageable(struct query_flow *flow)
     const struct query_subquery *below = &flow->run->plan->query;
     const struct query_segment *last = &flow->segments[flow->segment_count - 1];
     struct query_sink *before = flow->segment_count > 1 ? last[-1].sink : NULL;
-    size_t first = last->first, lookups = first;
-    bool counts = false, ahead = false;
+    bool stream = !before && !below->order_count && !below->key_count && !below->distinct;
+    size_t keep_at = SIZE_MAX;
+    bool counts = false;
 
-    for (size_t i = first; i < last->end; i++) {
+    if (!stream && (!before || query_sink_kind(before) >= QUERY_SINK_TOTAL))
+        keep_at = last->first;
+    for (size_t i = last->first; i < last->end; i++) {
         enum query_stage_kind kind = flow->chain->stages[i].kind;
 
         counts |= kind == QUERY_STAGE_SKIP || kind == QUERY_STAGE_LIMIT;
-        if (kind == QUERY_STAGE_LOOKUP) {
-            ahead |= counts || before;
-            lookups = i + 1;
-        }
+        if (kind == QUERY_STAGE_LOOKUP && (counts || !stream))
+            keep_at = i + 1;
     }
-    if (ahead)
-        segment_close(flow, lookups,
-                      query_sink_new(flow->run, QUERY_SINK_KEEP, stage_before(flow, lookups),
+    if (keep_at != SIZE_MAX)
+        segment_close(flow, keep_at,
+                      query_sink_new(flow->run, QUERY_SINK_KEEP, stage_before(flow, keep_at),
                                      UINT64_MAX, figures_of(flow, flow->chain->count)),
-                      lookups);
-    else if (before ? query_sink_kind(before) >= QUERY_SINK_TOTAL
-                    : below->order_count || below->key_count || below->distinct)
-        segment_close(flow, first,
-                      query_sink_new(flow->run, QUERY_SINK_KEEP, stage_before(flow, first),
-                                     UINT64_MAX, figures_of(flow, flow->chain->count)),
-                      first);
+                      keep_at);
 }
 
 struct query_flow *query_flow_new(struct query_stages *run, const struct query_chain *chain,

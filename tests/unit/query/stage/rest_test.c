@@ -692,6 +692,28 @@ static void stages_tell_what_they_did(void **state)
     assert_true(found(page.explain, "charge.total").number == (double)page.charge_cru / 100);
 }
 
+/* --- Rows ------------------------------------------------------------------------------------- */
+
+/* The batch of a lookup waits for more rows; that there are none is said to it. */
+static void the_last_batch_of_a_lookup_behind_an_order_is_not_forgotten(void **state)
+{
+    struct queries *f = *state;
+    CLEANUP(bench_done) struct bench bench;
+    struct query_stage stages[3];
+    struct query_plan plan;
+    struct query_page page;
+    struct error err;
+
+    bench_open(&bench, f, 40, 4);
+    sort_by(f, queries_path(f, "id"), &stages[0]);
+    stages[1] = (struct query_stage){.kind = QUERY_STAGE_LIMIT, .amount = 15};
+    lookup_with(f, queries_path(f, "id"), NULL, NULL, &stages[2]);
+    plan = chain_plan(f, stages, ARRAY_LEN(stages), slot_of(f, 3));
+    assert_ok(query_run(&plan, &bench.request, &page, &err), &err);
+    assert_int_equal(bench.rows.count, 15);
+    assert_string_equal(bench.rows.texts[14], "[\"00014\"]");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, queries_setup, queries_teardown)
 
 int main(void)
@@ -704,6 +726,7 @@ int main(void)
         TEST(many_short_lookups_stop_at_once),
         TEST(work_of_other_plans_counts_to_the_limit),
         TEST(stages_tell_what_they_did),
+        TEST(the_last_batch_of_a_lookup_behind_an_order_is_not_forgotten),
     };
     return cmocka_run_group_tests_name("query/stage/rest", tests, NULL, NULL);
 }
