@@ -73,8 +73,8 @@ struct query_let {
 };
 
 /* What another plan gives for the row, as an array. With local and foreign only those of its items
- * count whose foreign is equal to local, whatever the order of properties; undefined is equal to
- * nothing. */
+ * count whose foreign is equal to local, in the order of the plan; undefined is equal to nothing.
+ */
 struct query_lookup {
     struct slice container;
     const struct query_plan *plan;                  /* over the items of the container */

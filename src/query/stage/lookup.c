@@ -103,6 +103,7 @@ struct query_looking {
     struct waiting rows[BATCH_ROWS];
     size_t count, found_bytes;
     struct waiting *asking; /* the row that is asked for, alone */
+    uint64_t number, given; /* where the row that went on last came from, and what came of that */
 };
 
 /* Is the plan one that gives the same for each item, whichever others there are? */
@@ -293,6 +294,20 @@ static bool ask_alone(struct query_looking *looking, struct waiting *row, struct
                         found_alone, err);
 }
 
+/* Several rows, of one batch or two, may have come from one: what came of it is counted on. */
+static void row_begin(struct query_looking *looking, const struct waiting *row)
+{
+    query_flow_row_begin(looking->flow, row->number);
+    if (row->number == looking->number)
+        looking->flow->given = looking->given;
+}
+
+static void row_end(struct query_looking *looking, const struct waiting *row)
+{
+    looking->number = row->number;
+    looking->given = looking->flow->given;
+}
+
 /* --- Going on -------------------------------------------------------------------------------- */
 
 static bool rows_push(struct query_looking *looking, struct error *err)
@@ -311,9 +326,10 @@ static bool rows_push(struct query_looking *looking, struct error *err)
             (struct query_slot){.value = document_array(buf_slice(&row->found))};
         if (flow->figures)
             flow->figures[looking->at].rows_out++;
-        query_flow_row_begin(flow, row->number);
+        row_begin(looking, row);
         if (!query_flow_push_from(flow, looking->nth, looking->at + 1, err))
             return false;
+        row_end(looking, row);
         if (!looking->together) {
             looking->found_bytes -= MIN(looking->found_bytes, row->found.len);
             buf_done(&row->found);
