@@ -282,7 +282,7 @@ def measure(name, client, attacker, pid, options):
         attack = multiprocessing.Process(target=attacker.run, args=(ATTACKS[name], stop))
         attack.start()
         # Attackers are on other machines: theirs is not the processor the others wait for.
-        os.setpriority(os.PRIO_PROCESS, attack.pid, 19)
+        os.setpriority(os.PRIO_PROCESS, attack.pid, os.getpriority(os.PRIO_PROCESS, 0) + 19)
         time.sleep(0.3)
         load(client, options.seconds, loud)
         stop.set()

@@ -24,8 +24,12 @@ enum {
     REQUEST_BYTES = 8 * 1024,
     /* While its account holds much, a connection is looked at again so soon. */
     STOPPED_MS = 20,
-    /* So many requests of one owner are handled before others of its loop have their turn. */
-    TURN_REQUESTS = 16,
+    /* So many requests of one owner are handled before others of its loop have their turn, */
+    TURN_REQUESTS = 2,
+    /* and where there are no others: a round of the loop is a tenth of a request. */
+    TURN_ALONE_REQUESTS = 16,
+    /* An owner counts as being there for this long at least, and twice that at most. */
+    OWNERS_MS = 500,
 };
 
 #define REFUSAL                                                                                    \
@@ -249,6 +253,29 @@ static struct net_http_turn *turn_of(const struct net_http_connection *http)
     return &http->shard->turns[hash >> 58];
 }
 
+/* A bit more is told of whose requests this loop handles. */
+static void owners_note(struct net_http_shard *shard, const struct net_http_turn *turn,
+                        int64_t now_ms)
+{
+    if (UNLIKELY(now_ms - shard->owners_ms >= OWNERS_MS)) {
+        bool recent = now_ms - shard->owners_ms < 2 * (int64_t)OWNERS_MS;
+
+        shard->owners_before = recent ? shard->owners_now : 0;
+        shard->owners_now = 0;
+        shard->owners_ms = now_ms;
+    }
+    shard->owners_now |= (uint64_t)1 << (turn - shard->turns);
+}
+
+/* Has the owner handled as much as one turn is? */
+static bool turn_is_over(const struct net_http_shard *shard, const struct net_http_turn *turn)
+{
+    uint64_t owners = shard->owners_now | shard->owners_before;
+    bool alone = (owners & (owners - 1)) == 0;
+
+    return turn->handled >= (alone ? TURN_ALONE_REQUESTS : TURN_REQUESTS);
+}
+
 static void turn_enqueue(struct net_http_turn *turn, struct net_http_connection *http)
 {
     assert(!http->yields);
@@ -290,7 +317,7 @@ static void turn_begin(struct net_task *task, struct net_loop *loop UNUSED)
     for (size_t i = 0; i < NET_HTTP_TURNS; i++) {
         struct net_http_turn *turn = &shard->turns[i];
 
-        while (turn->first && turn->handled < TURN_REQUESTS) {
+        while (turn->first && !turn_is_over(shard, turn)) {
             struct net_http_connection *http = turn->first;
             struct net_connection *connection = http->connection;
 
@@ -307,8 +334,11 @@ static void turn_begin(struct net_task *task, struct net_loop *loop UNUSED)
 static void turn_count(struct net_http_connection *http)
 {
     struct net_http_shard *shard = http->shard;
+    struct net_http_turn *turn = turn_of(http);
 
-    if (++turn_of(http)->handled < TURN_REQUESTS || shard->turn_posted)
+    turn->handled++;
+    owners_note(shard, turn, net_connection_now_ms(http->connection));
+    if (!turn_is_over(shard, turn) || shard->turn_posted)
         return;
     shard->turn_posted = true;
     shard->turn_task.run = turn_begin;
@@ -322,7 +352,7 @@ static bool turn_awaits(struct net_http_connection *http)
 
     if (http->yields)
         return true;
-    if (turn->handled < TURN_REQUESTS && (!turn->first || http->shard->resumed == http))
+    if (!turn_is_over(http->shard, turn) && (!turn->first || http->shard->resumed == http))
         return false;
     turn_enqueue(turn, http);
     return true;

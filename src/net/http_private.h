@@ -49,6 +49,8 @@ enum { NET_HTTP_TURNS = 64 };
 struct net_http_shard {
     struct net_http *http;
     struct net_http_turn turns[NET_HTTP_TURNS];
+    uint64_t owners_now, owners_before;  /* whose requests were handled: a bit for each of turns */
+    int64_t owners_ms;                   /* when owners_now began */
     struct net_http_connection *resumed; /* it is its turn just now */
     struct net_task turn_task;           /* begins the next turn, in the loop's next round */
     bool turn_posted;

@@ -25,6 +25,11 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+enum {
+    /* So many tasks are run before descriptors are looked at again. */
+    ROUND_TASKS = 8
+};
+
 struct net_loop {
     struct net_loops *loops;
     size_t index;
@@ -33,7 +38,8 @@ struct net_loop {
     _Atomic(pthread_t) self; /* set by the thread itself; nobody else can equal it */
     bool started;
 
-    _Atomic(struct net_task *) posted; /* newest first */
+    _Atomic(struct net_task *) posted;   /* newest first */
+    struct net_task *tasks, *tasks_last; /* of them, those that wait for a round, oldest first */
     atomic_size_t load;
     int wake_fd;
     struct event wake_event;
@@ -194,7 +200,7 @@ static void loop_run(void *context)
     atomic_store_explicit(&loop->self, pthread_self(), memory_order_relaxed);
     event_base_loop(loop->base, EVLOOP_NO_EXIT_ON_EMPTY);
     /* A task may post another; all of them belong to what was there before the end. */
-    while (atomic_load_explicit(&loop->posted, memory_order_relaxed))
+    while (loop->tasks || atomic_load_explicit(&loop->posted, memory_order_relaxed))
         tasks_run(loop);
 }
 
@@ -203,20 +209,24 @@ static void stop(struct net_task *task UNUSED, struct net_loop *loop)
     event_base_loopbreak(loop->base);
 }
 
+static void wake(struct net_loop *loop)
+{
+    uint64_t one = 1;
+    ssize_t written = write(loop->wake_fd, &one, sizeof one);
+
+    assert(written == sizeof one);
+}
+
 void net_loop_post(struct net_loop *loop, struct net_task *task)
 {
     struct net_task *before = atomic_load_explicit(&loop->posted, memory_order_relaxed);
-    uint64_t one = 1;
 
     do {
         task->next = before;
     } while (!atomic_compare_exchange_weak_explicit(&loop->posted, &before, task,
                                                     memory_order_release, memory_order_relaxed));
-    if (!before) {
-        ssize_t written = write(loop->wake_fd, &one, sizeof one);
-
-        assert(written == sizeof one);
-    }
+    if (!before)
+        wake(loop);
 }
 
 static void woken(evutil_socket_t fd UNUSED, short what UNUSED, void *context)
@@ -224,13 +234,12 @@ static void woken(evutil_socket_t fd UNUSED, short what UNUSED, void *context)
     tasks_run(context);
 }
 
-/* Runs what is there now. What these tasks post waits for the next round, so that descriptors get
- * their turn. */
-static void tasks_run(struct net_loop *loop)
+/* What was posted goes behind what waits already. */
+static void tasks_take(struct net_loop *loop)
 {
     struct net_task *task =
         atomic_exchange_explicit(&loop->posted, (struct net_task *)NULL, memory_order_acquire);
-    struct net_task *oldest = NULL;
+    struct net_task *oldest = NULL, *newest = task;
 
     while (task) {
         struct net_task *next = task->next;
@@ -239,12 +248,30 @@ static void tasks_run(struct net_loop *loop)
         oldest = task;
         task = next;
     }
-    while (oldest) {
-        struct net_task *next = oldest->next;
+    if (!oldest)
+        return;
+    if (loop->tasks_last)
+        loop->tasks_last->next = oldest;
+    else
+        loop->tasks = oldest;
+    loop->tasks_last = newest;
+}
 
-        oldest->run(oldest, loop);
-        oldest = next;
+/* Runs some of what is there now. The rest, and what these tasks post, waits for the next round,
+ * so that descriptors get their turn. */
+static void tasks_run(struct net_loop *loop)
+{
+    tasks_take(loop);
+    for (unsigned i = 0; i < ROUND_TASKS && loop->tasks; i++) {
+        struct net_task *task = loop->tasks;
+
+        loop->tasks = task->next;
+        if (!loop->tasks)
+            loop->tasks_last = NULL;
+        task->run(task, loop); /* which may be gone after this */
     }
+    if (loop->tasks)
+        wake(loop);
 }
 
 struct call {

@@ -239,7 +239,9 @@ bool net_workers_submit(struct net_workers *workers, struct net_work *work, stru
                              (unsigned long long)workers->metrics.queued);
         }
         work_append(workers, owner, work);
-        if (startable(workers, owner, clock_monotonic_ms()))
+        /* One that is on its way calls the next when it has taken its own: waking costs a loop
+         * more than all else here. */
+        if (!workers->called && startable(workers, owner, clock_monotonic_ms()))
             worker_call(workers);
     }
     return true;
@@ -349,6 +351,17 @@ static struct net_work *work_begin(struct slot *slot)
     return work;
 }
 
+/* Is there more that may begin now? */
+static bool more_startable(const struct net_workers *workers)
+{
+    int64_t now_ms = workers->first ? clock_monotonic_ms() : 0;
+
+    for (struct net_owner *owner = workers->first; owner; owner = owner->next)
+        if (startable(workers, owner, now_ms))
+            return true;
+    return false;
+}
+
 /* Waits until something may have changed. Work that may not begin yet is looked at again and again
  * by one thread alone, for each wake-up takes the lock that loops need. */
 static bool work_await(struct net_workers *workers, int64_t until_ms)
@@ -381,8 +394,9 @@ static bool work_take(struct slot *slot, struct net_work **ret_work)
             clock_monotonic_ms() >= until_ms)
             return false;
     }
-    /* somebody else watches what is left */
-    if (workers->metrics.queued && !workers->watched && workers->idle > workers->called)
+    /* somebody else takes what is left, or watches it */
+    if ((!workers->called && more_startable(workers)) ||
+        (workers->metrics.queued && !workers->watched && workers->idle > workers->called))
         worker_call(workers);
     return true;
 }

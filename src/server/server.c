@@ -369,7 +369,11 @@ static struct net_http_settings table_http_settings(const struct settings *setti
     return http;
 }
 
-enum { MEMORY_LEAST = 64 * 1024 * 1024, LARGE_BYTES = 512 * 1024 };
+enum {
+    MEMORY_LEAST = 64 * 1024 * 1024,
+    LARGE_BYTES = 512 * 1024,
+    HEAP_REST_BYTES = 2 * 1024 * 1024,
+};
 
 /* What requests and answers may hold: by default a quarter of the machine's memory, of which an
  * account may have a quarter. */
@@ -385,6 +389,9 @@ static void memory_prepare(struct server *server)
     /* What is large goes back to the system at once: otherwise every worker's heap would keep as
      * much as its largest request ever needed, and nobody would count it. */
     (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+    /* Less than this at the end of a heap stays: giving it back costs whoever frees last, which is
+     * mostly a loop, milliseconds. */
+    (void)mallopt(M_TRIM_THRESHOLD, HEAP_REST_BYTES);
     server->owners =
         net_owners_new(&server->memory, account ? MIN(account, bytes) : MAX(bytes / 4, (size_t)1));
 }

@@ -181,7 +181,7 @@ QUERY_FUNCTION(math_power)
 /* At least 0, below 1, in steps of 2^-53. */
 QUERY_FUNCTION(math_rand)
 {
-    *ret_value = document_double((double)(random_next(&context->random) >> 11) * 0x1p-53);
+    *ret_value = document_double((double)(query_random(context) >> 11) * 0x1p-53);
     return true;
 }
 

@@ -14,8 +14,6 @@ enum {
 void query_context_init(struct query_context *context, struct arena *arena,
                         const struct query_limits *limits, const struct clock *clock)
 {
-    uint64_t seed;
-
     *context = (struct query_context){.arena = arena};
     if (limits)
         context->limits = *limits;
@@ -26,8 +24,6 @@ void query_context_init(struct query_context *context, struct arena *arena,
     context->work_check = MIN(context->limits.work_max, (uint64_t)WORK_BETWEEN_CHECKS);
     context->clock = clock ? clock : &clock_system;
     context->now_ticks = clock_read_wall_ms(context->clock) * TICKS_PER_MS;
-    random_secret(&seed, sizeof seed);
-    random_seed(&context->random, seed);
     buf_init(&context->scratch, context->limits.bytes_max);
 }
 
@@ -38,6 +34,18 @@ void query_context_done(struct query_context *context)
     buf_done(&context->scratch);
     query_regex_cache_free(context->regexes);
     context->regexes = NULL;
+}
+
+uint64_t query_random(struct query_context *context)
+{
+    uint64_t seed;
+
+    if (!context->random_seeded) {
+        random_secret(&seed, sizeof seed);
+        random_seed(&context->random, seed);
+        context->random_seeded = true;
+    }
+    return random_next(&context->random);
 }
 
 bool query_memory_hold(struct query_context *context, struct error *err)

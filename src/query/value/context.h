@@ -98,8 +98,9 @@ struct query_context {
     size_t kept_bytes;            /* held besides arena and scratch: spools, states */
     const struct buf *rendered;   /* and the answer in the making; NULL: elsewhere */
 
-    int64_t now_ticks;             /* 100 ns since 1970, the same for the whole query */
-    struct random random;          /* of RAND() */
+    int64_t now_ticks;    /* 100 ns since 1970, the same for the whole query */
+    struct random random; /* of RAND(), once random_seeded */
+    bool random_seeded;
     struct query_udf_host udf;     /* call NULL: user-defined functions are refused by name */
     uint64_t udf_bytes;            /* of arguments and results of those calls so far */
     struct query_made_ahead ahead; /* calls of them that were made before */
@@ -114,6 +115,9 @@ void query_context_init(struct query_context *context, struct arena *arena,
                         const struct query_limits *limits, const struct clock *clock);
 void query_context_done(struct query_context *context);
 CLEANUP_VALUE_FN(struct query_context, query_context_done)
+
+/* The next number of RAND(). The seed costs a system call, so it is got when first needed. */
+uint64_t query_random(struct query_context *context);
 
 /* Counts work, and now and then looks at the limits, the clock and whether anyone still waits. */
 bool query_work_check(struct query_context *context, struct error *err);

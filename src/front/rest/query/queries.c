@@ -35,6 +35,8 @@ enum {
 
 struct querying {
     struct rest_call *call;
+    struct arena *tree; /* of the text: megabytes at worst, so it goes where it was made, off the
+                         * loop, and not with the call */
     struct rest_items items;
     struct rest_feed_target target;
     struct partition_key *keys; /* of an open key */
@@ -151,13 +153,13 @@ static bool query_compile(struct querying *q, struct error *err)
 
     rest_functions_offer(&q->functions, &options);
     options.breath = front_breath(q->call->services->workers);
-    if (!sql_prepare(q->body.text, q->body.parameters, &options, q->call->arena, &q->prepared,
-                     &fault, err)) {
+    if (!sql_prepare(q->body.text, q->body.parameters, &options, q->tree, &q->prepared, &fault,
+                     err)) {
         rest_query_fault(q->call, &fault);
         return false;
     }
     if (q->target.former &&
-        !rest_former_filter(&q->items, q->target.former, q->call->arena, &q->prepared.plan, err))
+        !rest_former_filter(&q->items, q->target.former, q->tree, &q->prepared.plan, err))
         return false;
     q->compile_ns = clock_monotonic_ns() - begin;
     return true;
@@ -444,7 +446,8 @@ static bool query_page_run(struct querying *q, struct error *err)
 
 bool rest_items_query(struct rest_call *call, struct error *err)
 {
-    struct querying q = {.call = call};
+    CLEANUP(arena_free) struct arena *tree = arena_new();
+    struct querying q = {.call = call, .tree = tree};
     int64_t text_cru;
     bool done;
 
