@@ -28,9 +28,5 @@ struct document_decimal decimal_pack(const struct decimal *decimal);
 /* The digits of the coefficient, most significant first; at least one. */
 size_t decimal_digits(unsigned __int128 coefficient, char digits[DECIMAL_DIGITS_MAX + 6]);
 
-/* Reads what decimal_to_text writes, and other decimal numbers of up to 34 digits. False: it is
- * none, or has more digits or a larger exponent than the format. */
-bool decimal_of_text(struct slice text, struct document_decimal *ret_packed);
-
 /* The text form of the BSON Decimal128 specification: 1.10, 1E+3, -0, Infinity, NaN. */
 size_t decimal_to_text(struct document_decimal packed, char text[DECIMAL_TEXT_MAX]);

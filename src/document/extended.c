@@ -2,7 +2,7 @@
  * no types pays nothing. A document without anything to replace is handed back as it is. */
 #include "document/extended.h"
 
-#include "document/decimal.h"
+#include "document/decimal_math.h"
 #include "document/json.h"
 
 #include <errno.h>
@@ -191,8 +191,10 @@ static bool read_double(struct reading *r, const struct document_value *content,
 static bool read_decimal(struct reading *r, const struct document_value *content,
                          struct document_value *ret)
 {
+    bool exact = false;
+
     *ret = document_value_of_type(DOCUMENT_DECIMAL128);
-    return (is_text(content) && decimal_of_text(content->text, &ret->decimal)) ||
+    return (is_text(content) && decimal_from_text(content->text, &ret->decimal, &exact) && exact) ||
            refuse(r, "$numberDecimal");
 }
 
