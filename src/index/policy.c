@@ -343,9 +343,8 @@ static void composites_find(struct index_policy *policy, struct arena *arena)
         struct document_path *paths;
         bool *descending, hashed = false;
 
-        if (definition->kind != &index_kind_ordered || definition->order != DOCUMENT_ORDER_SQL ||
-            definition->multikey || definition->hidden || definition->sparse ||
-            definition->filter_count || definition->state != INDEX_READY)
+        if (definition->kind != &index_kind_ordered || definition->multikey || definition->hidden ||
+            definition->sparse || definition->filter_count || definition->state != INDEX_READY)
             continue;
         paths = ARENA_ARRAY(arena, struct document_path, definition->part_count);
         descending = ARENA_ARRAY(arena, bool, definition->part_count);
@@ -355,7 +354,8 @@ static void composites_find(struct index_policy *policy, struct arena *arena)
             hashed = hashed || definition->parts[at].hashed;
         }
         if (!hashed)
-            composites[count++] = (struct index_composite){.paths = paths,
+            composites[count++] = (struct index_composite){.definition = definition,
+                                                           .paths = paths,
                                                            .descending = descending,
                                                            .count = definition->part_count,
                                                            .prefix = definition->prefix};

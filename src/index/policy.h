@@ -54,11 +54,12 @@ const struct index_definition *const *index_policy_besides(const struct index_po
 
 bool index_policy_is_none(const struct index_policy *policy); /* nothing but id and _ts */
 
-/* A definition that plans can walk in the order of its values, one entry for each item: in SQL
- * order, neither sparse nor partial nor multikey, not hashed, not hidden. For a policy, a composite
+/* A definition that plans can walk in the order of its values, one entry for each item: neither
+ * sparse nor partial nor multikey, not hashed, not hidden. For a policy, a composite
  * index: one entry for each item, of the values at its paths one after the other, cut
  * at INDEX_VALUE_MAX each. A path that leads nowhere has undefined there. */
 struct index_composite {
+    const struct index_definition *definition; /* its order is that of the values */
     const struct document_path *paths;
     const bool *descending; /* one for each path */
     size_t count;

@@ -109,6 +109,7 @@ static bool item_remake(const struct item_scope *scope, const struct item *item,
     };
     struct remake remake = {.batch = {.part_count = 1, .moment = moment, .stamp = remake_stamp}};
 
+    assert(item->document.data && item->header.policy_version != scope->policy_version);
     if (scope->definition->has_unique_index &&
         item_is_over(&item->header, scope->definition->default_ttl,
                      clock_read_wall_ms(scope->clock)))
