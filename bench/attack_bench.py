@@ -238,8 +238,24 @@ def pipelined(attacker, stop):
         connection.close()
 
 
+def busy(_, stop):
+    """No attack: processors that are busy with something else than the server. What the kernel makes
+    others wait then is what no server can better while it uses all processors itself."""
+    spinning = [multiprocessing.Process(target=spin, args=(stop,)) for _ in range(os.cpu_count())]
+    for process in spinning:
+        process.start()
+    for process in spinning:
+        process.join()
+
+
+def spin(stop):
+    while not stop.is_set():
+        for _ in range(10000):
+            pass
+
+
 ATTACKS = {"joins": joins, "short_joins": short_joins, "answers": answers,
-           "texts": texts, "pipelined": pipelined, "probes": probes}
+           "texts": texts, "pipelined": pipelined, "probes": probes, "busy": busy}
 
 
 # --- Measuring -----------------------------------------------------------------------------------
@@ -282,7 +298,8 @@ def measure(name, client, attacker, pid, options):
         attack = multiprocessing.Process(target=attacker.run, args=(ATTACKS[name], stop))
         attack.start()
         # Attackers are on other machines: theirs is not the processor the others wait for.
-        os.setpriority(os.PRIO_PROCESS, attack.pid, os.getpriority(os.PRIO_PROCESS, 0) + 19)
+        if name != "busy":
+            os.setpriority(os.PRIO_PROCESS, attack.pid, os.getpriority(os.PRIO_PROCESS, 0) + 19)
         time.sleep(0.3)
         load(client, options.seconds, loud)
         stop.set()
