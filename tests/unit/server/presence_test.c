@@ -26,7 +26,7 @@ static void a_note_is_there_as_long_as_its_server(void **state UNUSED)
     CLEANUP(scratch_done) struct scratch scratch;
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct presence *presence;
-    struct presence_note note;
+    struct presence_note note = {0};
     struct stat status;
     struct error err;
 
