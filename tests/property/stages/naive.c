@@ -211,7 +211,8 @@ static bool holds(bool mongo, enum naive_test test, const struct naive *a, const
         return false;
     if (test == NAIVE_EQUAL)
         return naive_compare(mongo, a, b) == 0;
-    if (a->type == NAIVE_ARRAY || a->type == NAIVE_OBJECT)
+    /* in SQL there is neither above nor below for them */
+    if (!mongo && (a->type == NAIVE_ARRAY || a->type == NAIVE_OBJECT))
         return false;
     return test == NAIVE_LESS ? naive_compare(mongo, a, b) < 0 : naive_compare(mongo, a, b) >= 0;
 }
