@@ -30,7 +30,7 @@ uint64_t clients_seed(void)
 static void unexpected(struct client *client, const char *what, const struct error *err)
 {
     if (!client->failure[0])
-        snprintf(client->failure, sizeof client->failure, "%s: %s: %s", what,
+        snprintf(client->failure, sizeof client->failure, "%s: %s: %.200s", what,
                  error_face(err->code)->name, err->message);
 }
 
