@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "document/bson.h"
-#include "front/mongo/code.h"
+#include "front/mongo/error.h"
 #include "front/mongo/wire/compress.h"
 
 enum {
@@ -50,7 +50,7 @@ uint32_t mongo_crc32c(struct slice bytes)
 
 static enum mongo_read last(struct error *err, enum mongo_code code, const char *what)
 {
-    mongo_fail(err, code, "%s", what);
+    mongo_error_set(err, (int)code, "%s", what);
     return MONGO_READ_LAST;
 }
 
@@ -201,7 +201,7 @@ static bool sequences_differ(const struct mongo_message *message, struct error *
         for (size_t j = 0; j < i; j++)
             twice |= slice_equal(message->sequences[j].name, name);
         if (twice)
-            return mongo_fail(err, MONGO_DUPLICATE_FIELD, "BSON field '%.*s' is a duplicate field",
+            return mongo_error_set(err, MONGO_IDL_DUPLICATE_FIELD, "BSON field '%.*s' is a duplicate field",
                               (int)MIN(name.len, (size_t)64), (const char *)name.data);
     }
     return true;
@@ -213,7 +213,7 @@ static bool database_read(struct mongo_message *message, struct error *err)
 
     if (message->operation == MONGO_OP_QUERY) {
         if (!message->database.data)
-            return mongo_fail(err, MONGO_UNSUPPORTED_OP_QUERY_COMMAND,
+            return mongo_error_set(err, MONGO_UNSUPPORTED_OP_QUERY_COMMAND,
                               "OP_QUERY is no longer supported. The client driver may require an "
                               "upgrade.");
         if (document_find(message->body, SLICE("$query"), &value) && value.type == DOCUMENT_OBJECT)
@@ -221,10 +221,10 @@ static bool database_read(struct mongo_message *message, struct error *err)
         return true;
     }
     if (!document_find(message->body, SLICE("$db"), &value))
-        return mongo_fail(err, MONGO_FAILED_TO_PARSE_FIELD,
+        return mongo_error_set(err, MONGO_IDL_FAILED_TO_PARSE,
                           "OP_MSG requests require a $db argument");
     if (value.type != DOCUMENT_STRING)
-        return mongo_fail(err, MONGO_TYPE_MISMATCH, "$db must be a string");
+        return mongo_error_set(err, MONGO_TYPE_MISMATCH, "$db must be a string");
     message->database = value.text;
     return true;
 }
