@@ -93,9 +93,9 @@ bool mongo_list_databases(struct mongo_call *call, struct error *err)
         uint64_t bytes = 0;
         size_t begin;
 
+        buf_init(&one, BUF_DEFAULT_MAX);
         if (!collections_count(database))
             continue;
-        buf_init(&one, BUF_DEFAULT_MAX);
         begin = document_begin(&one);
         document_append_string(&one, SLICE("name"), database_info(database)->id);
         if (!asked.name_only) {

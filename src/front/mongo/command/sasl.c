@@ -315,6 +315,7 @@ static void speculative_append(struct mongo_call *call)
     struct error unused;
     size_t begin;
 
+    buf_init(&step, BUF_DEFAULT_MAX);
     if (!document_find(call->message.body, SLICE("speculativeAuthenticate"), &value) ||
         value.type != DOCUMENT_OBJECT ||
         !document_find(value.document, SLICE("saslStart"), &(struct document_value){0}) ||
@@ -322,7 +323,6 @@ static void speculative_append(struct mongo_call *call)
                            ARRAY_LEN(speculative_fields), &start, &unused) ||
         !slice_starts_with(start.mechanism, SLICE("SCRAM-")))
         return;
-    buf_init(&step, BUF_DEFAULT_MAX);
     begin = document_begin(&step);
     if (!start_run(call, &start, &step, &unused))
         return;
