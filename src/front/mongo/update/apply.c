@@ -249,7 +249,7 @@ static bool descend(struct update_run *run, const struct update_modifier *modifi
 static bool is_chosen(struct update_run *run, const struct update_component *component,
                       const struct update_node *element, bool *ret_chosen)
 {
-    CLEANUP(buf_done) struct buf buf;
+    CLEANUP(buf_done) struct buf buf = {0};
     struct document_value value, document;
     size_t begin;
 
@@ -319,7 +319,8 @@ static bool no_array(struct update_run *run, const struct update_node *node, con
     return mongo_error_set(run->err, MONGO_BAD_VALUE,
                            "The %s field cannot be an array element, '%.*s' in doc with %.*s has "
                            "an array field called '%.*s'",
-                           which, SLICE_ARG(path), SLICE_ARG(run->id_text), SLICE_ARG(node->name));
+                           which, SLICE_ARG(path), (int)run->id_text.len - 2,
+                           (const char *)run->id_text.data + 1, SLICE_ARG(node->name));
 }
 
 /* The node at a path and its parent, which no array may be on the way to. *ret_node NULL: nothing

@@ -119,7 +119,7 @@ void update_node_write(const struct update_node *node, struct buf *buf)
 
 struct document_value update_node_value(const struct update_node *node, struct arena *arena)
 {
-    CLEANUP(buf_done) struct buf buf;
+    CLEANUP(buf_done) struct buf buf = {0};
     struct document_value value = node->value;
 
     if (!node->expanded)

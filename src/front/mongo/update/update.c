@@ -103,7 +103,7 @@ static bool modifiers_apply(const struct mongo_update *update,
                             const struct mongo_update_input *input, struct arena *arena,
                             struct slice *ret_document, struct error *err)
 {
-    CLEANUP(buf_done) struct buf buf;
+    CLEANUP(buf_done) struct buf buf = {0};
     struct update_run run = {input, arena, err, id_text(input->document, arena)};
     struct update_node *root =
         update_node_new(arena, SLICE(""), document_object(input->document));
@@ -182,7 +182,7 @@ static bool base_make(const struct mongo_match *match, bool id_alone,
                       const struct mongo_update_input *input, struct arena *arena,
                       struct slice *ret_document, struct error *err)
 {
-    CLEANUP(buf_done) struct buf buf;
+    CLEANUP(buf_done) struct buf buf = {0};
     struct update_run run = {input, arena, err, SLICE("{}")};
     struct update_node *root =
         update_node_new(arena, SLICE(""), document_value_of_type(DOCUMENT_OBJECT));
