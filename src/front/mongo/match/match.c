@@ -74,7 +74,7 @@ static const struct match_node *pull_node(struct match_parse *parse,
 
     if (condition->type == DOCUMENT_REGEX)
         return match_parse_regex(parse, NULL, condition->regex.pattern, condition->regex.options);
-    if (match_is_operators(condition))
+    if (match_is_of_value(condition))
         return match_parse_operators(parse, NULL, condition->document);
     if (condition->type != DOCUMENT_OBJECT) {
         node = match_node_new(parse, MATCH_EQUAL, NULL);

@@ -111,7 +111,10 @@ const struct match_node *match_parse_operators(struct match_parse *parse,
                                                struct slice operators);
 struct match_node *match_node_new(struct match_parse *parse, enum match_kind kind,
                                   const struct match_path *path);
+/* Is it an object of operators, {$gt: 1}? And one whose operators are asked of a value, not of a
+ * document as $or is? */
 bool match_is_operators(const struct document_value *value);
+bool match_is_of_value(const struct document_value *value);
 
 /* The rest of the operators; each fills a node or refuses. */
 struct match_node *match_parse_type(struct match_parse *parse, const struct match_path *path,

@@ -302,16 +302,13 @@ static const struct match_node *element_node(struct match_parse *parse,
     bool outer = parse->inner;
     struct children children = {0};
     const struct match_node *child;
-    struct document_iter iter;
     struct match_node *node;
-    bool operators;
+    bool operators = match_is_of_value(value);
 
     if (value->type != DOCUMENT_OBJECT) {
         mongo_error_set(parse->err, MONGO_BAD_VALUE, "$elemMatch needs an Object");
         return NULL;
     }
-    document_iter_init(&iter, value->document);
-    operators = match_is_operators(value) && document_iter_next(&iter) && !is_logical(iter.key);
     parse->inner = true;
     child = operators ? match_parse_operators(parse, NULL, value->document)
                       : match_parse_filter(parse, value->document);
@@ -538,6 +535,16 @@ bool match_is_operators(const struct document_value *value)
     document_iter_init(&iter, value->document);
     return document_iter_next(&iter) && iter.key.len && iter.key.data[0] == '$' &&
            !is_reference(value->document);
+}
+
+bool match_is_of_value(const struct document_value *value)
+{
+    struct document_iter iter;
+
+    if (!match_is_operators(value))
+        return false;
+    document_iter_init(&iter, value->document);
+    return document_iter_next(&iter) && !is_logical(iter.key);
 }
 
 static bool deeper(struct match_parse *parse)

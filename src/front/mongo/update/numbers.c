@@ -1,6 +1,6 @@
-/* $inc, $mul and $bit: of two numbers the result has the wider type, and an int that overflows
- * becomes a long. */
-#include "document/decimal.h"
+/* $inc, $mul and $bit: of two numbers the result has the wider type, decimal being the widest, and an
+ * int that overflows becomes a long. */
+#include "document/decimal_math.h"
 #include "front/mongo/text.h"
 #include "front/mongo/update/update_private.h"
 
@@ -17,8 +17,7 @@ static struct document_value zero_of(enum document_type type)
     case DOCUMENT_INT64:
         return document_int64(0);
     case DOCUMENT_DECIMAL128:
-        return (struct document_value){.type = type,
-                                       .decimal = decimal_pack(&(struct decimal){0})};
+        return document_decimal_value(decimal_from_int64(0));
     default:
         return document_double(0);
     }
@@ -60,6 +59,16 @@ static bool whole_compute(struct update_run *run, const struct update_modifier *
     return true;
 }
 
+static struct document_value decimal_compute(const struct update_modifier *modifier,
+                                             const struct document_value *before)
+{
+    struct document_decimal a = decimal_from_number(before);
+    struct document_decimal b = decimal_from_number(&modifier->value);
+
+    return document_decimal_value(modifier->op == UPDATE_MUL ? decimal_multiply(a, b)
+                                                             : decimal_add(a, b));
+}
+
 bool update_number_compute(struct update_run *run, const struct update_modifier *modifier,
                            const struct document_value *before, struct document_value *ret_after)
 {
@@ -77,9 +86,10 @@ bool update_number_compute(struct update_run *run, const struct update_modifier 
                                operator_name(modifier), SLICE_ARG(run->id_text),
                                SLICE_ARG(update_path_last(&modifier->path)),
                                mongo_type_name(before->type));
-    if (before->type == DOCUMENT_DECIMAL128 || modifier->value.type == DOCUMENT_DECIMAL128)
-        return mongo_error_set(run->err, MONGO_NOT_IMPLEMENTED,
-                               "%s with Decimal128 is not supported", operator_name(modifier));
+    if (before->type == DOCUMENT_DECIMAL128 || modifier->value.type == DOCUMENT_DECIMAL128) {
+        *ret_after = decimal_compute(modifier, before);
+        return true;
+    }
     if (is_whole(before) && is_whole(&modifier->value))
         return whole_compute(run, modifier, before, ret_after);
     (void)document_to_double(before, &a);
