@@ -134,7 +134,7 @@ static void spread_reason(const struct advise_workload *workload, const struct a
                    (unsigned long long)f->keys);
     else
         buf_printf(out, "The sample has %llu value%s; the largest, ", (unsigned long long)f->keys,
-                   f->keys == 1 ? "" : "s");
+                   PLURAL(f->keys));
     value_append(workload, key, f->top_storage, out);
     buf_printf(out, ", holds %.1f%% of the bytes", f->storage_top * 100);
     if (f->ru_top > 0) {
@@ -170,7 +170,7 @@ static void fault_reasons(const struct advise_figures *f, const struct advise_op
     if (f->changed > 0)
         buf_printf(out,
                    "Its value was changed %.0f time%s; a partition key cannot change in place. ",
-                   f->changed, f->changed == 1 ? "" : "s");
+                   f->changed, PLURAL(f->changed));
     if (f->missing > 0)
         buf_printf(out, "%.1f%% of items have no value there and would share one partition. ",
                    f->missing * 100);
@@ -355,7 +355,7 @@ static void too_little_write(const struct advise_workload *workload,
         "There is too little to judge by: %zu document%s and %zu operation%s. Which key is "
         "right depends on what is asked: use the container for a while, until there are at "
         "least %d documents and %d operations, better some hundreds of each, and ask again.%s",
-        items, items == 1 ? "" : "s", operations, operations == 1 ? "" : "s", ADVISE_DOCUMENTS_MIN,
+        items, PLURAL(items), operations, PLURAL(operations), ADVISE_DOCUMENTS_MIN,
         ADVISE_RECORDED_MIN, report->count ? " What follows is a guess." : "");
 }
 

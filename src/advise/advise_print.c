@@ -165,9 +165,12 @@ static void table(const struct advise_report *report, struct buf *out)
 void advise_report_text(const struct advise_workload *workload, const struct advise_report *report,
                         struct buf *out)
 {
-    buf_printf(out, "Judged by %llu documents and %llu operations.\n\n",
-               (unsigned long long)advise_workload_items_seen(workload),
-               (unsigned long long)advise_workload_operations_seen(workload));
+    uint64_t items = advise_workload_items_seen(workload);
+    uint64_t operations = advise_workload_operations_seen(workload);
+
+    buf_printf(out, "Judged by %llu document%s and %llu operation%s.\n\n",
+               (unsigned long long)items, PLURAL(items), (unsigned long long)operations,
+               PLURAL(operations));
     wrapped(report->summary, "", out);
     if (report->count)
         table(report, out);

@@ -56,8 +56,8 @@ static void cell_plot(const struct what_if_cell *cell, double x, double y, doubl
     buf_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.2f\" fill=\"", x, y,
                w + 0.3, h + 0.3);
     colour(max > 0 ? ru / max : 0, out);
-    buf_printf(out, "\"><title>%.1f RU/s, %u requests, %u refused</title></rect>\n", ru,
-               cell->requests, cell->throttled);
+    buf_printf(out, "\"><title>%.1f RU/s, %u request%s, %u refused</title></rect>\n", ru,
+               cell->requests, PLURAL(cell->requests), cell->throttled);
     if (refused > 0.005)
         buf_printf(out,
                    "<rect x=\"%.1f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"#d62f2f\" "
@@ -111,7 +111,7 @@ static void panel_plot(const struct what_if_panel *panel, double x, double max, 
     else
         buf_append_text(out, "no limit");
     buf_printf(out, " over %u physical partition%s</text>\n", result->partitions,
-               result->partitions == 1 ? "" : "s");
+               PLURAL(result->partitions));
     for (size_t t = 0; t < result->windows; t++)
         for (uint32_t p = 0; p < result->partitions; p++) {
             const struct what_if_cell *cell = &result->cells[t * result->partitions + p];

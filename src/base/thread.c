@@ -10,8 +10,22 @@ static void must_succeed(int result)
     assert(result == 0);
 }
 
+/* Its address tells threads apart, for less than asking the system who one is. */
+static _Thread_local char self;
+
+static void holder_set(struct mutex *mutex, const void *holder)
+{
+    atomic_store_explicit(&mutex->holder, holder, memory_order_relaxed);
+}
+
+bool mutex_is_held(const struct mutex *mutex)
+{
+    return atomic_load_explicit(&mutex->holder, memory_order_relaxed) == &self;
+}
+
 void mutex_init(struct mutex *mutex)
 {
+    atomic_init(&mutex->holder, NULL);
     must_succeed(pthread_mutex_init(&mutex->native, NULL));
 }
 
@@ -23,10 +37,13 @@ void mutex_done(struct mutex *mutex)
 void mutex_lock(struct mutex *mutex)
 {
     must_succeed(pthread_mutex_lock(&mutex->native));
+    holder_set(mutex, &self);
 }
 
 void mutex_unlock(struct mutex *mutex)
 {
+    assert(mutex_is_held(mutex));
+    holder_set(mutex, NULL);
     must_succeed(pthread_mutex_unlock(&mutex->native));
 }
 
@@ -57,15 +74,22 @@ void condition_broadcast(struct condition *condition)
 
 void condition_wait(struct condition *condition, struct mutex *mutex)
 {
+    assert(mutex_is_held(mutex));
+    holder_set(mutex, NULL);
     must_succeed(pthread_cond_wait(&condition->native, &mutex->native));
+    holder_set(mutex, &self);
 }
 
 bool condition_wait_until(struct condition *condition, struct mutex *mutex, int64_t deadline_ms)
 {
     struct timespec until = {.tv_sec = deadline_ms / 1000,
                              .tv_nsec = (deadline_ms % 1000) * 1000000};
-    int result = pthread_cond_timedwait(&condition->native, &mutex->native, &until);
+    int result;
 
+    assert(mutex_is_held(mutex));
+    holder_set(mutex, NULL);
+    result = pthread_cond_timedwait(&condition->native, &mutex->native, &until);
+    holder_set(mutex, &self);
     assert(result == 0 || result == ETIMEDOUT);
     return result == 0;
 }

@@ -8,9 +8,11 @@
 #include "base/attrs.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct mutex {
     pthread_mutex_t native;
+    _Atomic(const void *) holder; /* something of the thread that has it; NULL: nobody */
 };
 
 struct condition {
@@ -21,6 +23,9 @@ void mutex_init(struct mutex *mutex);
 void mutex_done(struct mutex *mutex);
 void mutex_lock(struct mutex *mutex);
 void mutex_unlock(struct mutex *mutex);
+
+/* By this thread. For asserts of those who are called with a lock held. */
+bool mutex_is_held(const struct mutex *mutex);
 
 /* WITH_LOCK(&thing->lock) { ... } — do not break or goto out; return is fine. */
 static inline void mutex_unlock_scope_(struct mutex **mutex)

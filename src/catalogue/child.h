@@ -112,10 +112,6 @@ size_t catalogue_children_count(const struct catalogue_children *children);
 struct catalogue_child *catalogue_children_at(const struct catalogue_children *children,
                                               size_t index);
 
-/* How many have an id up to and including this one, be it there or not: where the page behind it
- * begins. */
-size_t catalogue_children_behind(const struct catalogue_children *children, struct slice id);
-
 /* By name, else by rid if the text is one; NULL: there is none. Borrowed. */
 struct catalogue_child *catalogue_children_find(const struct catalogue_children *children,
                                                 struct slice id);

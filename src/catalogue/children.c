@@ -441,22 +441,6 @@ struct catalogue_child *catalogue_children_at(const struct catalogue_children *c
     }
 }
 
-size_t catalogue_children_behind(const struct catalogue_children *children, struct slice id)
-{
-    const struct node *node = children ? children->by_id : NULL;
-    size_t count = 0;
-
-    while (node) {
-        if (slice_compare(id, node->child->info.id) < 0) {
-            node = node->left;
-        } else {
-            count += 1 + node_count(node->left);
-            node = node->right;
-        }
-    }
-    return count;
-}
-
 const struct catalogue_children *database_children(const struct database *database,
                                                    enum child_kind kind)
 {

@@ -34,7 +34,10 @@ bool engine_open(struct slice url, const struct engine_options *options, struct 
         return error_set(err, ERROR_STORE_URL,
                          "node url has the unknown scheme \"%.*s\": write it as %s",
                          SLICE_ARG(scheme), known);
-    return driver->open(url, options, ret_engine, err);
+    if (!driver->open(url, options, ret_engine, err))
+        return false;
+    assert((*ret_engine)->driver && (*ret_engine)->node_id[0]);
+    return true;
 }
 
 void engine_close(struct engine *engine)
@@ -73,13 +76,13 @@ bool engine_partition_create(struct engine *engine, uint32_t id, uint64_t epoch,
 
 bool engine_partition_fence(struct engine *engine, uint32_t id, uint64_t epoch, struct error *err)
 {
-    assert(id > 0 && epoch > 0);
+    assert(id > 0 && id <= ENGINE_PARTITION_MAX && epoch > 0);
     return engine->driver->partition_fence(engine, id, epoch, err);
 }
 
 bool engine_partition_drop(struct engine *engine, uint32_t id, struct error *err)
 {
-    assert(id > 0);
+    assert(id > 0 && id <= ENGINE_PARTITION_MAX);
     return engine->driver->partition_drop(engine, id, err);
 }
 
@@ -93,7 +96,10 @@ bool engine_partition_list(struct engine *engine, struct arena *arena,
 bool engine_snapshot_new(struct engine *engine, struct engine_snapshot **ret_snapshot,
                          struct error *err)
 {
-    return engine->driver->snapshot_new(engine, ret_snapshot, err);
+    if (!engine->driver->snapshot_new(engine, ret_snapshot, err))
+        return false;
+    assert((*ret_snapshot)->engine == engine);
+    return true;
 }
 
 void engine_snapshot_free(struct engine_snapshot *snapshot)
@@ -107,7 +113,10 @@ bool engine_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_
                 struct engine_value *ret_value, struct error *err)
 {
     assert(partition > 0 && key.len > 0 && (!snapshot || snapshot->engine == engine));
-    return engine->driver->get(engine, snapshot, partition, key, reach, arena, ret_value, err);
+    if (!engine->driver->get(engine, snapshot, partition, key, reach, arena, ret_value, err))
+        return false;
+    assert(ret_value->found != ENGINE_COLD || reach == ENGINE_READ_CACHED);
+    return true;
 }
 
 bool engine_multi_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
@@ -127,8 +136,11 @@ bool engine_iterator_new(struct engine *engine, struct engine_snapshot *snapshot
                          struct error *err)
 {
     assert(partition > 0 && (!snapshot || snapshot->engine == engine));
-    return engine->driver->iterator_new(engine, snapshot, partition, range, backwards, reach,
-                                        ret_iterator, err);
+    if (!engine->driver->iterator_new(engine, snapshot, partition, range, backwards, reach,
+                                      ret_iterator, err))
+        return false;
+    assert((*ret_iterator)->engine == engine);
+    return true;
 }
 
 void engine_iterator_free(struct engine_iterator *iterator)
@@ -148,16 +160,19 @@ bool engine_iterator_seek(struct engine_iterator *iterator, struct slice key, st
     return iterator->engine->driver->iterator_seek(iterator, key, err);
 }
 
-/* Order and uniqueness are the caller's duty; checking every key would cost what sorting saves. */
+/* Order and uniqueness are the caller's duty; checking every key would cost what sorting saves. The
+ * first and the last tell a batch that was never sorted. */
 static bool section_is_sane(const struct engine_section *section,
                             const struct engine_section *before, struct error *err)
 {
-    assert(section->partition > 0);
+    assert(section->partition > 0 && section->epoch > 0);
     assert(!before || before->partition < section->partition);
+    assert(section->count < 2 ||
+           slice_compare(section->ops[0].key, section->ops[section->count - 1].key) < 0);
     for (size_t i = 0; i < section->count; i++) {
         const struct engine_op *op = &section->ops[i];
 
-        assert(op->key.len > 0);
+        assert(op->key.len > 0 && (op->kind == ENGINE_PUT || op->kind == ENGINE_DELETE));
         if (op->key.len > ENGINE_KEY_MAX)
             return error_set(err, ERROR_TOO_LARGE, "a key of %zu bytes is over the limit of %d",
                              op->key.len, ENGINE_KEY_MAX);
@@ -241,6 +256,7 @@ void engine_url_mask(struct slice url, struct buf *to)
 
 bool engine_ping(struct engine *engine, int64_t ms_max, struct error *err)
 {
+    assert(ms_max > 0);
     return !engine->driver->ping || engine->driver->ping(engine, ms_max, err);
 }
 

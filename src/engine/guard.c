@@ -45,6 +45,7 @@ static bool let_go(void *context, int64_t ms)
     uint64_t ping = atomic_load(&guard->ping);
     bool first = wait->waited_ms == 0;
 
+    assert(ms >= 0);
     wait->waited_ms += ms;
     if (wait->asks == guard) /* the keeper decides whether it is down, with more patience */
         return wait->waited_ms >= guard->options.hang_ms;
@@ -115,6 +116,7 @@ struct engine *engine_guard_around(const struct engine_guard_options *options, s
     struct engine *engine = engine_guard_new(options);
     struct guard *guard = guard_of(engine);
 
+    assert(inner->driver != &guard_driver); /* a guard of a guard would count calls twice */
     memcpy(engine->node_id, engine_node_id(inner), sizeof engine->node_id);
     guard->inner = inner;
     guard->broken = false;
@@ -154,6 +156,7 @@ const char *engine_fault_name(enum engine_fault fault)
     static const char *const names[] = {
         [ENGINE_FAULT_UNREADABLE] = "unreadable", [ENGINE_FAULT_FULL] = "full"};
 
+    assert(fault < ENGINE_FAULTS);
     return names[fault];
 }
 
@@ -167,6 +170,7 @@ void guard_fault_begin(struct guard *guard, enum engine_fault fault, const struc
     struct error unused;
     bool tell = false;
 
+    assert(fault < ENGINE_FAULTS && err->code != ERROR_NONE);
     atomic_fetch_add_explicit(&own->count, 1, memory_order_relaxed);
     if (atomic_exchange(&own->on, true))
         return;
@@ -187,6 +191,7 @@ void guard_fault_begin(struct guard *guard, enum engine_fault fault, const struc
 
 void guard_fault_end(struct guard *guard, enum engine_fault fault)
 {
+    assert(fault < ENGINE_FAULTS);
     if (atomic_exchange(&guard->faults[fault].on, false))
         log_event(guard->options.inner.log, LOG_INFO,
                   fault == ENGINE_FAULT_FULL ? "node has room again" : "node was opened anew",
@@ -214,6 +219,7 @@ static void go_down(struct guard *guard, const struct error *err)
 {
     bool was_up;
 
+    assert(err->code != ERROR_NONE);
     WITH_LOCK (&guard->lock) {
         guard->reason = *err;
         was_up = !atomic_exchange(&guard->down, true);
@@ -246,6 +252,7 @@ void engine_guard_take_down(struct engine *engine, const struct error *err)
 
 static void go_up(struct guard *guard)
 {
+    assert(guard->inner && !guard->broken);
     WITH_LOCK (&guard->lock) {
         atomic_store(&guard->doubt, false);
         atomic_store(&guard->hurry, false);
@@ -268,6 +275,7 @@ static bool inner_open(struct guard *guard, struct error *err)
     CLEANUP(engine_close) struct engine *inner = NULL;
     const char *id = guard->base.node_id;
 
+    assert(!guard->inner);
     if (!guard->options.open(guard->options.open_context, guard->options.url, &guard->options.inner,
                              &inner, err))
         return false;
@@ -297,6 +305,7 @@ bool engine_guard_open(struct engine *engine, struct error *err)
 
 void engine_guard_expect(struct engine *engine, const char *node_id)
 {
+    assert(strlen(node_id) < sizeof engine->node_id);
     (void)snprintf(engine->node_id, sizeof engine->node_id, "%s", node_id);
 }
 
@@ -343,6 +352,7 @@ static bool ask(struct guard *guard, bool doubt, struct error *err)
 {
     bool alive;
 
+    assert(guard->inner && !guard_wait.asks);
     atomic_store(&guard->ping_since_ms, clock_read_monotonic_ms(guard->clock));
     atomic_store(&guard->ping, ++guard->pings);
     guard_wait = (struct guard_wait){.asks = guard};
@@ -387,6 +397,7 @@ static bool bring_back(struct guard *guard, struct error *err)
     const struct guard *kept = guard_kept;
     bool back;
 
+    assert(guard_kept != guard);
     guard_kept = guard;
     back = heal(guard, err) &&
            (!guard->hooks.rejoin || guard->hooks.rejoin(guard->hooks.context, err));
@@ -544,5 +555,6 @@ const char *engine_guard_state_name(enum engine_guard_state state)
                                         [ENGINE_GUARD_SUSPECT] = "suspect",
                                         [ENGINE_GUARD_DOWN] = "down"};
 
+    assert(state <= ENGINE_GUARD_DOWN);
     return names[state];
 }

@@ -86,6 +86,7 @@ static bool enter(struct guard *guard, uint32_t partition, struct guard_door **r
          !atomic_load_explicit(&guard->paused, memory_order_relaxed) &&
          !atomic_load_explicit(&guard->ping_since_ms, memory_order_relaxed)) ||
         look_closer(guard, partition, err)) {
+        assert(guard->inner); /* open whenever somebody is let in */
         *ret_door = door;
         return true;
     }
@@ -99,6 +100,7 @@ static void failure_tell(struct guard *guard, uint32_t partition, bool writes, s
 {
     struct error cause = *err;
 
+    assert(err->code != ERROR_NONE);
     switch (cause.code) {
     case ERROR_STORE_UNAVAILABLE:
         guard_doubt(guard);
@@ -132,12 +134,19 @@ static void failure_tell(struct guard *guard, uint32_t partition, bool writes, s
     }
 }
 
+static void door_leave(struct guard_door *door)
+{
+    size_t before = atomic_fetch_sub(&door->inside, 1);
+
+    assert(before > 0);
+}
+
 static bool leave(struct guard *guard, struct guard_door *door, uint32_t partition, bool writes,
                   bool done, struct error *err)
 {
     if (!done)
         failure_tell(guard, partition, writes, err);
-    atomic_fetch_sub(&door->inside, 1);
+    door_leave(door);
     return done;
 }
 
@@ -276,8 +285,9 @@ static void guard_snapshot_free(struct engine_snapshot *base)
 {
     struct guard_snapshot *snapshot = (struct guard_snapshot *)base;
 
+    assert(snapshot->inner && snapshot->door);
     engine_snapshot_free(snapshot->inner);
-    atomic_fetch_sub(&snapshot->door->inside, 1);
+    door_leave(snapshot->door);
     memory_free(snapshot);
 }
 
@@ -338,8 +348,9 @@ static void guard_iterator_free(struct engine_iterator *base)
 {
     struct guard_iterator *iterator = (struct guard_iterator *)base;
 
+    assert(iterator->inner && iterator->door);
     engine_iterator_free(iterator->inner);
-    atomic_fetch_sub(&iterator->door->inside, 1);
+    door_leave(iterator->door);
     memory_free(iterator);
 }
 
@@ -395,6 +406,7 @@ static bool guard_range_size(struct engine *engine, uint32_t partition, struct e
 static uint32_t sections_partition(const struct guard *guard, const struct engine_section *sections,
                                    size_t count)
 {
+    assert(count > 0);
     for (size_t i = 0; i < count; i++)
         if (sections[i].partition != guard->options.unpaused_partition)
             return sections[i].partition;

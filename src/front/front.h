@@ -18,6 +18,9 @@
 struct front_faults;
 struct front_queries;
 
+/* The database that tables of the Table API are in, of each account. */
+#define FRONT_TABLE_DATABASE "TablesDB"
+
 /* All borrowed; they outlive the front. */
 struct front_services {
     struct front_faults *faults;     /* what of faults was logged; NULL: all is */

@@ -44,6 +44,7 @@ bool view_open(const struct item_scope *scope, struct view *ret_view, struct err
 {
     struct view view = view_of(scope, NULL);
 
+    assert(scope->partition > 0);
     if (!engine_snapshot_new(scope->engine, &view.snapshot, err))
         return false;
     *ret_view = view;
@@ -161,7 +162,7 @@ static struct engine_range cursor_bounds(const struct cursor_request *request, s
     case CURSOR_INDEX:
         break;
     }
-    assert(request->range_count > 0);
+    assert(request->range_count > 0 && request->path.len > 0);
     return (struct engine_range){
         .min = joined(arena, PARTITION_FAMILY_INDEX, request->path, request->ranges[0].min),
         .max = joined(arena, PARTITION_FAMILY_INDEX, request->path,
@@ -203,6 +204,7 @@ bool cursor_open(const struct view *view, const struct cursor_request *request,
     enum engine_reach reach;
 
     assert(!request->backwards || request->kind == CURSOR_INDEX);
+    assert(request->kind != CURSOR_INDEX || request->value_count > 0);
     cursor->request = *request;
     buf_init(&cursor->seek, BUF_DEFAULT_MAX);
     buf_init(&cursor->place, BUF_DEFAULT_MAX);
@@ -272,6 +274,7 @@ static bool routing_is_wanted(const struct cursor_request *request, struct slice
 
 static bool entry_seek(struct cursor *cursor, struct slice a, struct slice b, struct error *err)
 {
+    assert(cursor->request.kind == CURSOR_INDEX && !cursor->pending);
     buf_clear(&cursor->seek);
     buf_append_byte(&cursor->seek, PARTITION_FAMILY_INDEX);
     buf_append_slice(&cursor->seek, cursor->request.path);
@@ -314,6 +317,7 @@ static bool range_check(struct cursor *cursor, struct slice value, bool *ret_in,
     const struct cursor_request *request = &cursor->request;
     const struct cursor_range *range = &request->ranges[cursor->range];
 
+    assert(cursor->range < request->range_count);
     *ret_in = *ret_ended = false;
     if (!request->backwards) {
         while (slice_compare(value, range->max) >= 0) {

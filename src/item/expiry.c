@@ -43,6 +43,7 @@ static bool sweep_class(const struct item_scope *scope, uint8_t class, int64_t l
     CLEANUP(arena_free) struct arena *arena = arena_new();
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
 
+    assert(class <= 1 && *removed <= max);
     if (!engine_iterator_new(scope->engine, NULL, scope->partition,
                              due_range(class, last_due_s, arena), false, ENGINE_READ_ANY, &iterator,
                              err))

@@ -39,6 +39,7 @@ struct slice feed_record_encode(const struct feed_record *record, struct arena *
     size_t len = FIXED_LEN + record->key.len + record->image.len;
     uint8_t *bytes = arena_alloc(arena, len);
 
+    assert(record->key.len > 0 && record->key.len <= UINT32_MAX);
     bytes[0] = FORMAT;
     bytes[1] = (uint8_t)record->kind;
     bytes_put_be64(bytes + FEED_VALUE_WALL_AT, (uint64_t)record->wall_ms);

@@ -151,6 +151,7 @@ static bool page_is_full(const struct reading *r)
     size_t changes_max = r->request->changes_max ? r->request->changes_max : CHANGES_DEFAULT;
     size_t bytes_max = r->request->bytes_max ? r->request->bytes_max : BYTES_DEFAULT;
 
+    assert(r->page.count <= r->capacity);
     return r->page.count >= changes_max || (r->page.count && r->bytes >= bytes_max) ||
            (r->request->records_max && r->page.records_read >= r->request->records_max);
 }
@@ -385,6 +386,7 @@ static bool stale_collect(const struct item_scope *scope, struct trim *trim, str
     CLEANUP(arena_free) struct arena *scratch = arena_new();
     int64_t horizon = clock_read_wall_ms(scope->clock) - scope->definition->feed_retention_ms;
 
+    assert(trim->count == 0);
     if (!engine_snapshot_new(scope->engine, &snapshot, err) ||
         !trimmed_read(scope, snapshot, arena, &trim->trimmed, err) ||
         !engine_iterator_new(scope->engine, snapshot, scope->partition, records_after(0, arena),
@@ -425,6 +427,7 @@ bool feed_trim(const struct item_scope *scope, size_t max, size_t *ret_removed, 
         .parts = &part, .part_count = 1, .moment = COMMIT_NOTHING_RELIED_ON};
     uint8_t key[FEED_KEY_LEN];
 
+    assert(max > 0);
     if (!stale_collect(scope, &trim, arena, err))
         return false;
     *ret_removed = trim.count;

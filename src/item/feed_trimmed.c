@@ -64,12 +64,14 @@ struct slice feed_trimmed_encode(const struct feed_trimmed *trimmed, struct aren
     for (size_t i = 0; i < trimmed->count; i++) {
         struct slice min = trimmed->ranges[i].min;
 
+        assert(min.len <= UINT16_MAX);
         bytes_put_be16(at, (uint16_t)min.len);
         if (min.len)
             memcpy(at + 2, min.data, min.len);
         bytes_put_be64(at + 2 + min.len, trimmed->ranges[i].lsn);
         at += 2 + min.len + 8;
     }
+    assert(at == bytes + len);
     return slice_of(bytes, len);
 }
 
@@ -92,6 +94,7 @@ void feed_trimmed_note(struct feed_trimmed *trimmed, struct slice key, uint64_t 
 {
     size_t at = 0;
 
+    assert(trimmed->count <= FEED_TRIMMED_RANGES_MAX);
     if (trimmed->count == 0)
         trimmed->ranges[trimmed->count++] = (struct feed_trimmed_range){SLICE(""), 0};
     while (at + 1 < trimmed->count && slice_compare(trimmed->ranges[at + 1].min, key) <= 0)
@@ -104,6 +107,7 @@ static void range_add(struct feed_trimmed *trimmed, struct slice min, uint64_t l
 {
     struct feed_trimmed_range *last = trimmed->count ? &trimmed->ranges[trimmed->count - 1] : NULL;
 
+    assert(!last || slice_compare(last->min, min) <= 0);
     if (!last)
         min = SLICE("");
     if (last && last->lsn == lsn)
@@ -117,6 +121,7 @@ static void range_add(struct feed_trimmed *trimmed, struct slice min, uint64_t l
 void feed_trimmed_join(struct feed_trimmed *trimmed, const struct feed_trimmed *other,
                        struct slice min, struct slice max)
 {
+    assert(slice_compare(min, max) < 0);
     if (other->count == 0)
         range_add(trimmed, min, 0);
     for (size_t i = 0; i < other->count; i++) {

@@ -60,6 +60,7 @@ void item_etag(const struct item_header *header, char ret_text[ITEM_ETAG_LEN])
         ret_text[at++] = hex[bytes[i] >> 4];
         ret_text[at++] = hex[bytes[i] & 15];
     }
+    assert(at == ITEM_ETAG_LEN);
 }
 
 int64_t item_expiry_s(const struct item_header *header, int32_t default_ttl)
@@ -83,6 +84,7 @@ bool item_key_split(const struct partition_definition *definition, struct slice 
     if (!partition_key_skip(definition, &rest, err))
         return false;
     ret_parts->logical = slice_first(key, key.len - rest.len);
+    assert(ret_parts->routing.len <= ret_parts->logical.len);
     ret_parts->id = rest;
     return true;
 }
@@ -110,6 +112,7 @@ struct slice item_key(const struct document_names *names, struct slice logical,
 {
     CLEANUP(buf_done) struct buf key;
 
+    assert(logical.len > 0);
     buf_init(&key, BUF_DEFAULT_MAX);
     buf_reserve(&key, KEY_BYTES_USUAL);
     buf_append_slice(&key, logical);

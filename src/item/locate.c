@@ -43,6 +43,7 @@ static bool hit_take(struct locating *locating, const struct item_scope *scope,
     struct partition_key key;
     struct item item;
 
+    assert(locating->count < locating->max);
     if (!item_key_split(definition, hit->key, &parts, err))
         return false;
     if (!slice_equal(parts.id, locating->id_bytes))

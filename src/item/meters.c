@@ -91,6 +91,8 @@ static struct meter *meter_make(struct meters *meters, uint32_t partition)
     struct meter *meter = meter_find(meters, partition);
     size_t place = meter_place(meters, partition);
 
+    assert(partition > 0);
+    assert(place == meters->count || meters->meters[place]->partition >= partition);
     if (meter)
         return meter;
     if (meters->count == meters->capacity) {
@@ -147,6 +149,7 @@ void meters_set_shared(struct meters *meters, uint32_t partition, struct shared_
 {
     struct meter *meter;
 
+    assert(shared);
     pthread_rwlock_wrlock(&meters->lock);
     meter = meter_make(meters, partition);
     if (meter->shared != shared) {

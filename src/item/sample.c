@@ -21,6 +21,7 @@ static void reservoir_offer(struct reservoir *reservoir, struct slice key)
 {
     uint64_t at = reservoir->seen++;
 
+    assert(reservoir->count <= reservoir->seen && reservoir->max > 0);
     if (reservoir->count < reservoir->max)
         at = reservoir->count++;
     else

@@ -81,6 +81,7 @@ static void page_add(struct gathering *g, const struct item *item)
 {
     if (is_over(g->scope, item))
         return;
+    assert(g->page->count < g->items_max);
     g->page->items[g->page->count++] = *item;
     g->bytes += item->document.len;
 }
@@ -147,6 +148,7 @@ static bool numbers_read(struct engine_iterator *iterator, const struct item_sca
     size_t room = MIN((size_t)FETCH_AT_ONCE, g->items_max - g->page->count);
     struct engine_entry entry;
 
+    assert(g->page->count < g->items_max && !numbers->ended);
     numbers->count = 0;
     while (numbers->count < room && !entries_are_used_up(request, g)) {
         if (!engine_iterator_next(iterator, &entry, err))
@@ -248,6 +250,7 @@ static bool scan_sorted(const struct item_scope *scope, const struct item_scan_r
                               .bytes_max = SORTED_BYTES_MAX};
     struct item_scan_request by_key = {.order = SCAN_BY_KEY, .logical = request->logical};
 
+    assert(request->logical.len > 0);
     *ret_done = false;
     if (!scan_by_key(scope, &by_key, &whole, err))
         return false;
@@ -364,6 +367,7 @@ bool item_scan_index(const struct item_scope *scope, const struct item_index_req
         page.more = more && page.count == max;
         if (!more || page.more)
             break;
+        assert(page.count < max);
         page.position = index_position(request, &hit, arena);
         page.hits[page.count++] = (struct item_index_hit){.value = arena_copy(arena, hit.value),
                                                           .number = hit.number,

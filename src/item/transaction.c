@@ -2,7 +2,23 @@
  * what it is (its number) when it gets another id. What is stored in the end follows from where
  * each item was before all of them and where it is behind them; the versions in between are told to
  * the feed and to who asks what became of a write.
- */
+ *
+ * So there are three lists. Seen: a key and what the snapshot has under it, read once, whatever
+ * happens to it later. Entities: items, each with the place it was stored at and the place it is at
+ * by now; a rename moves an entity from one seen key to another, a delete leaves it nowhere, and an
+ * item that is made where one was deleted before is the same entity again. Planned: the writes in
+ * their order, each with the one before it of the same entity. Reads and scans answer from what was
+ * seen and written; of what was written, number, LSN and etag are provisional, above all real ones,
+ * because real ones come from the committer.
+ *
+ * Nothing is locked and nothing is sent to the store before the commit (transaction_commit.c). The
+ * moment is taken before the snapshot: a commit between the two is seen and counts as a conflict,
+ * which costs a repetition; the other way round one would be missed. Every key that is written is
+ * relied on, what is only read is not (snapshot isolation) unless the caller says so.
+ *
+ * Applying each write to a buffer of engine operations was weighed. It is less code for one write,
+ * but a rename, or a delete and a create of one id, would take back operations of index, feed,
+ * counters and unique keys one by one; from the two ends they follow in one pass. */
 #include "item/transaction_private.h"
 
 #include "base/bytes.h"
@@ -30,6 +46,7 @@ bool transaction_begin(const struct item_scope *scope, struct slice logical, str
 {
     struct transaction *transaction;
 
+    assert(scope->partition > 0 && scope->epoch > 0 && logical.len > 0);
     if (scope->promotions && !promotion_list_admits(scope->promotions, logical, err))
         return false;
     transaction = MEMORY_NEW(struct transaction);
@@ -59,6 +76,7 @@ void transaction_free(struct transaction *transaction)
 bool transaction_enter(struct transaction *transaction, const struct item_scope *scope,
                        struct slice logical, struct error *err)
 {
+    assert(transaction->snapshot && scope->partition > 0 && logical.len > 0);
     if (scope->commit != transaction->first->scope.commit)
         return error_set(err, ERROR_NOT_SUPPORTED,
                          "a transaction cannot span partitions on different nodes");
@@ -79,11 +97,6 @@ struct engine_snapshot *transaction_snapshot(const struct transaction *transacti
     return transaction->snapshot;
 }
 
-int64_t transaction_now_ms(const struct transaction *transaction)
-{
-    return transaction->now_ms;
-}
-
 /* --- Seeing ---------------------------------------------------------------------------------- */
 
 static const struct document_names *names_of(const struct transaction *transaction)
@@ -96,12 +109,15 @@ static struct slice key_of(struct transaction *transaction, const struct documen
     return item_key(names_of(transaction), transaction->place->logical, id, transaction->arena);
 }
 
+/* Most transactions see one item. To clear buckets for them took more than all else that begins
+ * one. */
 static struct transaction_seen **bucket_of(struct transaction *transaction,
                                            const struct transaction_place *place, struct slice key)
 {
-    uint64_t hash = XXH3_64bits_withSeed(key.data, key.len, place->scope.partition);
-
-    return &transaction->buckets[hash % TRANSACTION_BUCKETS];
+    if (!transaction->buckets)
+        return &transaction->few;
+    return &transaction->buckets[XXH3_64bits_withSeed(key.data, key.len, place->scope.partition) %
+                                 TRANSACTION_BUCKETS];
 }
 
 /* Of that place: containers may have equal keys. */
@@ -116,10 +132,28 @@ static struct transaction_seen *seen_find(struct transaction *transaction,
     return seen;
 }
 
-static void seen_add(struct transaction *transaction, struct transaction_seen *seen)
+static void bucket_put(struct transaction *transaction, struct transaction_seen *seen)
 {
     struct transaction_seen **bucket = bucket_of(transaction, seen->place, seen->key);
 
+    seen->next = *bucket;
+    *bucket = seen;
+}
+
+static void buckets_make(struct transaction *transaction)
+{
+    transaction->few = NULL;
+    transaction->buckets =
+        arena_alloc_zero(transaction->arena,
+                         memory_array_size(TRANSACTION_BUCKETS, sizeof(struct transaction_seen *)));
+    for (size_t i = 0; i < transaction->seen_count; i++)
+        bucket_put(transaction, transaction->seen[i]);
+}
+
+static void seen_add(struct transaction *transaction, struct transaction_seen *seen)
+{
+    if (transaction->seen_count == TRANSACTION_FEW)
+        buckets_make(transaction);
     if (transaction->seen_count == transaction->seen_capacity) {
         transaction->seen_capacity =
             transaction->seen_capacity ? transaction->seen_capacity * 2 : 8;
@@ -128,8 +162,7 @@ static void seen_add(struct transaction *transaction, struct transaction_seen *s
                                                                 sizeof(struct transaction_seen *)));
     }
     transaction->seen[transaction->seen_count++] = seen;
-    seen->next = *bucket;
-    *bucket = seen;
+    bucket_put(transaction, seen);
 }
 
 static bool seen_load(struct transaction *transaction, struct transaction_seen *seen,
@@ -139,6 +172,7 @@ static bool seen_load(struct transaction *transaction, struct transaction_seen *
     struct slice key = item_family_key(transaction->arena, PARTITION_FAMILY_ITEM, seen->key);
     struct engine_value value;
 
+    assert(transaction->snapshot && !seen->is_stored && !seen->is_written);
     if (!engine_get(scope->engine, transaction->snapshot, scope->partition, key, ENGINE_READ_ANY,
                     transaction->arena, &value, err))
         return false;
@@ -182,6 +216,7 @@ static bool seen_get(struct transaction *transaction, const struct document_valu
 /* NULL: there is none, as far as this transaction can see. */
 static const struct item *seen_item(const struct transaction_seen *seen)
 {
+    assert(!seen->is_over || seen->is_stored);
     if (seen->is_written)
         return seen->after.data ? &seen->view : NULL;
     return seen->is_stored && !seen->is_over ? &seen->stored : NULL;
@@ -324,6 +359,7 @@ static void scanned_note(struct transaction *transaction, struct engine_range ra
 {
     struct transaction_scanned *scanned = ARENA_NEW(transaction->arena, struct transaction_scanned);
 
+    assert(!page->more || page->count > 0);
     /* A page that ended early looked no further than its last item. */
     if (page->more) {
         struct slice last =
@@ -381,6 +417,7 @@ static bool scan_merge(struct transaction *transaction, struct engine_iterator *
             return true;
         }
         if (item) {
+            assert(page->count < max);
             page->items[page->count++] = *item;
             page->position = item->key;
         }
@@ -401,6 +438,7 @@ bool transaction_scan(struct transaction *transaction, struct slice after, size_
     size_t written_count;
     const struct transaction_seen **written = written_after(transaction, after, &written_count);
 
+    assert(max > 0);
     page.items = ARENA_ARRAY(transaction->arena, struct item, max);
     if (!engine_iterator_new(scope->engine, transaction->snapshot, scope->partition, range, false,
                              ENGINE_READ_ANY, &iterator, err) ||
@@ -419,6 +457,7 @@ static bool etag_fits(const struct item *item, struct slice etag)
 {
     char text[ITEM_ETAG_LEN];
 
+    assert(etag.len > 0);
     if (slice_equal(etag, SLICE("*")))
         return item != NULL;
     if (!item)
@@ -472,6 +511,7 @@ static struct transaction_entity *entity_new(struct transaction *transaction,
 {
     struct transaction_entity *entity = ARENA_NEW(transaction->arena, struct transaction_entity);
 
+    assert(!stored || stored->is_stored);
     if (transaction->entity_count == transaction->entity_capacity) {
         transaction->entity_capacity =
             transaction->entity_capacity ? transaction->entity_capacity * 2 : 8;
@@ -500,6 +540,7 @@ static struct transaction_entity *entity_of(struct transaction *transaction,
 
 static void plan_note(struct transaction *transaction, struct transaction_planned planned)
 {
+    assert(transaction->planned_count < TRANSACTION_WRITES_MAX);
     if (transaction->planned_count == transaction->planned_capacity) {
         transaction->planned_capacity =
             transaction->planned_capacity ? transaction->planned_capacity * 2 : 8;
@@ -552,6 +593,7 @@ static struct item_header header_provisional(const struct transaction *transacti
                                              const struct transaction_entity *entity,
                                              const struct item *before)
 {
+    assert(entity->index < transaction->entity_count);
     return (struct item_header){
         .number = before ? before->header.number
                          : partition_number(TRANSACTION_NUMBER_SOURCE, (uint32_t)entity->index),
@@ -611,6 +653,7 @@ bool transaction_write(struct transaction *transaction, const struct document_va
     if (!options)
         options = &none;
     assert(!options->new_id || verb == TRANSACTION_REPLACE);
+    assert(transaction->snapshot && (verb == TRANSACTION_DELETE || document.data));
     if (transaction->planned_count == TRANSACTION_WRITES_MAX)
         return error_set(err, ERROR_TOO_LARGE, "a transaction writes more than %d times",
                          TRANSACTION_WRITES_MAX);
@@ -639,6 +682,7 @@ bool transaction_write(struct transaction *transaction, const struct document_va
                                            .after = document,
                                            .flags = options->not_indexed ? ITEM_NOT_INDEXED : 0,
                                            .ttl = ttl});
+    assert(verb == TRANSACTION_DELETE ? !entity->at : entity->at == to && to->here == entity);
     transaction->work.writes++;
     transaction->work.bytes_written += document.len;
     return true;
@@ -653,6 +697,7 @@ bool transaction_remove_expired(struct transaction *transaction, const struct do
         return false;
     if (!seen->is_stored || !seen->is_over || seen->is_written)
         return true;
+    assert(!seen->here && !seen->own);
     seen->is_written = true;
     seen->after = SLICE_NONE;
     seen->expired = true;

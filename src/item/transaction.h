@@ -38,9 +38,6 @@ NODISCARD bool transaction_enter(struct transaction *transaction, const struct i
  * part of it: they do not see its writes. */
 struct engine_snapshot *transaction_snapshot(const struct transaction *transaction);
 
-/* The time the transaction takes for now: what has expired by then is not there. */
-int64_t transaction_now_ms(const struct transaction *transaction);
-
 /* The item as this transaction sees it. *ret_item NULL: there is none. */
 NODISCARD bool transaction_read(struct transaction *transaction, const struct document_value *id,
                                 const struct item **ret_item, struct error *err);

@@ -27,6 +27,8 @@ static struct write_set_change *change_add(struct transaction *transaction,
 {
     struct transaction_section *section = section_of(transaction, &seen->place->scope);
 
+    assert(section->change_count <
+           2 * transaction->seen_count + transaction->entity_count); /* as section_of allots */
     section->changes[section->change_count] = change;
     return &section->changes[section->change_count++];
 }
@@ -51,6 +53,7 @@ static void steps_add(const struct transaction *transaction,
         steps[--count] = (struct write_set_step){.ordinal = (uint32_t)i,
                                                  .key = transaction->planned[i].seen->key,
                                                  .after = transaction->planned[i].after};
+    assert(count == 0);
 }
 
 /* What becomes of an item: it is somewhere, or deleted, perhaps before anybody else could see it.
@@ -64,6 +67,8 @@ static void entity_collect(struct transaction *transaction, struct transaction_e
                                       .before = stored ? &stored->stored : NULL,
                                       .ordinal = (uint32_t)entity->last};
 
+    assert(entity->last < transaction->planned_count && last->entity == entity);
+    assert(!entity->at || entity->at == at);
     if (entity->at) {
         change.after = last->after;
         change.ttl = last->ttl;
@@ -109,6 +114,7 @@ static void changes_collect(struct transaction *transaction, size_t places)
                                                        .expired = true,
                                                        .ordinal = ordinal++});
     }
+    assert(transaction->part_count <= places);
 }
 
 /* What is relied on goes to the part of its partition; if nothing is written there, to a part of
@@ -159,6 +165,7 @@ static const struct transaction_place *place_of(const struct transaction *transa
 
     while (transaction->entities[i]->change != change)
         i++;
+    assert(i < transaction->entity_count && transaction->entities[i]->at);
     return transaction->entities[i]->at->place;
 }
 
@@ -376,6 +383,7 @@ static bool entities_price(struct transaction *transaction, struct error *err)
     for (size_t i = 0; i < transaction->entity_count; i++) {
         const struct transaction_entity *entity = transaction->entities[i];
 
+        assert(entity->change);
         if (entity->change->step_count == 0)
             transaction->planned[entity->last].charge_cru = write_set_change_cost(entity->change);
         else if (!steps_price(transaction, entity, err))
@@ -408,6 +416,7 @@ static bool work_count(struct transaction *transaction, struct error *err)
 
 static bool commit_prepare(struct transaction *transaction, struct error *err)
 {
+    assert(transaction->snapshot); /* committed once */
     if (!sections_build(transaction, err) || !work_count(transaction, err))
         return false;
     for (size_t i = 0; transaction->part_count && i < transaction->seen_count; i++)
@@ -440,6 +449,7 @@ static void commit_done(struct commit_batch *batch, const struct error *err)
 {
     struct transaction *transaction = CONTAINER_OF(batch, struct transaction, batch);
 
+    assert(transaction->done);
     transaction->done(transaction, err, transaction->context);
 }
 
@@ -448,6 +458,7 @@ bool transaction_commit_start(struct transaction *transaction,
                                            void *context),
                               void *context, struct error *err)
 {
+    assert(done);
     if (transaction->planned_count && !commit_prepare(transaction, err))
         return false;
     if (transaction->part_count == 0) {

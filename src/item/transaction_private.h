@@ -6,6 +6,7 @@
 
 enum {
     TRANSACTION_WRITES_MAX = 65536, /* and as many items that are looked at */
+    TRANSACTION_FEW = 8,            /* seen without buckets */
     TRANSACTION_BUCKETS = 256,      /* of what it has seen: a large one stays near linear */
 };
 
@@ -80,7 +81,8 @@ struct transaction {
 
     struct transaction_seen **seen;
     size_t seen_count, seen_capacity;
-    struct transaction_seen *buckets[TRANSACTION_BUCKETS];
+    struct transaction_seen *few;      /* all of them, until there are more than a few */
+    struct transaction_seen **buckets; /* then; in the arena */
     struct transaction_entity **entities;
     size_t entity_count, entity_capacity;
     struct transaction_planned *planned;

@@ -40,6 +40,7 @@ static bool item_remake(const struct item_scope *scope, const struct item *item,
     };
     struct remake remake = {.batch = {.part_count = 1, .moment = moment, .stamp = remake_stamp}};
 
+    assert(item->document.data && item->header.policy_version != scope->policy_version);
     remake.batch.parts = &remake.part;
     if (!write_set_build(scope, &change, 1, arena, &remake.set, &remake.part, err))
         return false;

@@ -94,6 +94,7 @@ static void delete (struct write_set *set, struct slice key)
 static void point_add(struct write_set *set, struct slice bytes, size_t at, enum point_kind kind,
                       uint32_t change, int32_t add)
 {
+    assert(at <= INT32_MAX && change < set->change_count);
     set->points =
         grown(set->arena, set->points, set->point_count, &set->point_capacity, sizeof *set->points);
     set->points[set->point_count++] = (struct point){
@@ -120,6 +121,7 @@ static struct slice number_bytes(struct arena *arena, uint64_t number)
 /* Entries are remade: the item stays the version it is. */
 static void header_keep(struct builder *b)
 {
+    assert(b->change->before);
     b->change->header = b->change->before->header;
     b->change->header.flags = b->change->flags;
     b->change->header.policy_version = b->scope->policy_version;
@@ -135,6 +137,7 @@ static void header_carry(struct builder *b)
 
 static void header_open(struct builder *b)
 {
+    assert(wants_number(b->change) || b->change->before);
     b->change->header = (struct item_header){
         .flags = b->change->flags,
         .number = wants_number(b->change) ? 0 : b->change->before->header.number,
@@ -267,6 +270,7 @@ static void index_build_difference(struct builder *b, struct index_entry *old, s
                              entries_as_sets(b, new, new_count, SLICE("")), new_count, ops);
     uint64_t number = b->change->before->header.number;
 
+    assert(b->keeps_number);
     for (size_t i = 0; i < count; i++) {
         struct slice key = index_key(b, ops[i].key, number);
 
@@ -336,6 +340,7 @@ static void feed_carry(struct builder *b)
                                  .number = header->number,
                                  .key = b->change->key};
 
+    assert(b->change->is_carried);
     if (before)
         delete (b->set, feed_key(b->set->arena,
                                  (struct feed_place){before->header.lsn, before->header.origin,
@@ -466,6 +471,7 @@ static struct slice unique_key(struct builder *b, size_t which, struct slice doc
     const struct definition_unique_key *unique = &b->scope->definition->unique_keys[which];
     CLEANUP(buf_done) struct buf key;
 
+    assert(which < b->scope->definition->unique_key_count);
     buf_init(&key, ENGINE_KEY_MAX);
     buf_append_byte(&key, PARTITION_FAMILY_UNIQUE);
     buf_append_byte(&key, (uint8_t)which);
@@ -484,6 +490,7 @@ static bool claim_add(struct builder *b, struct slice key, struct error *err)
 {
     struct write_set *set = b->set;
 
+    assert(set->claim_count < set->change_count * b->scope->definition->unique_key_count);
     for (size_t i = 0; i < set->claim_count; i++)
         if (slice_equal(set->claims[i].key, key))
             return error_set(err, ERROR_UNIQUE_KEY,
@@ -540,6 +547,7 @@ static void unique_settle(struct write_set *set)
         if (!taken)
             set->ops[kept++] = set->ops[i];
     }
+    assert(kept <= set->op_count);
     set->op_count = kept;
 }
 
@@ -566,6 +574,7 @@ static struct commit_delta *delta_of(struct write_set *set, struct slice key)
     for (size_t i = 0; i < set->delta_count; i++)
         if (slice_equal(set->deltas[i].key, key))
             return &set->deltas[i];
+    assert(set->delta_count < 2 * set->change_count);
     set->deltas[set->delta_count] = (struct commit_delta){.key = key};
     return &set->deltas[set->delta_count++];
 }
@@ -627,6 +636,9 @@ static void index_count(struct builder *b, size_t first_op)
 
 static bool change_build(struct builder *b, struct error *err)
 {
+    assert(b->change->key.len > 0);
+    assert(b->change->after.data || b->change->before || b->change->step_count);
+    assert(!b->change->reindexed || (b->change->before && b->change->after.data));
     if (!change_check(b->scope, b->change, err) ||
         !item_key_split(&b->scope->definition->key, b->change->key, &b->parts, err))
         return false;
@@ -664,6 +676,7 @@ bool write_set_build(const struct item_scope *scope, struct write_set_change *ch
     struct write_set *set = ARENA_NEW(arena, struct write_set);
     size_t uniques = scope->definition->unique_key_count;
 
+    assert(count > 0 && scope->partition > 0 && scope->epoch > 0);
     set->changes = changes;
     set->change_count = count;
     set->arena = arena;
@@ -683,6 +696,7 @@ bool write_set_build(const struct item_scope *scope, struct write_set_change *ch
     }
     if (set->claim_count)
         unique_settle(set);
+    assert(set->touched_count <= count * (2 + uniques));
     *ret_part = (struct commit_part){
         .partition = scope->partition,
         .epoch = scope->epoch,
@@ -714,19 +728,11 @@ int64_t write_set_change_cost(const struct write_set_change *change)
     return cost_write(&write);
 }
 
-int64_t write_set_cost(const struct write_set *set)
-{
-    int64_t cru = 0;
-
-    for (size_t i = 0; i < set->change_count; i++)
-        cru = cost_add(cru, write_set_change_cost(&set->changes[i]));
-    return cru;
-}
-
 void write_set_stamp(struct write_set *set, const struct commit_stamp *stamp)
 {
     uint64_t number = stamp->first_number;
 
+    assert(stamp->lsn > 0);
     for (size_t i = 0; i < set->change_count; i++) {
         struct write_set_change *change = &set->changes[i];
 

@@ -57,10 +57,8 @@ NODISCARD bool write_set_build(const struct item_scope *scope, struct write_set_
                                size_t count, struct arena *arena, struct write_set **ret_set,
                                struct commit_part *ret_part, struct error *err);
 
-/* What the changes are charged (throughput/cost.h): each as the write it is. */
-int64_t write_set_cost(const struct write_set *set);
-int64_t
-write_set_change_cost(const struct write_set_change *change); /* of one, once they are built */
+/* What a change is charged (throughput/cost.h), once they are built: as the write it is. */
+int64_t write_set_change_cost(const struct write_set_change *change);
 
 /* Fills in what the commit decided. May be called again with another stamp. */
 void write_set_stamp(struct write_set *set, const struct commit_stamp *stamp);

@@ -330,6 +330,17 @@ static void turn_begin(struct net_task *task, struct net_loop *loop UNUSED)
     }
 }
 
+static void turn_post(struct net_http_connection *http)
+{
+    struct net_http_shard *shard = http->shard;
+
+    if (shard->turn_posted)
+        return;
+    shard->turn_posted = true;
+    shard->turn_task.run = turn_begin;
+    net_loop_post(net_connection_loop(http->connection), &shard->turn_task);
+}
+
 /* One more request of the owner is handled. */
 static void turn_count(struct net_http_connection *http)
 {
@@ -338,11 +349,8 @@ static void turn_count(struct net_http_connection *http)
 
     turn->handled++;
     owners_note(shard, turn, net_connection_now_ms(http->connection));
-    if (!turn_is_over(shard, turn) || shard->turn_posted)
-        return;
-    shard->turn_posted = true;
-    shard->turn_task.run = turn_begin;
-    net_loop_post(net_connection_loop(http->connection), &shard->turn_task);
+    if (turn_is_over(shard, turn))
+        turn_post(http);
 }
 
 /* Must it wait for the next turn of its owner? Then it is in the queue. */
@@ -355,6 +363,7 @@ static bool turn_awaits(struct net_http_connection *http)
     if (!turn_is_over(http->shard, turn) && (!turn->first || http->shard->resumed == http))
         return false;
     turn_enqueue(turn, http);
+    turn_post(http); /* another owner that came since may have made turns shorter */
     return true;
 }
 

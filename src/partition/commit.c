@@ -53,6 +53,7 @@ void commit_free(struct commit *commit)
         condition_signal(&commit->wake);
     }
     thread_join(&commit->thread);
+    assert(!atomic_load(&commit->queue) && !commit->held && !commit->in_group);
     for (size_t i = 0; i < commit->partition_count; i++)
         memory_free(commit->partitions[i]);
     memory_free(commit->partitions);
@@ -73,8 +74,10 @@ void commit_free(struct commit *commit)
 /* Refused here, one by one, because a group is written as a whole. */
 static bool batch_is_sane(const struct commit_batch *batch, struct error *err)
 {
-    assert(batch->part_count > 0);
-    for (size_t p = 0; p < batch->part_count; p++)
+    assert(batch->part_count > 0 && batch->done);
+    for (size_t p = 0; p < batch->part_count; p++) {
+        assert(batch->parts[p].partition > 0 && batch->parts[p].epoch > 0);
+        assert(p == 0 || batch->parts[p].partition != batch->parts[p - 1].partition);
         for (size_t i = 0; i < batch->parts[p].op_count; i++) {
             const struct engine_op *op = &batch->parts[p].ops[i];
 
@@ -83,6 +86,7 @@ static bool batch_is_sane(const struct commit_batch *batch, struct error *err)
                                  "a key of %zu or a value of %zu bytes is over the limit",
                                  op->key.len, op->value.len);
         }
+    }
     return true;
 }
 
@@ -111,6 +115,7 @@ bool commit_submit(struct commit *commit, struct commit_batch *batch, struct err
 /* False: it is time to look at what is held. Under sleep_lock. */
 static bool queue_wait(struct commit *commit)
 {
+    assert(mutex_is_held(&commit->sleep_lock));
     if (commit->held)
         return condition_wait_until(&commit->wake, &commit->sleep_lock,
                                     clock_monotonic_ms() + HELD_POLL_MS);
@@ -181,6 +186,7 @@ static void waiting_done(struct commit_batch *batch, const struct error *err)
     struct waiter *waiter = &CONTAINER_OF(batch, struct waiting_batch, batch)->waiter;
 
     mutex_lock(&waiter->lock);
+    assert(!waiter->finished); /* done is called once */
     waiter->failed = err != NULL;
     if (err)
         waiter->err = *err;

@@ -114,7 +114,8 @@ NODISCARD bool commit_submit(struct commit *commit, struct commit_batch *batch, 
 NODISCARD bool commit_run(struct commit *commit, struct commit_batch *batch, struct error *err);
 
 /* Makes the committer take batches for a partition under an epoch, reading where its numbering
- * stands. The engine must be at that epoch. Opening it again under a higher one replaces the old.
+ * stands. The engine must be at that epoch. Opening it again under a higher one replaces the old;
+ * ERROR_FENCED: it is open under a higher one. ERROR_STORE_CORRUPT: its numbering is damaged.
  * Opening and closing wait for the group in flight if the partition is in it. */
 NODISCARD bool commit_partition_open(struct commit *commit, uint32_t partition, uint64_t epoch,
                                      struct error *err);

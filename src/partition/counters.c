@@ -52,6 +52,7 @@ static void counter_forget(struct counters *counters, struct counter *counter)
 {
     struct counter **link = &counters->buckets[counter->hash & counters->mask];
 
+    assert(counters->count > 0 && !counter->changed);
     while (*link != counter)
         link = &(*link)->next_in_bucket;
     *link = counter->next_in_bucket;
@@ -66,6 +67,7 @@ void counters_free(struct counters *counters)
         return;
     while (counters->by_use.newer != &counters->by_use)
         counter_forget(counters, counters->by_use.newer);
+    assert(counters->count == 0);
     memory_free(counters->buckets);
     arena_free(counters->arena);
     memory_free(counters);
@@ -142,6 +144,7 @@ bool counters_get(struct counters *counters, uint32_t partition, struct slice ke
     struct counter *counter = counter_find(counters, partition, key, hash);
     int64_t numbers[COUNTER_NUMBERS];
 
+    assert(partition > 0 && key.len > 0);
     if (counter) {
         use_unlink(counter);
         use_newest(counters, counter);
@@ -185,6 +188,7 @@ static void group_end(struct counters *counters, bool keep)
 void counters_keep(struct counters *counters)
 {
     group_end(counters, true);
+    assert(!counters->changed);
     while (counters->count > counters->max)
         counter_forget(counters, counters->by_use.newer);
 }

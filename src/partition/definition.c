@@ -40,6 +40,7 @@ bool partition_definition_build(const struct partition_definition_parts *parts, 
         if (!parse_path(paths[i], arena, &definition, err))
             return false;
     }
+    assert(definition.path_count == count);
     *ret_definition = definition;
     return true;
 }
@@ -71,6 +72,7 @@ static bool parse_path(struct slice text, struct arena *arena,
     size_t i = definition->path_count;
     struct error why;
 
+    assert(i < PARTITION_PATHS_MAX);
     if (!document_path_parse(text, DOCUMENT_PATH_KEY, arena, &definition->paths[i], &why))
         return error_set(err, ERROR_BAD_REQUEST,
                          "The partition key component definition %.*s. Partition key paths must "

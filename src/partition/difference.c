@@ -20,5 +20,6 @@ size_t partition_difference(const struct partition_entry *before, size_t before_
         b += order == 0;
         a++;
     }
+    assert(b == before_count && a == after_count && count <= before_count + after_count);
     return count;
 }

@@ -424,6 +424,7 @@ static unsigned __int128 point_of(unsigned bits, size_t i, size_t n)
 {
     unsigned __int128 space = (unsigned __int128)1 << bits;
 
+    assert(i > 0 && i < n);
     return space / n * i + space % n * i / n - 1;
 }
 
@@ -446,5 +447,6 @@ void partition_epk_split_points(enum partition_kind kind, size_t n, struct arena
             buf_append(&buf, epk, sizeof epk);
         }
         ret_points[i - 1] = arena_copy(arena, buf_slice(&buf));
+        assert(i == 1 || slice_compare(ret_points[i - 2], ret_points[i - 1]) < 0);
     }
 }

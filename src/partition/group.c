@@ -26,6 +26,7 @@ static bool part_is_open(const struct commit *commit, const struct commit_part *
 {
     const struct partition *partition = commit_partition_find(commit, part->partition);
 
+    assert(mutex_is_held(&commit->partitions_lock));
     if (!partition)
         return error_set(err, ERROR_PARTITION_UNKNOWN, "partition %u is not open here",
                          part->partition);
@@ -109,6 +110,7 @@ static void batch_add_counters(struct commit *commit, const struct commit_batch 
 
 static void batch_note(struct commit *commit, struct commit_batch *batch)
 {
+    assert(batch->part_count > 0);
     batch->sequence = ++commit->sequence;
     for (size_t p = 0; p < batch->part_count; p++)
         for (size_t i = 0; i < batch->parts[p].touched_count; i++)
@@ -147,6 +149,7 @@ static uint64_t key_head(struct slice key)
 static void op_place(struct commit *commit, size_t at, uint32_t partition, uint32_t age,
                      const struct engine_op *op)
 {
+    assert(at <= commit->placed_capacity && op->key.len > 0);
     if (at == commit->placed_capacity) {
         commit->placed_capacity = commit->placed_capacity ? commit->placed_capacity * 2 : 256;
         commit->placed = memory_realloc(
@@ -177,7 +180,8 @@ static void part_stamp(struct commit *commit, struct commit_part *part, int64_t 
     struct commit_numbers *now = &partition->now;
 
     if (part->op_count == 0)
-        return; /* relied on only: nothing happens to it */
+        return;                              /* relied on only: nothing happens to it */
+    assert(partition->epoch == part->epoch); /* it was admitted under it */
     if (!partition->in_group) {
         partition->in_group = true;
         partition->next_in_group = commit->in_group;
@@ -248,6 +252,7 @@ static size_t journal_put(struct commit *commit, const struct partition *partiti
     uint8_t *key = arena_alloc(commit->arena, JOURNAL_KEY_LEN);
     struct slice bytes = arena_copy(commit->arena, buf_slice(value));
 
+    assert(value->len > 0 && partition->tapped);
     journal_key_encode((struct journal_position){.lsn = partition->now.lsn, .nth = nth}, key);
     op_place(commit, count++, partition->id, UINT32_MAX,
              put_new(commit, slice_of(key, JOURNAL_KEY_LEN), bytes.data, bytes.len));
@@ -298,6 +303,7 @@ static size_t sections_make(struct commit *commit, size_t placed_count,
         struct engine_section *section = section_count ? &sections[section_count - 1] : NULL;
 
         if (!section || section->partition != placed->partition) {
+            assert(section_count < commit->partition_count);
             section = &sections[section_count++];
             *section = (struct engine_section){
                 .partition = placed->partition,
@@ -311,6 +317,7 @@ static size_t sections_make(struct commit *commit, size_t placed_count,
         ops[op_count++] = *placed->op;
         section->count++;
     }
+    assert(op_count <= placed_count);
     *ret_sections = sections;
     return section_count;
 }
@@ -347,6 +354,7 @@ static void list_add(struct batch_list *list, struct commit_batch *batch)
 /* The partitions of the group go back to where they stood, or forward to where they are. */
 static void group_leave(struct commit *commit, bool durable)
 {
+    assert(mutex_is_held(&commit->partitions_lock));
     while (commit->in_group) {
         struct partition *partition = commit->in_group;
 
@@ -362,6 +370,7 @@ static void group_leave(struct commit *commit, bool durable)
         counters_keep(commit->counters);
     else
         counters_undo(commit->counters);
+    assert(!counters_changed(commit->counters));
 }
 
 static bool batch_is_fenced(const struct commit_batch *batch, const struct engine_section *sections,
@@ -430,6 +439,7 @@ static bool holds_any(const struct commit *commit, int64_t *ret_now_ms)
 
 static void batch_hold(struct commit *commit, struct commit_batch *batch)
 {
+    assert(!*commit->held_end);
     batch->next = NULL;
     *commit->held_end = batch;
     commit->held_end = &batch->next;
@@ -443,6 +453,7 @@ static void group_admit(struct commit *commit, struct commit_batch **queue,
     int64_t now_ms = 0;
     bool holding = holds_any(commit, &now_ms);
 
+    assert(mutex_is_held(&commit->partitions_lock));
     while (*queue && bytes < commit->group_bytes_max) {
         struct commit_batch *batch = *queue;
 
@@ -485,8 +496,10 @@ static void list_done(struct commit *commit, struct batch_list *list, bool writt
     struct commit_batch *batch = list->first, *next;
 
     for (; batch; batch = next) {
+        size_t queued = atomic_fetch_sub(&commit->queued, 1);
+
+        assert(queued > 0);
         next = batch->next;
-        atomic_fetch_sub(&commit->queued, 1);
         batch->done(batch, written ? NULL : &batch->err);
     }
 }
@@ -537,6 +550,7 @@ void commit_group_run(struct commit *commit, struct commit_batch **queue)
     struct error err;
     bool written;
 
+    assert(*queue && !commit->in_group);
     list_init(&group);
     list_init(&refused);
     mutex_lock(&commit->partitions_lock);

@@ -39,6 +39,7 @@ bool journal_notes(struct slice key)
 {
     static const uint8_t total[] = {PARTITION_FAMILY_COUNTER, 't'};
 
+    assert(key.len > 0);
     switch (key.data[0]) {
     case PARTITION_FAMILY_JOURNAL:
     case PARTITION_FAMILY_META:
@@ -59,6 +60,7 @@ void journal_append(const struct engine_op *op, struct buf *value)
                                                                : NOTE_LOOK;
     uint8_t head[NOTE_HEAD], len = (uint8_t)op->value.len;
 
+    assert(op->key.len > 0 && op->key.len <= NOTE_LEN_MASK);
     bytes_put_be32(head, (uint32_t)kind << NOTE_KIND_SHIFT | (uint32_t)op->key.len);
     buf_append(value, head, sizeof head);
     buf_append_slice(value, op->key);

@@ -37,7 +37,7 @@ struct partition_key partition_key_of(const struct partition_definition *definit
 {
     struct partition_key key = {.count = (uint8_t)count, .partial = count < definition->path_count};
 
-    assert(count <= definition->path_count);
+    assert(count <= definition->path_count && count <= PARTITION_PATHS_MAX);
     for (size_t i = 0; i < count; i++) {
         bool nested = is_nested(&values[i]);
 

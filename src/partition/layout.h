@@ -36,6 +36,8 @@ enum { PARTITION_NUMBER_COUNTER_BITS = 32, PARTITION_NUMBER_SOURCE_BITS = 28 };
 
 static inline uint64_t partition_number(uint32_t source, uint64_t counter)
 {
+    assert(source >> PARTITION_NUMBER_SOURCE_BITS == 0);
+    assert(counter >> PARTITION_NUMBER_COUNTER_BITS == 0);
     return (uint64_t)source << PARTITION_NUMBER_COUNTER_BITS | counter;
 }
 

@@ -54,6 +54,7 @@ uint32_t partition_lookup_shard(const struct partition_lookup *lookup, struct sl
 {
     const struct partition_line *line = partition_lookup_find(lookup, component);
 
+    assert(lookup->shards > 0);
     if (line)
         return line->shard;
     if (!lookup->hashes)
@@ -67,6 +68,7 @@ struct partition_range partition_lookup_range(uint32_t shard, struct slice compo
     size_t len = PARTITION_SHARD_SIZE + component.len;
     uint8_t *bytes = arena_alloc(arena, len + 1);
 
+    assert(component.len > 0 && shard <= UINT16_MAX);
     bytes_put_be16(bytes, (uint16_t)shard);
     memcpy(bytes + PARTITION_SHARD_SIZE, component.data, component.len);
     bytes[len] = 0xFF;
@@ -134,6 +136,7 @@ static size_t lookup_split_points(const struct partition_definition *definition,
 {
     size_t shards = definition->lookup->shards, pieces = MIN(n, shards);
 
+    assert(n > 0 && shards > 0);
     for (size_t i = 1; i < pieces; i++) {
         uint8_t shard[PARTITION_SHARD_SIZE];
 

@@ -218,6 +218,7 @@ bool partition_map_new_even(const struct partition_map_plan *plan, struct partit
     spans = ARENA_ARRAY(arena, struct partition_span, plan->count);
     points = ARENA_ARRAY(arena, struct slice, plan->count);
     count = partition_route_split_points(plan->definition, plan->count, arena, points) + 1;
+    assert(count <= plan->count && plan->epoch > 0);
     points[count - 1] = PARTITION_ROUTING_MAX;
     for (size_t i = 0; i < count; i++) {
         spans[i] = (struct partition_span){
@@ -281,6 +282,7 @@ static size_t find_index(const struct partition_map *map, struct slice routing_k
         else
             high = middle;
     }
+    assert(low < map->count && slice_compare(map->spans[low].min, routing_key) <= 0);
     return low;
 }
 
@@ -319,6 +321,7 @@ const struct partition_span *partition_map_overlap(const struct partition_map *m
         if (slice_compare(map->spans[last].min, range.max) < 0)
             last++; /* it begins inside; otherwise it begins just where the range ends */
     }
+    assert(first <= last && last <= map->count);
     *ret_count = last - first;
     return &map->spans[first];
 }
@@ -327,5 +330,6 @@ const char *partition_cut_name(enum partition_cut cut)
 {
     static const char *const names[PARTITION_CUTS] = {"needed", "hand", "isolated", "placed"};
 
+    assert((unsigned)cut < PARTITION_CUTS);
     return names[cut];
 }

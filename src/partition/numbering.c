@@ -57,6 +57,9 @@ static bool meta_decode(struct slice bytes, struct commit_numbers *ret_numbering
         .source = bytes_get_be64(bytes.data + 17),
         .counter = bytes_get_be64(bytes.data + 25),
     };
+    if (ret_numbering->source >> PARTITION_NUMBER_SOURCE_BITS ||
+        ret_numbering->counter >> PARTITION_NUMBER_COUNTER_BITS)
+        return error_set(err, ERROR_STORE_CORRUPT, "the numbering of a partition is damaged");
     return true;
 }
 
@@ -88,6 +91,8 @@ static struct partition *partition_insert(struct commit *commit, uint32_t id)
     size_t place = partition_place(commit, id);
     struct partition *partition = MEMORY_NEW(struct partition);
 
+    assert(mutex_is_held(&commit->partitions_lock) && mutex_is_held(&commit->durable_lock));
+    assert(place == commit->partition_count || commit->partitions[place]->id > id);
     if (commit->partition_count == commit->partition_capacity) {
         commit->partition_capacity =
             commit->partition_capacity ? commit->partition_capacity * 2 : 16;
@@ -108,6 +113,7 @@ static struct partition *partition_quiet(struct commit *commit, uint32_t id)
 {
     struct partition *partition;
 
+    assert(mutex_is_held(&commit->partitions_lock));
     while ((partition = commit_partition_find(commit, id)) != NULL && partition->in_group) {
         partition->closing = true;
         condition_wait(&commit->group_left, &commit->partitions_lock);
@@ -121,6 +127,11 @@ static bool partition_open_locked(struct commit *commit, uint32_t id, uint64_t e
     struct partition *partition = partition_quiet(commit, id);
     struct commit_numbers numbering;
 
+    if (partition && epoch < partition->epoch) {
+        partition->closing = false;
+        return error_set(err, ERROR_FENCED, "partition %u is at epoch %llu, not %llu", id,
+                         (unsigned long long)partition->epoch, (unsigned long long)epoch);
+    }
     if (!meta_read(commit, id, &numbering, err))
         return false;
     WITH_LOCK (&commit->durable_lock) {
@@ -138,7 +149,7 @@ bool commit_partition_open(struct commit *commit, uint32_t id, uint64_t epoch, s
 {
     bool opened = false;
 
-    assert(id < 1u << PARTITION_NUMBER_SOURCE_BITS);
+    assert(id > 0 && id < 1u << PARTITION_NUMBER_SOURCE_BITS && epoch > 0);
     WITH_LOCK (&commit->partitions_lock)
         opened = partition_open_locked(commit, id, epoch, err);
     return opened;
@@ -236,6 +247,7 @@ bool commit_partition_hold(struct commit *commit, uint32_t id, int64_t ms, struc
 {
     struct partition *partition;
 
+    assert(ms >= 0);
     WITH_LOCK (&commit->partitions_lock) {
         partition = commit_partition_find(commit, id);
         if (partition) {
@@ -255,6 +267,7 @@ bool commit_partition_hold(struct commit *commit, uint32_t id, int64_t ms, struc
 
 bool commit_partitions_reload(struct commit *commit, struct error *err)
 {
+    assert(mutex_is_held(&commit->partitions_lock) && !commit->in_group);
     for (size_t i = 0; i < commit->partition_count; i++) {
         struct partition *partition = commit->partitions[i];
         struct commit_numbers numbering;

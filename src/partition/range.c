@@ -28,6 +28,7 @@ static size_t range_split_points(const struct partition_definition *definition, 
 {
     size_t all = definition->bound_count, count = MIN(n - 1, all);
 
+    assert(n > 0);
     for (size_t i = 0; i < count; i++)
         ret_points[i] =
             arena_copy(arena, definition->bounds[(i + 1) * (all + 1) / (count + 1) - 1]);

@@ -94,6 +94,7 @@ static void forget_oldest(struct recent *recent)
     const struct entry *oldest = &recent->entries[recent->first++ % recent->keys_max];
     struct place *place = place_find(recent, oldest->hash);
 
+    assert(recent->first <= recent->next && oldest->sequence >= recent->floor);
     if (place->sequence == oldest->sequence)
         place_free(recent, place);
     recent->floor = oldest->sequence;
@@ -104,6 +105,7 @@ static size_t bytes_claim(struct recent *recent, size_t len)
 {
     size_t at = recent->bytes_at;
 
+    assert(len <= recent->bytes_max);
     if (at + len > recent->bytes_max) {
         /* Those between here and the end are the oldest of all. */
         while (recent->first < recent->next &&
@@ -130,6 +132,8 @@ void recent_add(struct recent *recent, uint64_t sequence, uint32_t partition, st
     size_t at;
 
     assert(sequence > 0 && key.len <= ENGINE_KEY_MAX);
+    assert(recent->first == recent->next || /* the order of forgetting is that of commits */
+           recent->entries[(recent->next - 1) % recent->keys_max].sequence <= sequence);
     if (recent->next - recent->first == recent->keys_max)
         forget_oldest(recent);
     at = bytes_claim(recent, key.len);

@@ -44,6 +44,7 @@ struct partition_range partition_route_range(const struct partition_definition *
     CLEANUP(buf_done) struct buf buf;
     struct slice max;
 
+    assert(key->count <= definition->path_count);
     buf_init(&buf, BUF_DEFAULT_MAX);
     if (key->count == 0)
         return (struct partition_range){PARTITION_ROUTING_MIN, PARTITION_ROUTING_MAX};
@@ -62,6 +63,7 @@ bool partition_route_skip(const struct partition_definition *definition, struct 
 size_t partition_route_split_points(const struct partition_definition *definition, size_t n,
                                     struct arena *arena, struct slice *ret_points)
 {
+    assert(n > 0);
     return strategy_of(definition)->split_points(definition, n, arena, ret_points);
 }
 
@@ -181,6 +183,7 @@ static void hash_route(const struct partition_definition *definition,
 {
     struct document_value values[PARTITION_PATHS_MAX];
 
+    assert(key->count <= PARTITION_PATHS_MAX);
     for (size_t i = 0; i < key->count; i++)
         values[i] = without_negative_zero(&key->components[i]);
     partition_epk_append(definition->kind, values, key->count, buf);

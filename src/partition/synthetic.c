@@ -27,6 +27,7 @@ static const char *const missing_names[] = {
 
 const char *partition_synthetic_kind_name(enum partition_synthetic_kind kind)
 {
+    assert(kind < ARRAY_LEN(kind_names));
     return kind_names[kind];
 }
 
@@ -428,6 +429,7 @@ static bool source_append(const struct partition_synthetic *synthetic, size_t so
 {
     struct slice name = synthetic->texts[source];
 
+    assert(source < synthetic->source_count);
     if (value->type == DOCUMENT_UNDEFINED) {
         if (synthetic->missing == PARTITION_MISSING_REFUSE)
             return error_set(err, ERROR_BAD_REQUEST,
@@ -473,6 +475,7 @@ bool partition_synthetic_number(const struct partition_synthetic *synthetic,
     CLEANUP(buf_done) struct buf text;
     bool missing = false;
 
+    assert(synthetic->kind == PARTITION_COMPUTED_SUFFIX && synthetic->suffixes > 0);
     buf_init(&text, BUF_DEFAULT_MAX);
     if (!source_append(synthetic, 1, hashed, &text, &missing, err))
         return false;

@@ -73,6 +73,7 @@ bool partition_synthetic_take(const struct partition_definition *definition,
     struct partition_key key = {.count = (uint8_t)(sources ? expected : count)};
     size_t from = 0;
 
+    assert(synthetic->target < expected);
     if (!sources && (count > expected || (count < expected && need == PARTITION_KEY_WHOLE)))
         return error_set(err, ERROR_BAD_REQUEST,
                          "Number of components in partition key value (%zu) does not match "
@@ -281,6 +282,7 @@ static void value_append(const struct document_path *path, size_t step,
     struct slice name = path->segments[step].name;
     size_t object;
 
+    assert(step < path->count);
     if (step + 1 == path->count) {
         document_append(out, name, value);
         return;
@@ -299,6 +301,7 @@ static bool value_put(struct slice document, const struct document_path *path, s
     struct document_iter iter;
     bool met = false;
 
+    assert(step < path->count);
     document_iter_init(&iter, document);
     while (document_iter_next(&iter)) {
         size_t object;

@@ -70,6 +70,7 @@ struct query_request {
     struct rid container;      /* what _rid and _self are made of */
     struct meters *meters;     /* NULL: not held back, but priced */
     struct metered_call *call; /* in: how it is paid; out: charge and wait. NULL: the defaults */
+    bool paid;                 /* an earlier page has paid for what is read: only work is charged */
     struct query_scope scope;
     struct slice continuation; /* empty: the first page */
     struct query_page_limits limits;

@@ -31,8 +31,7 @@ export function master(sig) {
 
 // Sends one request and gives { status, headers, bytes, text, json }; body is another name of json.
 // `account` is a path prefix, `authorization` replaces the signature, `sign` what is signed, `date`
-// the time of signing, `rid` the one that is signed where a path is made of _rids. Of the answer only
-// the head is read until `read` has resolved.
+// the time of signing, `rid` the one that is signed where a path is made of _rids.
 export async function signed(server, method, path, options = {}) {
   const { key = emulatorKey, headers = {}, body, account, authorization, host } = options;
   const date = options.date ?? new Date().toUTCString();
@@ -41,7 +40,6 @@ export async function signed(server, method, path, options = {}) {
   const sig = signature(key, method, options.sign ?? parts, date);
   const answer = await send(server, method, (account ? `/${account}` : '') + path, {
     host,
-    read: options.read,
     headers: { 'x-ms-date': date, authorization: authorization ?? master(sig), 'x-ms-version': '2020-07-15', ...headers },
     body: body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
   });
@@ -49,12 +47,11 @@ export async function signed(server, method, path, options = {}) {
 }
 
 // The path goes out as it is written here; fetch would tidy it up.
-export function send(server, method, path, { headers = {}, body, host, read } = {}) {
+export function send(server, method, path, { headers = {}, body, host } = {}) {
   return new Promise((resolve, reject) => {
     const sent = request(
       { host: '127.0.0.1', port: server.port, method, path, headers: { ...headers, ...(host ? { host } : {}) } },
-      async (response) => {
-        await read?.();
+      (response) => {
         const chunks = [];
         response.on('data', (chunk) => chunks.push(chunk));
         response.on('error', reject);

@@ -241,6 +241,10 @@ test('an explanation has access, figures by step and advice with what it would s
   assert.match(err, /\n  read: 0 index entries, 300 items, of which 6 match\n  rows: 1\n  charge: /);
   assert.match(err, /an index on \/note\/\? would have spared up to 294 of the 300 items loaded, and so up to \d+\.\d\d of \d+\.\d\d RU; it costs 0\.38 RU with each item written\n$/);
 
+  const chain = await server.shell(['--explain', '--command', 'SELECT c.note, COUNT(1) AS n FROM c GROUP BY c.note ORDER BY COUNT(1), c.note']);
+  assert.equal(chain.code, 0);
+  assert.match(chain.err, /\n  operator: group\n[^]*\n  stages behind it\n    sort {7}(\d+) rows in, \1 out, \d+\.\d\d ms\n/);
+
   const ask = (headers) => signed(server, 'POST', '/dbs/shop/colls/orders/docs', {
     body: { query },
     headers: {

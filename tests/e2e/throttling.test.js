@@ -55,6 +55,65 @@ test('a client that does not retry sees 429 and when to come again', async (t) =
   }
 });
 
+test('every page of GROUP BY with ORDER BY is charged, and waits for the budget', async (t) => {
+  const { docs, send } = await shop(t, {}, {
+    args: ['--set', 'throughput.burst_seconds=0'],
+    create: { offerThroughput: 400 },
+  });
+  for (let i = 0; i < 30; i++) {
+    let answer;
+    do answer = await send('POST', docs, { key: ['x'], body: { id: `i${i}`, tenant: 'x', n: i } });
+    while (answer.status === 429);
+    assert.equal(answer.status, 201);
+  }
+  const page = (continuation) => send('POST', docs, {
+    body: { query: 'SELECT c.n, COUNT(1) AS count FROM c GROUP BY c.n ORDER BY c.n DESC', parameters: [] },
+    headers: {
+      'content-type': 'application/query+json', 'x-ms-documentdb-isquery': 'True', 'x-ms-max-item-count': '10',
+      'x-ms-documentdb-query-enablecrosspartition': 'True', 'x-orrery-explain': 'true',
+      ...(continuation ? { 'x-ms-continuation': continuation } : {}),
+    },
+  });
+  const patient = async (continuation) => {
+    for (;;) {
+      const answer = await page(continuation);
+      if (answer.status !== 429) return answer;
+      await new Promise((resolve) => setTimeout(resolve, Number(answer.headers['x-ms-retry-after-ms'])));
+    }
+  };
+  const charge = (answer) => Number(answer.headers['x-ms-request-charge']);
+  const pages = [await patient()];
+  while (pages.at(-1).headers['x-ms-continuation']) pages.push(await patient(pages.at(-1).headers['x-ms-continuation']));
+  assert.deepEqual(pages.flatMap((answer) => answer.json.Documents.map((row) => row.n)), Array.from({ length: 30 }, (_, i) => 29 - i));
+  assert.equal(pages.length, 3);
+  assert.ok(charge(pages[0]) > 2 && pages.slice(1).every((answer) => charge(answer) > 0 && charge(answer) < charge(pages[0])), pages.map(charge).join(' '));
+
+  // What was pushed into the partitions, and what was done with its rows.
+  const [first, second] = pages.map((answer) => answer.json._explain);
+  assert.deepEqual(first.pushed.map((stage) => stage.stage), ['group', 'project']);
+  assert.equal(first.kept, false);
+  assert.equal(second.kept, true);
+  const sort = first.stages.find((stage) => stage.stage === 'sort');
+  assert.equal(sort.rowsIn, 30);
+  for (const [i, explain] of [first, second].entries()) {
+    assert.equal(explain.charge.total, charge(pages[i]));
+    assert.equal(explain.actual.rows, 10);
+  }
+
+  // The budget is used up by others: a page that only hands out what is kept is refused as well.
+  const { headers: { 'x-ms-continuation': continuation } } = await patient();
+  let refused;
+  for (let i = 0; !refused && i < 50; i++) {
+    await Promise.all(Array.from({ length: 20 }, (_, j) => send('POST', docs, { key: ['x'], body: { id: `w${i}-${j}`, tenant: 'x', v: 'v'.repeat(3000) } })));
+    const answer = await page(continuation);
+    if (answer.status === 429) refused = answer;
+  }
+  assert.ok(refused, 'no page was refused');
+  assert.ok(Number(refused.headers['x-ms-retry-after-ms']) >= 1);
+  assert.equal(charge(refused), 0);
+  assert.equal((await patient(continuation)).json.Documents.length, 10);
+});
+
 // So many writes at once that the default offer would refuse most of them.
 const crowd = (count, one) => Promise.all(Array.from({ length: count }, (_, i) => one(i)));
 

@@ -45,13 +45,10 @@ static void check_plan(const struct sql_query *query, struct arena *arena)
         .kind = SLICE("MultiHash"), .version = 2, .paths = paths, .path_count = 2};
     CLEANUP(buf_done) struct buf json, bson;
     struct partition_definition definition;
-    const struct sql_used_path *used;
     struct error err;
-    size_t count;
 
     buf_init(&json, BUF_DEFAULT_MAX);
     buf_init(&bson, BUF_DEFAULT_MAX);
-    sql_used_paths(query, 100, arena, &used, &count);
     FUZZ_CHECK(partition_definition_build(&parts, arena, &definition, &err));
     if (sql_gateway_plan(query, &definition,
                          SLICE("NonValueAggregate, Aggregate, MultipleAggregates, Distinct, "

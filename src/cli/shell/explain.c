@@ -41,7 +41,7 @@ static void index_append(struct slice index, const char *what, struct buf *out)
     double expected = cli_answer_number(index, "estimatedEntries");
 
     buf_printf(out, "    %s %.*s, %.0f range%s", what, SLICE_ARG(cli_answer_text(index, "path")),
-               ranges, ranges == 1 ? "" : "s");
+               ranges, PLURAL(ranges));
     buf_printf(out, "; %.0f%s entr%s counted in advance in the first partition\n", expected,
                expected >= COUNTED_MAX ? " or more" : "", expected == 1 ? "y" : "ies");
 }
@@ -91,6 +91,27 @@ static void advice_append(struct slice advice, struct buf *out)
             buf_printf(out, "    %.*s\n", SLICE_ARG(cli_answer_text(iter.value.document, "text")));
 }
 
+/* What is done with the rows that the partitions give. */
+static void stages_append(struct slice stages, struct buf *out)
+{
+    struct document_iter iter;
+
+    BUF_APPEND(out, "  stages behind it\n");
+    document_iter_init(&iter, stages);
+    while (document_iter_next(&iter)) {
+        struct slice stage = iter.value.document;
+
+        if (iter.value.type != DOCUMENT_OBJECT)
+            continue;
+        buf_printf(out, "    %-10.*s %.0f rows in, %.0f out, %.2f ms",
+                   SLICE_ARG(cli_answer_text(stage, "stage")), cli_answer_number(stage, "rowsIn"),
+                   cli_answer_number(stage, "rowsOut"), cli_answer_number(stage, "ms"));
+        if (cli_answer_number(stage, "spilledBytes") > 0)
+            buf_printf(out, ", %.0f bytes on disk", cli_answer_number(stage, "spilledBytes"));
+        buf_append_byte(out, '\n');
+    }
+}
+
 void shell_explained_append(const struct shell_explained *explained, struct buf *out)
 {
     struct slice plan = explained->plan, partitions = cli_answer_inside(plan, "partitions");
@@ -112,6 +133,8 @@ void shell_explained_append(const struct shell_explained *explained, struct buf 
                PLURAL(explained->loaded), explained->matched, explained->matched == 1 ? "es" : "",
                explained->rows);
     charge_append(explained, out);
+    if (document_find(plan, SLICE("stages"), &only) && only.type == DOCUMENT_ARRAY)
+        stages_append(only.document, out);
     if (document_find(plan, SLICE("advice"), &only) && only.type == DOCUMENT_ARRAY)
         advice_append(only.document, out);
 }

@@ -24,7 +24,7 @@ static void charge_say(const struct shell *shell, const struct shell_rows *rows,
         return;
     fprintf(shell_messages(shell), "(%s%s row%s, %.2f RU, %lld ms",
             shown->stopped ? "stopped after reading " : "", shell_count(rows->count, count),
-            rows->count == 1 ? "" : "s", shown->charge, (long long)shown->ms);
+            PLURAL(rows->count), shown->charge, (long long)shown->ms);
     if (shown->pages > 1)
         fprintf(shell_messages(shell), ", %llu pages", (unsigned long long)shown->pages);
     fputs(")\n", shell_messages(shell));

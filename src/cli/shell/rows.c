@@ -183,7 +183,7 @@ static bool table_show(struct shell_rows *rows, struct slice page)
     cli_table_append(table, &out);
     if (left_out || columns.hidden)
         buf_printf(&out, "(%zu more column%s: `.format json` shows them)\n",
-                   left_out + columns.hidden, left_out + columns.hidden == 1 ? "" : "s");
+                   left_out + columns.hidden, PLURAL(left_out + columns.hidden));
     return shell_screen_write(&rows->shell->screen, buf_slice(&out));
 }
 

@@ -110,7 +110,7 @@ static enum error_code state_code(const char *state)
     return ERROR_STORE_IO;
 }
 
-bool pg_error_set(struct error *err, const char *state, const char *message)
+static bool failure_set(struct error *err, const char *state, const char *message)
 {
     char line[sizeof err->message];
 
@@ -141,7 +141,7 @@ static void connection_break(struct pg_connection *connection)
 static bool connection_fail(struct pg_connection *connection, struct error *err)
 {
     connection_break(connection);
-    return pg_error_set(err, NULL, PQerrorMessage(connection->native));
+    return failure_set(err, NULL, PQerrorMessage(connection->native));
 }
 
 /* --- Waiting --------------------------------------------------------------------------------- */
@@ -539,9 +539,9 @@ static bool result_failed(struct pg_connection *connection, const struct queued 
         connection->broken = true; /* DEALLOCATE ALL: what is prepared is not known any more */
     if (!*failed) {
         snprintf(answer->state, sizeof answer->state, "%s", state ? state : "");
-        pg_error_set(err, state,
-                     state ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY)
-                           : PQresultErrorMessage(result));
+        failure_set(err, state,
+                    state ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY)
+                          : PQresultErrorMessage(result));
         if (state && state_ends_session(state))
             connection_break(connection);
         *failed = true;

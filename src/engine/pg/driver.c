@@ -179,6 +179,7 @@ static bool driver_ping(struct engine *base, int64_t ms_max, struct error *err)
     struct pg_engine *engine = pg_engine(base);
     int64_t deadline_ms = clock_monotonic_ms() + ms_max;
 
+    assert(ms_max > 0);
     for (;;) {
         CLEANUP(pg_answer_done) struct pg_answer answer = {0};
         bool fresh = !engine->ping_connection;

@@ -69,6 +69,7 @@ void pg_key_store(struct slice key, struct buf *to)
 {
     size_t above = pg_key_marks(key) * PG_HEAD;
 
+    assert(key.len > 0 && key.len - above <= PG_HEAD);
     prefixed_append(slice_first(key, above), slice_skip(key, above), to);
 }
 
@@ -76,6 +77,7 @@ void pg_key_mark(struct slice key, size_t level, struct buf *to)
 {
     size_t above = level * PG_HEAD;
 
+    assert(level < pg_key_marks(key));
     prefixed_append(slice_first(key, above), slice_first(slice_skip(key, above), PG_HEAD), to);
     buf_append_byte(to, 0x00);
 }

@@ -49,6 +49,7 @@ void pg_owner_done(struct pg_owner *owner)
 
 static bool ownership_end(struct pg_owner *owner, const struct error *err)
 {
+    assert(mutex_is_held(&owner->lock) && err->code != ERROR_NONE);
     owner->lost = *err;
     owner->poisoned = true;
     pg_connection_close(TAKE(owner->connection));
@@ -60,6 +61,7 @@ static bool doubt_resolve(struct pg_owner *owner, uint64_t sequence, struct erro
 {
     uint64_t expected_max = owner->sequence + (owner->in_doubt ? 1 : 0);
 
+    assert(mutex_is_held(&owner->lock));
     if (sequence < owner->sequence || sequence > expected_max) {
         error_set(err, ERROR_STORE_POISONED,
                   "the node is at transaction %llu where this process left it at %llu: writes were "
@@ -106,6 +108,7 @@ static bool session_ensure(struct pg_owner *owner, int64_t deadline_ms, struct e
 {
     int64_t pause_ms = PG_BACKOFF_FIRST_MS;
 
+    assert(mutex_is_held(&owner->lock));
     if (owner->lost.code != ERROR_NONE) {
         *err = owner->lost;
         return false;
@@ -166,6 +169,7 @@ static void answer_trim(struct pg_answer *answer)
 /* A transaction that had failed would answer its COMMIT with ROLLBACK. */
 static bool answer_has_commit(const struct pg_answer *answer, size_t sent)
 {
+    assert(sent > 0);
     return answer->count == sent && strcmp(PQcmdStatus(answer->results[sent - 1]), "COMMIT") == 0;
 }
 
@@ -178,6 +182,7 @@ static enum outcome transaction_run(struct pg_owner *owner, const struct pg_chan
     size_t sent;
     bool good;
 
+    assert(connection && owner->lost.code == ERROR_NONE);
     transaction_send(owner, change);
     sent = pg_queued(connection);
     good =
@@ -207,6 +212,7 @@ static bool unknown(struct pg_owner *owner, struct error *err)
 {
     struct error reason = *err;
 
+    assert(owner->in_doubt);
     owner->poisoned = true;
     return error_set(err, ERROR_STORE_POISONED,
                      "it is not known whether the last write was committed: %s", reason.message);
@@ -233,6 +239,7 @@ bool pg_owner_commit(struct pg_owner *owner, const struct pg_change *change,
     int64_t deadline_ms = 0;
     uint64_t target;
 
+    assert(mutex_is_held(&owner->lock));
     if (!commit_prepare(owner, err))
         return false;
     target = owner->sequence + 1;

@@ -101,8 +101,9 @@ static void table_send(struct pg_connection *connection, const char *before, uin
                        const char *after)
 {
     char sql[256];
+    int len = snprintf(sql, sizeof sql, "%s orrery.p_%u %s", before, id, after);
 
-    snprintf(sql, sizeof sql, "%s orrery.p_%u %s", before, id, after);
+    assert(len > 0 && len < (int)sizeof sql);
     pg_send(connection, sql, NULL, 0);
 }
 

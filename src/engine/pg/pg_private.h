@@ -175,7 +175,7 @@ void pg_send_statement(struct pg_connection *connection, enum pg_statement state
                        uint32_t partition, const struct pg_param *params, size_t count);
 
 /* Sends what was queued and waits for all answers, in one round trip. False: the first failure is
- * in err (see pg_error_set) and the queries after it did not run; the results before it are there.
+ * in err and the queries after it did not run; the results before it are there.
  * A server that does not answer for timeout_ms breaks the connection. */
 NODISCARD bool pg_run(struct pg_connection *connection, int64_t timeout_ms,
                       struct pg_answer *ret_answer, struct error *err);
@@ -194,9 +194,6 @@ NODISCARD bool pg_query(struct pg_connection *connection, const char *sql,
 /* Fields of a result. */
 struct slice pg_field(const PGresult *result, int row, int column);
 uint64_t pg_field_uint64(const PGresult *result, int row, int column); /* text; 0 if it is none */
-
-/* Turns a SQLSTATE and its message into an error of ours. Returns false. */
-bool pg_error_set(struct error *err, const char *state, const char *message);
 
 /* The head of a binary bytea[] of count elements; each element follows as pg_array_add writes. */
 void pg_array_begin(struct buf *array, size_t count);
@@ -223,13 +220,6 @@ struct pg_pool {
 
 void pg_pool_init(struct pg_pool *pool, const struct pg_settings *settings);
 void pg_pool_done(struct pg_pool *pool);
-
-/* Lends a connection; fresh: not one that has been idle. Waits while all are lent, reclaiming
- * expired leases, at most connect_ms_max. ERROR_BUSY, ERROR_STORE_UNAVAILABLE. */
-NODISCARD bool pg_pool_take(struct pg_pool *pool, bool fresh, struct pg_connection **ret_connection,
-                            struct error *err);
-/* Takes it back, outside any transaction; a broken one is closed. */
-void pg_pool_give(struct pg_pool *pool, struct pg_connection *connection);
 
 /* One query of a prepared statement; NULL in place of a statement's parameters: only the
  * snapshot is taken. */
@@ -264,6 +254,7 @@ NODISCARD bool pg_pool_query(struct pg_pool *pool, const char *sql, const struct
 
 static inline const PGresult *pg_answer_last(const struct pg_answer *answer)
 {
+    assert(answer->count > 0);
     return answer->results[answer->count - 1];
 }
 

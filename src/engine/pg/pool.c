@@ -58,6 +58,7 @@ void pg_pool_done(struct pg_pool *pool)
 
 static void lease_unlink(struct pg_lease *lease)
 {
+    assert(mutex_is_held(&lease->pool->lock));
     if (lease->previous)
         lease->previous->next = lease->next;
     else
@@ -82,6 +83,7 @@ static bool expired(const struct pg_settings *settings, struct error *err)
 /* Closes the connection of one expired lease, making room for another. With pool->lock. */
 static bool expired_reclaim(struct pg_pool *pool)
 {
+    assert(mutex_is_held(&pool->lock));
     for (struct pg_lease *lease = pool->leases; lease; lease = lease->next) {
         if (lease->busy || !lease_is_over(lease))
             continue;
@@ -99,6 +101,7 @@ static bool place_wait(struct pg_pool *pool, int64_t deadline_ms, struct error *
 {
     bool may_wait = true;
 
+    assert(mutex_is_held(&pool->lock));
     while (pool->idle_count == 0 && pool->open_count == pool->settings->connections_max) {
         int64_t now_ms = clock_monotonic_ms();
 
@@ -148,8 +151,10 @@ static bool place_fill(struct pg_pool *pool, int64_t deadline_ms,
     return connected;
 }
 
-bool pg_pool_take(struct pg_pool *pool, bool fresh, struct pg_connection **ret_connection,
-                  struct error *err)
+/* Lends a connection; fresh: not one that has been idle. Waits while all are lent, reclaiming
+ * expired leases, at most connect_ms_max. ERROR_BUSY, ERROR_STORE_UNAVAILABLE. */
+static bool connection_take(struct pg_pool *pool, bool fresh, struct pg_connection **ret_connection,
+                            struct error *err)
 {
     int64_t deadline_ms = clock_monotonic_ms() + pool->settings->connect_ms_max;
 
@@ -166,6 +171,7 @@ bool pg_pool_take(struct pg_pool *pool, bool fresh, struct pg_connection **ret_c
             *err = pool->down_error;
             return false;
         }
+        assert(pool->open_count < pool->settings->connections_max);
         pool->open_count++;
     }
     if (fresh)
@@ -173,9 +179,11 @@ bool pg_pool_take(struct pg_pool *pool, bool fresh, struct pg_connection **ret_c
     return place_fill(pool, deadline_ms, ret_connection, err);
 }
 
-void pg_pool_give(struct pg_pool *pool, struct pg_connection *connection)
+/* Takes it back, outside any transaction; a broken one is closed. */
+static void connection_give(struct pg_pool *pool, struct pg_connection *connection)
 {
     WITH_LOCK (&pool->lock) {
+        assert(pool->idle_count < pool->open_count);
         if (pg_connection_is_broken(connection)) {
             pg_connection_close(connection);
             pool->open_count--;
@@ -205,12 +213,12 @@ bool pg_pool_ask(struct pg_pool *pool, const struct pg_ask *ask, struct pg_answe
     bool good, again = false;
 
     do {
-        if (!pg_pool_take(pool, again, &connection, err))
+        if (!connection_take(pool, again, &connection, err))
             return false;
         ask_send(connection, ask);
         good = pg_run(connection, answer_ms_max(pool), ret_answer, err);
         again = !again && pg_connection_was_lost(connection);
-        pg_pool_give(pool, connection);
+        connection_give(pool, connection);
     } while (!good && again);
     return good;
 }
@@ -222,11 +230,11 @@ bool pg_pool_query(struct pg_pool *pool, const char *sql, const struct pg_param 
     bool good, again = false;
 
     do {
-        if (!pg_pool_take(pool, again, &connection, err))
+        if (!connection_take(pool, again, &connection, err))
             return false;
         good = pg_query(connection, sql, params, count, ret_answer, err);
         again = !again && pg_connection_was_lost(connection);
-        pg_pool_give(pool, connection);
+        connection_give(pool, connection);
     } while (!good && again);
     return good;
 }
@@ -288,7 +296,7 @@ bool pg_lease_open(struct pg_pool *pool, const struct pg_ask *ask, struct pg_lea
     bool again = false;
 
     do {
-        if (!pg_pool_take(pool, again, &connection, err))
+        if (!connection_take(pool, again, &connection, err))
             return false;
         if (lease_begin(pool, connection, ask, ret_answer, err)) {
             *ret_lease = lease_new(pool, connection, deadline_ms);
@@ -297,7 +305,7 @@ bool pg_lease_open(struct pg_pool *pool, const struct pg_ask *ask, struct pg_lea
             return true;
         }
         again = !again && pg_connection_was_lost(connection);
-        pg_pool_give(pool, connection);
+        connection_give(pool, connection);
     } while (again);
     return false;
 }
@@ -311,13 +319,14 @@ void pg_lease_close(struct pg_lease *lease)
         return;
     pool = lease->pool;
     WITH_LOCK (&pool->lock) {
+        assert(!lease->busy);
         connection = TAKE(lease->connection);
         if (connection)
             lease_unlink(lease);
     }
     if (connection) {
         pg_rollback(connection);
-        pg_pool_give(pool, connection);
+        connection_give(pool, connection);
     }
     memory_free(lease);
 }
@@ -343,6 +352,7 @@ static void lease_leave(struct pg_lease *lease, bool over, const struct error *e
     struct pg_connection *connection = NULL;
 
     WITH_LOCK (&lease->pool->lock) {
+        assert(lease->busy);
         lease->busy = false;
         if (over) {
             connection = TAKE(lease->connection);
@@ -352,7 +362,7 @@ static void lease_leave(struct pg_lease *lease, bool over, const struct error *e
     }
     if (connection) {
         pg_rollback(connection);
-        pg_pool_give(lease->pool, connection);
+        connection_give(lease->pool, connection);
     }
 }
 
@@ -367,6 +377,7 @@ static bool lease_run(struct pg_lease *lease, const struct pg_ask *ask,
     CLEANUP(pg_answer_done) struct pg_answer ignored = {0};
     struct error ignored_error;
 
+    assert(lease->busy && connection);
     if (guarded)
         pg_send(connection, "SAVEPOINT touch", NULL, 0);
     ask_send(connection, ask);

@@ -23,6 +23,7 @@ static void batch_init(struct batch *batch, struct engine_section *sections, siz
     /* One value more than the bound may be in an array; the server takes up to 1 GB. */
     const size_t max = (size_t)PG_ARRAY_MAX + ENGINE_VALUE_MAX + 1024 * 1024;
 
+    assert(count > 0);
     *batch = (struct batch){.sections = sections, .count = count};
     buf_init(&batch->keys, max);
     buf_init(&batch->values, max);
@@ -119,6 +120,7 @@ static size_t ops_gather(struct batch *batch, const struct engine_section *secti
 {
     size_t count = 0;
 
+    assert(*at <= section->count);
     buf_clear(&batch->keys);
     buf_clear(&batch->values);
     pg_array_begin(&batch->keys, 0);
@@ -226,6 +228,7 @@ static bool batch_commit(struct pg_engine *engine, struct batch *batch, struct e
     const struct pg_change change = {batch_send, batch};
     struct error reason;
 
+    assert(mutex_is_held(&engine->owner.lock));
     if (pg_owner_commit(&engine->owner, &change, &answer, err))
         return true;
     if (err->code == ERROR_FENCED && !fences_read(engine, batch, &reason))
@@ -343,6 +346,7 @@ static bool clear_node(struct clearing *clearing, struct slice path, struct erro
 {
     CLEANUP(buf_done) struct buf low, high, mark, below;
 
+    assert(path.len % PG_HEAD == 0 && path.len < ENGINE_KEY_MAX + PG_HEAD);
     buf_init(&low, ENGINE_KEY_MAX);
     buf_init(&high, ENGINE_KEY_MAX);
     buf_init(&mark, ENGINE_KEY_MAX);

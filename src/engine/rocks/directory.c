@@ -292,11 +292,6 @@ const char *rocks_directory_node_id(const struct rocks_directory *directory)
     return directory->node_id;
 }
 
-bool rocks_directory_is_new(const struct rocks_directory *directory)
-{
-    return !directory->ready;
-}
-
 bool rocks_directory_ready(struct rocks_directory *directory, struct error *err)
 {
     if (directory->ready)

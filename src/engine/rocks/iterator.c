@@ -19,6 +19,7 @@ struct rocks_iterator {
 void rocks_range_bounds(uint32_t partition, struct engine_range range, struct buf *ret_min,
                         struct buf *ret_max)
 {
+    assert(partition > 0 && partition <= ENGINE_PARTITION_MAX); /* one more is a prefix as well */
     buf_append_be32(ret_min, partition);
     buf_append_slice(ret_min, range.min);
     if (range.max.data) {
@@ -122,6 +123,8 @@ bool rocks_iterator_next(struct engine_iterator *handle, struct engine_entry *re
     if (!rocksdb_iter_valid(iterator->native))
         return iterator_ended(iterator, ret_entry, err);
     key = rocksdb_iter_key(iterator->native, &key_len);
+    if (key_len < ROCKS_PREFIX_LEN)
+        return error_set(err, ERROR_STORE_CORRUPT, "a key of the store has no partition");
     value = rocksdb_iter_value(iterator->native, &value_len);
     *ret_entry = (struct engine_entry){
         .found = ENGINE_FOUND,

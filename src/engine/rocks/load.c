@@ -44,7 +44,7 @@ static void entries_put(rocksdb_sstfilewriter_t *writer, const struct engine_sec
     for (size_t i = 0; i < section->count && !*failure; i++) {
         const struct engine_op *op = &section->ops[i];
 
-        assert(op->kind == ENGINE_PUT);
+        assert(op->kind == ENGINE_PUT && op->key.len <= ENGINE_KEY_MAX);
         memcpy(key + ROCKS_PREFIX_LEN, op->key.data, op->key.len);
         rocksdb_sstfilewriter_put(writer, (const char *)key, ROCKS_PREFIX_LEN + op->key.len,
                                   (const char *)op->value.data, op->value.len, failure);

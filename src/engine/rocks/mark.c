@@ -41,6 +41,7 @@ static bool mark_write(int fd, uint64_t sequence)
 {
     uint8_t bytes[MARK_LEN];
 
+    assert(fd >= 0);
     bytes_put_le64(bytes, sequence);
     bytes_put_le64(bytes + 8, ~sequence);
     return pwrite(fd, bytes, sizeof bytes, 0) == MARK_LEN;
@@ -135,6 +136,7 @@ bool rocks_mark_check(struct rocks_engine *rocks, struct error *err)
     size_t count;
     bool fine;
 
+    assert(!rocks->memory && !rocks->db);
     if (fd < 0)
         return errno == ENOENT || error_set_errno(err, ERROR_STORE_IO, "opening \"%s\"", path);
     fine = !mark_read(fd, &acknowledged) ||
@@ -153,6 +155,7 @@ static bool logs_note(const struct rocks_engine *rocks, struct error *err)
     size_t count;
     bool fine;
 
+    assert(rocks->mark_fd >= 0);
     if (!rocks_wal_list(rocks_directory_store(rocks->directory), logs, &count, err))
         return false;
     fine = ftruncate(rocks->mark_fd, MARK_LEN) == 0;
@@ -172,6 +175,7 @@ bool rocks_mark_open(struct rocks_engine *rocks, struct error *err)
     const char *path = rocks_directory_acknowledged(rocks->directory);
     uint64_t reached = rocksdb_get_latest_sequence_number(rocks->db), acknowledged = 0;
 
+    assert(!rocks->memory && rocks->mark_fd < 0);
     rocks->mark_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (rocks->mark_fd < 0)
         return error_set_errno(err, ERROR_STORE_IO, "opening \"%s\"", path);

@@ -56,6 +56,8 @@ static void epochs_set(struct rocks_epochs *epochs, uint32_t id, uint64_t epoch)
             (epochs->count - place) * sizeof *epochs->entries);
     epochs->entries[place] = (struct engine_partition){.id = id, .epoch = epoch};
     epochs->count++;
+    assert(place == 0 || epochs->entries[place - 1].id < id);
+    assert(place + 1 == epochs->count || id < epochs->entries[place + 1].id);
 }
 
 static void epochs_remove(struct rocks_epochs *epochs, uint32_t id)
@@ -110,6 +112,7 @@ static bool epoch_put(struct rocks_engine *rocks, uint32_t id, uint64_t epoch, s
     uint8_t key[EPOCH_KEY_LEN], value[8];
     bool done;
 
+    assert(id > 0 && id <= ENGINE_PARTITION_MAX && epoch > 0);
     epoch_key(id, key);
     bytes_put_be64(value, epoch);
     rocksdb_writebatch_put(batch, (const char *)key, sizeof key, (const char *)value, sizeof value);
@@ -178,6 +181,7 @@ static bool drop_fenced(struct rocks_engine *rocks, uint32_t id, struct error *e
     if (!rocks_epochs_find(&rocks->epochs, id))
         return true;
     rocks_range_bounds(id, (struct engine_range){0}, &min, &max);
+    assert(min.len == ROCKS_PREFIX_LEN && max.len == ROCKS_PREFIX_LEN);
     epoch_key(id, key);
     batch = rocksdb_writebatch_create();
     rocksdb_writebatch_delete_range(batch, (char *)min.data, min.len, (char *)max.data, max.len);

@@ -89,7 +89,6 @@ const char *rocks_directory_load(const struct rocks_directory *directory);
 const char *rocks_directory_tombstone(const struct rocks_directory *directory);
 const char *rocks_directory_acknowledged(const struct rocks_directory *directory);
 const char *rocks_directory_node_id(const struct rocks_directory *directory);
-bool rocks_directory_is_new(const struct rocks_directory *directory);
 /* The store has been made: from now on a missing one is an error. */
 NODISCARD bool rocks_directory_ready(struct rocks_directory *directory, struct error *err);
 uint64_t rocks_directory_free_bytes(const struct rocks_directory *directory);

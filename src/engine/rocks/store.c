@@ -129,6 +129,7 @@ static void read_and_write_options_make(struct rocks_engine *rocks)
 {
     enum { BLOCK_CACHE_TIER = 1 };
 
+    assert(rocks->db && !rocks->read_any);
     rocks->read_any = rocksdb_readoptions_create();
     rocks->read_cached = rocksdb_readoptions_create();
     rocksdb_readoptions_set_read_tier(rocks->read_cached, BLOCK_CACHE_TIER);
@@ -146,6 +147,7 @@ static bool database_try(struct rocks_engine *rocks, struct error *err)
     const rocksdb_options_t *family_options = rocks->options;
     char *failure = NULL;
 
+    assert(!rocks->db);
     rocks->db = rocksdb_open_column_families(rocks->options, path, 1, families, &family_options,
                                              &rocks->family, &failure);
     return failure ? rocks_error(err, failure, "opening the store") : true;
@@ -170,6 +172,7 @@ static bool database_recover(struct rocks_engine *rocks, struct error *err)
     struct error damage = *err;
     bool torn_at_most;
 
+    assert(err->code == ERROR_STORE_CORRUPT);
     if (!rocks_wal_is_torn_at_most(rocks_directory_store(rocks->directory), &torn_at_most, err))
         return false;
     if (!torn_at_most) {

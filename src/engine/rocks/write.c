@@ -95,6 +95,7 @@ bool rocks_room_check(struct rocks_engine *rocks, uint64_t wanted, bool only_del
 {
     int64_t left = atomic_fetch_sub_explicit(&rocks->room, (int64_t)wanted, memory_order_relaxed);
 
+    assert(wanted <= INT64_MAX);
     if (LIKELY(left > (int64_t)wanted))
         return true;
     atomic_store_explicit(&rocks->room, 0, memory_order_relaxed);
@@ -136,6 +137,7 @@ static void section_append(rocksdb_writebatch_t *batch, const struct engine_sect
     for (size_t i = 0; i < section->count; i++) {
         const struct engine_op *op = &section->ops[i];
 
+        assert(op->key.len <= ENGINE_KEY_MAX);
         memcpy(key + ROCKS_PREFIX_LEN, op->key.data, op->key.len);
         if (op->kind == ENGINE_PUT)
             rocksdb_writebatch_put(batch, (const char *)key, ROCKS_PREFIX_LEN + op->key.len,
@@ -168,6 +170,7 @@ static bool write_under_fence(struct rocks_engine *rocks, struct engine_section 
     rocksdb_writebatch_t *batch;
     bool done;
 
+    assert(count > 0);
     if (!rocks_sections_check(rocks, sections, count, err))
         return false;
     batch = batch_take(rocks);

@@ -7,7 +7,6 @@
 #include "advise/what_if_plot.h"
 #include "catalogue/container_space.h"
 #include "document/json.h"
-#include "front/table/table.h"
 #include "item/sample.h"
 
 enum {
@@ -137,8 +136,9 @@ bool admin_advice_show(struct admin_call *call, struct error *err)
     options.target = (struct advise_target){
         .database = call->names[0],
         .container = call->names[1],
-        .fixed = container_is_fixed(container) ||
-                 slice_equal(call->names[0], SLICE(TABLE_DATABASE)), /* its key is PartitionKey */
+        .fixed =
+            container_is_fixed(container) ||
+            slice_equal(call->names[0], SLICE(FRONT_TABLE_DATABASE)), /* its key is PartitionKey */
     };
     options.partition_ru_max = container_limits(container)->partition_ru_max;
     options.logical_bytes_max = container_limits(container)->logical_partition_bytes_max;

@@ -5,7 +5,7 @@
 #include "catalogue/container_space.h"
 #include "document/bson.h"
 #include "document/json.h"
-#include "front/rest/target/items.h"
+#include "front/item.h"
 #include "item/operation.h"
 #include "partition/synthetic.h"
 
@@ -69,8 +69,8 @@ static bool keys_read(struct admin_call *call, const struct item_space *space, s
     const struct partition_definition *definition = &space->definition->key;
     struct document_value own;
 
-    if (!rest_item_clean(definition_names_of(space->definition), asked->document, call->arena,
-                         &asked->document, &own, err))
+    if (!front_item_clean(definition_names_of(space->definition), asked->document, call->arena,
+                          &asked->document, &own, err))
         return false;
     if (!slice_equal(own.text, asked->id.text))
         return error_set(err, ERROR_BAD_REQUEST, "the id of an item cannot be changed");

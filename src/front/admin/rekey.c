@@ -149,9 +149,9 @@ static bool key_check(struct admin_call *call, struct container *container,
     if (estimate.items == 0 || estimate.missing < estimate.items)
         return true;
     return error_set(err, ERROR_BAD_REQUEST,
-                     "none of %llu items that were looked at has a value for this key, and nothing "
-                     "was changed: for a key that is to come say allowMissing (--allow-missing)",
-                     (unsigned long long)estimate.items);
+                     "none of %llu item%s looked at has a value for this key, and nothing was "
+                     "changed: for a key that is to come say allowMissing (--allow-missing)",
+                     (unsigned long long)estimate.items, PLURAL(estimate.items));
 }
 
 bool admin_rekey_begin(struct admin_call *call, struct error *err)

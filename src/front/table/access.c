@@ -221,7 +221,7 @@ bool table_access_write(struct table_call *call, struct error *err)
         return false;
     definition_append(&body, space.container, policies, count);
     if (!catalogue_container_replace(call->services->catalogue, call->account.id,
-                                     SLICE(TABLE_DATABASE), space.name, buf_slice(&body),
+                                     SLICE(FRONT_TABLE_DATABASE), space.name, buf_slice(&body),
                                      SLICE_NONE, &changed, err))
         return false;
     call->status = 204;

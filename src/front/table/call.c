@@ -71,7 +71,7 @@ static bool container_open(struct table_call *call, struct slice name,
     struct container *found;
     struct error unused;
 
-    if (catalogue_container_open(catalogue, call->account.id, SLICE(TABLE_DATABASE), name,
+    if (catalogue_container_open(catalogue, call->account.id, SLICE(FRONT_TABLE_DATABASE), name,
                                  ret_container, err)) {
         if (slice_equal(container_info(*ret_container)->id, name))
             return true;
@@ -79,8 +79,8 @@ static bool container_open(struct table_call *call, struct slice name,
     } else if (err->code != ERROR_NOT_FOUND && err->code != ERROR_OWNER_NOT_FOUND) {
         return false;
     }
-    if (!catalogue_database_open(catalogue, call->account.id, SLICE(TABLE_DATABASE), &database,
-                                 &unused))
+    if (!catalogue_database_open(catalogue, call->account.id, SLICE(FRONT_TABLE_DATABASE),
+                                 &database, &unused))
         return missing(name, err);
     found = table_container_find(database, name);
     if (!found)

@@ -10,9 +10,6 @@
 
 struct table; /* opaque, owned by the server */
 
-/* The database that tables are in, of each account. */
-#define TABLE_DATABASE "TablesDB"
-
 /* The account that the storage emulators have; with --dev it is the default account. */
 #define TABLE_EMULATOR_ACCOUNT "devstoreaccount1"
 

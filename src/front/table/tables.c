@@ -65,7 +65,7 @@ static bool database_prepare(struct table_call *call, struct slice name, struct 
 {
     CLEANUP(database_unref) struct database *database = NULL;
     struct catalogue *catalogue = call->services->catalogue;
-    struct slice id = SLICE(TABLE_DATABASE);
+    struct slice id = SLICE(FRONT_TABLE_DATABASE);
 
     if (!catalogue_database_open(catalogue, call->account.id, id, &database, err)) {
         if (err->code != ERROR_NOT_FOUND)
@@ -93,8 +93,8 @@ static bool container_make(struct table_call *call, struct slice name, struct er
     if (!front_throughput_read(&asked, &request, err) ||
         !document_json_read(text, NULL, &body, err) ||
         !catalogue_container_create(call->services->catalogue, call->account.id,
-                                    SLICE(TABLE_DATABASE), buf_slice(&body), &request, &container,
-                                    err)) {
+                                    SLICE(FRONT_TABLE_DATABASE), buf_slice(&body), &request,
+                                    &container, err)) {
         if (err->code == ERROR_NAME_TAKEN)
             return error_set(err, ERROR_TABLE_EXISTS, "table \"%.*s\" exists already",
                              SLICE_ARG(name));
@@ -155,7 +155,7 @@ bool table_tables_delete(struct table_call *call, struct error *err)
     call->charge_cru = cost_metadata(COST_METADATA_WRITE);
     if (!one_open(call, &space, err) ||
         !catalogue_container_drop(call->services->catalogue, call->account.id,
-                                  SLICE(TABLE_DATABASE), space.name, SLICE_NONE, err))
+                                  SLICE(FRONT_TABLE_DATABASE), space.name, SLICE_NONE, err))
         return false;
     call->status = 204;
     return true;
@@ -252,7 +252,7 @@ bool table_tables_list(struct table_call *call, struct error *err)
                    SLICE_ARG(table_call_root(call)));
     BUF_APPEND(&call->body, "\"value\":[");
     if (l.top && catalogue_database_open(call->services->catalogue, call->account.id,
-                                         SLICE(TABLE_DATABASE), &database, &missing))
+                                         SLICE(FRONT_TABLE_DATABASE), &database, &missing))
         fine = tables_append(&l, database, err);
     BUF_APPEND(&call->body, "]}");
     query_context_done(&l.context);

@@ -197,11 +197,51 @@ static void pin_between(struct pin *pin, size_t component, const struct cursor_r
     pin->known = 0;
 }
 
+static bool is_number_name(struct slice name)
+{
+    uint64_t number;
+
+    return slice_to_uint64(name, &number);
+}
+
+/* The component of the key that is undefined for every item the condition is about, because an
+ * array is in its place or on the way to it: of what languages say that look into arrays by
+ * themselves, `pk = 5 OR pk[] = 5`, the second part is about few items or none. */
+static bool component_lost(const struct partition_definition *definition,
+                           const struct query_condition *condition, size_t *ret_component)
+{
+    const struct document_path *path = &condition->path;
+    size_t before = 0;
+
+    if (!condition->elements || definition->synthetic)
+        return false;
+    while (before < path->count && path->segments[before].kind == DOCUMENT_SEGMENT_PROPERTY)
+        before++;
+    for (size_t i = 0; i < definition->path_count; i++) {
+        struct document_path start = definition->paths[i], until = *path;
+
+        if (before == 0 || start.count < before ||
+            (start.count > before && is_number_name(start.segments[before].name)))
+            continue;
+        start.count = until.count = before;
+        if (paths_equal(&until, &start)) {
+            *ret_component = i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static struct pins pins_of_condition(struct search *search, const struct query_condition *condition)
 {
     size_t component, count = condition->points ? condition->point_count : condition->ranges.count;
     struct pins pins;
 
+    if (component_lost(search->definition, condition, &component)) {
+        pins = pins_room(search, 1);
+        pin_value(&pins.items[pins.count++], component, document_undefined());
+        return pins;
+    }
     if (!component_of(search->definition, condition, &component) ||
         (!condition->points && !search->ordered))
         return pins_any(search);

@@ -46,10 +46,9 @@ int64_t query_spans_charge(const struct query_spans *spans)
     return cost_query(&total);
 }
 
-static void span_settle(struct query_spans *spans, struct query_span *span)
+static void span_settle(struct query_spans *spans, struct query_span *span, int64_t cru)
 {
     const struct clock *clock = spans->request->space->clock;
-    int64_t cru = cost_query(&span->cost);
     struct statistics_event event = {.cru = cru, .bytes_out = span->cost.output_bytes};
 
     if (!span->meter)
@@ -61,34 +60,45 @@ static void span_settle(struct query_spans *spans, struct query_span *span)
 }
 
 /* What a page costs that only hands out more of what was paid for: the same, kept or read again. */
-static void cost_repeated(struct query_spans *spans)
+static void cost_reduce(struct query_spans *spans, enum query_pay pay)
 {
     bool first = true;
 
     for (size_t i = 0; i < spans->count; i++) {
         struct query_span *span = &spans->list[i];
+        struct cost_query all = span->cost;
 
         if (!span->admitted)
             continue;
-        span->cost = (struct cost_query){.partitions_resumed = first,
-                                         .output_bytes = span->cost.output_bytes,
-                                         .work = span->cost.work,
-                                         .strong = span->cost.strong};
+        span->cost = (struct cost_query){.work = all.work, .strong = all.strong};
+        if (pay == QUERY_PAY_PAGE) {
+            span->cost.partitions_resumed = first;
+            span->cost.output_bytes = all.output_bytes;
+        }
         first = false;
     }
 }
 
-int64_t query_spans_done(struct query_spans *spans, bool repeated, struct cost_query *ret_total)
+/* A page never costs nothing; what is no page of its own may. */
+static int64_t cost_paid(const struct cost_query *cost, enum query_pay pay)
 {
+    return pay == QUERY_PAY_WORK && !cost->work ? 0 : cost_query(cost);
+}
+
+int64_t query_spans_done(struct query_spans *spans, enum query_pay pay,
+                         struct cost_query *ret_total)
+{
+    struct cost_query paid;
     int64_t charge;
 
     *ret_total = spans_total(spans);
-    if (repeated)
-        cost_repeated(spans);
-    charge = spans->admitted ? query_spans_charge(spans) : 0;
+    if (pay != QUERY_PAY_ALL)
+        cost_reduce(spans, pay);
+    paid = spans_total(spans);
+    charge = spans->admitted ? cost_paid(&paid, pay) : 0;
     for (size_t i = 0; i < spans->count; i++) {
         if (spans->list[i].admitted)
-            span_settle(spans, &spans->list[i]);
+            span_settle(spans, &spans->list[i], cost_paid(&spans->list[i].cost, pay));
     }
     for (size_t i = 0; i < spans->snapshot_count; i++)
         engine_snapshot_free(spans->snapshots[i].snapshot);
@@ -206,6 +216,20 @@ bool query_spans_admit(struct query_spans *spans, size_t span, bool resumed, str
     struct view *view;
 
     return query_spans_bill(spans, span, resumed, err) && query_spans_view(spans, span, &view, err);
+}
+
+size_t query_spans_first(const struct query_spans *spans, struct arena *arena)
+{
+    const struct query_request *request = spans->request;
+    const struct query_scope *scope = &request->scope;
+    struct partition_range range = scope->range;
+    size_t first = 0;
+
+    if (scope->kind == QUERY_SCOPE_KEY)
+        range = partition_route_range(&request->space->definition->key, &scope->key, arena);
+    if (scope->kind == QUERY_SCOPE_KEY || scope->kind == QUERY_SCOPE_RANGE)
+        (void)query_spans_overlap(spans, range, &first);
+    return first;
 }
 
 bool query_spans_work(struct query_spans *spans, uint64_t units, struct error *err)

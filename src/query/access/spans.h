@@ -40,10 +40,18 @@ struct query_spans {
 void query_spans_init(struct query_spans *spans, const struct query_request *request,
                       struct metered_call *call);
 
+/* What of a page is charged. Where an earlier one has paid for what was read, whether it was kept
+ * since or had to be read again is not the client's to pay for. */
+enum query_pay {
+    QUERY_PAY_ALL,
+    QUERY_PAY_PAGE, /* a page, its output and work */
+    QUERY_PAY_WORK, /* no page of its own: work alone, which may be nothing */
+};
+
 /* Settles what was admitted with what it cost; all views are closed. Gives the charge of the page,
- * and adds up what was done. repeated: an earlier page has paid for what was read; whether it was
- * kept since or had to be read again is not the client's to pay for, so only the output is. */
-int64_t query_spans_done(struct query_spans *spans, bool repeated, struct cost_query *ret_total);
+ * and adds up what was done. */
+int64_t query_spans_done(struct query_spans *spans, enum query_pay pay,
+                         struct cost_query *ret_total);
 
 /* What the page has cost so far. */
 int64_t query_spans_charge(const struct query_spans *spans);
@@ -64,6 +72,9 @@ NODISCARD bool query_spans_admit(struct query_spans *spans, size_t span, bool re
 /* The same without opening it, for a query that reads nothing. */
 NODISCARD bool query_spans_bill(struct query_spans *spans, size_t span, bool resumed,
                                 struct error *err);
+
+/* The span that the scope of the request begins in: it pays for a page that reads nothing. */
+size_t query_spans_first(const struct query_spans *spans, struct arena *arena);
 
 /* Puts what evaluation took, above what is included, on the bill: of the first span that was
  * admitted. */

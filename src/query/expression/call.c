@@ -61,11 +61,11 @@ static void describe_arity(const struct query_function *function, char *text, si
     unsigned min = function->arguments_min, max = function->arguments_max;
 
     if (max == QUERY_ARGUMENTS_ANY)
-        snprintf(text, size, "at least %u argument%s", min, min == 1 ? "" : "s");
+        snprintf(text, size, "at least %u argument%s", min, PLURAL(min));
     else if (min != max)
         snprintf(text, size, "%u to %u arguments", min, max);
     else
-        snprintf(text, size, "%u argument%s", min, min == 1 ? "" : "s");
+        snprintf(text, size, "%u argument%s", min, PLURAL(min));
 }
 
 const struct query_expression *query_call(struct query_build *build,

@@ -2,8 +2,10 @@
  *
  * Integers stay exact: an operation on two stored integers gives an integer where the result is one
  * and fits 64 bits, and a double otherwise. With a double (or decimal) on either side everything is
- * done in doubles. What is not a number makes the result undefined, and so does division by zero.
+ * done in doubles; in MongoDB's order a decimal on either side makes it one of decimals. What is
+ * not a number makes the result undefined, and so does division by zero.
  */
+#include "document/decimal_math.h"
 #include "query/expression/imply.h"
 #include "query/value/compare.h"
 #include "query/value/text.h"
@@ -212,7 +214,29 @@ static struct document_value doubles_combine(enum query_operator op, double a, d
     }
 }
 
-static struct document_value arithmetic(enum query_operator op, const struct document_value *left,
+static struct document_value decimals_combine(enum query_operator op,
+                                              const struct document_value *left,
+                                              const struct document_value *right)
+{
+    struct document_decimal a = decimal_from_number(left), b = decimal_from_number(right);
+
+    switch (op) {
+    case QUERY_ADD:
+        return document_decimal_value(decimal_add(a, b));
+    case QUERY_SUBTRACT:
+        return document_decimal_value(decimal_subtract(a, b));
+    case QUERY_MULTIPLY:
+        return document_decimal_value(decimal_multiply(a, b));
+    default:
+        break;
+    }
+    if (decimal_is_zero(b))
+        return document_undefined();
+    return document_decimal_value(op == QUERY_DIVIDE ? decimal_divide(a, b) : decimal_modulo(a, b));
+}
+
+static struct document_value arithmetic(enum document_order order, enum query_operator op,
+                                        const struct document_value *left,
                                         const struct document_value *right)
 {
     int64_t a, b, result;
@@ -221,8 +245,13 @@ static struct document_value arithmetic(enum query_operator op, const struct doc
     if (query_stored_integer(left, &a) && query_stored_integer(right, &b) &&
         integers_combine(op, a, b, &result))
         return query_integer(result);
-    if (!document_to_double(left, &x) || !document_to_double(right, &y))
+    if (!document_is_number(left) || !document_is_number(right))
         return document_undefined();
+    if (order == DOCUMENT_ORDER_MONGO &&
+        (left->type == DOCUMENT_DECIMAL128 || right->type == DOCUMENT_DECIMAL128))
+        return decimals_combine(op, left, right);
+    document_to_double(left, &x);
+    document_to_double(right, &y);
     return doubles_combine(op, x, y);
 }
 
@@ -298,7 +327,8 @@ static bool concat(const struct document_value *left, const struct document_valu
 
 /* --- The nodes ------------------------------------------------------------------------------- */
 
-static struct document_value unary(enum query_operator op, const struct document_value *operand)
+static struct document_value unary(enum document_order order, enum query_operator op,
+                                   const struct document_value *operand)
 {
     int64_t integer;
     double number;
@@ -313,6 +343,8 @@ static struct document_value unary(enum query_operator op, const struct document
     /* 0 as well: -0 would print as it is */
     if (query_stored_integer(operand, &integer) && integer != INT64_MIN)
         return query_integer(-integer);
+    if (order == DOCUMENT_ORDER_MONGO && operand->type == DOCUMENT_DECIMAL128)
+        return document_decimal_value(decimal_negate(operand->decimal));
     document_to_double(operand, &number);
     return document_double(-number);
 }
@@ -327,14 +359,14 @@ static bool operator_evaluate(const struct query_expression *expression,
     if (!query_evaluate(expression->children[0], context, &left, err))
         return false;
     if (node->op >= QUERY_PLUS) {
-        *ret_value = unary(node->op, &left);
+        *ret_value = unary(context->order, node->op, &left);
         return true;
     }
     if (!query_evaluate(expression->children[1], context, &right, err))
         return false;
     if (node->op == QUERY_CONCAT)
         return concat(&left, &right, context, ret_value, err);
-    *ret_value = node->op <= QUERY_MODULO ? arithmetic(node->op, &left, &right)
+    *ret_value = node->op <= QUERY_MODULO ? arithmetic(context->order, node->op, &left, &right)
                                           : bits(node->op, &left, &right);
     return true;
 }

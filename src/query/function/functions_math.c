@@ -1,4 +1,6 @@
-/* Mathematics. Integers stay integers where the result is one; all else is done in doubles. */
+/* Mathematics. Integers stay integers where the result is one; all else is done in doubles. In
+ * MongoDB's order decimals stay decimals in functions that are known for them. */
+#include "document/decimal_math.h"
 #include "query/function/functions_private.h"
 
 #include <math.h>
@@ -44,32 +46,60 @@ static double to_radians(double x)
     return x * (M_PI / 180);
 }
 
+typedef struct document_decimal (*of_decimal)(struct document_decimal);
+
+/* Is it to be done in decimals? Then it is. */
+static bool apply_decimal(const struct query_context *context,
+                          const struct document_value *argument, of_decimal function,
+                          struct document_value *ret_value)
+{
+    if (context->order != DOCUMENT_ORDER_MONGO || argument->type != DOCUMENT_DECIMAL128)
+        return false;
+    *ret_value = document_decimal_value(function(argument->decimal));
+    return true;
+}
+
+static struct document_decimal decimal_cut(struct document_decimal a)
+{
+    return decimal_trunc(a, 0);
+}
+
 #define MATH(name, how, function)                                                                  \
     QUERY_FUNCTION(name)                                                                           \
     {                                                                                              \
         return how(&arguments[0], function, ret_value);                                            \
     }
 
+/* The same, with a function of decimals. */
+#define MATH_DECIMAL(name, how, function, decimal)                                                 \
+    QUERY_FUNCTION(name)                                                                           \
+    {                                                                                              \
+        return apply_decimal(context, &arguments[0], decimal, ret_value) ||                        \
+               how(&arguments[0], function, ret_value);                                            \
+    }
+
 MATH(math_acos, apply, acos)
 MATH(math_asin, apply, asin)
 MATH(math_atan, apply, atan)
-MATH(math_ceiling, apply_to_fraction, ceil)
+MATH_DECIMAL(math_ceiling, apply_to_fraction, ceil, decimal_ceil)
 MATH(math_cos, apply, cos)
 MATH(math_cot, apply, cotangent)
 MATH(math_degrees, apply, to_degrees)
-MATH(math_exp, apply, exp)
-MATH(math_floor, apply_to_fraction, floor)
-MATH(math_log10, apply, log10)
+MATH_DECIMAL(math_exp, apply, exp, decimal_exp)
+MATH_DECIMAL(math_floor, apply_to_fraction, floor, decimal_floor)
+MATH_DECIMAL(math_log10, apply, log10, decimal_log10)
 MATH(math_radians, apply, to_radians)
 MATH(math_sin, apply, sin)
-MATH(math_sqrt, apply, sqrt)
+MATH_DECIMAL(math_sqrt, apply, sqrt, decimal_sqrt)
 MATH(math_tan, apply, tan)
-MATH(math_trunc, apply_to_fraction, trunc)
+MATH_DECIMAL(math_trunc, apply_to_fraction, trunc, decimal_cut)
 
 QUERY_FUNCTION(math_abs)
 {
     int64_t integer;
 
+    if (apply_decimal(context, &arguments[0], decimal_abs, ret_value))
+        return true;
     if (!query_stored_integer(&arguments[0], &integer) || integer == INT64_MIN)
         return apply(&arguments[0], fabs, ret_value);
     *ret_value = query_integer(integer < 0 ? -integer : integer);
@@ -85,10 +115,30 @@ QUERY_FUNCTION(math_atn2)
     return true;
 }
 
+/* Is either of two numbers to be done in decimals? Then both are. */
+static bool are_decimals(const struct query_context *context, const struct document_value *pair,
+                         struct document_decimal *ret_a, struct document_decimal *ret_b)
+{
+    if (context->order != DOCUMENT_ORDER_MONGO || !document_is_number(&pair[0]) ||
+        !document_is_number(&pair[1]) ||
+        (pair[0].type != DOCUMENT_DECIMAL128 && pair[1].type != DOCUMENT_DECIMAL128))
+        return false;
+    *ret_a = decimal_from_number(&pair[0]);
+    *ret_b = decimal_from_number(&pair[1]);
+    return true;
+}
+
 QUERY_FUNCTION(math_log)
 {
+    struct document_decimal a, b;
     double x, base;
 
+    if (count == 1 && apply_decimal(context, &arguments[0], decimal_ln, ret_value))
+        return true;
+    if (count == 2 && are_decimals(context, arguments, &a, &b)) {
+        *ret_value = document_decimal_value(decimal_divide(decimal_ln(a), decimal_ln(b)));
+        return true;
+    }
     if (!document_to_double(&arguments[0], &x))
         return true;
     if (count == 1)
@@ -118,9 +168,12 @@ QUERY_FUNCTION(math_pi)
 
 QUERY_FUNCTION(math_power)
 {
+    struct document_decimal a, b;
     double x, y;
 
-    if (document_to_double(&arguments[0], &x) && document_to_double(&arguments[1], &y))
+    if (are_decimals(context, arguments, &a, &b))
+        *ret_value = document_decimal_value(decimal_power(a, b));
+    else if (document_to_double(&arguments[0], &x) && document_to_double(&arguments[1], &y))
         *ret_value = document_double(pow(x, y));
     return true;
 }
@@ -155,6 +208,8 @@ QUERY_FUNCTION(math_round)
         return true;
     if (digits >= 0 && query_stored_integer(&arguments[0], &integer))
         *ret_value = arguments[0];
+    else if (context->order == DOCUMENT_ORDER_MONGO && arguments[0].type == DOCUMENT_DECIMAL128)
+        *ret_value = document_decimal_value(decimal_round(arguments[0].decimal, digits));
     else if (document_to_double(&arguments[0], &x))
         *ret_value = document_double(digits ? round_digits(x, digits) : round(x));
     return true;

@@ -11,8 +11,16 @@
  *     advice       indexes that would have helped: their kind (single, order, composite), path or
  *                  paths, how many of the items loaded they would have spared, what the page would
  *                  have cost and saved in RU, and all of it in words. At best: as if the index led
- *                  to just the items that the whole filter accepts, or that gave a row. */
+ *                  to just the items that the whole filter accepts, or that gave a row.
+ *     pushed       the same query as stages: those of a chain that run here, in the partitions
+ *     kept, stages of a plan with further stages (query/stage/figures.c): nothing was read, for the
+ *                  rows were kept since the page before; what each stage did: rows in and out, ms,
+ *                  bytes spilled; of lookups and unions the container, items loaded and entries
+ *                  walked there and their charge; of facets the same for their chains; keep: where
+ * rows wait for the next page. The figures above are then of the whole. */
 #include "query/run/run_private.h"
+
+#include "query/stage/chain.h"
 
 static void put_text(struct buf *buf, struct slice key, const char *text)
 {
@@ -261,6 +269,7 @@ struct slice query_explain(const struct query_run_state *run, const struct query
     put_actual(&buf, run, page);
     put_charge(&buf, page, cost);
     put_advice(&buf, run, cost);
+    query_pushed_append(run->plan, &buf);
     document_end(&buf, begin);
     return arena_copy(arena, buf_slice(&buf));
 }

@@ -782,15 +782,8 @@ static bool output_charge(struct query_run_state *run, struct error *err)
 /* A query that reads nothing is paid for as well: by the partition its scope begins in. */
 static bool run_constant(struct query_run_state *run, bool *ret_more, struct error *err)
 {
-    const struct query_scope *scope = &run->request->scope;
-    struct partition_range range = scope->range;
-    size_t first = 0;
+    size_t first = query_spans_first(&run->spans, run->arena);
 
-    if (scope->kind == QUERY_SCOPE_KEY)
-        range =
-            partition_route_range(&run->request->space->definition->key, &scope->key, run->arena);
-    if (scope->kind == QUERY_SCOPE_KEY || scope->kind == QUERY_SCOPE_RANGE)
-        (void)query_spans_overlap(&run->spans, range, &first);
     return query_spans_bill(&run->spans, first, run->from.begun, err) &&
            (!run->at.limit || run_mode(run, ret_more, err)) && output_charge(run, err);
 }
@@ -865,6 +858,13 @@ static bool container_page(void *self UNUSED, const struct query_plan *plan,
     return query_run(plan, request, ret_page, err);
 }
 
+static enum query_pay pay_of(const struct query_run_state *run, bool resumed)
+{
+    if (run->request->paid)
+        return QUERY_PAY_WORK;
+    return resumed && mode_is_spooled(run) ? QUERY_PAY_PAGE : QUERY_PAY_ALL;
+}
+
 bool query_run(const struct query_plan *plan, const struct query_request *request,
                struct query_page *ret_page, struct error *err)
 {
@@ -892,8 +892,8 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     done = query_spans_work(&run.spans, run.context.work, done ? err : &ignored) && done;
     query_hits_free(TAKE(run.feed));
     missing_keep(&run, &page);
-    page.charge_cru = query_spans_done(&run.spans, resumed && mode_is_spooled(&run), &cost);
-    call->charge_cru = page.charge_cru = MAX(page.charge_cru, (int64_t)1);
+    page.charge_cru = query_spans_done(&run.spans, pay_of(&run, resumed), &cost);
+    call->charge_cru = page.charge_cru = MAX(page.charge_cru, (int64_t)!request->paid);
     if (!done || !page_end(&run, more, &page, err))
         return false;
     metrics_fill(&run, &cost, begin, &page.metrics);

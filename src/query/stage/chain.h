@@ -16,6 +16,7 @@
  * group come in any sequence. */
 #pragma once
 
+#include "base/buf.h"
 #include "query/plan.h"
 
 enum query_stage_kind {
@@ -72,8 +73,8 @@ struct query_let {
 };
 
 /* What another plan gives for the row, as an array. With local and foreign only those of its items
- * count whose foreign is equal to local, whatever the order of properties; undefined is equal to
- * nothing. */
+ * count whose foreign is equal to local, in the order of the plan; undefined is equal to nothing.
+ */
 struct query_lookup {
     struct slice container;
     const struct query_plan *plan;                  /* over the items of the container */
@@ -197,3 +198,7 @@ void query_chain_plan(struct query_build *build, const struct query_chain *chain
  * evaluated; that is set. */
 void query_chain_behind(struct query_build *build, const struct query_chain *chain,
                         const uint32_t *bound, size_t count, struct query_plan *plan);
+
+/* What the query of the plan does, as the stages it stands for: an element "pushed" of a BSON
+ * document. */
+void query_pushed_append(const struct query_plan *plan, struct buf *buf);

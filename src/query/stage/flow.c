@@ -67,6 +67,11 @@ static const struct query_stage *stage_before(const struct query_flow *flow, siz
     return stage ? &flow->chain->stages[stage - 1] : NULL;
 }
 
+static struct query_stage_figures *figures_of(const struct query_flow *flow, size_t stage)
+{
+    return flow->figures ? &flow->figures[stage] : NULL;
+}
+
 /* A place within the last segment is a row of what it reads, and that must be there on the next
  * page: in a spool that the cache takes, which has not been read further than the place, or in a
  * stream of the plan below. Batches of a lookup are read ahead of it; and where their rows come
@@ -76,39 +81,35 @@ static void last_make_pageable(struct query_flow *flow)
     const struct query_subquery *below = &flow->run->plan->query;
     const struct query_segment *last = &flow->segments[flow->segment_count - 1];
     struct query_sink *before = flow->segment_count > 1 ? last[-1].sink : NULL;
-    size_t first = last->first, lookups = first;
-    bool counts = false, ahead = false;
+    bool stream = !before && !below->order_count && !below->key_count && !below->distinct;
+    size_t keep_at = SIZE_MAX;
+    bool counts = false;
 
-    for (size_t i = first; i < last->end; i++) {
+    if (!stream && (!before || query_sink_kind(before) >= QUERY_SINK_TOTAL))
+        keep_at = last->first;
+    for (size_t i = last->first; i < last->end; i++) {
         enum query_stage_kind kind = flow->chain->stages[i].kind;
 
         counts |= kind == QUERY_STAGE_SKIP || kind == QUERY_STAGE_LIMIT;
-        if (kind == QUERY_STAGE_LOOKUP) {
-            ahead |= counts || before;
-            lookups = i + 1;
-        }
+        if (kind == QUERY_STAGE_LOOKUP && (counts || !stream))
+            keep_at = i + 1;
     }
-    if (ahead)
-        segment_close(
-            flow, lookups,
-            query_sink_new(flow->run, QUERY_SINK_KEEP, stage_before(flow, lookups), UINT64_MAX),
-            lookups);
-    else if (before ? query_sink_kind(before) >= QUERY_SINK_TOTAL
-                    : below->order_count || below->key_count || below->distinct)
-        segment_close(
-            flow, first,
-            query_sink_new(flow->run, QUERY_SINK_KEEP, stage_before(flow, first), UINT64_MAX),
-            first);
+    if (keep_at != SIZE_MAX)
+        segment_close(flow, keep_at,
+                      query_sink_new(flow->run, QUERY_SINK_KEEP, stage_before(flow, keep_at),
+                                     UINT64_MAX, figures_of(flow, flow->chain->count)),
+                      keep_at);
 }
 
 struct query_flow *query_flow_new(struct query_stages *run, const struct query_chain *chain,
-                                  bool cached)
+                                  bool cached, struct query_stage_figures *figures)
 {
     struct query_flow *flow = MEMORY_NEW(struct query_flow);
     enum query_sink_kind kind;
 
     flow->run = run;
     flow->chain = chain;
+    flow->figures = figures;
     flow->segments = memory_alloc_zero(memory_array_size(chain->count + 3, sizeof *flow->segments));
     flow->segments[0] = (struct query_segment){0, chain->count, NULL};
     flow->segment_count = 1;
@@ -122,7 +123,10 @@ struct query_flow *query_flow_new(struct query_stages *run, const struct query_c
         if (stage->kind == QUERY_STAGE_SKIP || stage->kind == QUERY_STAGE_LIMIT)
             flow->counters[i] = flow->begun[i] = stage->amount;
         if (sink_of(stage, &kind))
-            segment_close(flow, i, query_sink_new(run, kind, stage, rows_wanted(chain, i)), i + 1);
+            segment_close(
+                flow, i,
+                query_sink_new(run, kind, stage, rows_wanted(chain, i), figures_of(flow, i)),
+                i + 1);
     }
     if (cached)
         last_make_pageable(flow);
@@ -191,6 +195,8 @@ static bool element_push(struct query_flow *flow, size_t nth, size_t stage,
 {
     const struct query_unwind *unwind = &flow->chain->stages[stage].unwind;
 
+    if (flow->figures)
+        flow->figures[stage].rows_out++;
     slot_set(flow, unwind->slot, value);
     if (unwind->indexed)
         slot_set(flow, unwind->index_slot, query_integer(index));
@@ -268,10 +274,18 @@ bool query_flow_push_from(struct query_flow *flow, size_t nth, size_t stage, str
     const struct query_segment *segment = &flow->segments[nth];
 
     for (; stage < segment->end; stage++) {
-        bool goes_on = true;
+        struct query_stage_figures *own = figures_of(flow, stage), *outer;
+        bool goes_on = true, pushed;
 
-        if (!query_work(&flow->run->context, 1, err) ||
-            !stage_push(flow, nth, stage, &goes_on, err))
+        outer = query_figures_enter(flow->run, own);
+        pushed =
+            query_work(&flow->run->context, 1, err) && stage_push(flow, nth, stage, &goes_on, err);
+        if (own) {
+            own->rows_in++;
+            own->rows_out += goes_on;
+        }
+        query_figures_enter(flow->run, outer);
+        if (!pushed)
             return false;
         if (!goes_on)
             return true;

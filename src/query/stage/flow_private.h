@@ -11,16 +11,35 @@
 struct query_sink;
 struct query_looking;
 
+/* What a stage did on a page, where the page is to be explained. */
+struct query_stage_figures {
+    uint64_t rows_in, rows_out;
+    uint64_t ns, spilled_bytes; /* of its own, not of stages behind it */
+    uint64_t items_loaded, index_entries;
+    int64_t charge_cru;
+    struct query_stage_figures **chains; /* of a facet: those of the stages of each */
+};
+
+/* How far the sums of a run had come. */
+struct query_figures_mark {
+    uint64_t ns, spilled_bytes, items_loaded, index_entries;
+    int64_t charge_cru;
+};
+
 /* What all flows of a page share. */
 struct query_stages {
     const struct query_plan *plan;
     const struct query_request *request;
     struct query_context context;
-    struct arena *arena;              /* of the row */
-    struct query_spill_budget *spill; /* owned; NULL: nothing is spilled */
-    size_t memory_max;                /* of each spool */
-    int64_t charge_cru;               /* of all pages below */
-    struct query_metrics metrics;     /* the same */
+    struct arena *arena;                  /* of the row */
+    struct query_spill_budget *spill;     /* owned; NULL: nothing is spilled */
+    size_t memory_max;                    /* of each spool */
+    bool paid;                            /* an earlier page has paid for what is read */
+    int64_t charge_cru;                   /* of all pages below */
+    size_t facet_bytes;                   /* of what the chains of facets have given so far */
+    struct query_metrics metrics;         /* the same */
+    struct query_stage_figures *figuring; /* of the stage that is at work; NULL: of none */
+    struct query_figures_mark mark;       /* when it began */
 };
 
 struct query_segment {
@@ -39,6 +58,8 @@ struct query_flow {
     bool stop;                      /* set by give: no more rows are wanted */
     bool (*give)(struct query_flow *flow, struct error *err); /* a row came out */
     void *self;
+    struct query_stage_figures *figures; /* of each stage, and of what is only kept; NULL: nobody
+                                            asks */
 
     /* Where the row that is pushed came from, among the rows of the last segment. */
     uint64_t number, given; /* rows that came of it so far */
@@ -48,7 +69,7 @@ struct query_flow {
 /* cached: the flow hands out pages, so its last sink should be one that can be kept. head: rows
  * come straight from a plan below. */
 struct query_flow *query_flow_new(struct query_stages *run, const struct query_chain *chain,
-                                  bool cached);
+                                  bool cached, struct query_stage_figures *figures);
 void query_flow_free(struct query_flow *flow); /* NULL is fine */
 CLEANUP_FN(struct query_flow *, query_flow_free)
 
@@ -70,6 +91,21 @@ NODISCARD bool query_flow_flush(struct query_flow *flow, size_t nth, struct erro
  * before that is ready to give. */
 NODISCARD bool query_flow_end(struct query_flow *flow, struct error *err);
 
+/* --- Figures --------------------------------------------------------------------------------- */
+
+/* For the stages of the chain and what is only kept, all zero. */
+struct query_stage_figures *query_figures_new(const struct query_chain *chain, struct arena *arena);
+
+/* From here on the work is that of another stage (NULL: of none). Gives the one it was of, which is
+ * to be entered again. */
+struct query_stage_figures *query_figures_enter(struct query_stages *run,
+                                                struct query_stage_figures *figures);
+
+/* The explanation of a page: that of the plan below (empty: it was not run), with its figures those
+ * of the whole, and the stages. */
+struct slice query_stages_explain(const struct query_flow *flow, struct slice below,
+                                  const struct query_page *page);
+
 /* --- Sinks ----------------------------------------------------------------------------------- */
 
 enum query_sink_kind {
@@ -84,7 +120,8 @@ enum query_sink_kind {
 
 /* behind: the stage, or for what is only kept the last before it; NULL: rows as they come in. */
 struct query_sink *query_sink_new(struct query_stages *run, enum query_sink_kind kind,
-                                  const struct query_stage *behind, uint64_t rows_max);
+                                  const struct query_stage *behind, uint64_t rows_max,
+                                  struct query_stage_figures *figures);
 void query_sink_free(struct query_sink *sink); /* NULL is fine */
 CLEANUP_FN(struct query_sink *, query_sink_free)
 
@@ -114,6 +151,11 @@ NODISCARD bool query_windowing_finish(struct query_windowing *w, struct error *e
 NODISCARD bool query_windowing_next(struct query_windowing *w, bool *ret_more, struct error *err);
 
 /* --- Other containers ------------------------------------------------------------------------ */
+
+/* The request for a page of another plan, of the run's own: with what is left of its limits. Looks
+ * at those first, for a page may be over before it has looked itself. */
+NODISCARD bool query_stages_ask(struct query_stages *run, struct query_request *ret_request,
+                                struct error *err);
 
 /* All rows of a plan over another container. */
 NODISCARD bool

@@ -9,32 +9,54 @@
 
 enum { BATCH_ROWS = 100, BATCH_BYTES = 1 << 20 };
 
+bool query_stages_ask(struct query_stages *run, struct query_request *ret_request,
+                      struct error *err)
+{
+    uint64_t used = run->context.work + run->metrics.work;
+
+    if (!query_work_check(&run->context, err))
+        return false;
+    *ret_request = *run->request;
+    ret_request->paid = run->paid;
+    ret_request->now_ticks = run->context.now_ticks;
+    ret_request->limits.bytes_max = UINT64_MAX;
+    ret_request->limits.row_bytes_max = 0;
+    ret_request->limits.memory_max = run->memory_max;
+    if (ret_request->limits.work_max)
+        ret_request->limits.work_max -= MIN(used, ret_request->limits.work_max - 1);
+    return true;
+}
+
 bool query_other_run(struct query_stages *run, struct slice container,
                      const struct query_plan *plan, const struct query_binding *bindings,
                      size_t binding_count,
                      bool (*row)(void *self, const struct document_value *value, struct error *err),
                      void *self, struct error *err)
 {
-    struct query_request request = *run->request;
+    struct metered_call call = {0}, *payer = run->request->call;
+    struct query_request request;
     struct query_page page;
 
+    if (!query_stages_ask(run, &request, err))
+        return false;
     if (!request.other)
         return error_set(err, ERROR_QUERY_NOT_SUPPORTED,
                          "container \"%.*s\": no other container "
                          "can be read here",
                          SLICE_ARG(container));
-    request.call = NULL;
+    if (payer) /* buckets are each container's own */
+        call = (struct metered_call){.strong = payer->strong,
+                                     .low_priority = payer->low_priority,
+                                     .minute_pool_off = payer->minute_pool_off};
+    request.call = &call;
     request.scope = (struct query_scope){0};
     request.continuation = SLICE_NONE;
     request.snapshot = NULL;
     request.cache = NULL;
     request.explain = false;
-    request.now_ticks = run->context.now_ticks;
-    request.limits.rows_max = request.limits.bytes_max = UINT64_MAX;
-    request.limits.row_bytes_max = 0;
+    request.limits.rows_max = UINT64_MAX;
     request.limits.rendered = NULL;
     request.limits.cru_max = request.limits.pause_ms = 0;
-    request.limits.memory_max = run->memory_max;
     request.bindings = bindings;
     request.binding_count = binding_count;
     request.row = row;
@@ -42,8 +64,15 @@ bool query_other_run(struct query_stages *run, struct slice container,
     if (!request.other(request.other_self, container, &request, err))
         return false;
     do {
-        if (!query_run(plan, &request, &page, err))
+        call.charge_cru = 0;
+        if (!query_run(plan, &request, &page, err)) {
+            run->charge_cru = cost_add(run->charge_cru, call.charge_cru);
+            if (payer)
+                payer->wait_ms = call.wait_ms;
             return false;
+        }
+        if (payer)
+            payer->minute_used |= call.minute_used;
         run->charge_cru = cost_add(run->charge_cru, page.charge_cru);
         query_metrics_add(&run->metrics, &page.metrics);
         request.continuation = page.continuation;
@@ -74,6 +103,7 @@ struct query_looking {
     struct waiting rows[BATCH_ROWS];
     size_t count, found_bytes;
     struct waiting *asking; /* the row that is asked for, alone */
+    uint64_t number, given; /* where the row that went on last came from, and what came of that */
 };
 
 /* Is the plan one that gives the same for each item, whichever others there are? */
@@ -231,7 +261,7 @@ static bool narrowed_run(struct query_looking *looking, struct query_build *buil
 static bool ask_together(struct query_looking *looking, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct query_build build = {.arena = arena};
+    struct query_build build = {.arena = arena, .order = looking->lookup->plan->order};
     const struct query_lookup *lookup = looking->lookup;
     const struct query_expression *values[BATCH_ROWS], *pair[2];
     size_t count = 0;
@@ -250,7 +280,7 @@ static bool ask_together(struct query_looking *looking, struct error *err)
 static bool ask_alone(struct query_looking *looking, struct waiting *row, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct query_build build = {.arena = arena};
+    struct query_build build = {.arena = arena, .order = looking->lookup->plan->order};
     const struct query_lookup *lookup = looking->lookup;
     const struct query_expression *condition = NULL;
 
@@ -262,6 +292,20 @@ static bool ask_alone(struct query_looking *looking, struct waiting *row, struct
                                   query_constant_borrowed(&build, row->local));
     return narrowed_run(looking, &build, condition, lookup->plan->query.select, row->lets,
                         found_alone, err);
+}
+
+/* Several rows, of one batch or two, may have come from one: what came of it is counted on. */
+static void row_begin(struct query_looking *looking, const struct waiting *row)
+{
+    query_flow_row_begin(looking->flow, row->number);
+    if (row->number == looking->number)
+        looking->flow->given = looking->given;
+}
+
+static void row_end(struct query_looking *looking, const struct waiting *row)
+{
+    looking->number = row->number;
+    looking->given = looking->flow->given;
 }
 
 /* --- Going on -------------------------------------------------------------------------------- */
@@ -280,9 +324,12 @@ static bool rows_push(struct query_looking *looking, struct error *err)
         query_tuple_bind(context, looking->kept, looking->kept_count, row->tuple);
         context->slots[looking->lookup->slot] =
             (struct query_slot){.value = document_array(buf_slice(&row->found))};
-        query_flow_row_begin(flow, row->number);
+        if (flow->figures)
+            flow->figures[looking->at].rows_out++;
+        row_begin(looking, row);
         if (!query_flow_push_from(flow, looking->nth, looking->at + 1, err))
             return false;
+        row_end(looking, row);
         if (!looking->together) {
             looking->found_bytes -= MIN(looking->found_bytes, row->found.len);
             buf_done(&row->found);
@@ -297,16 +344,19 @@ bool query_looking_flush(struct query_looking *looking, struct error *err)
 {
     struct query_context *context = &looking->flow->run->context;
     size_t size = memory_array_size(context->slot_count, sizeof *context->slots);
+    struct query_stage_figures *outer, *figures = looking->flow->figures;
     struct query_slot *slots;
     bool pushed;
 
     if (!looking->count)
         return true;
+    outer = query_figures_enter(looking->flow->run, figures ? &figures[looking->at] : NULL);
     slots = memory_alloc(size);
     memcpy(slots, context->slots, size);
     pushed = (!looking->together || ask_together(looking, err)) && rows_push(looking, err);
     batch_clear(looking);
     memcpy(context->slots, slots, size);
     memory_free(slots);
+    query_figures_enter(looking->flow->run, outer);
     return pushed;
 }

@@ -4,6 +4,7 @@
  * had when it came. */
 #include "query/stage/rest.h"
 
+#include "query/access/spans.h"
 #include "query/spool/cache.h"
 #include "query/spool/spill.h"
 #include "query/stage/flow_private.h"
@@ -25,6 +26,9 @@ struct rest {
     uint64_t passed;         /* rows of the last segment that came before from */
     bool more;               /* one more row was about to be given */
     struct query_page below; /* the last page of the plan below */
+    bool billed;             /* spans are those that a page from the cache is paid from */
+    struct metered_call standing, *call;
+    struct query_spans spans;
 };
 
 /* --- Giving ---------------------------------------------------------------------------------- */
@@ -139,21 +143,23 @@ static bool head_page(struct rest *rest, struct slice continuation, uint64_t row
                       struct error *err)
 {
     struct query_plan plan = *rest->run.plan;
-    struct query_request request = *rest->run.request;
+    struct query_request request;
 
+    if (!query_stages_ask(&rest->run, &request, err))
+        return false;
     plan.rest = NULL;
     plan.binding = 0;
     request.continuation = continuation;
     request.limits.rows_max = rows_max;
-    request.limits.bytes_max = UINT64_MAX;
-    request.limits.row_bytes_max = 0;
-    request.limits.memory_max = rest->run.memory_max;
-    request.now_ticks = rest->run.context.now_ticks;
     request.row = head_row;
     request.self = rest;
+    request.call = rest->call;
+    rest->call->charge_cru = 0;
     rest->passed = 0;
-    if (!rest->head.page(rest->head.self, &plan, &request, &rest->below, err))
+    if (!rest->head.page(rest->head.self, &plan, &request, &rest->below, err)) {
+        rest->run.charge_cru = cost_add(rest->run.charge_cru, rest->call->charge_cru);
         return false;
+    }
     rest->run.charge_cru = cost_add(rest->run.charge_cru, rest->below.charge_cru);
     query_metrics_add(&rest->run.metrics, &rest->below.metrics);
     return true;
@@ -267,6 +273,23 @@ static bool sink_run(struct rest *rest, struct query_sink *sink, uint64_t number
     return true;
 }
 
+/* The first page has paid for all that is read. Later ones are admitted and paid as pages of any
+ * query are, by the partition their scope begins in; it makes no difference to that whether the
+ * spool was kept or has to be filled again. */
+static bool page_bill(struct rest *rest, struct error *err)
+{
+    const struct query_request *request = rest->run.request;
+    size_t first;
+
+    rest->run.paid = true;
+    if (!request->space || request->paid)
+        return true;
+    rest->billed = true;
+    query_spans_init(&rest->spans, request, rest->call);
+    first = query_spans_first(&rest->spans, rest->run.arena);
+    return query_spans_bill(&rest->spans, first, true, err);
+}
+
 static bool spool_run(struct rest *rest, bool *ret_more, struct error *err)
 {
     struct query_cache *cache = rest->run.request->cache;
@@ -274,6 +297,8 @@ static bool spool_run(struct rest *rest, bool *ret_more, struct error *err)
     uint64_t fingerprint = rest->run.plan->fingerprint;
     struct query_spool *kept = NULL;
 
+    if (rest->from.begun && !page_bill(rest, err))
+        return false;
     if (rest->from.cached && cache)
         kept = query_cache_take(cache, fingerprint, rest->from.cached);
     rest->at.cached = 0;
@@ -301,6 +326,8 @@ static bool rest_init(struct rest *rest, const struct query_plan *plan,
     size_t memory_max = request->limits.memory_max;
 
     rest->head = head;
+    rest->call = request->call ? request->call : &rest->standing;
+    rest->run.paid = request->paid;
     rest->output.request = request;
     rest->run.plan = plan;
     rest->run.request = request;
@@ -309,6 +336,7 @@ static bool rest_init(struct rest *rest, const struct query_plan *plan,
     rest->run.spill = query_spill_budget_new(request->spill);
     query_context_init(context, rest->run.arena, &limits,
                        request->space ? request->space->clock : NULL);
+    context->order = plan->order;
     context->cancelled = request->limits.cancelled;
     context->breath = request->limits.breath;
     context->memory = request->limits.memory;
@@ -324,7 +352,9 @@ static bool rest_init(struct rest *rest, const struct query_plan *plan,
     if (request->now_ticks)
         context->now_ticks = request->now_ticks;
     rest->from = query_position_first(plan, context->now_ticks);
-    rest->flow = query_flow_new(&rest->run, &plan->rest->chain, true);
+    rest->flow = query_flow_new(
+        &rest->run, &plan->rest->chain, true,
+        request->explain ? query_figures_new(&plan->rest->chain, request->arena) : NULL);
     rest->flow->give = rest_give;
     rest->flow->self = rest;
     rest->last = rest->flow->segment_count - 1;
@@ -348,22 +378,31 @@ static void rest_done(struct rest *rest)
 }
 CLEANUP_VALUE_FN(struct rest, rest_done)
 
-/* What was evaluated up here; the pages below are settled. */
-static void work_charge(struct rest *rest)
+/* What was evaluated up here, and for a page that was billed its rows; the pages below are settled.
+ * Also of a page that came to nothing. */
+static void page_settle(struct rest *rest)
 {
     const struct query_request *request = rest->run.request;
-    int64_t cru = cost_work(rest->run.context.work);
-    const struct partition_span *spans;
-    size_t count;
+    uint64_t work = rest->run.context.work;
+    struct cost_query cost;
+    struct error ignored;
+    bool added;
+    int64_t cru = cost_work(work);
 
-    if (!request->space)
-        return;
-    spans = partition_map_spans(request->space->map, &count);
-    if (cru && count && request->meters)
-        metering_charge(request->meters, spans[0].id, cru);
-    rest->run.charge_cru = cost_add(rest->run.charge_cru, cru);
-    if (request->call)
-        request->call->charge_cru = rest->run.charge_cru;
+    if (rest->billed) {
+        for (size_t i = 0; i < rest->spans.count; i++)
+            if (rest->spans.list[i].admitted)
+                rest->spans.list[i].cost.output_bytes = rest->output.row_bytes;
+        added = !rest->spans.admitted || query_spans_work(&rest->spans, work, &ignored);
+        assert(added); /* whoever pays was admitted */
+        cru = query_spans_done(&rest->spans, QUERY_PAY_ALL, &cost);
+    } else if (cru && request->meters && request->space) {
+        metering_charge(request->meters, partition_map_spans(request->space->map, &(size_t){0})->id,
+                        cru);
+    }
+    if (request->space)
+        rest->run.charge_cru = cost_add(rest->run.charge_cru, cru);
+    rest->call->charge_cru = rest->run.charge_cru;
 }
 
 static bool page_end(struct rest *rest, bool more, struct query_page *ret_page, struct error *err)
@@ -386,6 +425,8 @@ static bool page_end(struct rest *rest, bool more, struct query_page *ret_page, 
                              "continuation",
                              QUERY_CONTINUATION_MAX);
     }
+    if (rest->run.request->explain)
+        page.explain = query_stages_explain(rest->flow, rest->below.explain, &page);
     *ret_page = page;
     return true;
 }
@@ -402,6 +443,6 @@ bool query_rest_run(const struct query_plan *plan, const struct query_request *r
         done = spool_run(&rest, &more, err);
     else
         done = counters_load(&rest, err) && stream_run(&rest, &more, err);
-    work_charge(&rest);
+    page_settle(&rest);
     return done && page_end(&rest, more, ret_page, err);
 }

@@ -26,10 +26,11 @@ struct query_sink {
     struct query_spool_row *last;
     uint64_t number;
     struct buf key, value;
-    struct query_aggregate *states; /* owned; of a total */
-    struct facet *facets;           /* owned */
-    struct query_windowing *window; /* owned */
-    bool given;                     /* the only row of a total or facet */
+    struct query_aggregate *states;      /* owned; of a total */
+    struct facet *facets;                /* owned */
+    struct query_windowing *window;      /* owned */
+    bool given;                          /* the only row of a total or facet */
+    struct query_stage_figures *figures; /* of its stage; NULL: nobody asks */
 };
 
 /* --- Spools ---------------------------------------------------------------------------------- */
@@ -84,6 +85,7 @@ static bool facet_give(struct query_flow *flow, struct error *err)
 {
     struct facet *facet = flow->self;
     struct query_context *context = &flow->run->context;
+    size_t before = facet->rows.len;
     char text[DOCUMENT_INDEX_SIZE];
     struct document_value value;
 
@@ -95,7 +97,8 @@ static bool facet_give(struct query_flow *flow, struct error *err)
         return error_set(err, ERROR_TOO_DEEP, "a value would be nested deeper than %d levels",
                          QUERY_VALUE_DEPTH_MAX);
     document_append(&facet->rows, document_index_key(facet->count++, text), &value);
-    return query_memory_check(context, facet->rows.len, err);
+    flow->run->facet_bytes += facet->rows.len - before;
+    return query_memory_check(context, flow->run->facet_bytes, err);
 }
 
 static void facets_open(struct query_sink *sink)
@@ -110,7 +113,8 @@ static void facets_open(struct query_sink *sink)
 
         buf_init(&one->rows, SIZE_MAX / 2);
         document_begin(&one->rows);
-        one->flow = query_flow_new(sink->run, &facet->chains[i], false);
+        one->flow = query_flow_new(sink->run, &facet->chains[i], false,
+                                   sink->figures ? sink->figures->chains[i] : NULL);
         one->flow->give = facet_give;
         one->flow->self = one;
     }
@@ -151,11 +155,12 @@ static void spool_open(struct query_sink *sink, uint64_t rows_max)
 }
 
 struct query_sink *query_sink_new(struct query_stages *run, enum query_sink_kind kind,
-                                  const struct query_stage *behind, uint64_t rows_max)
+                                  const struct query_stage *behind, uint64_t rows_max,
+                                  struct query_stage_figures *figures)
 {
     struct query_sink *sink = MEMORY_NEW(struct query_sink);
 
-    *sink = (struct query_sink){.run = run, .kind = kind, .stage = behind};
+    *sink = (struct query_sink){.run = run, .kind = kind, .stage = behind, .figures = figures};
     sink->kept = behind ? behind->kept : run->plan->rest->slots;
     sink->kept_count = behind ? behind->kept_count : run->plan->rest->slot_count;
     buf_init(&sink->key, SIZE_MAX / 2);
@@ -177,6 +182,7 @@ void query_sink_free(struct query_sink *sink)
         return;
     for (size_t i = 0; sink->facets && i < sink->stage->facet.count; i++) {
         query_flow_free(sink->facets[i].flow);
+        sink->run->facet_bytes -= MIN(sink->run->facet_bytes, sink->facets[i].rows.len);
         buf_done(&sink->facets[i].rows);
     }
     for (size_t i = 0; sink->states && i < sink->stage->group.aggregate_count; i++)
@@ -340,7 +346,7 @@ static bool facet_take(struct query_sink *sink, struct error *err)
     return true;
 }
 
-bool query_sink_take(struct query_sink *sink, struct error *err)
+static bool sink_take(struct query_sink *sink, struct error *err)
 {
     switch (sink->kind) {
     case QUERY_SINK_SORT:
@@ -359,6 +365,17 @@ bool query_sink_take(struct query_sink *sink, struct error *err)
         break;
     }
     return row_add(sink, SLICE_NONE, err);
+}
+
+bool query_sink_take(struct query_sink *sink, struct error *err)
+{
+    struct query_stage_figures *outer = query_figures_enter(sink->run, sink->figures);
+    bool taken = sink_take(sink, err);
+
+    if (sink->figures)
+        sink->figures->rows_in++;
+    query_figures_enter(sink->run, outer);
+    return taken;
 }
 
 /* --- Giving ---------------------------------------------------------------------------------- */
@@ -390,7 +407,7 @@ static bool facet_finish(struct facet *facet, struct error *err)
     return query_flow_flush(flow, last, err);
 }
 
-bool query_sink_finish(struct query_sink *sink, struct error *err)
+static bool sink_finish(struct query_sink *sink, struct error *err)
 {
     const struct query_stage *stage = sink->stage;
 
@@ -408,6 +425,15 @@ bool query_sink_finish(struct query_sink *sink, struct error *err)
                          sink, err))
         return false;
     return query_stages_spool_finish(sink->run, sink->spool, err);
+}
+
+bool query_sink_finish(struct query_sink *sink, struct error *err)
+{
+    struct query_stage_figures *outer = query_figures_enter(sink->run, sink->figures);
+    bool finished = sink_finish(sink, err);
+
+    query_figures_enter(sink->run, outer);
+    return finished;
 }
 
 static void slot_set(struct query_sink *sink, uint32_t slot, struct document_value value)
@@ -443,7 +469,7 @@ static void group_bind(struct query_sink *sink, struct query_spool_row *row)
     states_bind(sink, row->states);
 }
 
-bool query_sink_next(struct query_sink *sink, bool *ret_more, struct error *err)
+static bool sink_next(struct query_sink *sink, bool *ret_more, struct error *err)
 {
     if (sink->window)
         return query_windowing_next(sink->window, ret_more, err);
@@ -463,6 +489,17 @@ bool query_sink_next(struct query_sink *sink, bool *ret_more, struct error *err)
         query_tuple_bind(&sink->run->context, sink->kept, sink->kept_count,
                          sink->last->value.document);
     return true;
+}
+
+bool query_sink_next(struct query_sink *sink, bool *ret_more, struct error *err)
+{
+    struct query_stage_figures *outer = query_figures_enter(sink->run, sink->figures);
+    bool read = sink_next(sink, ret_more, err);
+
+    if (sink->figures && read)
+        sink->figures->rows_out += *ret_more;
+    query_figures_enter(sink->run, outer);
+    return read;
 }
 
 struct query_spool *query_sink_spool_take(struct query_sink *sink)

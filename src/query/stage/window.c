@@ -17,6 +17,8 @@
 
 enum { TUPLE, KEYS_LEN, NUMBER, SORT_KEY, ARGUMENTS, RESULTS, PARTS };
 
+enum { OUTPUT_BYTES_SHIFT = 6 }; /* bytes written for a unit of work */
+
 /* A row in the list. */
 struct entry {
     uint8_t *bytes; /* owned: of all below */
@@ -563,6 +565,14 @@ static bool output_value(struct query_windowing *w, struct pass *pass, size_t i,
     return true;
 }
 
+/* The same, with its bytes counted: whoever calls writes them once more. */
+static bool output_take(struct query_windowing *w, struct pass *pass, size_t i,
+                        struct document_value *ret_value, struct error *err)
+{
+    return output_value(w, pass, i, ret_value, err) &&
+           query_work(&w->run->context, query_value_bytes(ret_value) >> OUTPUT_BYTES_SHIFT, err);
+}
+
 /* --- From row to row ------------------------------------------------------------------------- */
 
 /* Is the row still needed for what comes after the present one? */
@@ -637,7 +647,7 @@ static bool back_row(struct query_windowing *w, struct error *err)
     for (uint32_t i = 0; i < w->window->output_count; i++) {
         struct document_value value;
 
-        if (!output_value(w, &w->back, i, &value, err))
+        if (!output_take(w, &w->back, i, &value, err))
             return false;
         document_append(&w->value, document_index_key(i, text), &value);
     }
@@ -675,7 +685,7 @@ bool query_windowing_next(struct query_windowing *w, bool *ret_more, struct erro
     for (size_t i = 0; i < w->window->output_count; i++) {
         struct document_value value;
 
-        if (!output_value(w, pass, i, &value, err))
+        if (!output_take(w, pass, i, &value, err))
             return false;
         context->slots[w->window->outputs[i].slot] = (struct query_slot){.value = value};
     }

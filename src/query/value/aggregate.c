@@ -6,7 +6,17 @@
 #include "query/value/set.h"
 #include "query/value/value.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
+
+/* Sums of squares lose most of their digits when the square of the sum is taken away: 113 bits
+ * leave enough. */
+#if LDBL_MANT_DIG >= 113
+typedef long double wide;
+#else
+typedef __float128 wide;
+#endif
 
 struct query_aggregate_set {
     struct arena *arena;
@@ -20,24 +30,31 @@ static const char *const names[] = {
     [QUERY_AVG] = "AVG",
     [QUERY_MIN] = "MIN",
     [QUERY_MAX] = "MAX",
+    [QUERY_STD_DEV_POP] = "$stdDevPop",
+    [QUERY_STD_DEV_SAMP] = "$stdDevSamp",
     [QUERY_MAKE_LIST] = "MAKELIST",
     [QUERY_MAKE_SET] = "MAKESET",
 };
 
+static bool is_sum(const struct query_aggregate *state)
+{
+    return state->kind == QUERY_SUM || state->kind == QUERY_AVG;
+}
+
+static bool is_deviation(const struct query_aggregate *state)
+{
+    return state->kind == QUERY_STD_DEV_POP || state->kind == QUERY_STD_DEV_SAMP;
+}
+
 bool query_aggregate_find(struct slice name, enum query_aggregate_kind *ret_kind)
 {
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (slice_equal_nocase(name, slice_of_text(names[i]))) {
+        if (names[i][0] != '$' && slice_equal_nocase(name, slice_of_text(names[i]))) {
             *ret_kind = (enum query_aggregate_kind)i;
             return true;
         }
     }
     return false;
-}
-
-const char *query_aggregate_name(enum query_aggregate_kind kind)
-{
-    return names[kind];
 }
 
 void query_aggregate_init(struct query_aggregate *state, enum query_aggregate_kind kind,
@@ -70,8 +87,12 @@ void query_aggregate_done(struct query_aggregate *state)
         memory_free(state->set);
         state->set = NULL;
     }
-    if (state->kind == QUERY_SUM || state->kind == QUERY_AVG)
+    if (is_sum(state))
         query_sum_done(&state->sum);
+    if (is_deviation(state)) {
+        query_sum_done(&state->deviation.sum);
+        query_sum_done(&state->deviation.squares);
+    }
 }
 
 static bool too_large(const struct query_aggregate *state, struct error *err)
@@ -159,6 +180,24 @@ static bool set_add(struct query_aggregate *state, const struct document_value *
     return arena_used(set->arena) <= state->bytes_max || too_large(state, err);
 }
 
+/* The square is a double and what rounding took of it. */
+static bool deviation_add(struct query_deviation *deviation, const struct document_value *value)
+{
+    struct document_value part;
+    double number, square;
+
+    if (!document_to_double(value, &number))
+        return false;
+    square = number * number;
+    part = document_double(number);
+    query_sum_add(&deviation->sum, &part, false);
+    part = document_double(square);
+    query_sum_add(&deviation->squares, &part, false);
+    part = document_double(isfinite(square) ? fma(number, number, -square) : 0);
+    query_sum_add(&deviation->squares, &part, false);
+    return true;
+}
+
 bool query_aggregate_add(struct query_aggregate *state, const struct document_value *value,
                          struct error *err)
 {
@@ -174,7 +213,11 @@ bool query_aggregate_add(struct query_aggregate *state, const struct document_va
     switch (state->kind) {
     case QUERY_SUM:
     case QUERY_AVG:
-        state->spoiled = !query_sum_add(&state->sum, value);
+        state->spoiled = !query_sum_add(&state->sum, value, state->order == DOCUMENT_ORDER_MONGO);
+        return true;
+    case QUERY_STD_DEV_POP:
+    case QUERY_STD_DEV_SAMP:
+        state->spoiled = !deviation_add(&state->deviation, value);
         return true;
     case QUERY_MIN:
     case QUERY_MAX:
@@ -197,7 +240,7 @@ bool query_aggregate_add_times(struct query_aggregate *state, const struct docum
         return true;
     if (!query_aggregate_add(state, value, err))
         return false;
-    if (state->kind == QUERY_SUM || state->kind == QUERY_AVG || state->kind == QUERY_MAKE_LIST) {
+    if (is_sum(state) || is_deviation(state) || state->kind == QUERY_MAKE_LIST) {
         while (--times)
             if (!query_aggregate_add(state, value, err))
                 return false;
@@ -243,6 +286,12 @@ bool query_aggregate_merge(struct query_aggregate *state, const struct query_agg
     case QUERY_AVG:
         state->count += other->count;
         query_sum_merge(&state->sum, &other->sum);
+        return true;
+    case QUERY_STD_DEV_POP:
+    case QUERY_STD_DEV_SAMP:
+        state->count += other->count;
+        query_sum_merge(&state->deviation.sum, &other->deviation.sum);
+        query_sum_merge(&state->deviation.squares, &other->deviation.squares);
         return true;
     case QUERY_MIN:
     case QUERY_MAX:
@@ -333,10 +382,34 @@ static struct document_value average(const struct query_aggregate *state)
     int64_t integer;
     double total;
 
+    if (sum.type == DOCUMENT_DECIMAL128)
+        return document_decimal_value(
+            decimal_divide(sum.decimal, decimal_from_int64((int64_t)state->count)));
     if (query_stored_integer(&sum, &integer) && integer % (int64_t)state->count == 0)
         return query_integer(integer / (int64_t)state->count);
     document_to_double(&sum, &total);
     return document_double(total / (double)state->count);
+}
+
+static wide sum_wide(const struct query_sum *sum)
+{
+    double high, low;
+
+    query_sum_halves(sum, &high, &low);
+    return (wide)high + (wide)low;
+}
+
+static struct document_value deviation_value(const struct query_aggregate *state)
+{
+    uint64_t divisor = state->count - (state->kind == QUERY_STD_DEV_SAMP);
+    wide sum, variance;
+
+    if (state->count <= (uint64_t)(state->kind == QUERY_STD_DEV_SAMP))
+        return document_undefined();
+    sum = sum_wide(&state->deviation.sum);
+    variance =
+        (sum_wide(&state->deviation.squares) - sum * sum / (wide)state->count) / (wide)divisor;
+    return document_double(variance < 0 ? 0 : sqrt((double)variance));
 }
 
 struct document_value query_aggregate_finish(struct query_aggregate *state)
@@ -351,6 +424,9 @@ struct document_value query_aggregate_finish(struct query_aggregate *state)
         return state->count ? query_sum_value(&state->sum) : document_undefined();
     case QUERY_AVG:
         return state->count ? average(state) : document_undefined();
+    case QUERY_STD_DEV_POP:
+    case QUERY_STD_DEV_SAMP:
+        return deviation_value(state);
     case QUERY_MIN:
     case QUERY_MAX:
         return state->value;
@@ -376,8 +452,11 @@ size_t query_aggregate_bytes(const struct query_aggregate *state)
 
     if (state->kind == QUERY_MAKE_SET)
         bytes += arena_used(state->set->arena);
-    if (state->kind == QUERY_SUM || state->kind == QUERY_AVG)
-        bytes += state->sum.part_capacity * sizeof(double);
+    if (is_sum(state))
+        bytes += query_sum_bytes(&state->sum);
+    if (is_deviation(state))
+        bytes +=
+            query_sum_bytes(&state->deviation.sum) + query_sum_bytes(&state->deviation.squares);
     return bytes;
 }
 
@@ -386,8 +465,9 @@ size_t query_aggregate_bytes(const struct query_aggregate *state)
  *     a   name of the aggregate
  *     n   count, int64
  *     x   true: spoiled; then there is no v
- *     v   sum: see sum.c; min, max: the value, absent if none; makelist, makeset: an array
- *     o   makelist, makeset: the place of each, an array of int64 */
+ *     v   sum: see sum.c; deviations: the sum; min, max: the value, absent if none; makelist,
+ * makeset: an array q   deviations: the sum of squares o   makelist, makeset: the place of each, an
+ * array of int64 */
 
 static void places_append(const struct query_aggregate *state, struct buf *buf)
 {
@@ -435,6 +515,11 @@ void query_aggregate_save(const struct query_aggregate *state, struct slice key,
         case QUERY_AVG:
             query_sum_save(&state->sum, SLICE("v"), buf);
             break;
+        case QUERY_STD_DEV_POP:
+        case QUERY_STD_DEV_SAMP:
+            query_sum_save(&state->deviation.sum, SLICE("v"), buf);
+            query_sum_save(&state->deviation.squares, SLICE("q"), buf);
+            break;
         case QUERY_MIN:
         case QUERY_MAX:
             if (state->value.type != DOCUMENT_UNDEFINED)
@@ -465,7 +550,7 @@ static bool not_ours(enum query_aggregate_kind kind, struct error *err)
 static bool load_value(struct query_aggregate *state, struct slice document, struct error *err)
 {
     CLEANUP(buf_done) struct buf at;
-    struct document_value value;
+    struct document_value value, squares;
     bool found = document_find(document, SLICE("v"), &value);
 
     buf_init(&at, SIZE_MAX);
@@ -473,6 +558,12 @@ static bool load_value(struct query_aggregate *state, struct slice document, str
     case QUERY_SUM:
     case QUERY_AVG:
         return (found && query_sum_load(&state->sum, &value)) || not_ours(state->kind, err);
+    case QUERY_STD_DEV_POP:
+    case QUERY_STD_DEV_SAMP:
+        return (found && query_sum_load(&state->deviation.sum, &value) &&
+                document_find(document, SLICE("q"), &squares) &&
+                query_sum_load(&state->deviation.squares, &squares)) ||
+               not_ours(state->kind, err);
     case QUERY_MIN:
     case QUERY_MAX:
         return !found || extreme_keep(state, &value, err);

@@ -14,19 +14,25 @@
 struct query_aggregate_set;
 
 enum query_aggregate_kind {
-    QUERY_COUNT,     /* of defined values */
-    QUERY_COUNT_IF,  /* of values that are true */
-    QUERY_SUM,       /* of numbers; anything else but undefined: undefined; nothing: undefined */
-    QUERY_AVG,       /* the same */
-    QUERY_MIN,       /* the least in the order; in SQL's, an array or object: undefined */
-    QUERY_MAX,       /* the same */
-    QUERY_MAKE_LIST, /* an array of the defined values in the order of at, then as they came */
-    QUERY_MAKE_SET,  /* the same, each once */
+    QUERY_COUNT,        /* of defined values */
+    QUERY_COUNT_IF,     /* of values that are true */
+    QUERY_SUM,          /* of numbers; anything else but undefined: undefined; nothing: undefined */
+    QUERY_AVG,          /* the same */
+    QUERY_MIN,          /* the least in the order; in SQL's, an array or object: undefined */
+    QUERY_MAX,          /* the same */
+    QUERY_STD_DEV_POP,  /* of numbers as doubles, of all there are; else as of sum */
+    QUERY_STD_DEV_SAMP, /* the same, of a sample: of fewer than two undefined */
+    QUERY_MAKE_LIST,    /* an array of the defined values in the order of at, then as they came */
+    QUERY_MAKE_SET,     /* the same, each once */
 };
 
-/* The aggregate of that SQL name, without case. */
+/* The aggregate of that SQL name, without case; SQL has no standard deviations. */
 bool query_aggregate_find(struct slice name, enum query_aggregate_kind *ret_kind);
-const char *query_aggregate_name(enum query_aggregate_kind kind);
+
+/* Numbers and their squares, both exactly, so that parts merge without a trace. */
+struct query_deviation {
+    struct query_sum sum, squares;
+};
 
 struct query_aggregate {
     enum query_aggregate_kind kind;
@@ -36,7 +42,8 @@ struct query_aggregate {
     size_t bytes_max;
     uint64_t at; /* where the values that come now stand: the number of their item; 0: nowhere */
     union {
-        struct query_sum sum;            /* sum, avg */
+        struct query_sum sum; /* sum, avg */
+        struct query_deviation deviation;
         struct document_value value;     /* min, max; text and the like are in bytes */
         struct query_aggregate_set *set; /* makeset; owned */
     };
@@ -44,7 +51,8 @@ struct query_aggregate {
     struct buf places; /* at of each value of makelist and makeset, a uint64_t each */
 };
 
-/* order is the plan's: which value is the least, and which are equal. bytes_max bounds what one
+/* order is the plan's: which value is the least, and which are equal; in MongoDB's, sums of
+ * decimals are decimals, in SQL's they are doubles as all numbers are. bytes_max bounds what one
  * state may keep. */
 void query_aggregate_init(struct query_aggregate *state, enum query_aggregate_kind kind,
                           enum document_order order, size_t bytes_max);

@@ -24,11 +24,22 @@ static bool is_scalar(const struct document_value *value)
            value->type != DOCUMENT_CODE_WITH_SCOPE;
 }
 
-static bool has_order(const struct document_value *value)
+/* SQL compares what JSON has, and dates that other APIs wrote; MongoDB every scalar. */
+static bool has_order(const struct query_implying *implying, const struct document_value *value)
 {
-    return document_is_number(value) || value->type == DOCUMENT_STRING ||
-           value->type == DOCUMENT_BOOL || value->type == DOCUMENT_NULL ||
-           value->type == DOCUMENT_DATE;
+    switch (value->type) {
+    case DOCUMENT_BINARY:
+    case DOCUMENT_OBJECT_ID:
+    case DOCUMENT_TIMESTAMP:
+        return implying->order == DOCUMENT_ORDER_MONGO;
+    case DOCUMENT_STRING:
+    case DOCUMENT_BOOL:
+    case DOCUMENT_NULL:
+    case DOCUMENT_DATE:
+        return true;
+    default:
+        return document_is_number(value);
+    }
 }
 
 /* --- Single ones ------------------------------------------------------------------------------ */
@@ -136,7 +147,7 @@ const struct query_implied *query_implied_below(const struct query_implying *imp
 
     if (!operand->is_path)
         return NULL;
-    if (!has_order(value))
+    if (!has_order(implying, value))
         return query_implied_never(implying);
     if (!is_in_order(implying, value))
         return query_implied_inexact(implying, query_implied_type(implying, operand, value->type));
@@ -153,7 +164,7 @@ const struct query_implied *query_implied_above(const struct query_implying *imp
 
     if (!operand->is_path)
         return NULL;
-    if (!has_order(value))
+    if (!has_order(implying, value))
         return query_implied_never(implying);
     if (!is_in_order(implying, value))
         return query_implied_inexact(implying, query_implied_type(implying, operand, value->type));
@@ -169,7 +180,7 @@ const struct query_implied *query_implied_other(const struct query_implying *imp
 
     if (value->type == DOCUMENT_UNDEFINED)
         return query_implied_never(implying);
-    if (!operand->is_path || !has_order(value))
+    if (!operand->is_path || !has_order(implying, value))
         return NULL;
     sides[0] = query_implied_below(implying, operand, value, false);
     sides[1] = query_implied_above(implying, operand, value, false);
@@ -199,21 +210,36 @@ const struct query_implied *query_implied_type(const struct query_implying *impl
                      query_ranges_of_type(implying->entries, type, implying->arena), true);
 }
 
-struct query_operand query_operand_elements(const struct query_implying *implying,
-                                            const struct query_operand *operand)
+/* The operand one segment longer; no path where it would be too long. */
+static struct query_operand operand_extend(const struct query_implying *implying,
+                                           const struct query_operand *operand,
+                                           struct document_segment segment)
 {
-    struct query_operand elements = *operand;
+    struct query_operand longer = *operand;
     struct document_segment *segments;
 
     if (!operand->is_path || operand->path.count == DOCUMENT_PATH_SEGMENTS_MAX)
         return (struct query_operand){0};
     segments = ARENA_ARRAY(implying->arena, struct document_segment, operand->path.count + 1);
     memcpy(segments, operand->path.segments, operand->path.count * sizeof *segments);
-    segments[operand->path.count] = (struct document_segment){.kind = DOCUMENT_SEGMENT_ELEMENTS};
-    elements.path.segments = segments;
-    elements.path.count++;
-    elements.elements = true;
-    return elements;
+    segments[operand->path.count] = segment;
+    longer.path.segments = segments;
+    longer.path.count++;
+    longer.elements |= segment.kind == DOCUMENT_SEGMENT_ELEMENTS;
+    return longer;
+}
+
+struct query_operand query_operand_elements(const struct query_implying *implying,
+                                            const struct query_operand *operand)
+{
+    return operand_extend(implying, operand,
+                          (struct document_segment){.kind = DOCUMENT_SEGMENT_ELEMENTS});
+}
+
+struct query_operand query_operand_property(const struct query_implying *implying,
+                                            const struct query_operand *operand, struct slice name)
+{
+    return operand_extend(implying, operand, (struct document_segment){.name = name});
 }
 
 /* --- Several ---------------------------------------------------------------------------------- */

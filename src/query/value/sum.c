@@ -12,6 +12,9 @@ enum { PARTS_FIRST = 4 };
 void query_sum_done(struct query_sum *sum)
 {
     memory_free(sum->parts);
+    if (sum->decimals)
+        query_decimal_sum_done(sum->decimals);
+    memory_free(sum->decimals);
     *sum = (struct query_sum){0};
 }
 
@@ -94,10 +97,42 @@ static void double_add(struct query_sum *sum, double number)
         special_add(sum, number);
 }
 
-bool query_sum_add(struct query_sum *sum, const struct document_value *number)
+static struct query_decimal_sum *decimals_of(struct query_sum *sum)
+{
+    if (!sum->decimals)
+        sum->decimals = MEMORY_NEW(struct query_decimal_sum);
+    return sum->decimals;
+}
+
+static void decimal_add_to(struct query_decimal_sum *sum, struct document_decimal packed)
+{
+    struct decimal decimal = decimal_unpack(packed);
+
+    query_decimal_sum_add(sum, decimal.negative, decimal.coefficient, decimal.exponent);
+}
+
+static void decimal_keep(struct query_sum *sum, const struct document_value *number)
+{
+    struct query_decimal_sum *decimals = decimals_of(sum);
+    double real = 0;
+
+    if (decimal_unpack(number->decimal).kind == DECIMAL_FINITE) {
+        decimal_add_to(decimals, number->decimal);
+    } else {
+        document_to_double(number, &real);
+        special_add(sum, real);
+    }
+}
+
+bool query_sum_add(struct query_sum *sum, const struct document_value *number, bool decimals)
 {
     int64_t integer;
     double real;
+
+    if (decimals && number->type == DOCUMENT_DECIMAL128) {
+        decimal_keep(sum, number);
+        return true;
+    }
 
     if (query_stored_integer(number, &integer)) {
         sum->integer += integer; /* 2^64 additions would have to come before it runs over */
@@ -116,6 +151,8 @@ void query_sum_merge(struct query_sum *sum, const struct query_sum *other)
     sum->has_doubles |= other->has_doubles;
     if (other->has_special)
         special_add(sum, other->special);
+    if (other->decimals)
+        query_decimal_sum_merge(decimals_of(sum), other->decimals);
     for (uint8_t i = 0; i < other->part_count; i++)
         part_add(sum, other->parts[i]);
 }
@@ -158,19 +195,84 @@ static void integer_add_parts(struct query_sum *sum, __int128 integer)
     }
 }
 
-struct document_value query_sum_value(const struct query_sum *sum)
+/* A copy to work on, which has room for all parts. */
+static struct query_sum parts_copy(const struct query_sum *sum, double parts[QUERY_SUM_PARTS_MAX])
 {
-    double parts[QUERY_SUM_PARTS_MAX];
     struct query_sum all = *sum;
 
-    if (!sum->has_doubles && sum->integer >= INT64_MIN && sum->integer <= INT64_MAX)
-        return query_integer((int64_t)sum->integer);
     if (all.part_count)
         memcpy(parts, sum->parts, all.part_count * sizeof *parts);
     all.parts = parts;
     all.part_capacity = QUERY_SUM_PARTS_MAX;
+    return all;
+}
+
+void query_sum_halves(const struct query_sum *sum, double *ret_high, double *ret_low)
+{
+    double parts[QUERY_SUM_PARTS_MAX];
+    struct query_sum all = parts_copy(sum, parts);
+
+    integer_add_parts(&all, all.integer);
+    *ret_low = 0;
+    *ret_high = all.has_special ? all.special : parts_round(&all);
+    if (!isfinite(*ret_high))
+        return;
+    part_add(&all, -*ret_high);
+    *ret_low = parts_round(&all);
+}
+
+/* The integer exactly; of doubles the two halves. */
+static struct document_value decimal_value(const struct query_sum *sum)
+{
+    struct query_sum doubles = *sum;
+    struct query_decimal_sum all = {0};
+    struct document_decimal value;
+    double high, low;
+
+    if (sum->has_special)
+        return document_decimal_value(decimal_from_double_whole(sum->special));
+    query_decimal_sum_merge(&all, sum->decimals);
+    if (sum->integer)
+        query_decimal_sum_add(&all, sum->integer < 0,
+                              sum->integer < 0 ? -(unsigned __int128)sum->integer
+                                               : (unsigned __int128)sum->integer,
+                              0);
+    doubles.integer = 0;
+    query_sum_halves(&doubles, &high, &low);
+    if (!isfinite(high)) {
+        query_decimal_sum_done(&all);
+        return document_decimal_value(decimal_from_double_whole(high));
+    }
+    if (high != 0)
+        decimal_add_to(&all, decimal_from_double_whole(high));
+    if (low != 0)
+        decimal_add_to(&all, decimal_from_double_whole(low));
+    value = query_decimal_sum_value(&all);
+    query_decimal_sum_done(&all);
+    return document_decimal_value(value);
+}
+
+struct document_value query_sum_value(const struct query_sum *sum)
+{
+    double parts[QUERY_SUM_PARTS_MAX];
+    struct query_sum all;
+
+    if (sum->decimals)
+        return decimal_value(sum);
+    if (!sum->has_doubles && sum->integer >= INT64_MIN && sum->integer <= INT64_MAX)
+        return query_integer((int64_t)sum->integer);
+    all = parts_copy(sum, parts);
     integer_add_parts(&all, all.integer);
     return document_double(all.has_special ? all.special : parts_round(&all));
+}
+
+size_t query_sum_bytes(const struct query_sum *sum)
+{
+    size_t bytes = sum->part_capacity * sizeof(double);
+
+    if (sum->decimals)
+        bytes += sizeof *sum->decimals + sum->decimals->count * sizeof(int64_t);
+    return bytes;
 }
 
 /* --- As BSON ----------------------------------------------------------------------------------
@@ -178,7 +280,27 @@ struct document_value query_sum_value(const struct query_sum *sum)
  *     h, l     the integer's upper and lower 64 bits
  *     d        true: a double was among the numbers
  *     s        what was not finite; absent: nothing
- *     p        the parts */
+ *     p        the parts
+ *     m        the sum of decimals: see decimal_sum.c; absent: there was none */
+
+/* Of decimals that were all not finite there is nothing to tell but that. */
+static void decimals_save(const struct query_decimal_sum *decimals, struct buf *buf)
+{
+    if (decimals->begun)
+        query_decimal_sum_save(decimals, SLICE("m"), buf);
+    else
+        document_append_bool(buf, SLICE("m"), true);
+}
+
+static bool decimals_load(struct query_sum *sum, struct slice document)
+{
+    struct document_value decimals;
+
+    if (!document_find(document, SLICE("m"), &decimals))
+        return true;
+    return decimals.type == DOCUMENT_BOOL ? decimals_of(sum) != NULL
+                                          : query_decimal_sum_load(decimals_of(sum), &decimals);
+}
 
 void query_sum_save(const struct query_sum *sum, struct slice key, struct buf *buf)
 {
@@ -196,6 +318,8 @@ void query_sum_save(const struct query_sum *sum, struct slice key, struct buf *b
         document_append_double(buf, document_index_key(i, text), sum->parts[i]);
     }
     document_end(buf, parts);
+    if (sum->decimals)
+        decimals_save(sum->decimals, buf);
     document_end(buf, begin);
 }
 
@@ -220,6 +344,8 @@ bool query_sum_load(struct query_sum *sum, const struct document_value *value)
             return false;
         special_add(sum, special.number);
     }
+    if (!decimals_load(sum, value->document))
+        return false;
     document_iter_init(&iter, parts.document);
     while (document_iter_next(&iter)) {
         if (iter.value.type != DOCUMENT_DOUBLE || !isfinite(iter.value.number))

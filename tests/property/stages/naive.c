@@ -205,15 +205,15 @@ static struct naive number(double value)
     return (struct naive){.type = NAIVE_NUMBER, .number = value};
 }
 
-static bool holds(enum naive_test test, const struct naive *a, const struct naive *b)
+static bool holds(bool mongo, enum naive_test test, const struct naive *a, const struct naive *b)
 {
     if (a->type == NAIVE_UNDEFINED || a->type != b->type)
         return false;
     if (test == NAIVE_EQUAL)
-        return naive_compare(false, a, b) == 0;
+        return naive_compare(mongo, a, b) == 0;
     if (a->type == NAIVE_ARRAY || a->type == NAIVE_OBJECT)
         return false;
-    return test == NAIVE_LESS ? naive_compare(false, a, b) < 0 : naive_compare(false, a, b) >= 0;
+    return test == NAIVE_LESS ? naive_compare(mongo, a, b) < 0 : naive_compare(mongo, a, b) >= 0;
 }
 
 static struct naive aggregate(const struct run *run, enum naive_aggregate kind,
@@ -402,7 +402,7 @@ static void lookup(const struct run *run, const struct naive_stage *stage,
         struct naive foreign = evaluate(other, (struct naive_expr){0, stage->foreign});
 
         if (stage->has_local && (local.type == NAIVE_UNDEFINED || foreign.type != local.type ||
-                                 naive_compare(false, &local, &foreign) != 0))
+                                 naive_compare(run->mongo, &local, &foreign) != 0))
             continue;
         if (stage->has_let)
             other->slots[stage->let_slot] = let;
@@ -556,7 +556,7 @@ static void row_stage(const struct run *run, const struct naive_stage *stage, st
         project(run, stage, row, out);
         break;
     default:
-        if (holds(stage->test, &a, &b))
+        if (holds(run->mongo, stage->test, &a, &b))
             naive_add(out, row, run->arena);
         break;
     }

@@ -491,6 +491,18 @@ static struct advise_workload *sparse(struct arena *arena, size_t items, size_t 
     return workload;
 }
 
+static void one_is_not_told_as_several(void **state)
+{
+    CLEANUP(advise_workload_free) struct advise_workload *workload = sparse(*state, 1, 1, 1);
+    struct advise_report report = advise_report_make(workload, NULL, *state);
+    CLEANUP(buf_done) struct buf out;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    advise_report_text(workload, &report, &out);
+    assert_true(says(buf_slice(&out), "Judged by 1 document and "));
+    assert_true(says(buf_slice(&out), "too little to judge by: 1 document and 1 operation."));
+}
+
 /* What one operation stands for does not make it more than one. */
 static void one_operation_is_no_traffic(void **state)
 {
@@ -626,6 +638,7 @@ int main(void)
         cmocka_unit_test(what_counts_up_or_grows_is_said),
         cmocka_unit_test(the_text_shows_the_figures_side_by_side),
         cmocka_unit_test(nothing_to_judge_by_is_said),
+        cmocka_unit_test(one_is_not_told_as_several),
         cmocka_unit_test(one_operation_is_no_traffic),
         cmocka_unit_test(few_values_are_warned_of),
         cmocka_unit_test(a_key_matters_by_what_it_needs_and_not_by_what_would_be_ideal),

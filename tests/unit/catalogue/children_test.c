@@ -55,13 +55,6 @@ static void assert_agree(const struct catalogue_children *children, const struct
     }
     assert_int_equal(catalogue_children_count(children), count);
     for (unsigned id = 0; id < ARRAY_LEN(taken); id++) {
-        if (id % 7 == 0) {
-            char text[16];
-
-            snprintf(text, sizeof text, "%04u", id);
-            assert_int_equal(catalogue_children_behind(children, slice_of_text(text)),
-                             index + taken[id]);
-        }
         if (taken[id])
             assert_int_equal(id_of(catalogue_children_at(children, index++)), id);
     }
@@ -133,7 +126,6 @@ static void none_at_all_can_be_asked_everything(void **state UNUSED)
     CLEANUP(catalogue_child_unref) struct catalogue_child *child = child_make(1, 1);
 
     assert_int_equal(catalogue_children_count(NULL), 0);
-    assert_int_equal(catalogue_children_behind(NULL, SLICE("x")), 0);
     assert_null(catalogue_children_find(NULL, SLICE("x")));
     assert_null(catalogue_children_ref(NULL));
     one = children_with(NULL, child);

@@ -797,6 +797,42 @@ static void a_transaction_is_all_or_nothing_and_sees_its_own_writes(void **state
     assert_string_equal(read_item(fixture, "[\"a\"]", "2"), "");
 }
 
+/* Few are kept in one chain, more by buckets: those from before must be found there as well. */
+static void a_transaction_of_many_items_finds_each_that_it_wrote(void **state)
+{
+    enum { MANY = 100 };
+    struct fixture *fixture = *state;
+    CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct item_scope scope;
+    struct partition_key key;
+    struct error err;
+
+    open_with(fixture, &(struct test_space_options){0});
+    key = test_space_key(&fixture->test, "[\"a\"]");
+    scope = scope_of(fixture, "[\"a\"]");
+    assert_ok(transaction_begin(&scope,
+                                item_logical(&fixture->test.definition.key, &key, fixture->arena),
+                                fixture->arena, &transaction, &err),
+              &err);
+    for (unsigned i = 0; i < MANY; i++) {
+        struct slice text = arena_printf(fixture->arena, "%u", i);
+        struct document_value id = document_string(text), first = document_string(SLICE("0"));
+        struct slice document = document_of(
+            fixture->arena,
+            arena_text(fixture->arena, arena_printf(fixture->arena, "{\"id\":\"%u\"}", i)));
+        const struct item *item;
+
+        assert_ok(transaction_write(transaction, &id, TRANSACTION_CREATE, document, NULL, &err),
+                  &err);
+        assert_fails(
+            transaction_write(transaction, &first, TRANSACTION_CREATE, document, NULL, &err), &err,
+            ERROR_ITEM_EXISTS);
+        assert_ok(transaction_read(transaction, &id, &item, &err), &err);
+        assert_slice_equal(item->document, document);
+    }
+    assert_ok(transaction_commit(transaction, &err), &err);
+}
+
 static void what_a_transaction_writes_has_provisional_names_until_the_commit(void **state)
 {
     struct fixture *fixture = *state;
@@ -1116,6 +1152,7 @@ int main(void)
         ITEMS_TEST(a_feed_can_begin_at_a_time),
         ITEMS_TEST(pages_neither_lose_nor_repeat_an_item),
         ITEMS_TEST(a_transaction_is_all_or_nothing_and_sees_its_own_writes),
+        ITEMS_TEST(a_transaction_of_many_items_finds_each_that_it_wrote),
         ITEMS_TEST(what_a_transaction_writes_has_provisional_names_until_the_commit),
         ITEMS_TEST(a_scan_in_a_transaction_sees_its_writes_and_can_be_relied_on),
         ITEMS_TEST(the_items_of_one_key_come_by_number_too),

@@ -321,6 +321,43 @@ static void a_fenced_partition_goes_on_under_its_new_epoch(void **state)
     assert_fails(commit_run(bench->commit, &tx.batch, &err), &err, ERROR_PARTITION_UNKNOWN);
 }
 
+static void a_partition_is_not_opened_again_under_an_older_epoch(void **state)
+{
+    struct bench *bench = *state;
+    struct one_put tx;
+    struct error err;
+
+    assert_ok(engine_partition_fence(bench->engine, 2, 3, &err), &err);
+    assert_ok(commit_partition_open(bench->commit, 2, 3, &err), &err);
+    assert_fails(commit_partition_open(bench->commit, 2, 2, &err), &err, ERROR_FENCED);
+    one_put(&tx, 2, "k", "1", commit_moment(bench->commit));
+    tx.part.epoch = 3;
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+}
+
+/* What the store holds is not ours to assert: format 1 | lsn | wall_ms | source | counter. */
+static void a_numbering_out_of_range_is_damage(void **state)
+{
+    enum { SOURCE_AT = 17, COUNTER_AT = 25, LEN = 33 };
+    struct bench *bench = *state;
+    const uint8_t family = PARTITION_FAMILY_META;
+    uint8_t meta[LEN] = {1};
+    struct engine_op op = {ENGINE_PUT, slice_of(&family, 1), slice_of(meta, LEN)};
+    struct engine_section section = {.partition = 2, .epoch = 1, .ops = &op, .count = 1};
+    struct error err;
+
+    bytes_put_be64(meta + SOURCE_AT, UINT64_C(1) << PARTITION_NUMBER_SOURCE_BITS);
+    assert_ok(engine_write(bench->engine, &section, 1, &err), &err);
+    assert_fails(commit_partition_open(bench->commit, 2, 1, &err), &err, ERROR_STORE_CORRUPT);
+    bytes_put_be64(meta + SOURCE_AT, 2);
+    bytes_put_be64(meta + COUNTER_AT, UINT64_C(1) << PARTITION_NUMBER_COUNTER_BITS);
+    assert_ok(engine_write(bench->engine, &section, 1, &err), &err);
+    assert_fails(commit_partition_open(bench->commit, 2, 1, &err), &err, ERROR_STORE_CORRUPT);
+    bytes_put_be64(meta + COUNTER_AT, 7);
+    assert_ok(engine_write(bench->engine, &section, 1, &err), &err);
+    assert_ok(commit_partition_open(bench->commit, 2, 1, &err), &err);
+}
+
 static void a_group_with_a_fenced_batch_keeps_the_rest(void **state)
 {
     struct bench *bench = *state;
@@ -528,7 +565,7 @@ static void a_full_queue_answers_busy(void **state)
     fault_engine_hold_writes(bench->engine);
     for (int i = 0; i < 3; i++)
         async_submit(bench, &puts[i], 1, "k", "x", COMMIT_NOTHING_RELIED_ON);
-    one_put(&extra, 1, "k", "x", 0);
+    one_put(&extra, 1, "k", "x", 0)->done = async_done;
     assert_fails(commit_submit(bench->commit, &extra.batch, &err), &err, ERROR_BUSY);
     fault_engine_release_writes(bench->engine);
     for (int i = 0; i < 3; i++)
@@ -837,6 +874,8 @@ int main(void)
         COMMIT_TEST(a_write_in_flight_wins_against_later_ones),
         COMMIT_TEST(blind_writes_of_one_key_keep_their_order),
         COMMIT_TEST(a_fenced_partition_goes_on_under_its_new_epoch),
+        COMMIT_TEST(a_partition_is_not_opened_again_under_an_older_epoch),
+        COMMIT_TEST(a_numbering_out_of_range_is_damage),
         COMMIT_TEST(a_group_with_a_fenced_batch_keeps_the_rest),
         COMMIT_TEST(a_batch_over_two_partitions_is_all_or_nothing),
         COMMIT_TEST(a_full_store_refuses_and_recovers),

@@ -78,7 +78,7 @@ static bool collection_take(const struct mongo_call *call, struct container *con
         .space = container_space(container, call->services->clock, call->services->gates)};
     /* an _id is limited by the document alone */
     ret_collection->space.id_bytes_max = 0;
-    ret_collection->space.item_bytes_max = MONGO_DOCUMENT_BYTES_MAX;
+    ret_collection->space.item_bytes_max = MONGO_BSON_BYTES_MAX;
     return true;
 }
 

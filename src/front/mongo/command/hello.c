@@ -96,7 +96,7 @@ bool mongo_hello(struct mongo_call *call, struct error *err)
         document_append_string(out, SLICE("msg"), SLICE("isdbgrid"));
     else
         replica_set_append(call);
-    document_append_int32(out, SLICE("maxBsonObjectSize"), MONGO_DOCUMENT_BYTES_MAX);
+    document_append_int32(out, SLICE("maxBsonObjectSize"), MONGO_BSON_BYTES_MAX);
     document_append_int32(out, SLICE("maxMessageSizeBytes"), MONGO_MESSAGE_BYTES_MAX);
     document_append_int32(out, SLICE("maxWriteBatchSize"), WRITE_BATCH_MAX);
     document_append_date(out, SLICE("localTime"), clock_read_wall_ms(call->services->clock));

@@ -127,7 +127,7 @@ bool mongo_insert(struct mongo_call *call, struct error *err)
     if (!mongo_collection_make(call, &inserting.name, &inserting.collection, err))
         return false;
     inserting.ordered = asked.ordered;
-    buf_init(&inserting.errors, MONGO_DOCUMENT_BYTES_MAX);
+    buf_init(&inserting.errors, MONGO_BSON_BYTES_MAX);
     while (part_insert(&inserting, &documents, &index))
         front_call_breathe(&call->front);
     mongo_collection_close(&inserting.collection);

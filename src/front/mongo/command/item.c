@@ -67,7 +67,7 @@ static bool document_look(struct slice document, struct look *ret_look, struct e
 
 static bool size_check(struct slice document, struct error *err)
 {
-    return document.len <= MONGO_DOCUMENT_BYTES_MAX ||
+    return document.len <= MONGO_BSON_BYTES_MAX ||
            mongo_error_set(err, MONGO_BSON_OBJECT_TOO_LARGE,
                            "BSONObj size: %zu (0x%zX) is invalid. Size must be between 0 and "
                            "16793600(16MB)",

@@ -172,7 +172,7 @@ bool mongo_build_info(struct mongo_call *call, struct error *err UNUSED)
     document_end(out, document_append_object_begin(out, SLICE("buildEnvironment")));
     document_append_int32(out, SLICE("bits"), 64);
     document_append_bool(out, SLICE("debug"), false);
-    document_append_int32(out, SLICE("maxBsonObjectSize"), MONGO_DOCUMENT_BYTES_MAX);
+    document_append_int32(out, SLICE("maxBsonObjectSize"), MONGO_BSON_BYTES_MAX);
     part = document_append_array_begin(out, SLICE("storageEngines"));
     document_append_string(out, SLICE("0"), SLICE("orrery"));
     document_end(out, part);

@@ -490,8 +490,8 @@ static bool command_run(struct mongo_call *call, const char *list, bool update, 
                                BATCH_MAX, statements.count);
     if (!mongo_collection_open(call, &writing.name, &writing.collection, err))
         return false;
-    buf_init(&writing.errors, MONGO_DOCUMENT_BYTES_MAX);
-    buf_init(&writing.upserted, MONGO_DOCUMENT_BYTES_MAX);
+    buf_init(&writing.errors, MONGO_BSON_BYTES_MAX);
+    buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
     (void)statements_run(&writing, &statements, update, command.ordered);
     mongo_collection_close(&writing.collection);
     document_append_int32(&call->reply, SLICE("n"), writing.matched);

@@ -19,6 +19,7 @@
 #include "base/random.h"
 #include "document/json.h"
 #include "front/fault.h"
+#include "front/item.h"
 #include "front/rest/item/hybrid_row.h"
 #include "front/rest/procedure/scripts.h"
 #include "front/traffic.h"
@@ -257,8 +258,8 @@ static bool item_prepare(struct rest_call *call, const struct rest_items *items,
 
     if (operation->body.type != DOCUMENT_OBJECT)
         return error_set(err, ERROR_BAD_REQUEST, "resourceBody is missing or no object");
-    if (!rest_item_clean(definition_names_of(items->space.definition), operation->body.document,
-                         call->arena, &operation->document, &operation->id, err))
+    if (!front_item_clean(definition_names_of(items->space.definition), operation->body.document,
+                          call->arena, &operation->document, &operation->id, err))
         return false;
     if (!partition_key_derive(&items->space.definition->key, operation->document, named,
                               call->arena, &own, err))

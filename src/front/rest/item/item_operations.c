@@ -1,6 +1,7 @@
 /* Operations on one item. Where the partition key comes from: the header, which must agree with
  * what the item says; without a header the item's own for a create or upsert. A synthetic one may
  * be open until the operation is done (item/claim.h). */
+#include "front/item.h"
 #include "front/rest/procedure/scripts.h"
 #include "front/rest/query/patch.h"
 #include "front/rest/target/items.h"
@@ -44,8 +45,8 @@ static bool target_of_body(struct rest_call *call, const struct rest_items *item
     bool given;
 
     if (!rest_call_body(call, &body, err) ||
-        !rest_item_clean(definition_names_of(items->space.definition), body, call->arena,
-                         &ret_target->document, &ret_target->id, err) ||
+        !front_item_clean(definition_names_of(items->space.definition), body, call->arena,
+                          &ret_target->document, &ret_target->id, err) ||
         !rest_item_size_check(items, ret_target->document, err) ||
         !rest_items_key_either(call, items, &header, &given, err))
         return false;

@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "document/json.h"
 #include "front/fault.h"
+#include "front/item.h"
 #include "front/rest/procedure/script_link.h"
 #include "front/rest/query/patch.h"
 #include "front/rest/query/query.h"
@@ -111,8 +112,8 @@ bool rest_script_item(struct rest_script_host *host, struct slice json, bool mak
     if (make_id &&
         !document_find(document, definition_names_of(host->space->definition)->identity, &id))
         document = with_id(host, document);
-    if (!rest_item_clean(definition_names_of(host->space->definition), document, host->arena,
-                         ret_document, ret_id, err) ||
+    if (!front_item_clean(definition_names_of(host->space->definition), document, host->arena,
+                          ret_document, ret_id, err) ||
         !rest_item_size_check(host->items, *ret_document, err))
         return false;
     if (!partition_key_derive(definition, *ret_document, NULL, host->arena, &key, err))

@@ -154,16 +154,20 @@ static bool loss_upsets(const struct rest_call *call)
 }
 
 bool rest_merging_span_lives_on(const struct rest_call *call, const struct rest_items *items,
-                                struct partition_range *ret_range)
+                                struct partition_range *ret_range, struct error *err)
 {
     struct partition_range range = {0};
     uint64_t id;
 
-    if (!loss_upsets(call) || rest_call_header(call, REST_HEADER_START_EPK).data ||
+    if (!loss_upsets(call))
+        return false; /* err says what became of the range */
+    if (rest_call_header(call, REST_HEADER_START_EPK).data ||
         rest_call_header(call, REST_HEADER_END_EPK).data ||
         !slice_to_uint64(rest_call_header(call, REST_HEADER_PARTITION_RANGE_ID), &id) ||
         id > UINT32_MAX || !partition_map_find_gone(items->space.map, (uint32_t)id, &range))
-        return false;
+        return error_set(err, ERROR_RANGE_FORGOTTEN,
+                         "the range is gone, by a re-key perhaps, and nobody knows what of it was "
+                         "read: ask again from the beginning");
     *ret_range = range;
     return true;
 }

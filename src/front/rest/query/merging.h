@@ -17,7 +17,10 @@ NODISCARD bool rest_merging_is_left(struct rest_call *call, const struct rest_it
 /* A range that a query names has been split, merged or moved since. Libraries that merge do badly
  * on 410 then: JavaScript repeats the request at once and for ever, for it looks at the error only
  * behind a row; Python begins the range again and gives its rows twice. To them those answer who
- * have its keys now. False: another client, or the bounds of the range are forgotten or mean
- * nothing after a re-key. */
-bool rest_merging_span_lives_on(const struct rest_call *call, const struct rest_items *items,
-                                struct partition_range *ret_range);
+ * have its keys now: *ret_range. err is ERROR_RANGE_GONE when this is called; it stays so for other
+ * clients, which read the ranges again. ERROR_RANGE_FORGOTTEN: the bounds of the range are
+ * forgotten, or mean nothing after a re-key; of all 410 it is one such a library ends a query on.
+ */
+NODISCARD bool rest_merging_span_lives_on(const struct rest_call *call,
+                                          const struct rest_items *items,
+                                          struct partition_range *ret_range, struct error *err);

@@ -207,7 +207,7 @@ static bool target_read(struct querying *q, struct error *err)
     if (rest_feed_target(q->call, &q->items, &q->target, err))
         return true;
     if (err->code != ERROR_RANGE_GONE ||
-        !rest_merging_span_lives_on(q->call, &q->items, &q->target.range))
+        !rest_merging_span_lives_on(q->call, &q->items, &q->target.range, err))
         return false;
     *err = (struct error){0};
     return true;

@@ -40,21 +40,3 @@ bool sql_has_aggregate(const struct sql_expr *expr);
  * no segments. False when it is no such path: an index in brackets, a parameter, a subquery. The
  * segments are in the arena, the names borrowed. */
 bool sql_path(const struct sql_expr *expr, struct arena *arena, struct document_path *ret_path);
-
-/* Where a path is used. */
-enum sql_path_use {
-    SQL_PATH_SELECT = 1,
-    SQL_PATH_WHERE = 2, /* JOIN sources and subqueries of WHERE included */
-    SQL_PATH_GROUP = 4,
-    SQL_PATH_ORDER = 8,
-};
-
-struct sql_used_path {
-    struct document_path path;
-    unsigned uses; /* enum sql_path_use */
-};
-
-/* Every path the query looks at, once each, in the order of first use: of c.a.b only that, not c.a.
- * At most max of them; true if these are all. The array is in the arena. */
-bool sql_used_paths(const struct sql_query *query, size_t max, struct arena *arena,
-                    const struct sql_used_path **ret_paths, size_t *ret_count);

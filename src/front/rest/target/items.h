@@ -36,18 +36,9 @@ NODISCARD bool rest_items_key_either(struct rest_call *call, const struct rest_i
 struct slice rest_items_purpose(const struct rest_items *items, struct slice purpose,
                                 struct arena *arena);
 
-/* Takes system properties out of an item as a client sent it, and checks its id: a text within the
- * rules. Both are borrowed from document or in the arena. */
-NODISCARD bool rest_item_clean(const struct document_names *names, struct slice document,
-                               struct arena *arena, struct slice *ret_item,
-                               struct document_value *ret_id, struct error *err);
-
 /* ERROR_TOO_LARGE: the item (BSON) is over the limit. Refused before anything is admitted. */
 NODISCARD bool rest_item_size_check(const struct rest_items *items, struct slice document,
                                     struct error *err);
-
-/* Checks an id from a path or body. ERROR_BAD_REQUEST. */
-NODISCARD bool rest_item_id_check(struct slice id, struct error *err);
 
 /* Partition key and id of a stored item, from its key; in the arena. */
 NODISCARD bool rest_item_names(const struct rest_items *items, struct slice item_key,

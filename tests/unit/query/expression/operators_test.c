@@ -1,3 +1,4 @@
+#include "document/decimal_math.h"
 #include "support/check.h"
 #include "support/expressions.h"
 
@@ -158,9 +159,86 @@ static void concatenation_takes_strings_alone(void **state UNUSED)
     expression_cases(cases, ARRAY_LEN(cases), NULL);
 }
 
+/* Evaluates with x and y standing for decimals of these texts. */
+static struct document_value with_decimals(const char *text, enum document_order order,
+                                           const char *x, const char *y, struct arena *arena)
+{
+    struct query_build build = {.arena = arena, .order = order};
+    struct query_slot slots[EXPRESSION_SLOTS] = {0};
+    const struct query_expression *expression = expression_of(&build, text, slots);
+    struct query_context context;
+    struct document_decimal decimals[2];
+    struct document_value value;
+    struct error err = {0};
+
+    assert_true(decimal_from_text(slice_of_text(x), &decimals[0], NULL));
+    assert_true(decimal_from_text(slice_of_text(y), &decimals[1], NULL));
+    slots[1].value = document_decimal_value(decimals[0]);
+    slots[2].value = document_decimal_value(decimals[1]);
+    query_context_init(&context, arena, &(struct query_limits){0}, NULL);
+    context.order = order;
+    context.slots = slots;
+    context.slot_count = EXPRESSION_SLOTS;
+    assert_ok(query_evaluate(expression, &context, &value, &err), &err);
+    query_context_done(&context);
+    return value;
+}
+
+static void decimals_stay_decimals_in_mongodbs_order(void **state UNUSED)
+{
+    static const struct {
+        const char *text, *x, *y, *mongo, *sql; /* mongo NULL: undefined in both */
+    } cases[] = {
+        {"add(x, y)", "0.10", "0.2", "0.30", "0.30000000000000004"},
+        {"sub(x, y)", "1", "0.9", "0.1", "0.09999999999999998"},
+        {"mul(x, y)", "1.1", "1.1", "1.21", "1.2100000000000002"},
+        {"div(x, y)", "1", "3", "0.3333333333333333333333333333333333", "0.3333333333333333"},
+        {"mod(x, y)", "-7.5", "2", "-1.5", "-1.5"},
+        {"div(x, y)", "1", "0.00", NULL, NULL},
+        {"mod(x, y)", "1", "0", NULL, NULL},
+        {"add(x, 'a')", "1", "0", NULL, NULL},
+        {"add(x, 1)", "0.10", "0", "1.10", "1.1"},
+        {"add(0.1, x)", "0.2", "0", "0.300000000000000", "0.30000000000000004"},
+        {"neg(x)", "1.50", "0", "-1.50", "-1.5"},
+        {"ABS(x)", "-1.50", "0", "1.50", "1.5"},
+        {"CEILING(x)", "1.2", "0", "2", "2"},
+        {"FLOOR(x)", "-1.2", "0", "-2", "-2"},
+        {"TRUNC(x)", "-1.7", "0", "-1", "-1"},
+        {"ROUND(x, 1)", "2.25", "0", "2.2", "2.3"},
+        {"SQRT(x)", "2", "0", "1.414213562373095048801688724209698", "1.4142135623730951"},
+        {"EXP(x)", "1", "0", "2.718281828459045235360287471352662", "2.718281828459045"},
+        {"LOG(x)", "10", "0", "2.302585092994045684017991454684364", "2.302585092994046"},
+        {"LOG(x, 2)", "8", "0", "3.000000000000000000000000000000000", "3"},
+        {"LOG10(x)", "1000", "0", "3", "3"},
+        {"POWER(x, y)", "1.1", "2", "1.21", "1.2100000000000002"},
+        {"POWER(2, x)", "-1", "0", "0.5", "0.5"},
+    };
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct document_value mongo =
+            with_decimals(cases[i].text, DOCUMENT_ORDER_MONGO, cases[i].x, cases[i].y, arena);
+        struct document_value sql =
+            with_decimals(cases[i].text, DOCUMENT_ORDER_SQL, cases[i].x, cases[i].y, arena);
+        char text[DECIMAL_TEXT_MAX + 1];
+
+        if (!cases[i].mongo) {
+            assert_int_equal(mongo.type, DOCUMENT_UNDEFINED);
+            assert_int_equal(sql.type, DOCUMENT_UNDEFINED);
+            continue;
+        }
+        assert_int_equal(mongo.type, DOCUMENT_DECIMAL128);
+        text[decimal_to_text(mongo.decimal, text)] = 0;
+        assert_string_equal(text, cases[i].mongo);
+        assert_int_equal(sql.type, DOCUMENT_DOUBLE);
+        assert_string_equal(expression_print(&sql, arena), cases[i].sql);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(decimals_stay_decimals_in_mongodbs_order),
         cmocka_unit_test(equality_is_undefined_across_types),
         cmocka_unit_test(order_exists_within_null_boolean_number_and_string),
         cmocka_unit_test(integers_stay_exact_while_they_fit),

@@ -62,6 +62,15 @@ static const struct aggregate_case cases[] = {
     {"AVG", "[1,2]", "[3,4]", "2.5"},
     {"AVG", "[2]", "[4]", "3"},
     {"AVG", "[2]", "[true]", "undefined"},
+    {"$stdDevPop", "[2,4,4,4]", "[5,5,7,9]", "2"},
+    {"$stdDevPop", "[1000000004,1000000007]", "[1000000013,1000000016]", "4.743416490252569"},
+    {"$stdDevPop", "[3]", "[]", "0"},
+    {"$stdDevPop", "[]", "[]", "undefined"},
+    {"$stdDevPop", "[1]", "[\"x\"]", "undefined"},
+    {"$stdDevSamp", "[2,4,4,4]", "[5,5,7,9]", "2.138089935299395"},
+    {"$stdDevSamp", "[1000000004,1000000007]", "[1000000013,1000000016]", "5.477225575051661"},
+    {"$stdDevSamp", "[0.1,0.1]", "[0.1]", "0"},
+    {"$stdDevSamp", "[3]", "[]", "undefined"},
     {"MIN", "[]", "[]", "undefined"},
     {"MIN", "[3,1]", "[2]", "1"},
     {"MIN", "[\"b\"]", "[\"a\"]", "'a'"},
@@ -82,6 +91,19 @@ static const struct aggregate_case cases[] = {
      "[1,2,'a',{'x':1,'y':2}]"},
 };
 
+/* SQL knows no standard deviations by name. */
+static enum query_aggregate_kind kind_of(const char *name)
+{
+    enum query_aggregate_kind kind = QUERY_STD_DEV_SAMP;
+
+    if (name[0] == '$') {
+        assert_false(query_aggregate_find(slice_of_text(name), &kind));
+        return strcmp(name, "$stdDevPop") == 0 ? QUERY_STD_DEV_POP : kind;
+    }
+    assert_true(query_aggregate_find(slice_of_text(name), &kind));
+    return kind;
+}
+
 static void results_are_the_same_whole_merged_and_reloaded(void **state UNUSED)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
@@ -90,12 +112,10 @@ static void results_are_the_same_whole_merged_and_reloaded(void **state UNUSED)
         CLEANUP(query_aggregate_done) struct query_aggregate whole = {0};
         CLEANUP(query_aggregate_done) struct query_aggregate left = {0};
         CLEANUP(query_aggregate_done) struct query_aggregate right = {0};
-        enum query_aggregate_kind kind;
+        enum query_aggregate_kind kind = kind_of(cases[i].name);
         struct document_value value;
         struct error err = {0};
 
-        assert_true(query_aggregate_find(slice_of_text(cases[i].name), &kind));
-        assert_string_equal(query_aggregate_name(kind), cases[i].name);
         query_aggregate_init(&whole, kind, DOCUMENT_ORDER_SQL, BYTES_MAX);
         query_aggregate_init(&left, kind, DOCUMENT_ORDER_SQL, BYTES_MAX);
         query_aggregate_init(&right, kind, DOCUMENT_ORDER_SQL, BYTES_MAX);
@@ -204,10 +224,44 @@ static void names_are_found_without_case(void **state UNUSED)
     assert_false(query_aggregate_find(SLICE("MEDIAN"), &kind));
 }
 
+/* Under MongoDB's order: what a decimal is part of is one. */
+static void decimals_are_summed_as_decimals_by_mongodb_alone(void **state UNUSED)
+{
+    static const char *const expected[] = {"0.30", "0.15"};
+
+    for (int average = 0; average < 2; average++) {
+        for (int order = DOCUMENT_ORDER_SQL; order <= DOCUMENT_ORDER_MONGO; order++) {
+            CLEANUP(query_aggregate_done) struct query_aggregate state_of;
+            struct document_decimal decimal;
+            struct document_value value;
+            char text[DECIMAL_TEXT_MAX + 1];
+            struct error err = {0};
+
+            query_aggregate_init(&state_of, average ? QUERY_AVG : QUERY_SUM,
+                                 (enum document_order)order, BYTES_MAX);
+            assert_true(decimal_from_text(SLICE("0.10"), &decimal, NULL));
+            value = document_decimal_value(decimal);
+            assert_ok(query_aggregate_add(&state_of, &value, &err), &err);
+            assert_true(decimal_from_text(SLICE("0.2"), &decimal, NULL));
+            value = document_decimal_value(decimal);
+            assert_ok(query_aggregate_add(&state_of, &value, &err), &err);
+            value = query_aggregate_finish(&state_of);
+            if (order == DOCUMENT_ORDER_SQL) {
+                assert_int_equal(value.type, DOCUMENT_DOUBLE);
+                continue;
+            }
+            assert_int_equal(value.type, DOCUMENT_DECIMAL128);
+            text[decimal_to_text(value.decimal, text)] = 0;
+            assert_string_equal(text, expected[average]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_the_same_whole_merged_and_reloaded),
+        cmocka_unit_test(decimals_are_summed_as_decimals_by_mongodb_alone),
         cmocka_unit_test(a_value_counts_as_often_as_it_is_said_to),
         cmocka_unit_test(what_a_state_keeps_is_bounded),
         cmocka_unit_test(foreign_states_are_refused),

@@ -58,59 +58,11 @@ static void the_whole_item_is_the_empty_path(void **state UNUSED)
     assert_int_equal(path.count, 0);
 }
 
-static void used_paths_are_told_once_with_all_their_uses(void **state UNUSED)
-{
-    static const struct {
-        const char *path;
-        unsigned uses;
-    } wanted[] = {
-        {"/tags", SQL_PATH_WHERE},      {"/a/b", SQL_PATH_WHERE | SQL_PATH_SELECT},
-        {"/tags/[]/x", SQL_PATH_WHERE}, {"/list", SQL_PATH_WHERE},
-        {"/list/[]/y", SQL_PATH_WHERE}, {"/z", SQL_PATH_WHERE | SQL_PATH_ORDER},
-        {"/n", SQL_PATH_SELECT},
-    };
-    CLEANUP(arena_free) struct arena *arena = arena_new();
-    const struct sql_query *query = resolved(
-        arena,
-        "SELECT c.a.b, LOWER(c.n) FROM c JOIN t IN c.tags WHERE c.a.b = t.x AND EXISTS(SELECT "
-        "VALUE l.y FROM l IN c.list WHERE l.y = c.z) ORDER BY c.z",
-        NULL);
-    const struct sql_used_path *paths;
-    size_t count;
-
-    assert_true(sql_used_paths(query, 10, arena, &paths, &count));
-    assert_int_equal(count, ARRAY_LEN(wanted));
-    for (size_t i = 0; i < count; i++) {
-        assert_string_equal(path_text(arena, &paths[i].path), wanted[i].path);
-        assert_int_equal(paths[i].uses, wanted[i].uses);
-    }
-    assert_false(sql_used_paths(query, 3, arena, &paths, &count));
-    assert_int_equal(count, 3);
-}
-
-static void a_query_for_everything_uses_the_whole_item(void **state UNUSED)
-{
-    CLEANUP(arena_free) struct arena *arena = arena_new();
-    const struct sql_used_path *paths;
-    size_t count;
-
-    assert_true(
-        sql_used_paths(resolved(arena, "SELECT * FROM c", NULL), 10, arena, &paths, &count));
-    assert_int_equal(count, 1);
-    assert_int_equal(paths[0].path.count, 0);
-    assert_int_equal(paths[0].uses, SQL_PATH_SELECT);
-    assert_true(sql_used_paths(resolved(arena, "SELECT VALUE COUNT(1) FROM c", NULL), 10, arena,
-                               &paths, &count));
-    assert_int_equal(count, 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_expression_is_a_path_through_the_aliases),
         cmocka_unit_test(the_whole_item_is_the_empty_path),
-        cmocka_unit_test(used_paths_are_told_once_with_all_their_uses),
-        cmocka_unit_test(a_query_for_everything_uses_the_whole_item),
     };
     return cmocka_run_group_tests_name("front/rest/sql/paths", tests, NULL, NULL);
 }
