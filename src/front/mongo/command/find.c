@@ -86,6 +86,11 @@ static int64_t cursor_deadline(const struct mongo_call *call)
     return clock_read_monotonic_ms(call->services->clock) + call->options->cursor_ms;
 }
 
+static struct slice document_copy(struct arena *arena, struct slice document)
+{
+    return document.data ? arena_copy(arena, document) : SLICE_NONE;
+}
+
 static struct cursor *cursor_new(struct mongo_call *call, const struct mongo_namespace *name,
                                  const struct find *find)
 {
@@ -99,7 +104,10 @@ static struct cursor *cursor_new(struct mongo_call *call, const struct mongo_nam
     cursor->database = arena_copy(arena, name->database);
     cursor->collection = arena_copy(arena, name->collection);
     cursor->reading.shape = MONGO_SHAPE_DOCUMENT;
-    cursor->reading.filter = arena_copy(arena, find->filter);
+    cursor->reading.filter = document_copy(arena, find->filter);
+    cursor->reading.projection = document_copy(arena, find->projection);
+    cursor->reading.sort = document_copy(arena, find->sort);
+    cursor->reading.collation = document_copy(arena, find->collation);
     cursor->reading.skip = (uint64_t)find->skip;
     cursor->reading.limit = find->limit ? (uint64_t)find->limit : UINT64_MAX;
     cursor->in_session = session.len == SESSION_ID_LEN;
@@ -162,13 +170,7 @@ static bool find_check(const struct find *find, struct error *err)
                     (document_find(find->hint.document, SLICE("$natural"), &natural) ||
                      document_find(find->hint.document, SLICE("_id"), &natural)));
 
-    if (is_given(find->projection))
-        refused = "projection";
-    else if (is_given(find->sort))
-        refused = "sort";
-    else if (is_given(find->collation))
-        refused = "collation";
-    else if (is_given(find->let))
+    if (is_given(find->let))
         refused = "let";
     else if (hinted)
         refused = "hint";
@@ -283,7 +285,8 @@ bool mongo_find(struct mongo_call *call, struct error *err)
         frame_end(call, frame_begin(call, namespace_text(call->arena, &name), "firstBatch"), 0);
         return true;
     }
-    if (mongo_filter_is_id(find.filter, &id) && !find.skip &&
+    if (mongo_filter_is_id(find.filter, &id) && !find.skip && !is_given(find.projection) &&
+        !is_given(find.collation) &&
         !(batch_is_given(call) && find.batch_size == 0) &&
         collection.space.definition->key.system_key)
         return find_one(call, &collection, namespace_text(call->arena, &name), &id, err);

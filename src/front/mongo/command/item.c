@@ -1,7 +1,5 @@
 #include "front/mongo/command/item.h"
 
-#include "document/order.h"
-
 /* --- The _id --------------------------------------------------------------------------------- */
 
 static bool id_check(const struct document_value *id, struct error *err)
@@ -126,25 +124,6 @@ bool mongo_item_make(struct mongo_call *call, struct slice document, struct mong
         look.id = (struct document_value){.type = DOCUMENT_OBJECT_ID, .id = made};
     }
     return item_finish(call, document, &look, &look.id, ret_item, err);
-}
-
-bool mongo_item_replace(struct mongo_call *call, struct slice document,
-                        const struct document_value *id, struct mongo_item *ret_item,
-                        struct error *err)
-{
-    struct look look;
-
-    if (!size_check(document, err) || !document_look(document, &look, err))
-        return false;
-    if (look.id.type != DOCUMENT_UNDEFINED &&
-        document_compare(DOCUMENT_ORDER_MONGO, &look.id, id) != 0)
-        return mongo_error_set(err, MONGO_IMMUTABLE_FIELD,
-                               "After applying the update, the (immutable) field '_id' was found "
-                               "to have been altered to _id: %.*s",
-                               SLICE_ARG(mongo_text_value(&look.id, call->arena)));
-    if (look.id.type != id->type)
-        look.first = false; /* 1 stays 1 where 1.0 is sent */
-    return item_finish(call, document, &look, id, ret_item, err);
 }
 
 /* --- Operations ------------------------------------------------------------------------------ */

@@ -15,11 +15,6 @@ struct mongo_item {
 NODISCARD bool mongo_item_make(struct mongo_call *call, struct slice document,
                                struct mongo_item *ret_item, struct error *err);
 
-/* The same with the _id that it has to have; another one in the document: MONGO_IMMUTABLE_FIELD. */
-NODISCARD bool mongo_item_replace(struct mongo_call *call, struct slice document,
-                                  const struct document_value *id, struct mongo_item *ret_item,
-                                  struct error *err);
-
 /* The partition key of a document; document data NULL: of an _id alone, where that is enough. */
 struct partition_key mongo_item_key(const struct mongo_collection *collection,
                                     struct slice document);

@@ -1,7 +1,8 @@
 #include "front/mongo/command/reading.h"
 
 #include "front/kit/queries.h"
-#include "front/mongo/command/filter.h"
+#include "front/mongo/command/sort.h"
+#include "front/mongo/projection/projection.h"
 #include "query/expression/item.h"
 
 #include <xxhash.h>
@@ -47,29 +48,73 @@ static const struct query_kind version_kind = {"version", version_evaluate, QUER
 
 /* --- The plan -------------------------------------------------------------------------------- */
 
+static uint64_t fingerprint_of(const struct mongo_reading *reading)
+{
+    const struct slice parts[] = {reading->filter, reading->projection, reading->sort};
+    uint64_t print = reading->skip * 31 + reading->limit + (uint64_t)reading->shape;
+
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        print = XXH3_64bits_withSeed(parts[i].len ? parts[i].data : (const uint8_t *)"",
+                                     parts[i].len, print * 31 + parts[i].len);
+    return print;
+}
+
+static const struct slice everything = SLICE("\5\0\0\0\0"); /* {} */
+
+static bool is_given(struct slice document)
+{
+    return document.data && document_count(document);
+}
+
+static bool select_compile(struct mongo_reading *reading, struct query_build *build,
+                           const struct query_expression **ret_select, struct error *err)
+{
+    const struct query_kind *kind =
+        reading->shape == MONGO_SHAPE_DOCUMENT ? &document_kind : &version_kind;
+    const struct query_expression *item = query_variable(build, 0);
+    const struct mongo_projection *projection;
+
+    if (is_given(reading->projection)) {
+        assert(reading->shape == MONGO_SHAPE_DOCUMENT);
+        if (!mongo_projection_compile(reading->projection, NULL, reading->match, build,
+                                      &projection, err))
+            return false;
+        if (!mongo_projection_is_whole(projection)) {
+            *ret_select = mongo_projection_expression(projection, build);
+            return true;
+        }
+    }
+    *ret_select = query_node(build, kind, sizeof(struct query_expression), &item, 1);
+    return true;
+}
+
 bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena, struct error *err)
 {
+    const struct mongo_match_options options = {.collation = reading->collation};
     struct query_build build = {
         .arena = arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
-    const struct query_expression *item = query_variable(&build, 0), *filter = NULL;
-    const struct query_expression *select =
-        query_node(&build,
-                   reading->shape == MONGO_SHAPE_DOCUMENT ? &document_kind : &version_kind,
-                   sizeof(struct query_expression), &item, 1);
+    const struct query_expression *filter = NULL, *select;
+    const struct query_order *order;
+    size_t order_count;
 
-    if (!mongo_filter_compile(reading->filter, &build, &filter, err))
+    if (!mongo_match_parse(reading->filter.data ? reading->filter : everything, &options, &build,
+                           &reading->match, err))
         return false;
-    reading->plan = (struct query_plan){
-        .query = {.filter = filter,
-                  .select = select,
-                  .offset = reading->skip,
-                  .limit = reading->limit},
-        .slot_count = 1,
-        .order = DOCUMENT_ORDER_MONGO,
-        .order_free = true,
-        .fingerprint = XXH3_64bits_withSeed(
-            reading->filter.len ? reading->filter.data : (const uint8_t *)"", reading->filter.len,
-            reading->skip * 31 + reading->limit + (uint64_t)reading->shape)};
+    if (is_given(reading->filter))
+        filter = mongo_match_expression(reading->match, &build);
+    if (!select_compile(reading, &build, &select, err) ||
+        !mongo_sort_compile(reading->sort, &build, &order, &order_count, err))
+        return false;
+    reading->plan = (struct query_plan){.query = {.filter = filter,
+                                                  .select = select,
+                                                  .order = order_count ? order : NULL,
+                                                  .order_count = order_count,
+                                                  .offset = reading->skip,
+                                                  .limit = reading->limit},
+                                        .slot_count = 1,
+                                        .order = DOCUMENT_ORDER_MONGO,
+                                        .order_free = true,
+                                        .fingerprint = fingerprint_of(reading)};
     if (build.failed)
         *err = build.error;
     return !build.failed;

@@ -3,20 +3,24 @@
 #pragma once
 
 #include "front/mongo/command/item.h"
+#include "front/mongo/match/match.h"
 #include "query/run.h"
 
 /* What is given of an item that matches. */
 enum mongo_shape {
-    MONGO_SHAPE_DOCUMENT, /* the document as it is stored */
+    MONGO_SHAPE_DOCUMENT, /* the document, as far as the projection shows it */
     MONGO_SHAPE_VERSION,  /* {d: the document, e: its etag} */
 };
 
 /* A query over a collection; lives in an arena and may be used for many pages. */
 struct mongo_reading {
     enum mongo_shape shape;
-    struct slice filter;
-    uint64_t skip, limit; /* limit UINT64_MAX: all */
+    struct slice filter, projection, sort, collation; /* BSON; data NULL: none */
+    uint64_t skip, limit;                             /* limit UINT64_MAX: all */
+
+    /* Of mongo_reading_prepare. */
     struct query_plan plan;
+    const struct mongo_match *match;
 };
 
 /* Compiles it. What it needs is copied into the arena. */
