@@ -153,7 +153,8 @@ static int topic_print(const char *topic, bool markdown)
         return cli_fail(CLI_USAGE,
                         "there is no help on \"%s\": `orrery help --help` lists the topics", topic);
     if (markdown)
-        return cli_fail(CLI_USAGE, "--markdown is for the topics settings, errors, api, tables and mongo");
+        return cli_fail(CLI_USAGE,
+                        "--markdown is for the topics settings, errors, api, tables and mongo");
     command->help();
     return CLI_OK;
 }

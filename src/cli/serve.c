@@ -28,9 +28,12 @@ enum { OPTION_CONFIG = 'c', OPTION_SET = 's', OPTION_NODE = 'n', OPTION_SHORT = 
 static const struct {
     const char *option, *name, *value; /* without a value the option takes one */
 } shorts[] = {
-    {"--dev", "server.dev", "true"},   {"--no-dev", "server.dev", "false"},
-    {"--rest", "rest.listen", NULL},   {"--mongo", "mongo.listen", NULL},
-    {"--table", "table.listen", NULL}, {"--gremlin", "gremlin.listen", NULL},
+    {"--dev", "server.dev", "true"},
+    {"--no-dev", "server.dev", "false"},
+    {"--rest", "rest.listen", NULL},
+    {"--mongo", "mongo.listen", NULL},
+    {"--table", "table.listen", NULL},
+    {"--gremlin", "gremlin.listen", NULL},
     {"--mongo-replica-set", "mongo.replica_set_listen", NULL},
 };
 

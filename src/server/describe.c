@@ -138,9 +138,9 @@ static void mongo_print(const struct server *server, enum mongo_face face, bool 
         BUF_APPEND(out, "@");
     }
     buf_printf(out, "%s:%u/%s\n", host, net_address_port(address),
-               set                                ? "?tls=true&replicaSet=globaldb&retrywrites=false"
+               set                              ? "?tls=true&replicaSet=globaldb&retrywrites=false"
                : server->settings->tls_required ? "?tls=true"
-                                                  : "");
+                                                : "");
 }
 
 /* As this machine reaches a front: where it listens everywhere, on loopback. */

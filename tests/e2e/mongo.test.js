@@ -241,9 +241,94 @@ test('commands are charged by the same cost model, and throttled ones say when t
 
 // snappy and zstd, which the driver takes from packages of their own, are unit tests
 test('messages may be compressed', async (t) => {
-  const { db } = await mongo(t, [], { compressors: ['zlib'] });
+  const { client, db } = await mongo(t, [], { compressors: ['zlib'] });
   const text = 'x'.repeat(100_000);
   await db.collection('c').insertMany([{ _id: 1, text }, { _id: 2, text: 'short' }]);
   assert.equal((await db.collection('c').findOne({ _id: 1 })).text, text);
   assert.equal((await db.collection('c').find().toArray()).length, 2);
+  await client.close(); // while the server is there: with compression the driver would wait for ever
+});
+
+test('find filters, sorts and projects', async (t) => {
+  const { db } = await mongo(t);
+  const c = db.collection('people');
+  await c.insertMany([
+    { _id: 1, name: 'Ann', age: 40, tags: ['x', 'y'], at: { city: 'Oslo' } },
+    { _id: 2, name: 'Bob', age: 30, tags: [], at: { city: 'Bonn' } },
+    { _id: 3, name: 'Cid', tags: ['z'] },
+    { _id: 4, name: 'Dot', age: 35.5, tags: ['a', 'y'] },
+  ]);
+  const ids = async (filter, sort = { _id: 1 }) => (await c.find(filter).sort(sort).toArray()).map(({ _id }) => _id);
+  assert.deepEqual(await ids({ age: { $gt: 30 } }), [1, 4]);
+  assert.deepEqual(await ids({ tags: { $in: ['y', 'z'] } }), [1, 3, 4]);
+  assert.deepEqual(await ids({ 'at.city': /^O/ }), [1]);
+  assert.deepEqual(await ids({ $or: [{ age: null }, { name: 'Bob' }] }), [2, 3]);
+  assert.deepEqual(await ids({}, { age: 1 }), [3, 2, 4, 1]);
+  assert.deepEqual(await ids({}, { age: -1 }), [1, 4, 2, 3]);
+  assert.deepEqual(await ids({}, { tags: 1 }), [2, 4, 1, 3], 'by the least element; none come first');
+  assert.deepEqual(await ids({}, { tags: -1 }), [3, 1, 4, 2], 'by the greatest');
+  assert.deepEqual(await ids({}, { 'at.city': 1, _id: -1 }), [4, 3, 2, 1]);
+  assert.deepEqual(await c.find({ _id: 1 }).project({ name: 1, _id: 0 }).toArray(), [{ name: 'Ann' }]);
+  assert.deepEqual(await c.find({ tags: 'y' }).project({ 'tags.$': 1 }).sort({ _id: 1 }).toArray(), [{ _id: 1, tags: ['y'] }, { _id: 4, tags: ['y'] }]);
+  assert.deepEqual(await c.find().sort({ name: -1 }).skip(1).limit(2).project({ name: 1 }).toArray(), [{ _id: 3, name: 'Cid' }, { _id: 2, name: 'Bob' }]);
+  await assert.rejects(c.find({ a: { $foo: 1 } }).toArray(), { code: 2, message: /unknown operator: \$foo/ });
+  await assert.rejects(c.find().sort({ a: 1 }).project({ a: 1, b: 0 }).toArray(), { code: 31254 });
+  assert.deepEqual((await db.listCollections({ name: { $regex: '^peo' } }).toArray()).length, 1);
+  assert.equal((await db.command({ count: 'people', query: { age: { $exists: true } } })).n, 3);
+});
+
+test('sorted results come in batches too', async (t) => {
+  const { db } = await mongo(t);
+  const c = db.collection('many');
+  await c.insertMany(Array.from({ length: 1000 }, (_, i) => ({ _id: i, v: (i * 7919) % 1000 })));
+  const found = await c.find({ v: { $lt: 500 } }).sort({ v: -1 }).batchSize(70).toArray();
+  assert.deepEqual(found.map(({ v }) => v), Array.from({ length: 500 }, (_, i) => 499 - i));
+});
+
+test('documents are updated by operators, one or all, inserted where none is', async (t) => {
+  const { db } = await mongo(t);
+  const c = db.collection('counters');
+  await c.insertMany([{ _id: 'a', n: 1, tags: ['x'] }, { _id: 'b', n: 1 }, { _id: 'c', n: 5 }]);
+  const one = await c.updateOne({ _id: 'a' }, { $inc: { n: 2 }, $push: { tags: 'y' } });
+  assert.deepEqual([one.matchedCount, one.modifiedCount], [1, 1]);
+  assert.deepEqual(await c.findOne({ _id: 'a' }), { _id: 'a', n: 3, tags: ['x', 'y'] });
+  await c.updateOne({ tags: 'y' }, { $set: { 'tags.$': 'z' } });
+  assert.deepEqual((await c.findOne({ _id: 'a' })).tags, ['x', 'z']);
+  const all = await c.updateMany({ n: { $lt: 5 } }, { $set: { small: true }, $inc: { n: 10 } });
+  assert.deepEqual([all.matchedCount, all.modifiedCount], [2, 2]);
+  const again = await c.updateMany({ small: true }, { $set: { small: true } });
+  assert.deepEqual([again.matchedCount, again.modifiedCount], [2, 0]);
+  const made = await c.updateOne({ _id: 'd', kind: 'new' }, { $inc: { n: 1 }, $setOnInsert: { first: 1 } }, { upsert: true });
+  assert.equal(made.upsertedId, 'd');
+  assert.deepEqual(await c.findOne({ _id: 'd' }), { _id: 'd', kind: 'new', n: 1, first: 1 });
+  await assert.rejects(c.updateOne({ _id: 'a' }, { $inc: { tags: 1 } }), { code: 14 });
+  await assert.rejects(c.updateOne({ _id: 'a' }, { $set: { _id: 'q' } }), { code: 66 });
+  await assert.rejects(c.updateOne({ _id: 'a', n: 0 }, { $set: { x: 1 } }, { upsert: true }), { code: 11000 });
+  await assert.rejects(db.command({ update: 'counters', updates: [{ q: {}, u: { a: 1 }, multi: true }] }).then((reply) => {
+    throw Object.assign(new Error(), reply.writeErrors[0]);
+  }), { code: 9 });
+});
+
+test('a document is changed and answered in one step', async (t) => {
+  const { db } = await mongo(t);
+  const c = db.collection('jobs');
+  await c.insertMany([{ _id: 1, at: 3 }, { _id: 2, at: 1 }, { _id: 3, at: 2 }]);
+  assert.deepEqual(await c.findOneAndUpdate({ done: null }, { $set: { done: true } }, { sort: { at: 1 } }), { _id: 2, at: 1 });
+  assert.deepEqual(await c.findOneAndUpdate({ _id: 3 }, { $inc: { at: 5 } }, { returnDocument: 'after', projection: { at: 1, _id: 0 } }), { at: 7 });
+  assert.deepEqual(await c.findOneAndReplace({ _id: 3 }, { x: 1 }, { returnDocument: 'after' }), { _id: 3, x: 1 });
+  assert.deepEqual(await c.findOneAndDelete({ _id: 3 }), { _id: 3, x: 1 });
+  assert.equal(await c.findOneAndDelete({ _id: 3 }), null);
+  const { value, lastErrorObject } = await c.findOneAndUpdate({ _id: 9 }, { $set: { a: 1 } }, { upsert: true, returnDocument: 'after', includeResultMetadata: true });
+  assert.deepEqual(value, { _id: 9, a: 1 });
+  assert.deepEqual(lastErrorObject, { n: 1, updatedExisting: false, upserted: 9 });
+  await assert.rejects(db.command({ findAndModify: 'jobs', remove: true, new: true }), { code: 9 });
+  await assert.rejects(c.findOneAndUpdate({ _id: 9, a: 2 }, { $set: { a: 3 } }, { upsert: true }), { code: 11000, message: /E11000/ });
+});
+
+test('concurrent increments are all counted', async (t) => {
+  const { db } = await mongo(t);
+  const c = db.collection('c');
+  await c.insertOne({ _id: 1, n: 0 });
+  await Promise.all(Array.from({ length: 200 }, () => c.updateOne({ _id: 1 }, { $inc: { n: 1 } })));
+  assert.deepEqual(await c.findOne({ _id: 1 }), { _id: 1, n: 200 });
 });

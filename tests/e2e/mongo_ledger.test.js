@@ -21,6 +21,7 @@ const examples = {
   getMore: { value: 5, body: { collection: 'c' }, code: 43 },
   killCursors: { value: 'c', body: { cursors: [] } },
   update: { value: 'c', body: { updates: [{ q: {}, u: { a: 1 } }] } },
+  findAndModify: { value: 'c', body: { remove: true } },
   delete: { value: 'c', body: { deletes: [{ q: { a: 5 }, limit: 0 }] } },
   count: { value: 'c' }, distinct: { value: 'c', body: { key: 'a' } },
   create: { value: 'made' }, drop: { value: 'gone' }, listIndexes: { value: 'c', code: 26 },

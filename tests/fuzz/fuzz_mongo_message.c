@@ -46,8 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (read == MONGO_READ_BROKEN)
         return 0;
     if (read == MONGO_READ_GOOD) {
-        FUZZ_CHECK(document_validate(message.body, &(struct document_limits){.depth_max = 184},
-                                     &err));
+        FUZZ_CHECK(
+            document_validate(message.body, &(struct document_limits){.depth_max = 184}, &err));
         documents_check(&message);
         FUZZ_CHECK(mongo_reply_append(&message, 1, message.body, &out, &err));
     }

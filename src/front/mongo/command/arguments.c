@@ -8,12 +8,30 @@ enum { FIELDS_MAX = 64, NAME_SHOWN_MAX = 64, SESSION_ID_LEN = 16 };
 /* Accepted with every command. What they ask for holds anyway, or makes no difference here; those
  * with a meaning are looked at by mongo_generic_check. */
 static const char *const generic[] = {
-    "$db",          "lsid",           "$clusterTime",     "$readPreference",
-    "readConcern",  "writeConcern",   "maxTimeMS",        "comment",
-    "apiVersion",   "apiStrict",      "apiDeprecationErrors", "$configServerState",
-    "$audit",       "$client",        "$replData",        "rawData",
-    "txnNumber",    "autocommit",     "startTransaction", "stmtId",
-    "stmtIds",      "mayBypassWriteBlocking", "$queryOptions", "maxTimeMSOpOnly",
+    "$db",
+    "lsid",
+    "$clusterTime",
+    "$readPreference",
+    "readConcern",
+    "writeConcern",
+    "maxTimeMS",
+    "comment",
+    "apiVersion",
+    "apiStrict",
+    "apiDeprecationErrors",
+    "$configServerState",
+    "$audit",
+    "$client",
+    "$replData",
+    "rawData",
+    "txnNumber",
+    "autocommit",
+    "startTransaction",
+    "stmtId",
+    "stmtIds",
+    "mayBypassWriteBlocking",
+    "$queryOptions",
+    "maxTimeMSOpOnly",
 };
 
 static bool is_generic(struct slice name)
@@ -109,10 +127,9 @@ static bool fields_walk(struct document_iter *iter, bool command, const char *pr
         if (at == count) {
             if (command && is_generic(iter->key))
                 continue;
-            return mongo_error_set(err, MONGO_IDL_UNKNOWN_FIELD,
-                                   "BSON field '%s.%.*s' is an unknown field.", prefix,
-                                   (int)MIN(iter->key.len, (size_t)NAME_SHOWN_MAX),
-                                   (const char *)iter->key.data);
+            return mongo_error_set(
+                err, MONGO_IDL_UNKNOWN_FIELD, "BSON field '%s.%.*s' is an unknown field.", prefix,
+                (int)MIN(iter->key.len, (size_t)NAME_SHOWN_MAX), (const char *)iter->key.data);
         }
         if (*seen >> at & 1)
             return mongo_error_set(err, MONGO_IDL_DUPLICATE_FIELD,
@@ -144,8 +161,7 @@ static void values_clear(const struct mongo_field *fields, size_t count, void *v
 {
     for (size_t i = 0; i < count; i++)
         if (fields[i].type == MONGO_FIELD_VALUE)
-            *(struct document_value *)((uint8_t *)values + fields[i].offset) =
-                document_undefined();
+            *(struct document_value *)((uint8_t *)values + fields[i].offset) = document_undefined();
 }
 
 bool mongo_fields_read(struct slice document, const char *prefix, const struct mongo_field *fields,
@@ -178,10 +194,9 @@ bool mongo_arguments_read(const struct mongo_call *call, const struct mongo_fiel
                               !slice_equal(name, slice_of_text(fields[at].name))))
             at++;
         if (at == count)
-            return mongo_error_set(err, MONGO_IDL_UNKNOWN_FIELD,
-                                   "BSON field '%s.%.*s' is an unknown field.", prefix,
-                                   (int)MIN(name.len, (size_t)NAME_SHOWN_MAX),
-                                   (const char *)name.data);
+            return mongo_error_set(
+                err, MONGO_IDL_UNKNOWN_FIELD, "BSON field '%s.%.*s' is an unknown field.", prefix,
+                (int)MIN(name.len, (size_t)NAME_SHOWN_MAX), (const char *)name.data);
         seen |= (uint64_t)1 << at;
     }
     document_iter_init(&iter, call->message.body);
@@ -195,8 +210,8 @@ bool mongo_arguments_read(const struct mongo_call *call, const struct mongo_fiel
 static bool object_check(const struct mongo_call *call, const char *name,
                          struct document_value *ret_value, bool *ret_there, struct error *err)
 {
-    *ret_there = document_find(call->message.body, slice_of_text(name), ret_value) &&
-                 !is_absent(ret_value);
+    *ret_there =
+        document_find(call->message.body, slice_of_text(name), ret_value) && !is_absent(ret_value);
     if (!*ret_there || ret_value->type == DOCUMENT_OBJECT)
         return true;
     return mongo_error_set(err, MONGO_TYPE_MISMATCH,

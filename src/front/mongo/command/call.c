@@ -15,10 +15,9 @@ bool mongo_database_check(struct slice name, struct error *err)
 
     for (size_t i = 0; good && i < name.len; i++)
         good = name.data[i] != 0 && !strchr(forbidden, name.data[i]);
-    return good || mongo_error_set(err, MONGO_INVALID_NAMESPACE,
-                                   "Invalid database name specified '%.*s'",
-                                   (int)MIN(name.len, (size_t)NAME_SHOWN_MAX),
-                                   (const char *)name.data);
+    return good ||
+           mongo_error_set(err, MONGO_INVALID_NAMESPACE, "Invalid database name specified '%.*s'",
+                           (int)MIN(name.len, (size_t)NAME_SHOWN_MAX), (const char *)name.data);
 }
 
 /* System collections are the server's own, of which there are none. */
@@ -31,12 +30,10 @@ static bool collection_check(const struct mongo_namespace *name, struct error *e
                 name->database.len + 1 + collection.len <= NAMESPACE_MAX;
 
     if (!good)
-        return mongo_error_set(err, MONGO_INVALID_NAMESPACE,
-                               "Invalid namespace specified '%.*s.%.*s'",
-                               (int)MIN(name->database.len, (size_t)NAME_SHOWN_MAX),
-                               (const char *)name->database.data,
-                               (int)MIN(collection.len, (size_t)NAME_SHOWN_MAX),
-                               (const char *)collection.data);
+        return mongo_error_set(
+            err, MONGO_INVALID_NAMESPACE, "Invalid namespace specified '%.*s.%.*s'",
+            (int)MIN(name->database.len, (size_t)NAME_SHOWN_MAX), (const char *)name->database.data,
+            (int)MIN(collection.len, (size_t)NAME_SHOWN_MAX), (const char *)collection.data);
     return true;
 }
 
@@ -44,11 +41,9 @@ bool mongo_call_namespace(const struct mongo_call *call, struct mongo_namespace 
                           struct error *err)
 {
     if (call->target.type != DOCUMENT_STRING)
-        return mongo_error_set(err, MONGO_INVALID_NAMESPACE,
-                               "collection name has invalid type %s",
+        return mongo_error_set(err, MONGO_INVALID_NAMESPACE, "collection name has invalid type %s",
                                mongo_type_name(call->target.type));
-    *ret_namespace =
-        (struct mongo_namespace){call->message.database, call->target.text};
+    *ret_namespace = (struct mongo_namespace){call->message.database, call->target.text};
     return mongo_database_check(ret_namespace->database, err) &&
            collection_check(ret_namespace, err);
 }
@@ -144,8 +139,8 @@ static bool container_make(const struct mongo_call *call, const struct mongo_nam
     definition_write(name->collection, &body);
     if (catalogue_container_create(catalogue, call->account.id, name->database, buf_slice(&body),
                                    NULL, ret_container, err)) {
-        if (load_meters_apply(call->services->meters, *ret_container,
-                              call->services->burst_seconds, err))
+        if (load_meters_apply(call->services->meters, *ret_container, call->services->burst_seconds,
+                              err))
             return true;
         container_unref(*ret_container);
         return false;
@@ -224,8 +219,8 @@ void mongo_error_append(struct mongo_call *call, const struct error *err, struct
 /* 4 bytes of seconds and 5 of this run, then 3 that count, all big-endian. */
 void mongo_object_id(struct mongo *mongo, uint8_t ret_id[DOCUMENT_OBJECT_ID_SIZE])
 {
-    uint32_t number = (uint32_t)atomic_fetch_add_explicit(&mongo->object_ids, 1,
-                                                          memory_order_relaxed);
+    uint32_t number =
+        (uint32_t)atomic_fetch_add_explicit(&mongo->object_ids, 1, memory_order_relaxed);
     int64_t now_s = clock_read_wall_ms(mongo->options.services.clock) / 1000;
 
     bytes_put_be32(ret_id, (uint32_t)now_s);

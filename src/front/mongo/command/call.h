@@ -34,8 +34,8 @@ struct mongo_session {
     enum mongo_face face;
     struct mongo_peer peer;
     struct mongo_sasl sasl;
-    bool known;     /* somebody has authenticated, or need not: */
-    bool by_key;    /* with this key */
+    bool known;  /* somebody has authenticated, or need not: */
+    bool by_key; /* with this key */
     struct mongo_key key;
     char account[MONGO_ACCOUNT_MAX]; /* as it is stored */
     char user[MONGO_ACCOUNT_MAX];    /* as the client calls it */
@@ -57,10 +57,10 @@ struct mongo_call {
     struct mongo_session *session;
     struct mongo_request *request;
     struct mongo_message message;
-    bool validated;  /* its documents were validated */
-    bool understood; /* the message was read */
-    bool broken;     /* it is none: there is nobody to answer */
-    bool close;      /* the connection ends with the reply */
+    bool validated;                      /* its documents were validated */
+    bool understood;                     /* the message was read */
+    bool broken;                         /* it is none: there is nobody to answer */
+    bool close;                          /* the connection ends with the reply */
     struct error *stranger;              /* why the session's account is none; NULL: it is */
     const struct mongo_command *command; /* NULL: not known yet */
     struct slice name;                   /* of the command, as the client writes it */

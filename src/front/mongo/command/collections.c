@@ -23,8 +23,7 @@ static void batch_append(struct mongo_call *call, struct slice collection,
 
     document_append_int64(out, SLICE("id"), 0);
     document_append_string(out, SLICE("ns"),
-                           arena_printf(call->arena, "%.*s.%.*s",
-                                        SLICE_ARG(call->message.database),
+                           arena_printf(call->arena, "%.*s.%.*s", SLICE_ARG(call->message.database),
                                         SLICE_ARG(collection)));
     list = document_append_array_begin(out, SLICE("firstBatch"));
     for (size_t i = 0; i < count; i++) {
@@ -214,8 +213,8 @@ bool mongo_list_collections(struct mongo_call *call, struct error *err)
     if (!mongo_arguments_read(call, fields, ARRAY_LEN(fields), &asked, err) ||
         !mongo_database_check(call->message.database, err))
         return false;
-    if (catalogue_database_open(call->services->catalogue, call->account.id,
-                                call->message.database, &database, err))
+    if (catalogue_database_open(call->services->catalogue, call->account.id, call->message.database,
+                                &database, err))
         all = database_container_count(database);
     else if (err->code != ERROR_NOT_FOUND && err->code != ERROR_OWNER_NOT_FOUND)
         return false;
@@ -246,16 +245,18 @@ static bool creation_check(const struct creation *creation, struct error *err)
         const struct document_value *value;
         const char *name;
     } options[] = {
-        {&creation->validator, "validator"},     {&creation->view_on, "viewOn"},
-        {&creation->pipeline, "pipeline"},       {&creation->collation, "collation"},
-        {&creation->timeseries, "timeseries"},   {&creation->clustered, "clusteredIndex"},
+        {&creation->validator, "validator"},
+        {&creation->view_on, "viewOn"},
+        {&creation->pipeline, "pipeline"},
+        {&creation->collation, "collation"},
+        {&creation->timeseries, "timeseries"},
+        {&creation->clustered, "clusteredIndex"},
         {&creation->expires, "expireAfterSeconds"},
         {&creation->images, "changeStreamPreAndPostImages"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(options); i++)
-        if (options[i].value->type != DOCUMENT_UNDEFINED &&
-            options[i].value->type != DOCUMENT_NULL)
+        if (options[i].value->type != DOCUMENT_UNDEFINED && options[i].value->type != DOCUMENT_NULL)
             return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "create: %s is not offered yet",
                                    options[i].name);
     return !creation->capped ||
@@ -264,11 +265,10 @@ static bool creation_check(const struct creation *creation, struct error *err)
 
 static bool exists(const struct mongo_namespace *name, struct error *err)
 {
-    return mongo_error_set(err, MONGO_NAMESPACE_EXISTS, "Collection %.*s.%.*s already exists.",
-                           (int)MIN(name->database.len, (size_t)64),
-                           (const char *)name->database.data,
-                           (int)MIN(name->collection.len, (size_t)128),
-                           (const char *)name->collection.data);
+    return mongo_error_set(
+        err, MONGO_NAMESPACE_EXISTS, "Collection %.*s.%.*s already exists.",
+        (int)MIN(name->database.len, (size_t)64), (const char *)name->database.data,
+        (int)MIN(name->collection.len, (size_t)128), (const char *)name->collection.data);
 }
 
 /* mongorestore sends idIndex, which is as it is. */
@@ -339,11 +339,10 @@ bool mongo_list_indexes(struct mongo_call *call, struct error *err)
         return false;
     metadata_charged(call, false);
     if (!collection.container)
-        return mongo_error_set(err, MONGO_NAMESPACE_NOT_FOUND, "ns does not exist: %.*s.%.*s",
-                               (int)MIN(name.database.len, (size_t)64),
-                               (const char *)name.database.data,
-                               (int)MIN(name.collection.len, (size_t)128),
-                               (const char *)name.collection.data);
+        return mongo_error_set(
+            err, MONGO_NAMESPACE_NOT_FOUND, "ns does not exist: %.*s.%.*s",
+            (int)MIN(name.database.len, (size_t)64), (const char *)name.database.data,
+            (int)MIN(name.collection.len, (size_t)128), (const char *)name.collection.data);
     begin = document_begin(&list);
     id_index_append(&list, SLICE("0"));
     document_end(&list, begin);

@@ -14,7 +14,8 @@ static const struct mongo_command commands[] = {
      function,                                                                                     \
      meaning},
 #define MONGO_REFUSED(name, meaning)                                                               \
-    {name, "", MONGO_NEED_KNOWN, MONGO_PLACE_LOOP, MONGO_TALLY_COMMAND, false, false, NULL, meaning},
+    {name,  "",   MONGO_NEED_KNOWN, MONGO_PLACE_LOOP, MONGO_TALLY_COMMAND, false,                  \
+     false, NULL, meaning},
 #include "front/mongo/command/commands.def"
 #undef MONGO_COMMAND
 #undef MONGO_REFUSED

@@ -33,8 +33,8 @@ struct mongo_command {
     enum mongo_need need;
     enum mongo_place place;
     enum mongo_tally tally;
-    bool admin;  /* on the database admin alone */
-    bool legacy; /* by OP_QUERY as well */
+    bool admin;                                              /* on the database admin alone */
+    bool legacy;                                             /* by OP_QUERY as well */
     bool (*run)(struct mongo_call *call, struct error *err); /* NULL: refused */
     const char *meaning;                                     /* of a refused one: why */
 };

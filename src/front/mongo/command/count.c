@@ -162,9 +162,8 @@ static bool distinct_gather(struct mongo_call *call, const struct mongo_namespac
 
     if (!mongo_collection_open(call, name, &collection, err))
         return false;
-    return !collection.container ||
-           (mongo_reading_prepare(&reading, call->arena, err) &&
-            reading_drain(call, &collection, &reading, &page, err));
+    return !collection.container || (mongo_reading_prepare(&reading, call->arena, err) &&
+                                     reading_drain(call, &collection, &reading, &page, err));
 }
 
 bool mongo_distinct(struct mongo_call *call, struct error *err)

@@ -72,12 +72,11 @@ bool mongo_filter_documents(struct mongo_call *call, struct slice filter, struct
         return false;
     if (!where)
         return true;
-    plan = (struct query_plan){.query = {.filter = where,
-                                         .select = query_variable(&build, 0),
-                                         .limit = UINT64_MAX},
-                               .slot_count = 1,
-                               .order = DOCUMENT_ORDER_MONGO,
-                               .order_free = true};
+    plan = (struct query_plan){
+        .query = {.filter = where, .select = query_variable(&build, 0), .limit = UINT64_MAX},
+        .slot_count = 1,
+        .order = DOCUMENT_ORDER_MONGO,
+        .order_free = true};
     if (!query_run_documents(&plan, documents, *count, &request, &page, err))
         return false;
     memcpy(documents, listing.documents, listing.count * sizeof *documents);

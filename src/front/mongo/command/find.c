@@ -180,8 +180,8 @@ static bool find_check(const struct find *find, struct error *err)
         refused = "returnKey and showRecordId";
     else if (find->tailable || find->await_data)
         refused = "tailable";
-    return !refused || mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "find: %s is not offered yet",
-                                       refused);
+    return !refused ||
+           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "find: %s is not offered yet", refused);
 }
 
 /* Of one _id: a read of one item, on the loop if it is in memory. */
@@ -220,8 +220,8 @@ static bool find_one(struct mongo_call *call, const struct mongo_collection *col
 
 /* The first batch, and a cursor for the others. */
 static bool find_many(struct mongo_call *call, const struct mongo_collection *collection,
-                      const struct mongo_namespace *name, const struct find *find,
-                      bool batch_given, struct error *err)
+                      const struct mongo_namespace *name, const struct find *find, bool batch_given,
+                      struct error *err)
 {
     struct cursor *cursor = cursor_new(call, name, find);
     struct batch batch = {.out = &call->reply};
@@ -286,8 +286,7 @@ bool mongo_find(struct mongo_call *call, struct error *err)
         return true;
     }
     if (mongo_filter_is_id(find.filter, &id) && !find.skip && !is_given(find.projection) &&
-        !is_given(find.collation) &&
-        !(batch_is_given(call) && find.batch_size == 0) &&
+        !is_given(find.collation) && !(batch_is_given(call) && find.batch_size == 0) &&
         collection.space.definition->key.system_key)
         return find_one(call, &collection, namespace_text(call->arena, &name), &id, err);
     return mongo_call_blocks(call) &&
@@ -317,9 +316,8 @@ static bool cursor_check(const struct mongo_call *call, const struct cursor *cur
                          const struct more *more, struct error *err)
 {
     struct slice session = mongo_session_id(call);
-    bool same = cursor->in_session
-                    ? slice_equal(session, slice_of(cursor->session, SESSION_ID_LEN))
-                    : session.len == 0;
+    bool same = cursor->in_session ? slice_equal(session, slice_of(cursor->session, SESSION_ID_LEN))
+                                   : session.len == 0;
 
     if (!same)
         return mongo_error_set(err, MONGO_UNAUTHORIZED,
@@ -423,8 +421,7 @@ bool mongo_kill_cursors(struct mongo_call *call, struct error *err)
 {
     static const struct mongo_field fields[] = {
         {"cursors", MONGO_FIELD_ARRAY, offsetof(struct killing, cursors), true}};
-    uint32_t account =
-        call->account.account ? account_info(call->account.account)->number : 0;
+    uint32_t account = call->account.account ? account_info(call->account.account)->number : 0;
     struct killing killing = {0};
     struct mongo_namespace name;
     struct document_iter iter;

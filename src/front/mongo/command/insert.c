@@ -25,8 +25,8 @@ static void error_add(struct inserting *inserting, size_t index, const struct do
                       const struct error *err)
 {
     char text[DOCUMENT_INDEX_SIZE];
-    size_t one = document_append_object_begin(
-        &inserting->errors, document_index_key(inserting->error_count++, text));
+    size_t one = document_append_object_begin(&inserting->errors,
+                                              document_index_key(inserting->error_count++, text));
 
     document_append_int32(&inserting->errors, SLICE("index"), (int32_t)index);
     if (inserting->errors.len < ERRORS_TEXT_MAX) {
@@ -76,8 +76,7 @@ static bool part_insert(struct inserting *inserting, struct mongo_documents *doc
                         size_t *index)
 {
     struct mongo_call *call = inserting->call;
-    struct item_operation *operations =
-        ARENA_ARRAY(call->arena, struct item_operation, PART_MAX);
+    struct item_operation *operations = ARENA_ARRAY(call->arena, struct item_operation, PART_MAX);
     size_t count = 0;
     struct slice document;
 
@@ -99,8 +98,7 @@ static bool part_insert(struct inserting *inserting, struct mongo_documents *doc
             break; /* those before it are inserted, none behind */
     }
     *index += count;
-    return count && part_run(inserting, operations, count, *index - count) &&
-           count == PART_MAX;
+    return count && part_run(inserting, operations, count, *index - count) && count == PART_MAX;
 }
 
 bool mongo_insert(struct mongo_call *call, struct error *err)

@@ -6,10 +6,9 @@ static bool id_check(const struct document_value *id, struct error *err)
 {
     struct document_iter iter;
 
-    if (id->type == DOCUMENT_ARRAY || id->type == DOCUMENT_REGEX ||
-        id->type == DOCUMENT_UNDEFINED)
-        return mongo_error_set(err, MONGO_INVALID_ID_FIELD,
-                               "The '_id' value cannot be of type %s", mongo_type_name(id->type));
+    if (id->type == DOCUMENT_ARRAY || id->type == DOCUMENT_REGEX || id->type == DOCUMENT_UNDEFINED)
+        return mongo_error_set(err, MONGO_INVALID_ID_FIELD, "The '_id' value cannot be of type %s",
+                               mongo_type_name(id->type));
     if (id->type != DOCUMENT_OBJECT)
         return true;
     document_iter_init(&iter, id->document);
@@ -18,8 +17,7 @@ static bool id_check(const struct document_value *id, struct error *err)
             return mongo_error_set(err, MONGO_DOLLAR_PREFIXED_FIELD_NAME,
                                    "_id fields may not contain '$'-prefixed fields: %.*s is not "
                                    "valid for storage.",
-                                   (int)MIN(iter.key.len, (size_t)64),
-                                   (const char *)iter.key.data);
+                                   (int)MIN(iter.key.len, (size_t)64), (const char *)iter.key.data);
     return true;
 }
 

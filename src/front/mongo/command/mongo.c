@@ -33,8 +33,7 @@ static void *session_open(void *context, const struct mongo_peer *peer)
     session->face = face->face;
     session->peer = *peer;
     /* as a mongod on the same machine that was started without users */
-    session->known =
-        face->mongo->options.door.dev && net_address_is_loopback(&peer->address);
+    session->known = face->mongo->options.door.dev && net_address_is_loopback(&peer->address);
     snprintf(session->account, sizeof session->account, "%s", CATALOGUE_ACCOUNT_DEFAULT);
     return session;
 }
@@ -141,8 +140,8 @@ static bool account_find(struct mongo_call *call, struct error *err)
                                "replaced");
     }
     if (call->account.account && call->services->owners)
-        call->owner = net_owners_find(call->services->owners,
-                                      account_info(call->account.account)->number);
+        call->owner =
+            net_owners_find(call->services->owners, account_info(call->account.account)->number);
     if (call->owner)
         mongo_request_bill(call->request, net_owner_memory(call->owner));
     return true;
@@ -215,12 +214,10 @@ static bool command_find(struct mongo_call *call, struct error *err)
         return mongo_error_set(err, MONGO_UNSUPPORTED_OP_QUERY_COMMAND,
                                "Unsupported OP_QUERY command: %.*s. The client driver may require "
                                "an upgrade.",
-                               (int)MIN(call->name.len, (size_t)64),
-                               (const char *)call->name.data);
+                               (int)MIN(call->name.len, (size_t)64), (const char *)call->name.data);
     if (!call->command)
         return mongo_error_set(err, MONGO_COMMAND_NOT_FOUND, "no such command: '%.*s'",
-                               (int)MIN(call->name.len, (size_t)64),
-                               (const char *)call->name.data);
+                               (int)MIN(call->name.len, (size_t)64), (const char *)call->name.data);
     return true;
 }
 
@@ -258,8 +255,7 @@ static bool call_run(struct front_call *front, struct error *err)
     if (!message_read(call, err) || !command_find(call, err) || !need_check(call, err) ||
         !place_check(call, err) || !mongo_generic_check(call, err))
         return false;
-    if (!call->may_block &&
-        (call->command->place == MONGO_PLACE_WORKER || account_is_made(call))) {
+    if (!call->may_block && (call->command->place == MONGO_PLACE_WORKER || account_is_made(call))) {
         call->cold = true;
         return false;
     }
@@ -286,8 +282,7 @@ static void call_settle(struct front_call *front)
 
     if (!call->command)
         return;
-    atomic_fetch_add_explicit(&call->mongo->tallies[call->command->tally], 1,
-                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&call->mongo->tallies[call->command->tally], 1, memory_order_relaxed);
     if (call->command->need < MONGO_NEED_READ)
         return;
     snprintf(session->last_name, sizeof session->last_name, "%s", call->command->name);

@@ -22,9 +22,9 @@ struct mongo_options {
     uint8_t seal[MONGO_SEAL_BYTES];
     bool strong; /* reads are priced as strongly consistent ones */
     struct mongo_wire_settings wire;
-    const char *advertise; /* HOST:PORT of the replica set; "": where it listens */
-    int64_t cursor_ms;     /* a cursor that is not come back for so long is closed */
-    size_t cursors_max;    /* open at a time; of one account half of them */
+    const char *advertise;    /* HOST:PORT of the replica set; "": where it listens */
+    int64_t cursor_ms;        /* a cursor that is not come back for so long is closed */
+    size_t cursors_max;       /* open at a time; of one account half of them */
     uint32_t connections_max; /* of the listener, for serverStatus */
 };
 

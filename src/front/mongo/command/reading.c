@@ -76,8 +76,8 @@ static bool select_compile(struct mongo_reading *reading, struct query_build *bu
 
     if (is_given(reading->projection)) {
         assert(reading->shape == MONGO_SHAPE_DOCUMENT);
-        if (!mongo_projection_compile(reading->projection, NULL, reading->match, build,
-                                      &projection, err))
+        if (!mongo_projection_compile(reading->projection, NULL, reading->match, build, &projection,
+                                      err))
             return false;
         if (!mongo_projection_is_whole(projection)) {
             *ret_select = mongo_projection_expression(projection, build);

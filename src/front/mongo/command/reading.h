@@ -30,7 +30,7 @@ NODISCARD bool mongo_reading_prepare(struct mongo_reading *reading, struct arena
 /* One page of it, from the continuation on (empty: from the beginning). */
 struct mongo_page {
     uint64_t rows_max, bytes_max;
-    int64_t deadline_ms; /* of the monotonic clock; 0: the server's own */
+    int64_t deadline_ms;       /* of the monotonic clock; 0: the server's own */
     struct slice continuation; /* in and out; empty: there is no more */
     bool (*row)(void *self, const struct document_value *value, struct error *err);
     void *self;

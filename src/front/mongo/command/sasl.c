@@ -41,9 +41,8 @@ static bool account_named(struct mongo_call *call, struct slice user,
 
     if (user.len == 0 || user.len >= MONGO_ACCOUNT_MAX)
         return failed(err);
-    if (!front_account_find(call->services, user,
-                            call->options->door.accounts_by_use && !emulator, call->arena,
-                            ret_account, err))
+    if (!front_account_find(call->services, user, call->options->door.accounts_by_use && !emulator,
+                            call->arena, ret_account, err))
         return failed(err);
     if (!emulator || !ret_account->missing)
         return true;
@@ -182,12 +181,10 @@ static bool start_run(struct mongo_call *call, const struct start *start, struct
         return scram_start(call, MONGO_SCRAM_SHA_1, start, out, err);
     if (slice_equal(start->mechanism, SLICE("PLAIN")) && call->session->peer.tls)
         return plain_start(call, start, out, err);
-    return mongo_error_set(err, MONGO_MECHANISM_UNAVAILABLE,
-                           "Received authentication for mechanism %.*s which is %s",
-                           (int)MIN(start->mechanism.len, (size_t)32),
-                           (const char *)start->mechanism.data,
-                           slice_equal(start->mechanism, SLICE("PLAIN")) ? "offered under TLS alone"
-                                                                         : "not enabled");
+    return mongo_error_set(
+        err, MONGO_MECHANISM_UNAVAILABLE, "Received authentication for mechanism %.*s which is %s",
+        (int)MIN(start->mechanism.len, (size_t)32), (const char *)start->mechanism.data,
+        slice_equal(start->mechanism, SLICE("PLAIN")) ? "offered under TLS alone" : "not enabled");
 }
 
 bool mongo_sasl_start(struct mongo_call *call, struct error *err)

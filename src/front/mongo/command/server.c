@@ -31,10 +31,10 @@ bool mongo_whatsmyuri(struct mongo_call *call, struct error *err UNUSED)
 
 static void privilege_append(struct buf *out, bool readonly)
 {
-    static const char *const actions[] = {"collStats", "dbStats",         "find",
-                                          "listCollections", "listDatabases", "listIndexes",
+    static const char *const actions[] = {"collStats",        "dbStats",        "find",
+                                          "listCollections",  "listDatabases",  "listIndexes",
                                           "createCollection", "dropCollection", "dropDatabase",
-                                          "insert",    "remove",          "update"};
+                                          "insert",           "remove",         "update"};
     enum { READING = 6 };
     size_t privilege = document_append_object_begin(out, SLICE("0")), part;
     char text[DOCUMENT_INDEX_SIZE];
@@ -240,8 +240,8 @@ static void connections_append(struct mongo_call *call)
     part = document_append_object_begin(out, SLICE("connections"));
     document_append_int32(out, SLICE("current"), (int32_t)sum.open);
     document_append_int32(out, SLICE("available"),
-                          (int32_t)(call->options->connections_max - MIN(sum.open,
-                                    (uint64_t)call->options->connections_max)));
+                          (int32_t)(call->options->connections_max -
+                                    MIN(sum.open, (uint64_t)call->options->connections_max)));
     document_append_int64(out, SLICE("totalCreated"), (int64_t)sum.opened);
     document_end(out, part);
     part = document_append_object_begin(out, SLICE("network"));
@@ -287,8 +287,7 @@ bool mongo_server_status(struct mongo_call *call, struct error *err UNUSED)
     document_end(out, part);
     part = document_append_object_begin(out, SLICE("metrics"));
     inner = document_append_object_begin(out, SLICE("cursor"));
-    document_append_int64(out, SLICE("open"),
-                          (int64_t)front_cursors_count(call->mongo->cursors));
+    document_append_int64(out, SLICE("open"), (int64_t)front_cursors_count(call->mongo->cursors));
     document_end(out, inner);
     document_end(out, part);
     return true;
@@ -331,14 +330,12 @@ static const struct {
 /* The parameters are named by the fields of the command. */
 bool mongo_get_parameter(struct mongo_call *call, struct error *err)
 {
-    bool all = call->target.type == DOCUMENT_STRING &&
-               slice_equal(call->target.text, SLICE("*"));
+    bool all = call->target.type == DOCUMENT_STRING && slice_equal(call->target.text, SLICE("*"));
     struct document_value value;
     size_t count = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(parameters); i++) {
-        if (!all &&
-            !document_find(call->message.body, slice_of_text(parameters[i].name), &value))
+        if (!all && !document_find(call->message.body, slice_of_text(parameters[i].name), &value))
             continue;
         parameters[i].append(&call->reply);
         count++;

@@ -129,11 +129,11 @@ static bool direction_read(const struct document_value *value, bool *ret_descend
     double number;
 
     if (value->type == DOCUMENT_OBJECT)
-        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
-                               "sort: $meta is not offered yet");
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "sort: $meta is not offered yet");
     if (!document_to_double(value, &number) || (number != 1 && number != -1))
-        return mongo_error_set(err, 15975, "$sort key ordering must be 1 (for ascending) or -1 "
-                                           "(for descending)");
+        return mongo_error_set(err, 15975,
+                               "$sort key ordering must be 1 (for ascending) or -1 "
+                               "(for descending)");
     *ret_descending = number < 0;
     return true;
 }
@@ -164,8 +164,7 @@ bool mongo_sort_compile(struct slice sort, struct query_build *build,
         if (slice_equal(iter.key, SLICE("$natural")))
             continue;
         if (!iter.key.len || iter.key.data[0] == '$')
-            return mongo_error_set(err, MONGO_BAD_VALUE,
-                                   "FieldPath field names may not %s.",
+            return mongo_error_set(err, MONGO_BAD_VALUE, "FieldPath field names may not %s.",
                                    iter.key.len ? "start with '$'" : "be empty");
         node = query_node(build, &key_kind, sizeof *node, &item, 1);
         if (!build->failed) {

@@ -44,7 +44,7 @@ struct statement {
     bool upsert, multi;
 
     /* Of the last document that was written, for findAndModify; in the call's arena. */
-    struct slice before, after; /* data NULL: there was, or is, none */
+    struct slice before, after;     /* data NULL: there was, or is, none */
     struct document_value upserted; /* its _id; undefined: nothing was inserted */
 };
 
@@ -122,8 +122,7 @@ static bool page_look(struct writing *writing, const struct statement *statement
 
 /* One document that matches, or none. */
 static bool one_look(struct writing *writing, const struct statement *statement,
-                     struct arena *arena, struct seen *ret_seen, bool *ret_found,
-                     struct error *err)
+                     struct arena *arena, struct seen *ret_seen, bool *ret_found, struct error *err)
 {
     struct look look = {.arena = arena, .seen = ret_seen, .max = 1};
     struct slice continuation = SLICE_NONE;
@@ -208,9 +207,8 @@ static bool seen_write(struct writing *writing, const struct seen *seen, struct 
 }
 
 /* Carries the statement out on a document that was seen to match; overtaken, on what it is then. */
-static bool seen_carry_out(struct writing *writing, struct statement *statement,
-                           struct seen *seen, struct arena *arena, bool *ret_done,
-                           struct error *err)
+static bool seen_carry_out(struct writing *writing, struct statement *statement, struct seen *seen,
+                           struct arena *arena, bool *ret_done, struct error *err)
 {
     for (int attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
         struct mongo_update_result result = {0};
@@ -368,9 +366,8 @@ static bool all_run(struct writing *writing, struct statement *statement, size_t
 
     while (writing->collection.container) {
         CLEANUP(arena_free) struct arena *arena = arena_new();
-        struct look look = {.arena = arena,
-                            .seen = ARENA_ARRAY(arena, struct seen, PAGE_ROWS),
-                            .max = PAGE_ROWS};
+        struct look look = {
+            .arena = arena, .seen = ARENA_ARRAY(arena, struct seen, PAGE_ROWS), .max = PAGE_ROWS};
 
         if (!page_look(writing, statement, &continuation, &look, err))
             return false;
@@ -427,8 +424,8 @@ static bool deletion_read(struct mongo_call *call, struct slice document,
     const struct document_value none = document_undefined();
     struct deletion deletion = {0};
 
-    if (!mongo_fields_read(document, "delete.deletes", deletion_fields,
-                           ARRAY_LEN(deletion_fields), &deletion, err) ||
+    if (!mongo_fields_read(document, "delete.deletes", deletion_fields, ARRAY_LEN(deletion_fields),
+                           &deletion, err) ||
         !options_check("delete", &deletion.hint, &none, err))
         return false;
     if (deletion.limit != 0 && deletion.limit != 1)
@@ -528,8 +525,8 @@ static bool grown_check(struct mongo_call *call, struct error *err)
     return used <= call->held || front_call_hold(&call->front, used - call->held, err);
 }
 
-static void statements_run(struct writing *writing, struct mongo_documents *statements,
-                           bool update, bool ordered)
+static void statements_run(struct writing *writing, struct mongo_documents *statements, bool update,
+                           bool ordered)
 {
     struct slice document;
 
@@ -651,9 +648,8 @@ static bool document_show(struct writing *writing, const struct statement *state
                           struct document_value *ret_value, struct error *err)
 {
     CLEANUP(query_context_done) struct query_context context;
-    struct query_build build = {.arena = writing->call->arena,
-                                .keep_nonfinite = true,
-                                .order = DOCUMENT_ORDER_MONGO};
+    struct query_build build = {
+        .arena = writing->call->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     const struct mongo_projection *projection;
     struct query_slot slot;
 
@@ -721,8 +717,7 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
         return mongo_error_set(err, MONGO_DUPLICATE_KEY,
                                "E11000 duplicate key error collection: %.*s.%.*s index: _id_ dup "
                                "key: { _id: %.*s }",
-                               SLICE_ARG(writing.name.database),
-                               SLICE_ARG(writing.name.collection),
+                               SLICE_ARG(writing.name.database), SLICE_ARG(writing.name.collection),
                                SLICE_ARG(mongo_text_value(&statement.upserted, call->arena)));
     return fine;
 }

@@ -32,7 +32,8 @@ struct exchange {
     const struct mongo_wire *wire;
     atomic_bool cancelled;
     bool kept;
-    uint8_t *owned; /* the message, where it came in pieces; NULL: it is borrowed, or in the arena */
+    uint8_t
+        *owned; /* the message, where it came in pieces; NULL: it is borrowed, or in the arena */
     struct memory_meter *meter;
     size_t held;
     struct net_task task; /* of an answer from another thread */
@@ -51,9 +52,9 @@ struct connection {
     uint8_t *pieces;            /* of a message that is not all here; NULL: none */
     size_t pieces_len, pieces_capacity, message_len;
     int64_t message_until_ms; /* by when all of it has to be here */
-    bool closing; /* no further message is taken */
-    bool posted;  /* its turn is to go on */
-    bool gone;    /* while posted */
+    bool closing;             /* no further message is taken */
+    bool posted;              /* its turn is to go on */
+    bool gone;                /* while posted */
     struct net_task turn;
 };
 
@@ -224,8 +225,8 @@ static size_t wire_bytes(struct net_connection *net, void *state, struct slice b
     while (taken < bytes.len && !connection->handling && !connection->closing &&
            !connection->posted && !net_connection_is_full(net)) {
         struct slice rest = slice_skip(bytes, taken);
-        size_t count = connection->pieces ? pieces_take(connection, rest)
-                                          : message_begin(connection, rest);
+        size_t count =
+            connection->pieces ? pieces_take(connection, rest) : message_begin(connection, rest);
 
         if (!count)
             break;
@@ -361,7 +362,8 @@ static void wire_deadline(struct net_connection *net, void *state)
     struct connection *connection = state;
 
     if (connection->handling || net_connection_output(net)->len)
-        deadline_choose(connection); /* it is not the client that is waited for, or the layer does */
+        deadline_choose(
+            connection); /* it is not the client that is waited for, or the layer does */
     else
         connection_end(connection, false);
 }

@@ -42,8 +42,8 @@ struct mongo_wire_handler {
 };
 
 struct mongo_wire_settings {
-    int64_t message_ms; /* from its first byte to its last; over it closed */
-    int64_t idle_ms;    /* between messages; over it closed */
+    int64_t message_ms;          /* from its first byte to its last; over it closed */
+    int64_t idle_ms;             /* between messages; over it closed */
     struct memory_meter *memory; /* of sessions that nobody is billed for; may be NULL */
 };
 

@@ -144,8 +144,7 @@ static enum mongo_read msg_read(struct slice bytes, struct slice rest,
         /* what is compressed has none: the packed bytes have checks of their own */
         if (message->compressor == MONGO_COMPRESSOR_NONE &&
             bytes_get_le32(rest.data + rest.len) != mongo_crc32c(slice_first(bytes, bytes.len - 4)))
-            return last(err, MONGO_CHECKSUM_MISMATCH,
-                        "OP_MSG checksum does not match contents");
+            return last(err, MONGO_CHECKSUM_MISMATCH, "OP_MSG checksum does not match contents");
     }
     return sections_read(rest, message, err);
 }
@@ -201,8 +200,9 @@ static bool sequences_differ(const struct mongo_message *message, struct error *
         for (size_t j = 0; j < i; j++)
             twice |= slice_equal(message->sequences[j].name, name);
         if (twice)
-            return mongo_error_set(err, MONGO_IDL_DUPLICATE_FIELD, "BSON field '%.*s' is a duplicate field",
-                              (int)MIN(name.len, (size_t)64), (const char *)name.data);
+            return mongo_error_set(err, MONGO_IDL_DUPLICATE_FIELD,
+                                   "BSON field '%.*s' is a duplicate field",
+                                   (int)MIN(name.len, (size_t)64), (const char *)name.data);
     }
     return true;
 }
@@ -213,16 +213,17 @@ static bool database_read(struct mongo_message *message, struct error *err)
 
     if (message->operation == MONGO_OP_QUERY) {
         if (!message->database.data)
-            return mongo_error_set(err, MONGO_UNSUPPORTED_OP_QUERY_COMMAND,
-                              "OP_QUERY is no longer supported. The client driver may require an "
-                              "upgrade.");
+            return mongo_error_set(
+                err, MONGO_UNSUPPORTED_OP_QUERY_COMMAND,
+                "OP_QUERY is no longer supported. The client driver may require an "
+                "upgrade.");
         if (document_find(message->body, SLICE("$query"), &value) && value.type == DOCUMENT_OBJECT)
             message->body = value.document;
         return true;
     }
     if (!document_find(message->body, SLICE("$db"), &value))
         return mongo_error_set(err, MONGO_IDL_FAILED_TO_PARSE,
-                          "OP_MSG requests require a $db argument");
+                               "OP_MSG requests require a $db argument");
     if (value.type != DOCUMENT_STRING)
         return mongo_error_set(err, MONGO_TYPE_MISMATCH, "$db must be a string");
     message->database = value.text;
@@ -285,9 +286,9 @@ enum mongo_read mongo_message_read(struct slice bytes, bool validated, struct ar
         read = query_read(rest, &message);
     else
         return MONGO_READ_BROKEN;
-    if (read == MONGO_READ_GOOD && ((!validated && !documents_validate(&message, err)) ||
-                                    !sequences_differ(&message, err) ||
-                                    !database_read(&message, err)))
+    if (read == MONGO_READ_GOOD &&
+        ((!validated && !documents_validate(&message, err)) || !sequences_differ(&message, err) ||
+         !database_read(&message, err)))
         read = MONGO_READ_REFUSED;
     *ret_message = message;
     return read;

@@ -157,8 +157,7 @@ static void the_digest_of_a_password_is_that_of_mongodb(void **state UNUSED)
     char digest[MONGO_SCRAM_DIGEST_LEN];
 
     mongo_scram_digest(SLICE("user"), SLICE("pencil"), digest);
-    assert_slice_equal(slice_of(digest, sizeof digest),
-                       SLICE("1c33006ec1ffd90f9cadcbcc0e118200"));
+    assert_slice_equal(slice_of(digest, sizeof digest), SLICE("1c33006ec1ffd90f9cadcbcc0e118200"));
 }
 
 int main(void)

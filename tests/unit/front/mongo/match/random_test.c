@@ -35,7 +35,8 @@ static bool cut(struct slice path, struct slice *ret_name, struct slice *ret_res
     return false;
 }
 
-static void find_in_object(struct found *found, struct slice object, struct slice path, bool spread);
+static void find_in_object(struct found *found, struct slice object, struct slice path,
+                           bool spread);
 
 static void find_in_array(struct found *found, struct slice array, struct slice path, bool spread)
 {

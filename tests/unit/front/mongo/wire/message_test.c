@@ -328,9 +328,9 @@ static void a_reply_is_compressed_as_its_request_was(void **state)
         assert_true(mongo_reply_append(&fixture->message, 1, body, &out, &fixture->err));
         assert_true(out.len < 20000);
         /* as far as that it has no $db a reply is a message like others */
-        assert_int_equal(mongo_message_read(buf_slice(&out), false, fixture->arena, &again,
-                                            &fixture->err),
-                         MONGO_READ_REFUSED);
+        assert_int_equal(
+            mongo_message_read(buf_slice(&out), false, fixture->arena, &again, &fixture->err),
+            MONGO_READ_REFUSED);
         assert_slice_equal(again.body, body);
     }
 }
