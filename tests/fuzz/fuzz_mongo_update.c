@@ -1,8 +1,8 @@
 /* The bytes are an update, a document and, if there is a third, array filters as the only member of
  * an object: lines of JSON. Holds that
  *  - what is refused says so with a code of MongoDB and a message;
- *  - what comes of a document is a valid one with the same _id, and says that it changed if and only
- *    if it did. */
+ *  - what comes of a document is a valid one with the same _id, and says that it changed if and
+ * only if it did. */
 #include "document/json.h"
 #include "front/mongo/update/update.h"
 #include "fuzz/fuzz.h"
@@ -66,8 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     second = rest;
     if (slice_split(rest, '\n', &second, &third)) {
-        if (!document_read(third, arena, &third) ||
-            !document_find(third, SLICE("f"), &filters) || filters.type != DOCUMENT_ARRAY)
+        if (!document_read(third, arena, &third) || !document_find(third, SLICE("f"), &filters) ||
+            filters.type != DOCUMENT_ARRAY)
             return 0;
         options.array_filters = filters.document;
     } else {

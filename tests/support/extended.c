@@ -91,16 +91,15 @@ static bool special_read(struct slice name, const struct document_value *inner, 
         *ret = (struct document_value){.type = DOCUMENT_DECIMAL128,
                                        .decimal = {decimal.low, decimal.high}};
     } else if (IS("$oid")) {
-        *ret = (struct document_value){.type = DOCUMENT_OBJECT_ID,
-                                       .id = id_of(inner->text, arena)};
+        *ret = (struct document_value){.type = DOCUMENT_OBJECT_ID, .id = id_of(inner->text, arena)};
     } else if (IS("$date")) {
         *ret = document_date(number_of(inner));
     } else if (IS("$timestamp")) {
         part = member(inner->document, "t");
         other = member(inner->document, "i");
-        *ret = (struct document_value){
-            .type = DOCUMENT_TIMESTAMP,
-            .timestamp = (uint64_t)number_of(&part) << 32 | (uint64_t)number_of(&other)};
+        *ret = (struct document_value){.type = DOCUMENT_TIMESTAMP,
+                                       .timestamp = (uint64_t)number_of(&part) << 32 |
+                                                    (uint64_t)number_of(&other)};
     } else if (IS("$binary")) {
         *ret = document_value_of_type(DOCUMENT_BINARY);
         part = member(inner->document, "base64");

@@ -1,5 +1,5 @@
-/* Test cases as JSON files in which values of other types are canonical extended JSON. Objects whose
- * names are operators, {"$gt": 1}, stay as they are. */
+/* Test cases as JSON files in which values of other types are canonical extended JSON. Objects
+ * whose names are operators, {"$gt": 1}, stay as they are. */
 #pragma once
 
 #include "base/arena.h"

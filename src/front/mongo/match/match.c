@@ -92,8 +92,7 @@ static const struct match_node *pull_node(struct match_parse *parse,
 bool mongo_match_parse_pull(const struct document_value *condition, struct query_build *build,
                             const struct mongo_match **ret_match, struct error *err)
 {
-    struct match_parse parse = {
-        .build = build, .options = &no_options, .err = err, .inner = true};
+    struct match_parse parse = {.build = build, .options = &no_options, .err = err, .inner = true};
     const struct match_node *root;
 
     if (!build_check(build, err))
@@ -132,8 +131,8 @@ static const struct query_implied *expression_imply(const struct query_expressio
 
 static const struct query_kind kind_match = {"match", expression_evaluate, QUERY_STABLE,
                                              expression_imply};
-static const struct query_kind kind_sampled = {"sampled match", expression_evaluate,
-                                               QUERY_UNSTABLE, expression_imply};
+static const struct query_kind kind_sampled = {"sampled match", expression_evaluate, QUERY_UNSTABLE,
+                                               expression_imply};
 
 const struct query_expression *mongo_match_expression(const struct mongo_match *match,
                                                       struct query_build *build)

@@ -136,8 +136,7 @@ static bool count_read(struct match_parse *parse, struct slice keyword,
         return wrong_type(parse, keyword, "a number");
     if (!document_to_int64(value, ret_count) || *ret_count < 0)
         return mongo_error_set(parse->err, MONGO_FAILED_TO_PARSE,
-                               "Expected a non-negative integer in: %.*s: %.*s",
-                               SLICE_ARG(keyword),
+                               "Expected a non-negative integer in: %.*s: %.*s", SLICE_ARG(keyword),
                                SLICE_ARG(mongo_text_value(value, parse->build->arena)));
     return true;
 }
@@ -184,8 +183,7 @@ static bool pattern_check(struct match_parse *parse, struct slice pattern)
 static bool names_read(struct match_parse *parse, struct slice keyword, struct slice array,
                        const struct slice **ret_names, size_t *ret_count)
 {
-    struct slice *names =
-        ARENA_ARRAY(parse->build->arena, struct slice, document_count(array) + 1);
+    struct slice *names = ARENA_ARRAY(parse->build->arena, struct slice, document_count(array) + 1);
     struct document_iter iter;
     size_t count = 0;
 
@@ -287,8 +285,8 @@ static bool dependencies_read(struct match_parse *parse, struct match_schema *sc
 
     if (value->type != DOCUMENT_OBJECT)
         return wrong_type(parse, keyword, "an object");
-    list = arena_alloc_zero(parse->build->arena,
-                            (document_count(value->document) + 1) * sizeof *list);
+    list =
+        arena_alloc_zero(parse->build->arena, (document_count(value->document) + 1) * sizeof *list);
     document_iter_init(&iter, value->document);
     while (document_iter_next(&iter)) {
         struct schema_dependency *dependency = &list[count++];

@@ -1,8 +1,8 @@
 /* Modifiers at work on a tree, one after the other in the order of their paths.
  *
- * Paths that are known when an update is compiled do not meet, but `$`, `$[]` and `$[name]` may lead
- * to elements that another path has changed: nodes remember that they were touched, and meeting one
- * is the same conflict. */
+ * Paths that are known when an update is compiled do not meet, but `$`, `$[]` and `$[name]` may
+ * lead to elements that another path has changed: nodes remember that they were touched, and
+ * meeting one is the same conflict. */
 #include "front/mongo/text.h"
 #include "front/mongo/update/update_private.h"
 
@@ -119,8 +119,7 @@ static bool array_backfill(struct update_run *run, struct update_node *array, in
         return mongo_error_set(run->err, MONGO_CANNOT_BACKFILL_ARRAY,
                                "can't backfill more than %d elements", UPDATE_BACKFILL_MAX);
     while ((int64_t)array->count < index)
-        update_node_add(array, update_node_new(run->arena, SLICE(""), document_null()),
-                        run->arena);
+        update_node_add(array, update_node_new(run->arena, SLICE(""), document_null()), run->arena);
     return true;
 }
 
@@ -202,9 +201,8 @@ static bool create(struct update_run *run, const struct update_modifier *modifie
         update_node_new(run->arena, component->name, document_value_of_type(DOCUMENT_OBJECT));
     for (size_t i = at + 1; i < modifier->path.count; i++) {
         bool last = i + 1 == modifier->path.count;
-        struct update_node *child =
-            update_node_new(run->arena, components[i].name,
-                            last ? after : document_value_of_type(DOCUMENT_OBJECT));
+        struct update_node *child = update_node_new(
+            run->arena, components[i].name, last ? after : document_value_of_type(DOCUMENT_OBJECT));
 
         child->touched = last;
         update_node_add(parent, child, run->arena);
@@ -305,8 +303,8 @@ static bool step(struct update_run *run, const struct update_modifier *modifier,
         component.index = run->input->position;
         component.name = arena_printf(run->arena, "%lld", (long long)component.index);
     }
-    return descend(run, modifier, node, &component,
-                   update_node_child(node, &component, run->arena), at);
+    return descend(run, modifier, node, &component, update_node_child(node, &component, run->arena),
+                   at);
 }
 
 /* --- $rename ---------------------------------------------------------------------------------- */

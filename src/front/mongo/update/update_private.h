@@ -81,7 +81,7 @@ struct update_modifier {
 
 struct mongo_update {
     bool replacement, positional;
-    struct slice document;                  /* of a replacement */
+    struct slice document;                   /* of a replacement */
     const struct update_modifier *modifiers; /* by path */
     size_t count;
 };

@@ -18,8 +18,8 @@ static int setup(void **state)
     struct document_value cases;
 
     f->arena = arena_new();
-    assert_true(document_find(extended_file(f->arena, "cases/mongo/match.json"), SLICE("cases"),
-                              &cases));
+    assert_true(
+        document_find(extended_file(f->arena, "cases/mongo/match.json"), SLICE("cases"), &cases));
     f->cases = cases.document;
     *state = f;
     return 0;
@@ -166,8 +166,11 @@ static void the_element_of_the_first_array_is_told(void **state)
     assert_int_equal(position(arena, "{\"a.b\":5}", "{\"a\":[{\"b\":1},{\"b\":[4,4,5]}]}"), 1);
     assert_int_equal(position(arena, "{\"a\":{\"$elemMatch\":{\"$gt\":3}}}", "{\"a\":[1,2,4]}"), 2);
     assert_int_equal(position(arena, "{\"a\":5,\"b\":7}", "{\"a\":[5],\"b\":[1,7]}"), 1);
-    assert_int_equal(position(arena, "{\"a\":5,\"b\":{\"$ne\":1}}", "{\"a\":[0,5],\"b\":[9,7]}"), 1);
+    assert_int_equal(position(arena, "{\"a\":5,\"b\":{\"$ne\":1}}", "{\"a\":[0,5],\"b\":[9,7]}"),
+                     1);
     assert_int_equal(position(arena, "{\"a\":[1,5]}", "{\"a\":[1,5]}"), -1);
+    assert_int_equal(
+        position(arena, "{\"$or\":[{\"a\":5,\"b\":9},{\"b\":1}]}", "{\"a\":[0,5],\"b\":1}"), -1);
 }
 
 static void a_filter_that_is_too_deep_is_refused(void **state)
@@ -221,8 +224,8 @@ static bool field_compile(void *self UNUSED, const struct document_value *expres
                           struct query_build *build, const struct query_expression **ret_expression,
                           struct error *err UNUSED)
 {
-    *ret_expression = query_property_of(build, query_variable(build, 0),
-                                        slice_skip(expression->text, 1));
+    *ret_expression =
+        query_property_of(build, query_variable(build, 0), slice_skip(expression->text, 1));
     return true;
 }
 

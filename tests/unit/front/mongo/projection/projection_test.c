@@ -110,8 +110,8 @@ static bool field_compile(void *self UNUSED, const struct document_value *expres
                           struct query_build *build, const struct query_expression **ret_expression,
                           struct error *err UNUSED)
 {
-    *ret_expression = query_property_of(build, query_variable(build, 0),
-                                        slice_skip(expression->text, 1));
+    *ret_expression =
+        query_property_of(build, query_variable(build, 0), slice_skip(expression->text, 1));
     return true;
 }
 
@@ -135,8 +135,10 @@ static void computed_fields_come_behind_the_others(void **state)
              "{\"_id\":1,\"a\":3}");
     computes(f, "{\"projection\":{\"x.y\":\"$b\"},\"document\":{\"_id\":1,\"b\":3}}",
              "{\"_id\":1,\"x\":{\"y\":3}}");
-    computes(f, "{\"projection\":{\"x\":{\"y\":\"$b\"}},\"document\":{\"_id\":1,\"x\":{\"z\":1},\"b\":3}}",
-             "{\"_id\":1,\"x\":{\"y\":3}}");
+    computes(
+        f,
+        "{\"projection\":{\"x\":{\"y\":\"$b\"}},\"document\":{\"_id\":1,\"x\":{\"z\":1},\"b\":3}}",
+        "{\"_id\":1,\"x\":{\"y\":3}}");
     computes(f, "{\"projection\":{\"x\":\"$none\"},\"document\":{\"_id\":1}}", "{\"_id\":1}");
 }
 

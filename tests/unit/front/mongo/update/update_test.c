@@ -24,8 +24,8 @@ static int setup(void **state)
     f->arena = arena_new();
     query_context_init(&f->context, f->arena, NULL, NULL);
     f->context.limits.bytes_max = (size_t)1 << 30;
-    assert_true(document_find(extended_file(f->arena, "cases/mongo/update.json"), SLICE("cases"),
-                              &cases));
+    assert_true(
+        document_find(extended_file(f->arena, "cases/mongo/update.json"), SLICE("cases"), &cases));
     f->cases = cases.document;
     *state = f;
     return 0;
@@ -161,7 +161,8 @@ static bool apply(struct fixture *f, const char *before, const char *update,
                   struct mongo_update_result *ret_result, struct error *err)
 {
     struct query_build build = {.arena = f->arena};
-    struct document_value value = document_object(extended_document(f->arena, slice_of_text(update)));
+    struct document_value value =
+        document_object(extended_document(f->arena, slice_of_text(update)));
     struct mongo_update_input input = now;
     const struct mongo_update *compiled;
 
