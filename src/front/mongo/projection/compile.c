@@ -17,6 +17,7 @@ struct compile {
     bool elements;
     const struct query_expression **expressions;
     size_t count;
+    size_t fields; /* of all objects */
 };
 
 /* --- The tree --------------------------------------------------------------------------------- */
@@ -327,6 +328,9 @@ static bool fields_read(struct compile *compile, struct projection_node *node, s
 
     document_iter_init(&iter, fields);
     while (document_iter_next(&iter)) {
+        if (++compile->fields > PROJECTION_FIELDS_MAX)
+            return mongo_error_set(compile->err, MONGO_BAD_VALUE,
+                                   "a projection has more than %d fields", PROJECTION_FIELDS_MAX);
         if (!iter.key.len)
             return name_check(compile, iter.key, iter.key);
         if (document_is_number(&iter.value) || iter.value.type == DOCUMENT_BOOL)

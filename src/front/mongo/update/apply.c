@@ -137,7 +137,7 @@ static bool child_add(struct update_run *run, struct update_node *node,
 static void child_unset(struct update_node *node, struct update_node *child)
 {
     if (node->value.type == DOCUMENT_OBJECT) {
-        update_node_remove(node, child);
+        child->removed = true;
         return;
     }
     child->value = document_null();
@@ -321,11 +321,10 @@ static bool no_array(struct update_run *run, const struct update_node *node, con
                            (const char *)run->id_text.data + 1, SLICE_ARG(node->name));
 }
 
-/* The node at a path and its parent, which no array may be on the way to. *ret_node NULL: nothing
- * is there. */
+/* The node at a path, which no array may be on the way to. *ret_node NULL: nothing is there. */
 static bool rename_find(struct update_run *run, struct update_node *root,
                         const struct update_path *path, const char *which,
-                        struct update_node **ret_parent, struct update_node **ret_node)
+                        struct update_node **ret_node)
 {
     struct update_node *node = root;
 
@@ -335,7 +334,6 @@ static bool rename_find(struct update_run *run, struct update_node *root,
             return false;
         if (node->value.type != DOCUMENT_OBJECT)
             return true;
-        *ret_parent = node;
         node = update_node_child(node, &path->components[i], run->arena);
         if (!node)
             return true;
@@ -347,20 +345,20 @@ static bool rename_find(struct update_run *run, struct update_node *root,
 static bool rename_apply(struct update_run *run, const struct update_modifier *modifier,
                          struct update_node *root)
 {
-    struct update_node *parent, *other, *from, *to;
+    struct update_node *from, *to;
     struct update_modifier set = *modifier;
 
-    if (!rename_find(run, root, modifier->from, "source", &parent, &from))
+    if (!rename_find(run, root, modifier->from, "source", &from))
         return false;
     if (!from)
         return true;
-    if (!rename_find(run, root, &modifier->path, "destination", &other, &to))
+    if (!rename_find(run, root, &modifier->path, "destination", &to))
         return false;
     set.op = UPDATE_SET;
     set.value = update_node_value(from, run->arena);
     if (!step(run, &set, root, 0))
         return false;
-    update_node_remove(parent, from);
+    from->removed = true;
     return true;
 }
 

@@ -87,6 +87,9 @@ static bool filters_read(struct compile *compile, struct slice array)
 
     if (!array.len)
         return true;
+    if (document_count(array) > UPDATE_FILTERS_MAX)
+        return mongo_error_set(compile->err, MONGO_BAD_VALUE,
+                               "there are more than %d array filters", UPDATE_FILTERS_MAX);
     compile->filters =
         arena_alloc_zero(compile->arena, (document_count(array) + 1) * sizeof *compile->filters);
     document_iter_init(&iter, array);

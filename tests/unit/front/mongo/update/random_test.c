@@ -71,7 +71,7 @@ static struct slice document_random(struct fixture *f)
     return arena_copy(f->arena, buf_slice(&buf));
 }
 
-static const char *const paths[] = {"a",   "b",   "c",     "a.x",   "a.0",    "a.1",   "b.x",
+static const char *const paths[] = {"a",   "b",   "c",     "a.x",   "a.0",     "a.1",   "b.x",
                                     "b.y", "b.0", "a.x.y", "a.0.x", "a.$[].x", "b.$[]", "c.x.0"};
 static const char *const operators[] = {"$set",  "$unset",    "$inc", "$push",
                                         "$pull", "$addToSet", "$pop", "$rename"};
