@@ -277,7 +277,7 @@ static struct pins pins_of_any(struct search *search, const struct query_implied
     struct pins pins = {0};
     bool before = search->beside_key;
 
-    search->beside_key = has_component(search, any);
+    search->beside_key |= has_component(search, any);
     for (size_t i = 0; i < any->count && !pins_are_any(pins); i++)
         pins = pins_or(search, pins, pins_of(search, any->parts[i]));
     search->beside_key = before;
