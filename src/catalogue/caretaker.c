@@ -2,9 +2,11 @@
 
 #include "base/thread.h"
 #include "catalogue/container_space.h"
+#include "catalogue/indexes.h"
 #include "item/expiry.h"
 #include "item/feed_read.h"
 #include "item/transform.h"
+#include "item/unique.h"
 
 enum { PAUSE_DEFAULT_MS = 1000, SLICE_DEFAULT = 500, SLICES_PER_VISIT = 20 };
 
@@ -86,8 +88,7 @@ static bool partition_visit(struct caretaker *caretaker, const struct item_scope
 {
     const struct definition_fields *definition = scope->definition;
 
-    if (definition->default_ttl != DEFINITION_TTL_OFF &&
-        !expired_remove(caretaker, scope, done, err))
+    if (expiry_is_on(definition) && !expired_remove(caretaker, scope, done, err))
         return false;
     return definition->feed_retention_ms == 0 || feed_shorten(caretaker, scope, done, err);
 }
@@ -145,11 +146,25 @@ static void remaking_note(struct caretaker *caretaker, struct remaking *remaking
     }
 }
 
+/* An item cannot be in an index that is being built. */
+static bool refusal_note(struct caretaker *caretaker, const struct item_scope *scope,
+                         const struct visit *visit, const struct transform_step *step,
+                         struct error *err)
+{
+    return catalogue_index_fail(caretaker->catalogue, visit->account, visit->database,
+                                scope->definition->id, step->refused->name, step->refusal.message,
+                                err);
+}
+
 static bool partition_remake(struct caretaker *caretaker, const struct item_scope *scope,
-                             size_t *done, bool *ret_finished, struct error *err)
+                             const struct visit *visit, size_t *done, bool *ret_finished,
+                             struct error *err)
 {
     struct remaking *remaking = remaking_get(caretaker, scope);
 
+    *ret_finished = remaking->finished;
+    if (remaking->finished)
+        return true;
     for (int i = 0; i < SLICES_PER_VISIT && !remaking->finished && !must_stop(caretaker); i++) {
         CLEANUP(arena_free) struct arena *arena = arena_new();
         struct transform_step step;
@@ -158,31 +173,59 @@ static bool partition_remake(struct caretaker *caretaker, const struct item_scop
                            caretaker->slice, arena, &step, err))
             return false;
         *done += step.remade;
+        if (step.refused)
+            return refusal_note(caretaker, scope, visit, &step, err);
         remaking_note(caretaker, remaking, &step);
     }
     *ret_finished = remaking->finished;
     return true;
 }
 
-static bool container_remake(struct caretaker *caretaker, struct container *container,
-                             const struct item_space *space, const struct visit *visit,
-                             size_t *done, struct error *err)
+/* Are there items in the way of a unique index that is being built? */
+static bool conflicts_look(const struct item_scope *scope, bool *conflicts, struct error *err)
+{
+    return *conflicts || !definition_is_unique(scope->definition) ||
+           unique_conflicts_any(scope, NULL, conflicts, err);
+}
+
+/* Every item has its entries; what is left of indexes that are gone goes too. */
+static bool container_settle(struct caretaker *caretaker, const struct item_space *space,
+                             const struct visit *visit, bool *ret_conflicts, struct error *err)
 {
     size_t count;
     const struct partition_span *spans = partition_map_spans(space->map, &count);
-    bool all = true;
+
+    for (size_t i = 0; i < count; i++) {
+        struct item_scope scope = item_space_span_scope(space, &spans[i]);
+
+        if (!unique_sweep(&scope, err))
+            return false;
+    }
+    return catalogue_indexes_settle(caretaker->catalogue, visit->account, visit->database,
+                                    space->definition->id, space->policy_version, ret_conflicts,
+                                    err);
+}
+
+static bool container_remake(struct caretaker *caretaker, const struct item_space *space,
+                             const struct visit *visit, size_t *done, struct error *err)
+{
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(space->map, &count);
+    bool all = true, conflicts = false;
 
     for (size_t i = 0; i < count; i++) {
         struct item_scope scope = item_space_span_scope(space, &spans[i]);
         bool finished = false;
 
-        if (!partition_remake(caretaker, &scope, done, &finished, err))
+        if (!partition_remake(caretaker, &scope, visit, done, &finished, err) ||
+            !conflicts_look(&scope, &conflicts, err))
             return false;
         all = all && finished;
     }
-    return !all ||
-           catalogue_container_remade(caretaker->catalogue, visit->account, visit->database,
-                                      container_info(container)->id, space->policy_version, err);
+    if (all && !conflicts && !container_settle(caretaker, space, visit, &conflicts, err))
+        return false;
+    return !conflicts || catalogue_indexes_give_up(caretaker->catalogue, visit->account,
+                                                   visit->database, space->definition->id, err);
 }
 
 static struct slice position_of(struct caretaker *caretaker, uint32_t partition, uint32_t version,
@@ -241,7 +284,7 @@ static bool container_visit(struct caretaker *caretaker, struct container *conta
             return error_prefix(err, "container \"%.*s\"", SLICE_ARG(space.definition->id));
     }
     return space.policies_before_count == 0 ||
-           container_remake(caretaker, container, &space, visit, done, err);
+           container_remake(caretaker, &space, visit, done, err);
 }
 
 /* A partition that has just split, merged or moved is cared for in the next round, and one whose

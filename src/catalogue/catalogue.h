@@ -187,16 +187,15 @@ struct rid container_rid_below(const struct container *container, enum rid_kind 
 /* The version of the index policy that items are written with, counted from 1. While entries of
  * older items are being remade, the definitions before it are kept too: the last of them is of
  * version container_policy_version - 1, and so on backwards. */
-enum { CONTAINER_POLICIES_MAX = 8 };
+enum {
+    CONTAINER_POLICIES_MAX = 9,
+    CONTAINER_POLICIES_ASKED_MAX = 8, /* one more is for an index that fails (indexes.h) */
+};
 uint32_t container_policy_version(const struct container *container);
+/* Counts the definitions that write otherwise than the one before (scope.h). */
+uint32_t container_writers(const struct container *container);
 size_t container_policies_before(const struct container *container,
                                  struct definition *const **ret_definitions);
-
-/* No item of an older version than this is left: the definitions before it can go. Nothing happens
- * if the container has moved on to a later one. ERROR_NOT_FOUND. */
-NODISCARD bool catalogue_container_remade(struct catalogue *catalogue, struct slice account,
-                                          struct slice database, struct slice id,
-                                          uint32_t policy_version, struct error *err);
 
 /* Without a partition key: one physical partition for ever, and limits of its own. */
 bool container_is_fixed(const struct container *container);

@@ -61,6 +61,7 @@ struct container {
     struct definition *before[CONTAINER_POLICIES_MAX]; /* references: container_policies */
     uint32_t before_count;
     uint32_t policy_version;
+    uint32_t writers;
     struct partition_map *map;       /* a reference */
     struct container_shares *shares; /* a reference; NULL: as the map says (catalogue_shares.h) */
     struct migration *migration;     /* a reference; NULL: none is under way */
@@ -258,6 +259,7 @@ struct catalogue {
         state_locks[STATE_LOCKS]; /* any of them to look, all of them to publish */
     struct catalogue_state *root; /* the published state */
 
+    atomic_uint redefining;      /* containers whose writers wait for another definition */
     struct mutex published_lock; /* under it: waiting for what is published next */
     struct condition published;
 
@@ -446,6 +448,25 @@ struct catalogue_found {
 /* A container by its numbers, borrowed from root; NULL: it is not there. */
 struct container *catalogue_find_container_number(struct catalogue_state *root, uint32_t account,
                                                   uint32_t database, uint32_t container);
+
+/* Numbers of indexes that entries of policies before may still have. */
+void catalogue_index_numbers(const struct container *container, bool ret_taken[INDEX_NUMBERS]);
+
+/* Gives a container another definition: what items are indexed with otherwise is remade behind it.
+ * ERROR_BUSY: before_max policies are being remade already. */
+NODISCARD bool catalogue_container_redefine(struct catalogue_change *change,
+                                            const struct catalogue_found *found,
+                                            struct definition *definition, uint32_t before_max,
+                                            struct container **ret_container, struct error *err);
+
+/* No item is indexed by a policy before: those go. definition: the same with other states of its
+ * indexes; NULL: it stays. sound: is called when nobody writes, and may refuse; NULL: there is
+ * nothing to be seen. */
+NODISCARD bool
+catalogue_container_settle(struct catalogue_change *change, const struct catalogue_found *found,
+                           struct definition *definition,
+                           bool (*sound)(struct container *before, struct error *err),
+                           struct error *err);
 
 /* Borrowed from root. Names first, then rids. ERROR_NOT_FOUND for the last asked for, the
  * others ERROR_OWNER_NOT_FOUND. */

@@ -98,6 +98,7 @@ static bool container_prepare(struct catalogue_change *change, const struct cata
     container->account = found->account->state.info.number;
     container->database = found->database->state.info.number;
     container->policy_version = 1;
+    container->writers = 1;
     container->definition = definition_ref(definition);
     container->catalogue = catalogue;
     if (!offer_decide(&catalogue->limits, found->database, definition, request, container, err) ||
@@ -202,21 +203,113 @@ static bool entries_differ(const struct definition_fields *a, const struct defin
     (void)document_find(a->document, SLICE("indexingPolicy"), &policy_a);
     (void)document_find(b->document, SLICE("indexingPolicy"), &policy_b);
     return (a->default_ttl > 0) != (b->default_ttl > 0) ||
-           document_compare(DOCUMENT_ORDER_SQL, &policy_a, &policy_b) != 0;
+           document_compare(DOCUMENT_ORDER_SQL, &policy_a, &policy_b) != 0 ||
+           !definition_indexes_same(a, b);
 }
 
 static bool policy_advance(struct container *container, struct definition *definition,
-                           struct error *err)
+                           uint32_t before_max, struct error *err)
 {
     if (!entries_differ(definition_fields(container->definition), definition_fields(definition)))
         return true;
-    if (container->before_count == CONTAINER_POLICIES_MAX)
+    if (container->before_count >= before_max)
         return error_set(err, ERROR_BUSY,
-                         "the index of container \"%.*s\" is still being remade for %d earlier "
+                         "the index of container \"%.*s\" is still being remade for %u earlier "
                          "policies: try again later",
-                         SLICE_ARG(container->state.info.id), CONTAINER_POLICIES_MAX);
+                         SLICE_ARG(container->state.info.id), before_max);
     container->before[container->before_count++] = definition_ref(container->definition);
     container->policy_version++;
+    container->writers++;
+    return true;
+}
+
+void catalogue_index_numbers(const struct container *container, bool ret_taken[INDEX_NUMBERS])
+{
+    memset(ret_taken, 0, INDEX_NUMBERS * sizeof *ret_taken);
+    for (uint32_t i = 0; i < container->before_count; i++) {
+        const struct definition_fields *before = definition_fields(container->before[i]);
+
+        for (size_t n = 0; n < before->index_count; n++)
+            ret_taken[before->indexes[n]->number] = true;
+    }
+}
+
+/* From now on the partitions are written by this version. One that is not open, for its node is
+ * away, has no writers. Under change_lock, so that no other change says otherwise. */
+static void partitions_require(const struct container *container, uint32_t writers)
+{
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(container->map, &count);
+    struct error unused;
+
+    for (size_t i = 0; i < count; i++) {
+        bool open = commit_partition_require(container_commit(container, spans[i].node),
+                                             spans[i].id, writers, &unused);
+
+        (void)open;
+    }
+}
+
+static bool container_publish(struct catalogue_change *change, struct catalogue_state *state,
+                              struct error *err)
+{
+    struct container *container = catalogue_state_container(state);
+
+    if (!container_commit_state(change, container, false, err))
+        return false;
+    catalogue_change_publish(change, container_address(container), catalogue_state_ref(state));
+    return true;
+}
+
+/* A writer by the definition before does not know what entries an item has that was written by the
+ * next one. So all of them are refused before anybody can know of the next, and wait for it
+ * (container_renew). sound: looks, when nobody writes, if it may be published; NULL: it may. */
+static bool container_publish_fenced(struct catalogue_change *change, struct container *before,
+                                     struct catalogue_state *state,
+                                     bool (*sound)(struct container *before, struct error *err),
+                                     struct error *err)
+{
+    struct catalogue *catalogue = change->catalogue;
+    const struct container *container = catalogue_state_container(state);
+    bool fine;
+
+    if (container->writers == before->writers)
+        return container_publish(change, state, err);
+    atomic_fetch_add(&catalogue->redefining, 1);
+    partitions_require(before, container->writers);
+    fine = (!sound || sound(before, err)) && container_publish(change, state, err);
+    if (!fine)
+        partitions_require(before, before->writers);
+    atomic_fetch_sub(&catalogue->redefining, 1);
+    WITH_LOCK (&catalogue->published_lock)
+        condition_broadcast(&catalogue->published); /* also if there is nothing new to see */
+    return fine;
+}
+
+bool catalogue_container_redefine(struct catalogue_change *change,
+                                  const struct catalogue_found *found,
+                                  struct definition *definition, uint32_t before_max,
+                                  struct container **ret_container, struct error *err)
+{
+    const struct definition_limits *limits = &change->catalogue->limits;
+    CLEANUP(catalogue_state_unref) struct catalogue_state *state = NULL;
+    struct container *container;
+
+    if (!account_bytes_room(limits, found->account,
+                            definition_fields(found->container->definition)->document.len,
+                            definition_fields(definition)->document.len, err))
+        return false;
+    state = catalogue_state_copy(&found->container->state);
+    container = catalogue_state_container(state);
+    if (!container_throughput_check(limits, definition, container->map, &container->offer, err) ||
+        !catalogue_promotions_let_replace(container, definition, err) ||
+        !policy_advance(container, definition, before_max, err))
+        return false;
+    definition_unref(container->definition);
+    container->definition = definition_ref(definition);
+    if (!container_publish_fenced(change, found->container, state, NULL, err))
+        return false;
+    *ret_container = container_ref(container);
     return true;
 }
 
@@ -227,60 +320,37 @@ bool catalogue_container_replace(struct catalogue *catalogue, struct slice accou
 {
     CLEANUP(catalogue_change_end) struct catalogue_change change;
     CLEANUP(definition_unref) struct definition *definition = NULL;
-    CLEANUP(catalogue_state_unref) struct catalogue_state *state = NULL;
-    struct container *container;
     struct catalogue_found found;
+    bool taken[INDEX_NUMBERS];
 
     if (!catalogue_change_begin(catalogue, &change, err) ||
         !body_check(&catalogue->limits, body, err) ||
         !catalogue_find_container(change.root, account, database, id, false, &found, err) ||
-        !catalogue_etag_check(found.container->state.info.etag, if_match, err) ||
-        !definition_new(body, found.container->definition, &definition, err) ||
-        !account_bytes_room(&catalogue->limits, found.account,
-                            definition_fields(found.container->definition)->document.len,
-                            definition_fields(definition)->document.len, err))
+        !catalogue_etag_check(found.container->state.info.etag, if_match, err))
         return false;
-    state = catalogue_state_copy(&found.container->state);
-    container = catalogue_state_container(state);
-    if (!container_throughput_check(&catalogue->limits, definition, container->map,
-                                    &container->offer, err) ||
-        !catalogue_promotions_let_replace(container, definition, err) ||
-        !policy_advance(container, definition, err))
-        return false;
-    definition_unref(container->definition);
-    container->definition = TAKE(definition);
-    if (!container_commit_state(&change, container, false, err))
-        return false;
-    *ret_container = container_ref(container);
-    catalogue_change_publish(&change, container_address(container), TAKE(state));
-    return true;
+    catalogue_index_numbers(found.container, taken);
+    return definition_replaced(body, found.container->definition, taken, &definition, err) &&
+           catalogue_container_redefine(&change, &found, definition, CONTAINER_POLICIES_ASKED_MAX,
+                                        ret_container, err);
 }
 
-bool catalogue_container_remade(struct catalogue *catalogue, struct slice account,
-                                struct slice database, struct slice id, uint32_t policy_version,
+bool catalogue_container_settle(struct catalogue_change *change,
+                                const struct catalogue_found *found, struct definition *definition,
+                                bool (*sound)(struct container *before, struct error *err),
                                 struct error *err)
 {
-    CLEANUP(catalogue_change_end) struct catalogue_change change;
-    CLEANUP(catalogue_state_unref) struct catalogue_state *state = NULL;
-    struct container *container;
-    struct catalogue_found found;
+    CLEANUP(catalogue_state_unref)
+    struct catalogue_state *state = catalogue_state_copy(&found->container->state);
+    struct container *container = catalogue_state_container(state);
 
-    if (!catalogue_change_begin(catalogue, &change, err) ||
-        !catalogue_find_container(change.root, account, database, id, false, &found, err))
-        return false;
-    if (found.container->policy_version != policy_version || !found.container->before_count)
-        return true;
-    /* Copies that a re-key has made may still have entries by policies before. */
-    if (found.container->migration && migration_kind(found.container->migration) == MIGRATION_REKEY)
-        return true;
-    state = catalogue_state_copy(&found.container->state);
-    container = catalogue_state_container(state);
     while (container->before_count)
         definition_unref(container->before[--container->before_count]);
-    if (!container_commit_state(&change, container, false, err))
-        return false;
-    catalogue_change_publish(&change, container_address(container), TAKE(state));
-    return true;
+    if (definition) {
+        definition_unref(container->definition);
+        container->definition = definition_ref(definition);
+    }
+    container->writers += sound != NULL;
+    return container_publish_fenced(change, found->container, state, sound, err);
 }
 
 bool catalogue_container_drop(struct catalogue *catalogue, struct slice account,

@@ -53,6 +53,7 @@ struct item_space container_space(struct container *container, const struct cloc
         .map = container_map(container),
         .definition = definition_fields(container_definition(container)),
         .policy_version = container_policy_version(container),
+        .writers = container_writers(container),
         .policies_before_count = before_count,
         /* A physical partition that has grown too large is split; what cannot be split is one
          * logical partition, so that one must fit. */

@@ -53,6 +53,12 @@ static bool is_moving(const struct container *container)
     return container->migration && migration_state(container->migration) == MIGRATION_MOVING;
 }
 
+/* Has it another map, or a definition that writes otherwise? */
+static bool is_renewed(const struct container *now, const struct container *before)
+{
+    return is_later(now, before) || now->writers > before->writers;
+}
+
 /* Publishing signals behind its swap, and here the look comes first: nothing is missed. */
 bool container_renew(const struct container *container, struct container **ret_container,
                      struct error *err)
@@ -67,11 +73,11 @@ bool container_renew(const struct container *container, struct container **ret_c
 
             if (!catalogue_container_reopen(catalogue, container, &now, err))
                 return false;
-            if (is_later(now, container)) {
+            if (is_renewed(now, container)) {
                 *ret_container = TAKE(now);
                 return true;
             }
-            if (!is_moving(now) || !waited)
+            if ((!is_moving(now) && !atomic_load(&catalogue->redefining)) || !waited)
                 return error_set(err, ERROR_FENCED,
                                  "a partition of container \"%.*s\" is held by somebody else",
                                  SLICE_ARG(container->state.info.id));

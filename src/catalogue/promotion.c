@@ -435,6 +435,12 @@ static bool alike(const struct container *origin, const struct container *own, s
     return true;
 }
 
+/* The committer knows of a partition by which version it was written last, whoever writes next. */
+static void writers_join(struct container *origin, struct container *own)
+{
+    origin->writers = own->writers = MAX(origin->writers, own->writers);
+}
+
 /* Was anything ever written? Every change leaves a record in the feed, or the mark that says that
  * records were removed. */
 static bool is_unused(const struct container *container, bool *ret_unused, struct error *err)
@@ -686,6 +692,7 @@ bool catalogue_promotion_share(struct catalogue *catalogue, const struct contain
     map_set(pair.origin, TAKE(map));
     map_set(pair.own, own_map);
     pair.own->policy_version = pair.origin->policy_version;
+    writers_join(pair.origin, pair.own);
     span = partition_map_find_id(pair.origin_before->map, next.partition);
     catalogue_stale_add(catalogue, pair.origin_before, span, false);
     if (!pair_commit(&pair, pair.promotion, &next, err))
@@ -746,7 +753,7 @@ static bool versions_join(struct container *origin, const struct container *own,
     uint32_t high = MAX(origin->policy_version, own->policy_version);
     uint32_t low = MIN(origin->policy_version, own->policy_version);
 
-    if (high - low > CONTAINER_POLICIES_MAX)
+    if (high - low > CONTAINER_POLICIES_ASKED_MAX)
         return error_set(err, ERROR_PROMOTION_UNFIT,
                          "the index policies of the two containers were changed too often since "
                          "they parted: %u and %u times",
@@ -790,6 +797,7 @@ static bool come_back(struct pair *pair, struct error *err)
     if (!versions_join(pair->origin, pair->own, err))
         return false;
     pair->own->policy_version = pair->origin->policy_version;
+    writers_join(pair->origin, pair->own);
     for (uint32_t i = 0; i < pair->origin->before_count; i++)
         pair->own->before[pair->own->before_count++] = definition_ref(pair->own->definition);
     next.state = PROMOTION_BACK;

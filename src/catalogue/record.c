@@ -36,6 +36,7 @@
  *     account    {id, properties: {...}, keys: {name: 64 bytes, ...} if it has its own}
  *     database   {id}
  *     container  {definition: {...} as completed, map: {...} as partition_map_append writes it,
+ *                 writers: which version of the definition writes, 1 if it is not there,
  *                 policyVersion, before: [{...}, ...] definitions items may still be indexed by,
  *                 migration: {...} as migration_append writes it, if one is under way,
  *                 promotions: [{...}, ...] as promotion_append writes them, if it has any,
@@ -570,6 +571,8 @@ struct slice catalogue_record_container_write(const struct container *container,
     document_append(&buf, SLICE("definition"), &definition);
     document_append(&buf, SLICE("map"), &map_value);
     document_append_int64(&buf, SLICE("policyVersion"), container->policy_version);
+    if (container->writers > 1)
+        document_append_int64(&buf, SLICE("writers"), container->writers);
     before = document_append_array_begin(&buf, SLICE("before"));
     for (uint32_t i = 0; i < container->before_count; i++) {
         char index[DOCUMENT_INDEX_SIZE];
@@ -647,7 +650,8 @@ static bool container_policies_read(const struct catalogue_record *record,
     struct document_iter iter;
     struct slice before;
 
-    container->policy_version = 1;
+    container->policy_version = container->writers = 1;
+    (void)get_uint32(record->document, SLICE("writers"), &container->writers);
     (void)get_uint32(record->document, SLICE("policyVersion"), &container->policy_version);
     if (!get_document(record->document, SLICE("before"), DOCUMENT_ARRAY, &before))
         return true;

@@ -146,6 +146,7 @@ static void kind_copy(struct catalogue_state *to, const struct catalogue_state *
             container->before[i] = definition_ref(old->before[i]);
         container->before_count = old->before_count;
         container->policy_version = old->policy_version;
+        container->writers = old->writers;
         container->map = partition_map_ref(old->map);
         container->shares = container_shares_ref(old->shares);
         container->migration = migration_ref(old->migration);
@@ -419,6 +420,11 @@ const struct catalogue_info *container_info(const struct container *container)
 uint32_t container_policy_version(const struct container *container)
 {
     return container->policy_version;
+}
+
+uint32_t container_writers(const struct container *container)
+{
+    return container->writers;
 }
 
 size_t container_policies_before(const struct container *container,

@@ -13,6 +13,7 @@ struct definition {
     struct definition_fields fields;
     atomic_uint refs;
     struct arena *arena; /* owns this structure and all it refers to */
+    const bool *taken;   /* while it is made: numbers of indexes */
 };
 
 enum { COMPUTED_MAX = 20, FEED_MINUTES_MAX = 30 * 24 * 60 };
@@ -545,7 +546,7 @@ static bool orrery_read(struct definition *definition, struct slice body,
         object = before_object(before, name);
     begin = document_begin(&completed);
     if (!definition_orrery_read(&definition->fields, object, before ? &before->fields : NULL,
-                                definition->arena, &completed, err))
+                                definition->taken, definition->arena, &completed, err))
         return false;
     document_end(&completed, begin);
     if (object.data) {
@@ -590,6 +591,13 @@ static bool parts_read(struct definition *definition, struct slice body,
 bool definition_new(struct slice body, struct definition *before,
                     struct definition **ret_definition, struct error *err)
 {
+    return definition_replaced(body, before, NULL, ret_definition, err);
+}
+
+bool definition_replaced(struct slice body, struct definition *before,
+                         const bool taken[INDEX_NUMBERS], struct definition **ret_definition,
+                         struct error *err)
+{
     CLEANUP(arena_free) struct arena *arena = arena_new();
     CLEANUP(buf_done) struct buf out;
     struct definition *definition = ARENA_NEW(arena, struct definition);
@@ -597,6 +605,7 @@ bool definition_new(struct slice body, struct definition *before,
 
     buf_init(&out, BUF_DEFAULT_MAX);
     definition->arena = arena;
+    definition->taken = taken;
     begin = document_begin(&out);
     if (!parts_read(definition, arena_copy(arena, body), before, &out, err))
         return false;
@@ -604,6 +613,7 @@ bool definition_new(struct slice body, struct definition *before,
     if (buf_overflowed(&out))
         return error_set(err, ERROR_TOO_LARGE, "the definition of the container is too large");
     definition->fields.document = arena_copy(arena, buf_slice(&out));
+    definition->taken = NULL;
     atomic_init(&definition->refs, 1);
     definition->arena = TAKE(arena);
     *ret_definition = definition;

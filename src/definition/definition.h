@@ -33,9 +33,12 @@ struct definition_fields {
     struct slice id;                   /* the user's name for it */
     enum definition_identity identity; /* which properties of its items have a meaning */
     struct partition_definition key;
-    const struct index_policy *policy;
+    const struct index_policy *policy;             /* with all indexes that have not failed */
+    const struct index_definition *const *indexes; /* besides the policy: indexes.c */
+    size_t index_count;
     const struct definition_unique_key *unique_keys;
     size_t unique_key_count;
+    bool has_unique_index;      /* among those of its policy */
     int32_t default_ttl;        /* seconds above 0, or DEFINITION_TTL_OFF, DEFINITION_TTL_OWN */
     int64_t feed_retention_ms;  /* of all versions and deletes; 0: latest versions only */
     uint64_t rekeyed_lsn;       /* of the catalogue, when its keys last became others; 0: never */
@@ -48,6 +51,12 @@ struct definition_fields {
  * words of the service: wrong paths, too many unique keys, a changed partition key, ... */
 NODISCARD bool definition_new(struct slice body, struct definition *before,
                               struct definition **ret_definition, struct error *err);
+
+/* The same for a replace, where entries of definitions before that one may still be stored: an
+ * index that is new gets none of the numbers that are taken. */
+NODISCARD bool definition_replaced(struct slice body, struct definition *before,
+                                   const bool taken[INDEX_NUMBERS],
+                                   struct definition **ret_definition, struct error *err);
 /* The body of a create as it is meant today, where definitions on disk that say the same may mean
  * something else: synthetic keys escape (partition/synthetic.h). In the arena, or the body itself.
  */
@@ -58,6 +67,32 @@ void definition_unref(struct definition *definition); /* NULL is fine */
 CLEANUP_FN(struct definition *, definition_unref)
 
 const struct definition_fields *definition_fields(const struct definition *definition);
+
+/* The index of this name; NULL: there is none. */
+const struct index_definition *definition_index(const struct definition_fields *fields,
+                                                struct slice name);
+/* What a client is shown of it, with number, state and, of one that failed, why. */
+struct slice definition_index_document(const struct definition_fields *fields, struct slice name);
+
+/* Are the entries of all their indexes the same? */
+bool definition_indexes_same(const struct definition_fields *a, const struct definition_fields *b);
+
+/* Copies of a definition's document that say something else of its indexes, for definition_replaced
+ * and, with states, definition_new; in the arena. */
+struct slice definition_with_index(const struct definition_fields *fields, struct slice index,
+                                   struct arena *arena);
+struct slice definition_without_index(const struct definition_fields *fields, struct slice name,
+                                      struct arena *arena);
+/* words: of each index in its order that has changed. */
+struct slice definition_with_states(const struct definition_fields *fields,
+                                    const struct index_words *words, const bool *changed,
+                                    struct arena *arena);
+
+/* Do its items own values, by unique keys or indexes? */
+static inline bool definition_is_unique(const struct definition_fields *fields)
+{
+    return fields->unique_key_count || fields->has_unique_index;
+}
 
 static inline const struct document_names *definition_names_of(const struct definition_fields *of)
 {

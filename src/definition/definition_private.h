@@ -14,10 +14,20 @@ NODISCARD bool definition_policies_check(struct slice body, const struct definit
  * table of members in definition_orrery.c. The partition key has been read. object: the creator's
  * words, or at a replace that leaves them out those of before; data NULL: none. What was understood
  * is appended to the body of a BSON document. ERROR_BAD_REQUEST: a member nobody knows, or one
- * that cannot be so, or may not change. */
+ * that cannot be so, or may not change. taken: definition_replaced. */
 NODISCARD bool definition_orrery_read(struct definition_fields *fields, struct slice object,
-                                      const struct definition_fields *before, struct arena *arena,
-                                      struct buf *out, struct error *err);
+                                      const struct definition_fields *before, const bool *taken,
+                                      struct arena *arena, struct buf *out, struct error *err);
+
+/* Reads `orrery.indexes` (value NULL: those of before are kept) and adds them to the policy. taken:
+ * numbers a new one does not get; NULL: none. ERROR_BAD_REQUEST, ERROR_NOT_SUPPORTED. */
+NODISCARD bool definition_indexes_read(struct definition_fields *fields,
+                                       const struct document_value *value,
+                                       const struct definition_fields *before, const bool *taken,
+                                       struct arena *arena, struct buf *out, struct error *err);
+
+/* The indexes of a body without what only the server says of them. */
+struct slice definition_indexes_fresh(struct slice array, struct arena *arena);
 
 /* One component of a key as definitions write it; undefined is an empty object. */
 void definition_component_write(struct buf *out, struct slice key,

@@ -14,10 +14,12 @@ static const struct document_names table[DEFINITION_IDENTITIES] = {
     [DEFINITION_IDENTITY_ID] = {.identity = SLICE("id"),
                                 .identity_order = DOCUMENT_ORDER_SQL,
                                 .identity_is_text = true,
+                                .shown = SLICE("id"),
                                 .ttl = SLICE("ttl"),
                                 .system = SYSTEM_NAMES},
     [DEFINITION_IDENTITY_MONGO] = {.identity = SLICE("_id"),
                                    .identity_order = DOCUMENT_ORDER_MONGO,
+                                   .shown = SLICE("id"),
                                    .system = SYSTEM_NAMES},
 };
 

@@ -10,6 +10,7 @@
  *     {"throughput": {...}}   how what was bought is divided (definition_throughput.h); may change
  *     {"accessPolicies": [{"id": "x", "start": "...", "expiry": "...", "permission": "raud"}]}
  *                             of a table, for shared access signatures (front/table/access.h)
+ *     {"indexes": [...]}      indexes besides the policy (index/definition_read.c); may change
  *     {"formerly": {...}}     the partition key before a re-key (definition_rekey.c)
  */
 #include "definition/definition_private.h"
@@ -22,6 +23,7 @@
 struct reading {
     struct definition_fields *fields;
     const struct definition_fields *before; /* NULL: it is created */
+    const bool *taken;                      /* numbers of indexes */
     struct arena *arena;
     struct buf *out;
 };
@@ -167,6 +169,19 @@ static bool access_policies_read(struct reading *reading, const struct document_
     return true;
 }
 
+static bool indexes_read(struct reading *reading, const struct document_value *value,
+                         struct error *err)
+{
+    return definition_indexes_read(reading->fields, value, reading->before, reading->taken,
+                                   reading->arena, reading->out, err);
+}
+
+/* They go when "indexes" is empty, not when somebody who does not know of them leaves them out. */
+static bool indexes_keep(struct reading *reading, struct error *err)
+{
+    return indexes_read(reading, NULL, err);
+}
+
 static bool synthetic_keep(struct reading *reading, struct error *err)
 {
     if (!reading->before->key.synthetic)
@@ -213,6 +228,7 @@ static const struct member {
     {SLICE("placement"), placement_read, NULL},
     {SLICE("throughput"), throughput_read, NULL},
     {SLICE("accessPolicies"), access_policies_read, NULL},
+    {SLICE("indexes"), indexes_read, indexes_keep},
     {SLICE("formerly"), formerly_read, formerly_keep},
     {SLICE("rekeyed"), rekeyed_read, rekeyed_keep},
 };
@@ -239,10 +255,10 @@ static bool names_check(struct slice object, struct error *err)
 
 /* In the order of the table, so that the same said otherwise is the same bytes. */
 bool definition_orrery_read(struct definition_fields *fields, struct slice object,
-                            const struct definition_fields *before, struct arena *arena,
-                            struct buf *out, struct error *err)
+                            const struct definition_fields *before, const bool *taken,
+                            struct arena *arena, struct buf *out, struct error *err)
 {
-    struct reading reading = {fields, before, arena, out};
+    struct reading reading = {fields, before, taken, arena, out};
     struct document_value value;
 
     if (!object.data)
@@ -262,10 +278,9 @@ bool definition_orrery_read(struct definition_fields *fields, struct slice objec
 }
 
 /* A copy with another value for one member. */
-static struct slice with_member(struct slice document, struct slice name, struct slice object,
-                                struct arena *arena)
+static struct slice with_member(struct slice document, struct slice name,
+                                struct document_value value, struct arena *arena)
 {
-    const struct document_value value = document_object(object);
     CLEANUP(buf_done) struct buf copy;
     struct document_iter iter;
     size_t begin;
@@ -282,18 +297,38 @@ static struct slice with_member(struct slice document, struct slice name, struct
     return arena_copy(arena, buf_slice(&copy));
 }
 
-struct slice definition_fresh(struct slice body, struct arena *arena)
+static struct slice synthetic_fresh(struct slice orrery, struct arena *arena)
 {
-    struct document_value orrery, synthetic;
+    struct document_value synthetic;
     struct slice fresh;
 
-    if (!document_find(body, SLICE("orrery"), &orrery) || orrery.type != DOCUMENT_OBJECT ||
-        !document_find(orrery.document, SLICE("synthetic"), &synthetic) ||
-        synthetic.type != DOCUMENT_OBJECT)
-        return body;
+    if (!document_find(orrery, SLICE("synthetic"), &synthetic) || synthetic.type != DOCUMENT_OBJECT)
+        return orrery;
     fresh = partition_synthetic_fresh(synthetic.document, arena);
     if (fresh.data == synthetic.document.data)
+        return orrery;
+    return with_member(orrery, SLICE("synthetic"), document_object(fresh), arena);
+}
+
+static struct slice indexes_fresh(struct slice orrery, struct arena *arena)
+{
+    struct document_value indexes;
+
+    if (!document_find(orrery, SLICE("indexes"), &indexes) || indexes.type != DOCUMENT_ARRAY)
+        return orrery;
+    return with_member(orrery, SLICE("indexes"),
+                       document_array(definition_indexes_fresh(indexes.document, arena)), arena);
+}
+
+struct slice definition_fresh(struct slice body, struct arena *arena)
+{
+    struct document_value orrery;
+    struct slice fresh;
+
+    if (!document_find(body, SLICE("orrery"), &orrery) || orrery.type != DOCUMENT_OBJECT)
         return body;
-    return with_member(body, SLICE("orrery"),
-                       with_member(orrery.document, SLICE("synthetic"), fresh, arena), arena);
+    fresh = indexes_fresh(synthetic_fresh(orrery.document, arena), arena);
+    if (fresh.data == orrery.document.data)
+        return body;
+    return with_member(body, SLICE("orrery"), document_object(fresh), arena);
 }

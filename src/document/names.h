@@ -24,6 +24,7 @@ struct document_names {
     struct slice identity;              /* the property that names an item in its partition */
     enum document_order identity_order; /* of its values in item keys: what makes two the same */
     bool identity_is_text;              /* it is a string, and always there */
+    struct slice shown;                 /* what the identity is called over REST: a text there */
     struct slice ttl;                   /* an item's own time to live; len 0: items have none */
     struct slice system[DOCUMENT_SYSTEM_COUNT];
 };

@@ -1,6 +1,7 @@
 #include "front/item.h"
 
 #include "document/bson.h"
+#include "item/shown.h"
 
 enum { ID_BYTES_SHOWN = 64 };
 
@@ -20,6 +21,21 @@ static bool id_check(struct slice id, struct error *err)
                 err, ERROR_BAD_REQUEST, "id \"%.*s\" has a character no id may have: %c",
                 (int)MIN(id.len, (size_t)ID_BYTES_SHOWN), (const char *)id.data, id.data[i]);
     return true;
+}
+
+/* MongoDB takes any value for an identity but these. */
+static bool identity_check(const struct document_names *names, const struct document_value *id,
+                           struct error *err)
+{
+    if (names->identity_is_text && id->type != DOCUMENT_STRING)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "One of the specified inputs is invalid: id is missing or not a text");
+    if (id->type == DOCUMENT_UNDEFINED || id->type == DOCUMENT_ARRAY || id->type == DOCUMENT_REGEX)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "One of the specified inputs is invalid: %.*s is missing, an array or a "
+                         "regular expression",
+                         SLICE_ARG(names->identity));
+    return !names->identity_is_text || id_check(id->text, err);
 }
 
 /* The item without what is ours to write. */
@@ -48,16 +64,15 @@ bool front_item_clean(const struct document_names *names, struct slice document,
     struct document_iter iter;
     bool system = false;
 
+    if (!item_taken(names, document, arena, &document, err))
+        return false;
     document_iter_init(&iter, document);
     while (document_iter_next(&iter)) {
         system = system || is_system(names, iter.key);
         if (slice_equal(iter.key, names->identity))
             id = iter.value;
     }
-    if (id.type != DOCUMENT_STRING)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "One of the specified inputs is invalid: id is missing or not a text");
-    if (!id_check(id.text, err))
+    if (!identity_check(names, &id, err))
         return false;
     *ret_item = system ? stripped(names, document, arena) : document;
     *ret_id = id;

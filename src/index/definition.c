@@ -92,7 +92,9 @@ bool index_definition_build(const struct index_parts *parts, struct arena *arena
         .name = parts->name,
         .format = INDEX_FORMAT_VERSION,
         .number = parts->number,
-        .kind = parts->part_count ? &index_kind_ordered : &index_kind_wildcard,
+        .kind = parts->kind         ? parts->kind
+                : parts->part_count ? &index_kind_ordered
+                                    : &index_kind_wildcard,
         .parts = parts->parts,
         .part_count = parts->part_count,
         .order = parts->order,
@@ -100,6 +102,7 @@ bool index_definition_build(const struct index_parts *parts, struct arena *arena
         .hidden = parts->hidden,
         .sparse = parts->sparse,
         .unique = parts->unique,
+        .state = parts->state,
         .expire_after_s = parts->expires ? parts->expire_after_s : INDEX_EXPIRES_NEVER,
         .filter = parts->filter,
         .filter_count = parts->filter_count,
@@ -111,6 +114,13 @@ bool index_definition_build(const struct index_parts *parts, struct arena *arena
     definition->prefix = prefix_make(definition, arena);
     *ret_definition = definition;
     return true;
+}
+
+const char *index_state_name(enum index_state state)
+{
+    static const char *const names[] = {"ready", "building", "failed"};
+
+    return names[state];
 }
 
 /* --- Comparing ------------------------------------------------------------------------------- */

@@ -22,10 +22,12 @@ enum { INDEX_FORMAT_POLICY = 1, INDEX_FORMAT_VERSION = 2 };
 
 enum {
     INDEX_DEFINITIONS_MAX = 64, /* of a container, besides its policy */
+    INDEX_NUMBERS = 256,        /* a definition that is gone keeps its number for a while */
     INDEX_PARTS_MAX = 32,       /* of one */
     INDEX_CONDITIONS_MAX = 32,  /* of a filter */
     INDEX_PROJECTION_MAX = 64,  /* paths of a wildcard */
     INDEX_NAME_MAX = 255,
+    INDEX_CLAIM_MAX = 512, /* bytes of the values an item is alone with; longer ones are hashed */
     INDEX_EXPIRES_NEVER = -1,
 };
 
@@ -57,6 +59,10 @@ struct index_condition {
 /* Who may not have the same values. */
 enum index_unique { INDEX_UNIQUE_NOT, INDEX_UNIQUE_LOGICAL /* items of one logical partition */ };
 
+/* How far a container is with an index. Its entries are kept from the first moment; plans use them,
+ * and what it forbids is forbidden, once it is ready. Of one that failed nothing is kept. */
+enum index_state { INDEX_READY, INDEX_BUILDING, INDEX_FAILED };
+
 struct index_tree; /* the paths of a wildcard: policy_private.h */
 
 struct index_definition {
@@ -73,6 +79,7 @@ struct index_definition {
     bool hidden;   /* kept, but not for plans */
     bool sparse;   /* items with none of its paths have no entry */
     enum index_unique unique;
+    enum index_state state;
     int32_t expire_after_s; /* items go so long after the date at its path; INDEX_EXPIRES_NEVER */
     const struct index_condition *filter;
     size_t filter_count;
@@ -80,6 +87,32 @@ struct index_definition {
 };
 
 struct index_walk; /* collects the entries of an item: entries.c */
+
+/* Sums that a kind keeps besides entries: something that is no function of one item, such as in how
+ * many items a word occurs. */
+enum { INDEX_SUM_NUMBERS = 4, INDEX_SUMS_MAX = 1024 /* of one item */, INDEX_SUM_NAME_MAX = 128 };
+
+struct index_sum {
+    struct slice name; /* in the arena; empty where there is only one */
+    int64_t amounts[INDEX_SUM_NUMBERS];
+};
+
+/* The state of a kind is such sums, for each logical partition its own. A kind says what one item
+ * adds; the rest follows from that, for every kind the same:
+ *
+ *   commit   what the new version adds less what the old one did goes with the item, as a sum of
+ *            group commit: two writers do not conflict over it (item/write_set.c)
+ *   split    a logical partition is never cut, so its sums move with its items (migration/mover.c);
+ *            a re-key writes every item anew, and with it what it adds
+ *   rebuild  an item that is indexed by an older policy added nothing: remaking its entries adds
+ *            it, and takes it away where the definition is gone (item/transform.c)
+ *
+ * They are read by the key in item/write_set.c. */
+struct index_state_functions {
+    /* What this item adds; at most INDEX_SUMS_MAX, no name twice. ERROR_TOO_LARGE. */
+    bool (*sums)(const struct index_definition *definition, struct slice item, struct arena *arena,
+                 struct index_sum **ret_sums, size_t *ret_count, struct error *err);
+};
 
 /* A kind of index. */
 struct index_kind {
@@ -89,6 +122,7 @@ struct index_kind {
     /* Puts the entries of an item. ERROR_BAD_REQUEST: it cannot be in such an index. */
     bool (*entries)(const struct index_definition *definition, struct slice item,
                     struct index_walk *walk, struct error *err);
+    const struct index_state_functions *state; /* NULL: it has entries alone */
 };
 
 extern const struct index_kind index_kind_ordered;
@@ -98,6 +132,7 @@ extern const struct index_kind index_kind_wildcard;
 struct index_parts {
     struct slice name;
     uint8_t number;
+    const struct index_kind *kind;  /* NULL: by what follows */
     const struct index_part *parts; /* none: a wildcard */
     size_t part_count;
     const struct document_path *include, *exclude; /* of a wildcard; each ends in "everything" */
@@ -106,6 +141,7 @@ struct index_parts {
     struct slice collation; /* "simple" or none */
     bool multikey, hidden, sparse;
     enum index_unique unique;
+    enum index_state state;
     bool expires;
     int32_t expire_after_s;
     const struct index_condition *filter;
@@ -125,6 +161,20 @@ NODISCARD bool index_definition_read(const struct document_value *value, uint8_t
                                      const struct index_definition **ret_definition,
                                      struct error *err);
 
+/* What the server says of an index in its document. */
+struct index_words {
+    uint8_t number;
+    enum index_state state;
+    struct slice failure; /* BSON object; data NULL: none */
+};
+
+/* The document of a definition with other words of the server; NULL: with none. In the arena. */
+struct slice index_definition_words(struct slice object, const struct index_words *words,
+                                    struct arena *arena);
+
+/* The words of its state. */
+const char *index_state_name(enum index_state state);
+
 /* Are all entries of one entries of the other? The name does not matter, nor what plans are told.
  */
 bool index_definition_same(const struct index_definition *a, const struct index_definition *b);
@@ -141,3 +191,9 @@ NODISCARD bool index_definition_entries(const struct index_definition *definitio
                                         struct slice item, struct arena *arena,
                                         struct index_entry **ret_entries, size_t *ret_count,
                                         struct error *err);
+
+/* What an item is alone with in its logical partition by a unique definition: for each of its
+ * entries the values, as bytes that are equal where they are. None where it has no entries. */
+NODISCARD bool index_definition_claims(const struct index_definition *definition, struct slice item,
+                                       struct arena *arena, struct index_entry **ret_claims,
+                                       size_t *ret_count, struct error *err);

@@ -10,8 +10,13 @@
  *      "multikey": true, "hidden": true, "sparse": true,
  *      "unique": "logicalPartition",
  *      "expireAfterSeconds": 60,
+ *      "state": "ready", "building" or "failed",
+ *      "failure": {"reason": "...", "conflicts": [...]},                    of one that failed
  *      "filter": [{"path": "/a", "comparison": "exists", "equal", "less", "lessOrEqual", "greater"
  *                  or "greaterOrEqual", "value": 1}, ...]}
+ *
+ * Number, format, state and failure are the server's: whoever defines an index may send back what
+ * it was shown of them, and they are not looked at (index_definition_words).
  *
  * It is written in this order and without what is not so. A member that is not listed is refused:
  * a definition that is understood by half would have other entries. */
@@ -242,8 +247,8 @@ static bool number_read(struct reading *r, const struct document_value *value)
 {
     int64_t number;
 
-    if (!document_to_int64(value, &number) || number < 0 || number >= INDEX_DEFINITIONS_MAX)
-        return wrong(r, "the number must be from 0 to 63");
+    if (!document_to_int64(value, &number) || number < 0 || number >= INDEX_NUMBERS)
+        return wrong(r, "the number must be from 0 to 255");
     r->parts.number = (uint8_t)number;
     return true;
 }
@@ -315,6 +320,22 @@ static bool expire_read(struct reading *r, const struct document_value *value)
     return true;
 }
 
+static bool state_read(struct reading *r, const struct document_value *value)
+{
+    static const char *const states[] = {"ready", "building", "failed"};
+    size_t state = 0;
+
+    if (!word_read(r, value, states, ARRAY_LEN(states), "\"state\" is none of an index", &state))
+        return false;
+    r->parts.state = (enum index_state)state;
+    return true;
+}
+
+static bool failure_read(struct reading *r, const struct document_value *value)
+{
+    return value->type == DOCUMENT_OBJECT || wrong(r, "\"failure\" must be an object");
+}
+
 /* --- All of it ------------------------------------------------------------------------------- */
 
 static const struct member {
@@ -327,8 +348,12 @@ static const struct member {
     {SLICE("collation"), collation_read}, {SLICE("multikey"), multikey_read},
     {SLICE("hidden"), hidden_read},       {SLICE("sparse"), sparse_read},
     {SLICE("unique"), unique_read},       {SLICE("expireAfterSeconds"), expire_read},
-    {SLICE("filter"), filter_read},
+    {SLICE("filter"), filter_read},       {SLICE("state"), state_read},
+    {SLICE("failure"), failure_read},
 };
+
+static const struct slice server_members[] = {SLICE("number"), SLICE("format"), SLICE("state"),
+                                              SLICE("failure")};
 
 static bool names_check(const struct reading *r, struct slice object)
 {
@@ -359,6 +384,9 @@ static void definition_show(struct slice object, const struct index_parts *parts
             document_append_int32(out, members[i].name, parts->number);
         else if (slice_equal(members[i].name, SLICE("format")))
             document_append_int32(out, members[i].name, INDEX_FORMAT_VERSION);
+        else if (slice_equal(members[i].name, SLICE("state")))
+            document_append_string(out, members[i].name,
+                                   slice_of_text(index_state_name(parts->state)));
         else if (document_find(object, members[i].name, &value))
             document_append(out, members[i].name, &value);
     }
@@ -396,4 +424,35 @@ bool index_definition_read(const struct document_value *value, uint8_t number, s
         return false;
     definition_show(object, &r.parts, key, out);
     return true;
+}
+
+struct slice index_definition_words(struct slice object, const struct index_words *words,
+                                    struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf out;
+    struct document_iter iter;
+    size_t begin;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    begin = document_begin(&out);
+    document_iter_init(&iter, object);
+    while (document_iter_next(&iter)) {
+        size_t known = 0;
+
+        while (known < ARRAY_LEN(server_members) && !slice_equal(iter.key, server_members[known]))
+            known++;
+        if (known == ARRAY_LEN(server_members))
+            document_append(&out, iter.key, &iter.value);
+    }
+    if (words) {
+        document_append_int32(&out, SLICE("number"), words->number);
+        document_append_string(&out, SLICE("state"), slice_of_text(index_state_name(words->state)));
+        if (words->failure.data) {
+            struct document_value failure = document_object(words->failure);
+
+            document_append(&out, SLICE("failure"), &failure);
+        }
+    }
+    document_end(&out, begin);
+    return arena_copy(arena, buf_slice(&out));
 }

@@ -35,7 +35,7 @@ static void walk_init(struct index_walk *w, struct slice item, struct arena *are
     w->count = 0;
     w->repeats = w->seen = NULL;
     w->object = 0;
-    w->full = false;
+    w->full = w->claims = false;
     w->entries = ARENA_ARRAY(arena, struct index_entry, w->capacity);
 }
 
@@ -45,7 +45,10 @@ static bool definition_walk(struct index_walk *w, const struct index_definition 
     w->definition = definition;
     if (UNLIKELY(definition->filter_count && !index_definition_takes(definition, item)))
         return true;
-    return definition->kind->entries(definition, item, w, err);
+    if (definition->kind->entries(definition, item, w, err))
+        return true;
+    return definition->name.len ? error_prefix(err, "index \"%.*s\"", SLICE_ARG(definition->name))
+                                : false;
 }
 
 bool index_entries(const struct index_policy *policy, struct slice item, struct arena *arena,
@@ -68,6 +71,17 @@ bool index_definition_entries(const struct index_definition *definition, struct 
 
     walk_init(&w, item, arena);
     return definition_walk(&w, definition, item, err) && sorted(&w, ret_entries, ret_count, err);
+}
+
+bool index_definition_claims(const struct index_definition *definition, struct slice item,
+                             struct arena *arena, struct index_entry **ret_claims,
+                             size_t *ret_count, struct error *err)
+{
+    struct index_walk w;
+
+    walk_init(&w, item, arena);
+    w.claims = true;
+    return definition_walk(&w, definition, item, err) && sorted(&w, ret_claims, ret_count, err);
 }
 
 /* --- Writing entries ------------------------------------------------------------------------- */

@@ -15,6 +15,12 @@ struct reader {
 
 static bool read_entry(struct reader *r);
 
+bool index_entry_is_numbered(struct slice entry)
+{
+    return entry.len > 1 && entry.data[0] == INDEX_MARK_ESCAPE &&
+           entry.data[1] == INDEX_ESCAPE_NUMBER;
+}
+
 bool index_entry_skip(struct slice *bytes, struct error *err)
 {
     struct reader r = {.rest = *bytes, .err = err};

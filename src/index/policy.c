@@ -41,11 +41,12 @@
  *
  *     number       1 byte
  *     shape        1 byte: bits 0 to 5 how many values there are, bit 6 set if they are in
- * MongoDB's order, bit 7 set if a path comes before them directions   for every eight values a
- * byte, the first value in its lowest bit: 1 descending
+ *                  MongoDB's order, bit 7 set if a path comes before them
+ *     directions   for every eight values a byte, the first value in its lowest bit: 1 descending
  *
  * So an entry of two values begins with 5 bytes, however long their paths are, and can be stepped
- * over by who does not know the definition.
+ * over by who does not know the definition. Nothing is stored with it: where format 1 repeats pk
+ * and id of the item, the number at the end leads to them (item/cursor.c).
  *
  * This file reads a policy as clients write it and completes it as the service shows it. */
 #include "index/policy_private.h"
@@ -108,6 +109,7 @@ const struct index_policy *index_policy_with(const struct index_policy *policy,
         memcpy(all + policy->definition_count, definitions, count * sizeof *all);
     with->definitions = all;
     with->definition_count = policy->definition_count + count;
+    with->besides_count = policy->besides_count + count;
     composites_find(with, arena);
     return with;
 }
@@ -117,6 +119,13 @@ const struct index_definition *const *index_policy_definitions(const struct inde
 {
     *ret_count = policy->definition_count;
     return policy->definitions;
+}
+
+const struct index_definition *const *index_policy_besides(const struct index_policy *policy,
+                                                           size_t *ret_count)
+{
+    *ret_count = policy->besides_count;
+    return policy->definitions + policy->definition_count - policy->besides_count;
 }
 
 bool index_policy_is_none(const struct index_policy *policy)
@@ -334,9 +343,8 @@ static void composites_find(struct index_policy *policy, struct arena *arena)
         struct document_path *paths;
         bool *descending, hashed = false;
 
-        if (definition->kind != &index_kind_ordered || definition->order != DOCUMENT_ORDER_SQL ||
-            definition->multikey || definition->hidden || definition->sparse ||
-            definition->filter_count)
+        if (definition->kind != &index_kind_ordered || definition->multikey || definition->hidden ||
+            definition->sparse || definition->filter_count || definition->state != INDEX_READY)
             continue;
         paths = ARENA_ARRAY(arena, struct document_path, definition->part_count);
         descending = ARENA_ARRAY(arena, bool, definition->part_count);
@@ -346,7 +354,8 @@ static void composites_find(struct index_policy *policy, struct arena *arena)
             hashed = hashed || definition->parts[at].hashed;
         }
         if (!hashed)
-            composites[count++] = (struct index_composite){.paths = paths,
+            composites[count++] = (struct index_composite){.definition = definition,
+                                                           .paths = paths,
                                                            .descending = descending,
                                                            .count = definition->part_count,
                                                            .prefix = definition->prefix};

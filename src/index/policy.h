@@ -48,13 +48,18 @@ const struct index_policy *index_policy_with(const struct index_policy *policy,
 const struct index_definition *const *index_policy_definitions(const struct index_policy *policy,
                                                                size_t *ret_count);
 
+/* Those besides alone. */
+const struct index_definition *const *index_policy_besides(const struct index_policy *policy,
+                                                           size_t *ret_count);
+
 bool index_policy_is_none(const struct index_policy *policy); /* nothing but id and _ts */
 
-/* A definition that plans can walk in the order of its values, one entry for each item: in SQL
- * order, neither sparse nor partial nor multikey, not hashed, not hidden. For a policy, a composite
+/* A definition that plans can walk in the order of its values, one entry for each item: neither
+ * sparse nor partial nor multikey, not hashed, not hidden. For a policy, a composite
  * index: one entry for each item, of the values at its paths one after the other, cut
  * at INDEX_VALUE_MAX each. A path that leads nowhere has undefined there. */
 struct index_composite {
+    const struct index_definition *definition; /* its order is that of the values */
     const struct document_path *paths;
     const bool *descending; /* one for each path */
     size_t count;
@@ -96,6 +101,10 @@ void index_path_append(const struct document_path *path, struct buf *buf);
 /* The common beginning of all entries below a path, which no entry of the path itself has. Below a
  * path longer than INDEX_PATH_MAX there may be others among them. */
 void index_path_append_below(const struct document_path *path, struct buf *buf);
+
+/* Is it an entry of format 2? Such a one is stored without the key of its item, which is found by
+ * the number behind it. */
+bool index_entry_is_numbered(struct slice entry);
 
 /* Moves *bytes behind the entry at their start: to the routing key, in a stored one.
  * ERROR_STORE_CORRUPT: these are not the bytes of an entry. */

@@ -90,8 +90,8 @@ struct index_policy {
     bool none;
     struct index_tree *tree;
     const struct index_definition *const *definitions; /* the first is the wildcard of tree */
-    size_t definition_count;
-    const struct index_composite *composites; /* those of definitions that are such */
+    size_t definition_count, besides_count;            /* the last ones are besides */
+    const struct index_composite *composites;          /* those of definitions that are such */
     size_t composite_count;
 };
 
@@ -123,6 +123,7 @@ struct index_walk {
     uint32_t *seen;    /* for each node of a tree the last object that had it */
     uint32_t object;   /* objects are numbered as they are walked */
     bool full;
+    bool claims; /* whole values are put, without the definition's prefix */
     struct index_path path;
 };
 

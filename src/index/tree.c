@@ -133,10 +133,14 @@ static void node_finish(struct index_node *node, struct arena *arena)
 
 void index_tree_finish(struct index_tree *tree, struct arena *arena)
 {
-    struct index_node *root = root_make(tree, arena);
+    struct index_node *root = root_make(tree, arena), *identity;
 
-    if (tree->names)
-        child_make(tree, root, tree->names->identity, arena)->scalar = INDEX_RULE_INCLUDE;
+    if (tree->names) {
+        identity = child_make(tree, root, tree->names->identity, arena);
+        identity->scalar = INDEX_RULE_INCLUDE;
+        if (!tree->names->identity_is_text) /* an object is found by what is in it */
+            identity->all = INDEX_RULE_INCLUDE;
+    }
     node_finish(tree->root, arena);
 }
 

@@ -20,6 +20,8 @@ enum {
 struct cursor {
     struct cursor_request request;
     struct engine_iterator *iterator;
+    struct view view;     /* whose snapshot outlives the cursor */
+    struct arena *arena;  /* for keys that are looked up by number */
     struct slice routing; /* of the logical partition that is wanted; empty: of any */
     size_t range;         /* the present one of the index */
     uint64_t entries;
@@ -206,6 +208,7 @@ bool cursor_open(const struct view *view, const struct cursor_request *request,
     assert(!request->backwards || request->kind == CURSOR_INDEX);
     assert(request->kind != CURSOR_INDEX || request->value_count > 0);
     cursor->request = *request;
+    cursor->view = *view;
     buf_init(&cursor->seek, BUF_DEFAULT_MAX);
     buf_init(&cursor->place, BUF_DEFAULT_MAX);
     buf_init(&cursor->key, BUF_DEFAULT_MAX);
@@ -227,6 +230,7 @@ void cursor_free(struct cursor *cursor)
     if (!cursor)
         return;
     engine_iterator_free(cursor->iterator);
+    arena_free(cursor->arena);
     buf_done(&cursor->seek);
     buf_done(&cursor->place);
     buf_done(&cursor->key);
@@ -301,7 +305,7 @@ static bool values_length(const struct cursor_request *request, struct slice byt
                 inverted[at] = (uint8_t)~rest.data[at];
         }
         behind = value;
-        if (!document_key_skip_cut(DOCUMENT_ORDER_SQL, INDEX_VALUE_MAX, &behind, &cut, err))
+        if (!document_key_skip_cut(request->order, INDEX_VALUE_MAX, &behind, &cut, err))
             return false;
         rest = slice_skip(rest, value.len - behind.len);
     }
@@ -370,6 +374,29 @@ static bool routing_pass(struct cursor *cursor, struct slice value, struct slice
     return entry_seek(cursor, value, slice_of(last, 1), err);
 }
 
+/* The key of the item with this number, where an entry does not have it. Without a snapshot the
+ * item may be gone by now. */
+static bool key_look_up(struct cursor *cursor, uint64_t number, bool *ret_found, struct error *err)
+{
+    const struct view *view = &cursor->view;
+    uint8_t key[1 + NUMBER_SIZE] = {PARTITION_FAMILY_NUMBER};
+    struct engine_value value;
+
+    if (!cursor->arena)
+        cursor->arena = arena_new();
+    arena_reset(cursor->arena);
+    bytes_put_be64(key + 1, number);
+    if (!engine_get(view->scope.engine, view->snapshot, view->scope.partition,
+                    slice_of(key, sizeof key), ENGINE_READ_ANY, cursor->arena, &value, err))
+        return false;
+    *ret_found = value.found == ENGINE_FOUND;
+    if (!*ret_found)
+        return !view->snapshot ||
+               error_set(err, ERROR_STORE_CORRUPT, "an index entry is of no item");
+    buf_append_slice(&cursor->key, value.bytes);
+    return true;
+}
+
 /* What became of an entry. */
 enum verdict { WANTED, PASSED, ENDED };
 
@@ -378,7 +405,8 @@ static bool index_look(struct cursor *cursor, const struct engine_entry *entry,
 {
     const struct cursor_request *request = &cursor->request;
     struct slice bytes = slice_skip(entry->key, 1 + request->path.len), value, routing;
-    bool in, ended;
+    bool in, ended, found;
+    uint64_t number;
     size_t length;
 
     *ret_verdict = PASSED;
@@ -394,16 +422,28 @@ static bool index_look(struct cursor *cursor, const struct engine_entry *entry,
         *ret_verdict = ENDED;
     if (!in)
         return true;
+    number = bytes_get_be64(bytes.data + bytes.len - NUMBER_SIZE);
     buf_clear(&cursor->key);
     buf_append_slice(&cursor->key, routing);
-    buf_append_slice(&cursor->key, entry->value);
+    if (entry->value.len) {
+        buf_append_slice(&cursor->key, entry->value);
+    } else {
+        if (request->logical.len ? !slice_equal(routing, cursor->routing)
+                                 : !routing_is_wanted(request, routing))
+            return routing_pass(cursor, value, routing, err);
+        buf_clear(&cursor->key);
+        if (!key_look_up(cursor, number, &found, err))
+            return false;
+        if (!found)
+            return true;
+    }
     if (!routing_is_wanted(request, buf_slice(&cursor->key)))
         return routing_pass(cursor, value, routing, err);
     *ret_verdict = WANTED;
     *hit = (struct cursor_hit){
         .value = value,
         .routing = routing,
-        .number = bytes_get_be64(bytes.data + bytes.len - NUMBER_SIZE),
+        .number = number,
         .key = buf_slice(&cursor->key),
     };
     return true;

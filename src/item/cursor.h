@@ -7,6 +7,7 @@
  * A view and its cursors belong to one thread. */
 #pragma once
 
+#include "document/order.h"
 #include "item/item.h"
 #include "item/scope.h"
 
@@ -67,6 +68,7 @@ struct cursor_request {
     /* Of the index; all borrowed while the cursor is used. */
     struct slice path;                 /* index_path_append, or the prefix of a composite index */
     size_t value_count;                /* 1, or as many as the composite index has paths */
+    enum document_order order;         /* of its entries */
     const bool *descending;            /* of a composite index */
     const struct cursor_range *ranges; /* ascending, apart from each other */
     size_t range_count;

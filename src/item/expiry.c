@@ -19,7 +19,34 @@ static struct engine_range due_range(uint8_t class, int64_t last_due_s, struct a
     return (struct engine_range){.min = slice_of(min, 2), .max = slice_of(max, 10)};
 }
 
-static bool item_remove(const struct item_scope *scope, struct slice key, struct error *err)
+/* What an index has of items that are to go. */
+struct due {
+    const struct index_definition *index;
+    struct engine_range ranges[2]; /* dates, and numbers as seconds since 1970 */
+};
+
+static bool is_due(const struct item *item, void *context)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    const struct due *due = context;
+    struct index_entry *entries;
+    struct error unused;
+    size_t count;
+
+    if (item->header.flags & ITEM_NOT_INDEXED ||
+        !index_definition_entries(due->index, item->document, arena, &entries, &count, &unused))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        for (size_t r = 0; r < ARRAY_LEN(due->ranges); r++)
+            if (slice_compare(entries[i].bytes, slice_skip(due->ranges[r].min, 1)) >= 0 &&
+                slice_compare(entries[i].bytes, slice_skip(due->ranges[r].max, 1)) < 0)
+                return true;
+    return false;
+}
+
+/* due NULL: if its own time is over. */
+static bool item_remove(const struct item_scope *scope, struct slice key, struct due *due,
+                        struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     CLEANUP(transaction_free) struct transaction *transaction = NULL;
@@ -30,11 +57,16 @@ static bool item_remove(const struct item_scope *scope, struct slice key, struct
         !document_key_read(definition_names_of(scope->definition)->identity_order, &parts.id, arena,
                            &id, err) ||
         !transaction_begin(scope, parts.logical, arena, &transaction, err) ||
-        !transaction_remove_expired(transaction, &id, err))
+        !transaction_remove_expired(transaction, &id, due ? is_due : NULL, due, err))
         return false;
     if (transaction_commit(transaction, err) || err->code == ERROR_CONFLICT)
         return true;
     return false;
+}
+
+bool expiry_remove(const struct item_scope *scope, struct slice key, struct error *err)
+{
+    return item_remove(scope, key, NULL, err);
 }
 
 static bool sweep_class(const struct item_scope *scope, uint8_t class, int64_t last_due_s,
@@ -55,17 +87,107 @@ static bool sweep_class(const struct item_scope *scope, uint8_t class, int64_t l
             return false;
         if (entry.found != ENGINE_FOUND)
             return true;
-        if (!item_remove(scope, arena_copy(arena, entry.value), err))
+        if (!item_remove(scope, arena_copy(arena, entry.value), NULL, err))
             return false;
         (*removed)++;
     }
     return true;
 }
 
+/* --- By indexes ------------------------------------------------------------------------------ */
+
+/* i | prefix | from the least value of the type to this one. */
+static struct engine_range due_values(const struct index_definition *index,
+                                      struct document_value last, struct arena *arena)
+{
+    static const uint8_t behind[] = {0xFF}; /* neither a value nor a routing key begins so */
+    CLEANUP(buf_done) struct buf key;
+    struct slice min, max;
+
+    buf_init(&key, BUF_DEFAULT_MAX);
+    document_key_append(index->order, &last, &key);
+    min = slice_of(key.data, 1); /* the place of its type */
+    max = arena_join(arena, (struct slice[]){buf_slice(&key), slice_of(behind, 1)}, 2);
+    if (index->parts[0].descending) {
+        uint8_t *type = arena_alloc(arena, 1);
+
+        for (size_t i = 0; i < key.len; i++)
+            key.data[i] = (uint8_t)~key.data[i];
+        type[0] = (uint8_t)(key.data[0] + 1);
+        min = buf_slice(&key);
+        max = slice_of(type, 1);
+    }
+    return (struct engine_range){
+        .min = arena_join(arena, (struct slice[]){SLICE("i"), index->prefix, min}, 3),
+        .max = arena_join(arena, (struct slice[]){SLICE("i"), index->prefix, max}, 3)};
+}
+
+static bool sweep_range(const struct item_scope *scope, struct due *due,
+                        const struct engine_range *range, size_t max, size_t *removed,
+                        struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+
+    if (!engine_iterator_new(scope->engine, NULL, scope->partition, *range, false, ENGINE_READ_ANY,
+                             &iterator, err))
+        return false;
+    while (*removed < max) {
+        uint8_t number[9] = {PARTITION_FAMILY_NUMBER};
+        struct engine_entry entry;
+        struct engine_value key;
+
+        if (!engine_iterator_next(iterator, &entry, err))
+            return false;
+        if (entry.found != ENGINE_FOUND)
+            return true;
+        memcpy(number + 1, entry.key.data + entry.key.len - 8, 8);
+        if (!engine_get(scope->engine, NULL, scope->partition, slice_of(number, sizeof number),
+                        ENGINE_READ_ANY, arena, &key, err) ||
+            (key.found == ENGINE_FOUND && !item_remove(scope, key.bytes, due, err)))
+            return false;
+        (*removed)++;
+    }
+    return true;
+}
+
+static bool sweep_index(const struct item_scope *scope, const struct index_definition *index,
+                        int64_t now_ms, size_t max, size_t *removed, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    int64_t last_ms = now_ms - (int64_t)index->expire_after_s * 1000;
+    struct due due = {.index = index};
+
+    due.ranges[0] = due_values(index, document_date(last_ms), arena);
+    due.ranges[1] = due_values(index, document_int64(last_ms / 1000), arena);
+    for (size_t i = 0; i < ARRAY_LEN(due.ranges); i++)
+        if (!sweep_range(scope, &due, &due.ranges[i], max, removed, err))
+            return false;
+    return true;
+}
+
+static bool expires(const struct index_definition *index)
+{
+    return index->expire_after_s != INDEX_EXPIRES_NEVER && index->state == INDEX_READY;
+}
+
+bool expiry_is_on(const struct definition_fields *definition)
+{
+    size_t count;
+    const struct index_definition *const *list = index_policy_besides(definition->policy, &count);
+    bool on = definition->default_ttl != DEFINITION_TTL_OFF;
+
+    for (size_t i = 0; i < count; i++)
+        on = on || expires(list[i]);
+    return on;
+}
+
 bool expiry_sweep(const struct item_scope *scope, size_t max, size_t *ret_removed,
                   struct error *err)
 {
-    int64_t now_s = clock_read_wall_ms(scope->clock) / 1000;
+    int64_t now_ms = clock_read_wall_ms(scope->clock), now_s = now_ms / 1000;
+    size_t count;
+    const struct index_definition *const *list = index_policy_besides(scope->policy, &count);
     int32_t default_ttl = scope->definition->default_ttl;
     size_t removed = 0;
 
@@ -73,6 +195,9 @@ bool expiry_sweep(const struct item_scope *scope, size_t max, size_t *ret_remove
         return false;
     if (default_ttl > 0 && !sweep_class(scope, 0, now_s - default_ttl, max, &removed, err))
         return false;
+    for (size_t i = 0; i < count; i++)
+        if (expires(list[i]) && !sweep_index(scope, list[i], now_ms, max, &removed, err))
+            return false;
     *ret_removed = removed;
     return true;
 }

@@ -15,6 +15,7 @@ struct item_space {
     struct partition_map *map;
     const struct definition_fields *definition;
     uint32_t policy_version;
+    uint32_t writers;                                                          /* scope.h */
     const struct index_policy *policies_before[CONTAINER_POLICIES_BEFORE_MAX]; /* scope.h */
     size_t policies_before_count;
     int64_t logical_bytes_max, partition_bytes_max;

@@ -4,20 +4,46 @@
 
 enum { ENTRIES_MAX = 64 };
 
+/* An object has no entry but those of the values in it: its first one leads there. */
+static struct document_value leaf_find(const struct document_value *id,
+                                       struct document_segment *segments, size_t *count)
+{
+    struct document_value leaf = *id;
+
+    while (leaf.type == DOCUMENT_OBJECT || leaf.type == DOCUMENT_ARRAY) {
+        struct document_iter iter;
+
+        document_iter_init(&iter, leaf.document);
+        if (*count == DOCUMENT_PATH_SEGMENTS_MAX || !document_iter_next(&iter))
+            break;
+        segments[*count] = (struct document_segment){.name = iter.key};
+        if (leaf.type == DOCUMENT_ARRAY)
+            segments[*count] = (struct document_segment){.kind = DOCUMENT_SEGMENT_ELEMENTS};
+        ++*count;
+        leaf = iter.value;
+    }
+    return leaf;
+}
+
 struct item_index_request locate_seek(const struct definition_fields *definition,
                                       const struct document_value *id, size_t entries_max,
                                       struct arena *arena)
 {
-    const struct document_segment id_segment = {.name = definition_names_of(definition)->identity};
-    const struct document_path id_path = {.segments = &id_segment, .count = 1};
+    struct document_segment segments[DOCUMENT_PATH_SEGMENTS_MAX] = {
+        {.name = definition_names_of(definition)->identity}};
+    struct document_path id_path = {.segments = segments, .count = 1};
     struct item_index_request seek = {.entries_max = entries_max};
+    size_t definitions, count = 1;
+    struct document_value leaf = leaf_find(id, segments, &count);
     CLEANUP(buf_done) struct buf path;
     CLEANUP(buf_done) struct buf value;
 
+    id_path.count = count;
+    seek.order = index_policy_definitions(definition->policy, &definitions)[0]->order;
     buf_init(&path, BUF_DEFAULT_MAX);
     buf_init(&value, BUF_DEFAULT_MAX);
     index_path_append(&id_path, &path);
-    document_key_append_cut(DOCUMENT_ORDER_SQL, id, INDEX_VALUE_MAX, &value);
+    document_key_append_cut(seek.order, &leaf, INDEX_VALUE_MAX, &value);
     buf_append_byte(&value, 0xFF);
     seek.path = arena_copy(arena, buf_slice(&path));
     seek.max = arena_copy(arena, buf_slice(&value));

@@ -501,7 +501,7 @@ enum item_start item_operation_start(struct item_operation *op, struct error *er
     if (op->key.former_only || op->verb == ITEM_CHANGE || is_claimed(op))
         return ITEM_START_COLD;
     if (op->verb != ITEM_READ &&
-        (op->key.former || op->options.new_id || op->space->definition->unique_key_count))
+        (op->key.former || op->options.new_id || definition_is_unique(op->space->definition)))
         return ITEM_START_COLD;
     if (!item_operation_admit(op, err))
         return ITEM_START_FAILED;

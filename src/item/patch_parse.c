@@ -106,7 +106,7 @@ static bool check_allowed(const struct parser *p, const struct patch_pointer *po
 {
     struct slice first = pointer->steps[0];
 
-    if (slice_equal(first, p->names->identity))
+    if (slice_equal(first, p->names->identity) || slice_equal(first, p->names->shown))
         return error_set(p->err, ERROR_BAD_REQUEST, "%.*s cannot be patched", SLICE_ARG(first));
     if (document_names_system(p->names, first) != DOCUMENT_SYSTEM_COUNT)
         return error_set(p->err, ERROR_BAD_REQUEST, "system property \"%.*s\" cannot be patched",

@@ -350,7 +350,8 @@ bool item_scan_index(const struct item_scope *scope, const struct item_index_req
                                     .path = request->path,
                                     .value_count = 1,
                                     .ranges = &range,
-                                    .range_count = 1};
+                                    .range_count = 1,
+                                    .order = request->order};
     struct item_index_page page = {.position = request->after};
     size_t max = request->entries_max ? request->entries_max : ITEMS_DEFAULT;
     struct cursor_hit hit;

@@ -40,7 +40,8 @@ NODISCARD bool item_scan_items(const struct item_scope *scope,
 /* --- The index ------------------------------------------------------------------------------- */
 
 struct item_index_request {
-    struct slice path;     /* index_path_append */
+    struct slice path;         /* index_path_append */
+    enum document_order order; /* of its entries */
     struct slice min, max; /* bytes of values (document_key_append_cut): inclusive, exclusive; data
                               NULL: open */
     bool backwards;

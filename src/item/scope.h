@@ -8,7 +8,7 @@
 #include "engine/engine.h"
 #include "partition/commit.h"
 
-enum { CONTAINER_POLICIES_BEFORE_MAX = 8 };
+enum { CONTAINER_POLICIES_BEFORE_MAX = 9 };
 
 struct item_scope {
     struct engine *engine;
@@ -18,6 +18,8 @@ struct item_scope {
     const struct definition_fields *definition;
     const struct index_policy *policy; /* current */
     uint32_t policy_version;
+    uint32_t
+        writers; /* version of the definition as the committer counts it (partition/commit.h) */
     /* Policies of versions before it that stored items may still be indexed by, the last one of
      * version policy_version - 1; none: all items are of the current one. */
     const struct index_policy *const *policies_before;

@@ -689,13 +689,18 @@ bool transaction_write(struct transaction *transaction, const struct document_va
 }
 
 bool transaction_remove_expired(struct transaction *transaction, const struct document_value *id,
-                                struct error *err)
+                                bool (*is_over)(const struct item *item, void *context),
+                                void *context, struct error *err)
 {
     struct transaction_seen *seen;
 
     if (!seen_get(transaction, id, &seen, err))
         return false;
-    if (!seen->is_stored || !seen->is_over || seen->is_written)
+    if (!seen->is_stored || seen->is_written)
+        return true;
+    if (is_over && !seen->is_over)
+        seen->is_over = is_over(&seen->stored, context);
+    if (!seen->is_over)
         return true;
     assert(!seen->here && !seen->own);
     seen->is_written = true;

@@ -113,9 +113,12 @@ NODISCARD bool transaction_unique_check(struct transaction *transaction,
                                         const struct document_value *id, struct slice document,
                                         struct error *err);
 
-/* Plans the removal of an item whose time is over; nothing if it is not, or gone already. */
+/* Plans the removal of an item whose time is over, its own or as is_over says of what is stored
+ * (NULL: its own); nothing if it is not, or gone already. */
 NODISCARD bool transaction_remove_expired(struct transaction *transaction,
-                                          const struct document_value *id, struct error *err);
+                                          const struct document_value *id,
+                                          bool (*is_over)(const struct item *item, void *context),
+                                          void *context, struct error *err);
 
 /* What became of a planned write, after the commit. */
 struct transaction_result {

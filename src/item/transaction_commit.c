@@ -227,17 +227,36 @@ static bool owner_yield(struct transaction *transaction, const struct transactio
     return true;
 }
 
-static bool claim_check(struct transaction *transaction, const struct transaction_section *section,
-                        const struct write_set_unique *claim, bool *evicted, struct error *err)
+/* Does another item of the transaction claim the same before it? Only where that is no error. */
+static bool claimed_before(const struct write_set_unique *claims, size_t nth)
 {
+    for (size_t i = 0; claims[nth].conflict.data && i < nth; i++)
+        if (slice_equal(claims[i].key, claims[nth].key))
+            return true;
+    return false;
+}
+
+static bool claim_check(struct transaction *transaction, const struct transaction_section *section,
+                        const struct write_set_unique *claims, size_t nth, bool *evicted,
+                        struct error *err)
+{
+    const struct write_set_unique *claim = &claims[nth];
     uint64_t owner;
     bool owned;
 
+    if (claimed_before(claims, nth)) {
+        write_set_conflict(section->set, claim);
+        return true;
+    }
     if (!claim_owner(transaction, section->scope, section->set, claim->key, &owned, &owner, err))
         return false;
-    if (!owned)
+    if (!owned ||
+        owner_yield(transaction, place_of(transaction, claim->change), owner, evicted, err))
         return true;
-    return owner_yield(transaction, place_of(transaction, claim->change), owner, evicted, err);
+    if (err->code != ERROR_UNIQUE_KEY || !claim->conflict.data)
+        return false;
+    write_set_conflict(section->set, claim); /* the index is being built: nothing is refused */
+    return true;
 }
 
 static bool claims_check(struct transaction *transaction, const struct transaction_section *section,
@@ -247,7 +266,7 @@ static bool claims_check(struct transaction *transaction, const struct transacti
     const struct write_set_unique *claims = write_set_uniques(section->set, &count);
 
     for (size_t i = 0; i < count; i++)
-        if (!claim_check(transaction, section, &claims[i], evicted, err)) {
+        if (!claim_check(transaction, section, claims, i, evicted, err)) {
             transaction->refused = claims[i].change;
             return false;
         }
@@ -265,7 +284,7 @@ bool transaction_unique_check(struct transaction *transaction, const struct docu
     struct write_set_change change;
     size_t count;
 
-    if (place->scope.definition->unique_key_count == 0)
+    if (!definition_is_unique(place->scope.definition))
         return true;
     if (!transaction_see(transaction, place,
                          item_key(definition_names_of(place->scope.definition), place->logical, id,
@@ -286,7 +305,8 @@ bool transaction_unique_check(struct transaction *transaction, const struct docu
         if (!claim_owner(transaction, &place->scope, set, claims[i].key, &owned, &owner, err) ||
             (owned && !owner_see(transaction, place, owner, &other, err)))
             return false;
-        if (owned && other->is_stored && !other->is_over && !other->is_written)
+        if (owned && !claims[i].conflict.data && other->is_stored && !other->is_over &&
+            !other->is_written)
             return error_set(err, ERROR_UNIQUE_KEY, "unique index constraint violation");
     }
     return true;

@@ -1,6 +1,7 @@
 #include "item/transform.h"
 
 #include "base/bytes.h"
+#include "item/expiry.h"
 #include "item/write_set.h"
 #include "partition/layout.h"
 
@@ -26,7 +27,75 @@ static uint8_t flags_now(const struct item_scope *scope, const struct item *item
                      (by_default ? ITEM_EXPIRY_BY_DEFAULT : 0));
 }
 
-/* An item that another transaction wrote first needs nothing more. */
+/* Is the item of this number over, and what is its key? */
+static bool owner_look(const struct item_scope *scope, uint64_t number, struct arena *arena,
+                       struct slice *ret_key, bool *ret_over, struct error *err)
+{
+    struct slice name = item_family_key(arena, PARTITION_FAMILY_NUMBER, SLICE_NONE);
+    uint8_t *bytes = arena_alloc(arena, 9);
+    struct engine_value value;
+    struct item item;
+
+    memcpy(bytes, name.data, 1);
+    bytes_put_be64(bytes + 1, number);
+    *ret_over = false;
+    if (!engine_get(scope->engine, NULL, scope->partition, slice_of(bytes, 9), ENGINE_READ_ANY,
+                    arena, &value, err))
+        return false;
+    if (value.found != ENGINE_FOUND)
+        return true; /* it went meanwhile: the commit will tell */
+    *ret_key = value.bytes;
+    if (!engine_get(scope->engine, NULL, scope->partition,
+                    item_family_key(arena, PARTITION_FAMILY_ITEM, *ret_key), ENGINE_READ_ANY, arena,
+                    &value, err))
+        return false;
+    if (value.found != ENGINE_FOUND)
+        return true;
+    if (!item_decode(*ret_key, value.bytes, &item, err))
+        return false;
+    *ret_over = item_is_over(&item.header, scope->definition->default_ttl,
+                             clock_read_wall_ms(scope->clock));
+    return true;
+}
+
+/* Where another item owns what this one is to own, the conflict is put instead; an owner whose time
+ * is over goes first. */
+static bool claims_look(const struct item_scope *scope, const struct item *item,
+                        struct write_set *set, struct arena *arena, struct error *err)
+{
+    size_t count;
+    const struct write_set_unique *claims = write_set_uniques(set, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct engine_value value;
+        struct slice key;
+        uint64_t owner;
+        bool over;
+
+        if (!engine_get(scope->engine, NULL, scope->partition, claims[i].key, ENGINE_READ_ANY,
+                        arena, &value, err))
+            return false;
+        if (value.found != ENGINE_FOUND || value.bytes.len != 8)
+            continue;
+        owner = bytes_get_be64(value.bytes.data);
+        if (owner == item->header.number)
+            continue;
+        if (!owner_look(scope, owner, arena, &key, &over, err) ||
+            (over && !expiry_remove(scope, key, err)))
+            return false;
+        if (!claims[i].conflict.data)
+            return error_set(err, ERROR_UNIQUE_KEY,
+                             "two items have the same values of a unique index");
+        /* The key was written since: the commit below meets a conflict, and the next pass looks
+         * again. */
+        if (!over)
+            write_set_conflict(set, &claims[i]);
+    }
+    return true;
+}
+
+/* An item that another transaction wrote first needs nothing more, or is looked at by the next
+ * pass. One that is over is removed, lest it is in the way of others. */
 static bool item_remake(const struct item_scope *scope, const struct item *item, uint64_t moment,
                         struct arena *arena, struct error *err)
 {
@@ -41,10 +110,38 @@ static bool item_remake(const struct item_scope *scope, const struct item *item,
     struct remake remake = {.batch = {.part_count = 1, .moment = moment, .stamp = remake_stamp}};
 
     assert(item->document.data && item->header.policy_version != scope->policy_version);
+    if (scope->definition->has_unique_index &&
+        item_is_over(&item->header, scope->definition->default_ttl,
+                     clock_read_wall_ms(scope->clock)))
+        return expiry_remove(scope, item->key, err);
     remake.batch.parts = &remake.part;
-    if (!write_set_build(scope, &change, 1, arena, &remake.set, &remake.part, err))
+    if (!write_set_build(scope, &change, 1, arena, &remake.set, &remake.part, err) ||
+        !claims_look(scope, item, remake.set, arena, err))
         return false;
-    return commit_run(scope->commit, &remake.batch, err) || err->code == ERROR_CONFLICT;
+    return commit_run(scope->commit, &remake.batch, err) || err->code == ERROR_CONFLICT ||
+           err->code == ERROR_SNAPSHOT_TOO_OLD;
+}
+
+/* The index being built that an item cannot be in: the one whose entries it cannot have, or the
+ * last, where the item has too many of all. NULL: it is the policy's fault. */
+static const struct index_definition *refused_by(const struct item_scope *scope,
+                                                 const struct item *item, struct arena *arena)
+{
+    size_t count, entry_count;
+    const struct index_definition *const *list = index_policy_besides(scope->policy, &count);
+    const struct index_definition *last = NULL;
+    struct index_entry *entries;
+    struct error unused;
+
+    for (size_t i = 0; i < count; i++) {
+        if (list[i]->state != INDEX_BUILDING)
+            continue;
+        last = list[i];
+        if (!index_definition_entries(list[i], item->document, arena, &entries, &entry_count,
+                                      &unused))
+            break;
+    }
+    return last;
 }
 
 static struct engine_range items_after(struct slice position, struct arena *arena)
@@ -84,8 +181,15 @@ bool transform_run(const struct item_scope *scope, struct slice position, size_t
         step.looked_at++;
         if (item.header.policy_version == scope->policy_version)
             continue;
-        if (!item_remake(scope, &item, moment, arena, err))
-            return false;
+        if (!item_remake(scope, &item, moment, arena, err)) {
+            if (err->code != ERROR_BAD_REQUEST && err->code != ERROR_TOO_LARGE)
+                return false;
+            step.refused = refused_by(scope, &item, arena);
+            step.refusal = *err;
+            if (!step.refused)
+                return false;
+            break;
+        }
         step.remade++;
     }
     *ret_step = step;

@@ -12,6 +12,10 @@ struct transform_step {
     struct slice position; /* of the last item looked at, in the arena; empty: none yet */
     size_t looked_at, remade;
     bool finished;
+
+    /* An item that cannot be in an index that is being built, and why; it was left as it is. */
+    const struct index_definition *refused;
+    struct error refusal;
 };
 
 /* Looks at up to max items behind position. scope->policies_before are what older items were

@@ -38,8 +38,9 @@ struct write_set {
     size_t touched_count;
     struct write_set_unique *claims, *released;
     size_t claim_count, released_count;
+    size_t claim_capacity, released_capacity, touched_capacity;
     struct commit_delta *deltas;
-    size_t delta_count;
+    size_t delta_count, delta_capacity;
 };
 
 /* Where a change stands in building. */
@@ -89,6 +90,13 @@ static void put(struct write_set *set, struct slice key, struct slice value)
 static void delete (struct write_set *set, struct slice key)
 {
     op_add(set, (struct engine_op){ENGINE_DELETE, key, SLICE_NONE});
+}
+
+static void touched_add(struct write_set *set, struct slice key)
+{
+    set->touched = grown(set->arena, set->touched, set->touched_count, &set->touched_capacity,
+                         sizeof *set->touched);
+    set->touched[set->touched_count++] = key;
 }
 
 static void point_add(struct write_set *set, struct slice bytes, size_t at, enum point_kind kind,
@@ -155,7 +163,7 @@ static void key_leave(struct builder *b)
     struct slice left = b->change->from.data ? b->change->from : b->change->key;
     struct slice key = item_family_key(b->set->arena, PARTITION_FAMILY_ITEM, left);
 
-    b->set->touched[b->set->touched_count++] = key;
+    touched_add(b->set, key);
     if (!b->change->is_succeeded)
         delete (b->set, key);
 }
@@ -176,7 +184,7 @@ static void item_build(struct builder *b)
         key_leave(b);
     if (!change->after.data)
         return;
-    b->set->touched[b->set->touched_count++] = key;
+    touched_add(b->set, key);
     stored = arena_alloc(b->set->arena, ITEM_HEADER_LEN + change->after.len);
     item_header_encode(&change->header, stored);
     memcpy(stored + ITEM_HEADER_LEN, change->after.data, change->after.len);
@@ -215,7 +223,8 @@ static void number_build(struct builder *b)
 
 /* --- Index ----------------------------------------------------------------------------------- */
 
-/* i | entry | routing key | number -> pk and id */
+/* i | entry | routing key | number -> pk and id; of format 2 nothing, the number leads to the key
+ */
 static struct slice index_key(struct builder *b, struct slice entry, uint64_t number)
 {
     size_t len = 1 + entry.len + b->parts.routing.len + 8;
@@ -249,13 +258,20 @@ static bool entries_of(struct builder *b, const struct index_policy *policy, uin
     return index_entries(policy, document, b->set->arena, ret_entries, ret_count, err);
 }
 
+static struct slice entry_value(const struct builder *b, struct slice entry)
+{
+    return index_entry_is_numbered(entry) ? SLICE("") : b->parts.pk_id;
+}
+
 static struct partition_entry *entries_as_sets(struct builder *b, struct index_entry *entries,
                                                size_t count, struct slice value)
 {
     struct partition_entry *set = ARENA_ARRAY(b->set->arena, struct partition_entry, count);
 
     for (size_t i = 0; i < count; i++)
-        set[i] = (struct partition_entry){.key = entries[i].bytes, .value = value};
+        set[i] = (struct partition_entry){
+            .key = entries[i].bytes,
+            .value = index_entry_is_numbered(entries[i].bytes) ? SLICE("") : value};
     return set;
 }
 
@@ -275,7 +291,7 @@ static void index_build_difference(struct builder *b, struct index_entry *old, s
         struct slice key = index_key(b, ops[i].key, number);
 
         if (ops[i].kind == ENGINE_PUT)
-            put(b->set, key, b->parts.pk_id);
+            put(b->set, key, entry_value(b, ops[i].key));
         else
             delete (b->set, key);
     }
@@ -301,7 +317,7 @@ static bool index_build(struct builder *b, struct error *err)
     for (size_t i = 0; i < new_count; i++) {
         struct slice key = index_key(b, new[i].bytes, b->change->header.number);
 
-        put(b->set, key, b->parts.pk_id);
+        put(b->set, key, entry_value(b, new[i].bytes));
         number_leave_open(b, key, key.len - 8);
     }
     return true;
@@ -486,17 +502,47 @@ static struct slice unique_key(struct builder *b, size_t which, struct slice doc
     return arena_copy(b->set->arena, buf_slice(&key));
 }
 
-static bool claim_add(struct builder *b, struct slice key, struct error *err)
+static bool claim_add(struct builder *b, struct slice key, struct slice conflict, struct error *err)
 {
     struct write_set *set = b->set;
 
-    assert(set->claim_count < set->change_count * b->scope->definition->unique_key_count);
     for (size_t i = 0; i < set->claim_count; i++)
-        if (slice_equal(set->claims[i].key, key))
+        if (slice_equal(set->claims[i].key, key)) {
+            if (conflict.data)
+                break; /* who checks the claims sees the first as the owner of the second */
             return error_set(err, ERROR_UNIQUE_KEY,
                              "two items of the transaction have the same unique key");
-    set->claims[set->claim_count++] = (struct write_set_unique){.key = key, .change = b->change};
+        }
+    set->claims =
+        grown(set->arena, set->claims, set->claim_count, &set->claim_capacity, sizeof *set->claims);
+    set->claims[set->claim_count++] =
+        (struct write_set_unique){.key = key, .conflict = conflict, .change = b->change};
     return true;
+}
+
+/* The item is to own the key; conflict: what is put where another does; data NULL: it is refused.
+ */
+static bool claim_put(struct builder *b, struct slice key, struct slice conflict, struct error *err)
+{
+    struct slice value = number_bytes(b->set->arena, b->change->header.number);
+
+    if (!claim_add(b, key, conflict, err))
+        return false;
+    put(b->set, key, value);
+    if (!b->keeps_number)
+        number_leave_open(b, value, 0);
+    touched_add(b->set, key);
+    return true;
+}
+
+static void claim_release(struct builder *b, struct slice key)
+{
+    struct write_set *set = b->set;
+
+    set->released = grown(set->arena, set->released, set->released_count, &set->released_capacity,
+                          sizeof *set->released);
+    set->released[set->released_count++] =
+        (struct write_set_unique){.key = key, .change = b->change};
 }
 
 static bool unique_build_one(struct builder *b, size_t which, struct error *err)
@@ -504,25 +550,16 @@ static bool unique_build_one(struct builder *b, size_t which, struct error *err)
     const struct item *before = b->change->before;
     struct slice old = before ? unique_key(b, which, before->document) : SLICE_NONE;
     struct slice new = b->change->after.data ? unique_key(b, which, b->change->after) : SLICE_NONE;
-    struct slice value;
 
     if (new.data &&new.len == ENGINE_KEY_MAX)
         return error_set(err, ERROR_TOO_LARGE, "the values of a unique key are too long");
     if (b->keeps_number && slice_equal(old, new))
         return true;
     if (old.data)
-        b->set->released[b->set->released_count++] =
-            (struct write_set_unique){.key = old, .change = b->change};
+        claim_release(b, old);
     if (old.data && !slice_equal(old, new))
         delete (b->set, old);
-    if (!new.data)
-        return true;
-    value = number_bytes(b->set->arena, b->change->header.number);
-    put(b->set, new, value);
-    if (!b->keeps_number)
-        number_leave_open(b, value, 0);
-    b->set->touched[b->set->touched_count++] = new;
-    return claim_add(b, new, err);
+    return !new.data || claim_put(b, new, SLICE_NONE, err);
 }
 
 static bool unique_build(struct builder *b, struct error *err)
@@ -531,6 +568,170 @@ static bool unique_build(struct builder *b, struct error *err)
         if (!unique_build_one(b, i, err))
             return false;
     return true;
+}
+
+/* --- Unique indexes --------------------------------------------------------------------------
+ *
+ *     u | 40 | routing key | pk | number of the index | values        -> number of the item
+ *     u | 41 | routing key | pk | number of the index | values | id   -> number of the item
+ *
+ * The first is owned like a unique key. While an index is built nothing is refused: who finds the
+ * first one owned by another item puts the second, which stays, whatever becomes of the items,
+ * until the index has failed (catalogue/indexes.c). */
+
+static struct commit_delta *delta_of(struct write_set *set, struct slice key);
+
+/* What one item has by one version of the policy: keys to own, sorted within an index. */
+struct claim_list {
+    struct slice *keys;
+    const struct index_definition **definitions;
+    size_t count, capacity, definition_capacity;
+};
+
+static void claim_list_add(struct builder *b, const struct index_definition *definition,
+                           const struct index_entry *claims, size_t count, struct claim_list *list)
+{
+    struct arena *arena = b->set->arena;
+
+    for (size_t i = 0; i < count; i++) {
+        struct slice key =
+            arena_join(arena,
+                       (struct slice[]){SLICE("u\x40"), b->parts.logical,
+                                        slice_of(&definition->number, 1), claims[i].bytes},
+                       4);
+
+        list->keys = grown(arena, list->keys, list->count, &list->capacity, sizeof *list->keys);
+        list->definitions = grown(arena, list->definitions, list->count, &list->definition_capacity,
+                                  sizeof *list->definitions);
+        list->definitions[list->count] = definition;
+        list->keys[list->count++] = key;
+    }
+}
+
+static bool claims_of(struct builder *b, const struct index_policy *policy, struct slice document,
+                      struct claim_list *ret_list, struct error *err)
+{
+    size_t count, claim_count;
+    const struct index_definition *const *list = index_policy_besides(policy, &count);
+
+    *ret_list = (struct claim_list){0};
+    for (size_t i = 0; document.data && i < count; i++) {
+        struct index_entry *claims;
+
+        if (list[i]->unique == INDEX_UNIQUE_NOT)
+            continue;
+        if (!index_definition_claims(list[i], document, b->set->arena, &claims, &claim_count, err))
+            return false;
+        claim_list_add(b, list[i], claims, claim_count, ret_list);
+    }
+    return true;
+}
+
+static bool claim_list_has(const struct claim_list *list, struct slice key)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (slice_equal(list->keys[i], key))
+            return true;
+    return false;
+}
+
+static struct slice conflict_key(struct builder *b, struct slice key)
+{
+    uint8_t *conflict;
+    struct slice bytes = arena_join(b->set->arena, (struct slice[]){key, b->parts.id}, 2);
+
+    conflict = (uint8_t *)bytes.data;
+    conflict[1] = WRITE_SET_CONFLICT;
+    return bytes;
+}
+
+static bool unique_indexes_build(struct builder *b, struct error *err)
+{
+    const struct item *before = b->change->before;
+    const struct index_policy *was = before ? policy_of(b->scope, &before->header) : NULL;
+    struct claim_list old = {0}, new;
+    size_t count, was_count = 0;
+
+    (void)index_policy_besides(b->scope->policy, &count);
+    if (was)
+        (void)index_policy_besides(was, &was_count);
+    if (!count && !was_count)
+        return true;
+    if ((was && !claims_of(b, was, before->document, &old, err)) ||
+        !claims_of(b, b->scope->policy, b->change->after, &new, err))
+        return false;
+    for (size_t i = 0; i < old.count; i++) {
+        bool stays = claim_list_has(&new, old.keys[i]);
+
+        if (b->keeps_number && stays)
+            continue;
+        claim_release(b, old.keys[i]);
+        if (!stays)
+            delete (b->set, old.keys[i]);
+    }
+    for (size_t i = 0; i < new.count; i++) {
+        bool building = new.definitions[i]->state == INDEX_BUILDING;
+
+        if (b->keeps_number && claim_list_has(&old, new.keys[i]))
+            continue;
+        if (!claim_put(b, new.keys[i], building ? conflict_key(b, new.keys[i]) : SLICE_NONE, err))
+            return false;
+    }
+    return true;
+}
+
+void write_set_conflict(struct write_set *set, const struct write_set_unique *claim)
+{
+    for (size_t i = 0; i < set->op_count; i++)
+        if (set->ops[i].kind == ENGINE_PUT && set->ops[i].key.data == claim->key.data)
+            set->ops[i].key = claim->conflict;
+}
+
+/* --- State of kinds -------------------------------------------------------------------------- */
+
+/* c | k | routing key | pk | number of the index | name */
+static void sums_add(struct builder *b, const struct index_definition *definition,
+                     const struct index_sum *sums, size_t count, int sign)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct commit_delta *delta = delta_of(
+            b->set, arena_join(b->set->arena,
+                               (struct slice[]){SLICE("ck"), b->parts.logical,
+                                                slice_of(&definition->number, 1), sums[i].name},
+                               4));
+
+        for (size_t n = 0; n < INDEX_SUM_NUMBERS; n++)
+            delta->amounts[n] += sign * sums[i].amounts[n];
+    }
+}
+
+static bool document_sum(struct builder *b, const struct index_policy *policy,
+                         struct slice document, int sign, struct error *err)
+{
+    size_t count, sum_count;
+    const struct index_definition *const *list = index_policy_besides(policy, &count);
+
+    static_assert((int)INDEX_SUM_NUMBERS == (int)COUNTER_NUMBERS, "sums are kept as counters");
+    for (size_t i = 0; document.data && i < count; i++) {
+        struct index_sum *sums;
+
+        if (!list[i]->kind->state)
+            continue;
+        if (!list[i]->kind->state->sums(list[i], document, b->set->arena, &sums, &sum_count, err))
+            return false;
+        sums_add(b, list[i], sums, sum_count, sign);
+    }
+    return true;
+}
+
+/* What the version after adds, less what the one before did, by the policy it is indexed with. */
+static bool states_build(struct builder *b, struct error *err)
+{
+    const struct item *before = b->change->before;
+
+    return (!before ||
+            document_sum(b, policy_of(b->scope, &before->header), before->document, -1, err)) &&
+           document_sum(b, b->scope->policy, b->change->after, 1, err);
 }
 
 /* One item lets go of a unique key and another takes it: only the put stays. */
@@ -574,7 +775,8 @@ static struct commit_delta *delta_of(struct write_set *set, struct slice key)
     for (size_t i = 0; i < set->delta_count; i++)
         if (slice_equal(set->deltas[i].key, key))
             return &set->deltas[i];
-    assert(set->delta_count < 2 * set->change_count);
+    set->deltas =
+        grown(set->arena, set->deltas, set->delta_count, &set->delta_capacity, sizeof *set->deltas);
     set->deltas[set->delta_count] = (struct commit_delta){.key = key};
     return &set->deltas[set->delta_count++];
 }
@@ -650,6 +852,8 @@ static bool change_build(struct builder *b, struct error *err)
     if (!index_build(b, err))
         return false;
     expiry_build(b);
+    if (!unique_indexes_build(b, err) || !states_build(b, err))
+        return false;
     if (b->change->reindexed)
         return true;
     if (b->change->is_carried)
@@ -674,17 +878,16 @@ bool write_set_build(const struct item_scope *scope, struct write_set_change *ch
                      struct error *err)
 {
     struct write_set *set = ARENA_NEW(arena, struct write_set);
-    size_t uniques = scope->definition->unique_key_count;
 
     assert(count > 0 && scope->partition > 0 && scope->epoch > 0);
     set->changes = changes;
     set->change_count = count;
     set->arena = arena;
     set->origin = scope->partition;
-    set->touched = ARENA_ARRAY(arena, struct slice, count * (2 + uniques));
-    set->claims = ARENA_ARRAY(arena, struct write_set_unique, count * uniques);
-    set->released = ARENA_ARRAY(arena, struct write_set_unique, count * uniques);
-    set->deltas = ARENA_ARRAY(arena, struct commit_delta, 2 * count);
+    set->touched_capacity = count * (2 + scope->definition->unique_key_count);
+    set->touched = ARENA_ARRAY(arena, struct slice, set->touched_capacity);
+    set->delta_capacity = 2 * count;
+    set->deltas = ARENA_ARRAY(arena, struct commit_delta, set->delta_capacity);
     for (size_t i = 0; i < count; i++) {
         struct builder builder = {
             .set = set, .scope = scope, .change = &changes[i], .index = (uint32_t)i};
@@ -696,10 +899,10 @@ bool write_set_build(const struct item_scope *scope, struct write_set_change *ch
     }
     if (set->claim_count)
         unique_settle(set);
-    assert(set->touched_count <= count * (2 + uniques));
     *ret_part = (struct commit_part){
         .partition = scope->partition,
         .epoch = scope->epoch,
+        .writers = scope->writers,
         .ops = set->ops,
         .op_count = set->op_count,
         .relied = set->touched,

@@ -48,6 +48,9 @@ struct write_set_change {
     uint32_t index_puts, index_deletes; /* out: entries of index, unique keys and expiry */
 };
 
+/* Second bytes of keys of unique indexes (write_set.c). */
+enum { WRITE_SET_CLAIM = 0x40, WRITE_SET_CONFLICT = 0x41 };
+
 struct write_set; /* opaque, in the arena */
 
 /* Builds the operations of the changes (borrowed until the commit is done), each of another item of
@@ -66,9 +69,13 @@ void write_set_stamp(struct write_set *set, const struct commit_stamp *stamp);
 /* The unique keys the changes want to own and did not own before: engine keys with their family. */
 struct write_set_unique {
     struct slice key;
+    struct slice conflict; /* put instead where another item owns it; data NULL: that is refused */
     const struct write_set_change *change;
 };
 const struct write_set_unique *write_set_uniques(const struct write_set *set, size_t *ret_count);
+
+/* Another item owns the key of this claim, which has a conflict to be put instead. */
+void write_set_conflict(struct write_set *set, const struct write_set_unique *claim);
 
 /* Does one of the changes let go of this unique key, which the item of this number owns? */
 bool write_set_releases(const struct write_set *set, struct slice key, uint64_t number);

@@ -184,7 +184,7 @@ static bool key_apply(struct mover *mover, struct mover_target *target, struct s
 {
     bool found = value->found == ENGINE_FOUND;
 
-    if (mover->summed && key.data[0] == PARTITION_FAMILY_COUNTER &&
+    if (mover->summed && key.data[0] == PARTITION_FAMILY_COUNTER && key.data[1] == 'l' &&
         !sums_follow(mover, target, key, value, err))
         return false;
     mover_op_add(mover, target,

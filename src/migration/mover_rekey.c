@@ -423,7 +423,7 @@ static bool place_look(struct mover *mover, struct carried *carried, struct erro
     return true;
 }
 
-static bool uniques_look(struct mover *mover, struct carried *carried, const struct write_set *set,
+static bool uniques_look(struct mover *mover, struct carried *carried, struct write_set *set,
                          struct error *err)
 {
     size_t count;
@@ -446,8 +446,12 @@ static bool uniques_look(struct mover *mover, struct carried *carried, const str
         if (!engine_get(carried->target->node->engine, NULL, carried->target->span->id,
                         claims[i].key, ENGINE_READ_ANY, mover->values, &value, err))
             return false;
-        if (value.found == ENGINE_FOUND && value.bytes.len == 8 &&
-            bytes_get_be64(value.bytes.data) != carried->number)
+        if (value.found != ENGINE_FOUND || value.bytes.len != 8 ||
+            bytes_get_be64(value.bytes.data) == carried->number)
+            continue;
+        if (claims[i].conflict.data)
+            write_set_conflict(set, &claims[i]);
+        else
             carried->new.obstacle = MOVER_UNIQUE_TAKEN;
     }
     return true;

@@ -61,6 +61,7 @@ struct commit_numbering {
 struct commit_part {
     uint32_t partition;
     uint64_t epoch;
+    uint32_t writers; /* by which version of the definition it was made; 0: by none */
 
     /* The numbering goes on from here, wherever it stood: this part gets lsn + 1. With operations,
      * of a partition that nobody reads yet. NULL: it goes on from the last commit. */
@@ -139,6 +140,13 @@ NODISCARD bool commit_partition_numbering(struct commit *commit, uint32_t partit
  * committer keeps none. ERROR_PARTITION_UNKNOWN. */
 NODISCARD bool commit_partition_tap(struct commit *commit, uint32_t partition, bool on,
                                     struct error *err);
+
+/* Refuses with ERROR_FENCED, from now on, parts made by an older version of the definition than
+ * this: who still holds one would leave out entries that others rely on. Waits for the group in
+ * flight, so that on return every commit by an older version is visible. ERROR_PARTITION_UNKNOWN.
+ */
+NODISCARD bool commit_partition_require(struct commit *commit, uint32_t partition, uint32_t writers,
+                                        struct error *err);
 
 /* Lets batches for a partition wait for so long, at most COMMIT_HOLD_MS_MAX: back pressure while
  * somebody catches up with its journal. They stay queued in their

@@ -25,6 +25,7 @@ struct partition {
     bool in_group;
     bool closing;          /* open or close waits: no more batches */
     bool tapped;           /* a journal is kept */
+    uint32_t writers;      /* parts of an older version are refused */
     int64_t held_until_ms; /* its batches wait till then */
     uint8_t meta[COMMIT_META_LEN];
     struct partition *next_in_group;

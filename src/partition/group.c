@@ -34,6 +34,10 @@ static bool part_is_open(const struct commit *commit, const struct commit_part *
         return error_set(err, ERROR_FENCED, "partition %u is at epoch %llu, not %llu",
                          part->partition, (unsigned long long)partition->epoch,
                          (unsigned long long)part->epoch);
+    if (part->writers && part->writers < partition->writers)
+        return error_set(err, ERROR_FENCED,
+                         "partition %u is written by version %u of the definition, not %u",
+                         part->partition, partition->writers, part->writers);
     if (partition->now.counter + part->number_count > NUMBER_COUNTER_MAX)
         return error_set(err, ERROR_STORE_FULL, "partition %u has given out all its item numbers",
                          part->partition);

@@ -1,6 +1,6 @@
 /* How the keys of one physical partition are laid out: the first byte names the family.
  *
- *     'c'  counters   c | name                        -> up to 4 numbers, 8 bytes big-endian each
+ *     'c'  counters   c | kind | name                 -> up to 4 numbers, 8 bytes big-endian each
  *     'd'  items      d | routing key | pk | id       -> header and BSON
  *     'f'  feed       f | lsn | origin | ordinal      -> change feed
  *     'i'  index      i | path | value | routing key | number
@@ -9,7 +9,7 @@
  *     'p'  progress   p | partition               -> how far copying from that one is (mover.c)
  *     'r'  numbers    r | number                      -> the item's key
  *     't'  expiry     t | expiry | routing key | number
- *     'u'  unique     u | ...
+ *     'u'  unique     u | which | routing key | pk | ...
  *
  * Group commit owns 'c', 'j' and 'm'; item/, index/ and catalogue/ own the others and write down
  * their layouts. */

@@ -224,21 +224,43 @@ bool commit_partition_numbering(struct commit *commit, uint32_t id,
     return true;
 }
 
+/* Until the group that the partition is in by now has left; NULL: it is no longer open. Under
+ * partitions_lock, which it lets go of. */
+static struct partition *group_pass(struct commit *commit, struct partition *partition, uint32_t id)
+{
+    uint64_t left = commit->groups_left;
+
+    while (partition && partition->in_group && commit->groups_left == left) {
+        condition_wait(&commit->group_left, &commit->partitions_lock);
+        partition = commit_partition_find(commit, id);
+    }
+    return partition;
+}
+
 /* Turns nobody away: only the group in flight is waited for, the next one is in the journal. */
 bool commit_partition_tap(struct commit *commit, uint32_t id, bool on, struct error *err)
 {
     struct partition *partition;
 
     WITH_LOCK (&commit->partitions_lock) {
-        uint64_t left = commit->groups_left;
-
         partition = commit_partition_find(commit, id);
         if (partition)
             partition->tapped = on;
-        while (partition && partition->in_group && commit->groups_left == left) {
-            condition_wait(&commit->group_left, &commit->partitions_lock);
-            partition = commit_partition_find(commit, id);
-        }
+        partition = group_pass(commit, partition, id);
+    }
+    return partition || not_open(err, id);
+}
+
+bool commit_partition_require(struct commit *commit, uint32_t id, uint32_t writers,
+                              struct error *err)
+{
+    struct partition *partition;
+
+    WITH_LOCK (&commit->partitions_lock) {
+        partition = commit_partition_find(commit, id);
+        if (partition)
+            partition->writers = writers;
+        partition = group_pass(commit, partition, id);
     }
     return partition || not_open(err, id);
 }

@@ -1,7 +1,8 @@
-/* The bytes are a filter and a document, two lines of JSON, of types that JSON has. Holds that
+/* The bytes are a filter and a document, two lines of extended JSON. Holds that
  *  - what is refused says so with a code of MongoDB and a message;
  *  - what is taken can be asked of the document, directly and as an expression, with one answer;
  *  - what it implies can be worked out. */
+#include "document/extended.h"
 #include "document/json.h"
 #include "front/mongo/match/match.h"
 #include "fuzz/fuzz.h"
@@ -10,12 +11,16 @@
 static bool document_read(struct slice json, struct arena *arena, struct slice *ret_document)
 {
     CLEANUP(buf_done) struct buf buf;
+    struct document_value given, meant;
     struct error err;
 
     buf_init(&buf, BUF_DEFAULT_MAX);
     if (!document_json_read(json, NULL, &buf, &err))
         return false;
-    *ret_document = arena_copy(arena, buf_slice(&buf));
+    given = document_object(arena_copy(arena, buf_slice(&buf)));
+    if (!document_extended_read(&given, arena, &meant, &err) || meant.type != DOCUMENT_OBJECT)
+        return false;
+    *ret_document = meant.document;
     return true;
 }
 

@@ -1,8 +1,9 @@
 /* The bytes are an update, a document and, if there is a third, array filters as the only member of
- * an object: lines of JSON. Holds that
+ * an object: lines of extended JSON. Holds that
  *  - what is refused says so with a code of MongoDB and a message;
  *  - what comes of a document is a valid one with the same _id, and says that it changed if and
  * only if it did. */
+#include "document/extended.h"
 #include "document/json.h"
 #include "front/mongo/update/update.h"
 #include "fuzz/fuzz.h"
@@ -10,12 +11,16 @@
 static bool document_read(struct slice json, struct arena *arena, struct slice *ret_document)
 {
     CLEANUP(buf_done) struct buf buf;
+    struct document_value given, meant;
     struct error err;
 
     buf_init(&buf, BUF_DEFAULT_MAX);
     if (!document_json_read(json, NULL, &buf, &err))
         return false;
-    *ret_document = arena_copy(arena, buf_slice(&buf));
+    given = document_object(arena_copy(arena, buf_slice(&buf)));
+    if (!document_extended_read(&given, arena, &meant, &err) || meant.type != DOCUMENT_OBJECT)
+        return false;
+    *ret_document = meant.document;
     return true;
 }
 

@@ -33,7 +33,15 @@ struct fixture {
     "\"uniqueKeyPolicy\":{\"uniqueKeys\":[{\"paths\":[\"/email\",\"/v\"]}]},\"defaultTtl\":-1,"    \
     "\"changeFeedPolicy\":{\"retentionDuration\":60}"
 
-static const char *const plain[] = {PLAIN "}", PLAIN POLICY "}"};
+/* Another policy is one with indexes besides, which are built and dropped all the time. */
+#define UNINDEXED ",\"orrery\":{\"indexes\":[]}"
+#define INDEXED                                                                                    \
+    ",\"orrery\":{\"indexes\":["                                                                   \
+    "{\"name\":\"n\",\"key\":[{\"path\":\"/n\",\"order\":\"descending\"},{\"path\":\"/v\"}]},"     \
+    "{\"name\":\"one\",\"unique\":\"logicalPartition\",\"key\":[{\"path\":\"/id\"}]},"             \
+    "{\"name\":\"each\",\"order\":\"mongo\",\"multikey\":true,\"key\":[{\"path\":\"/tags\"}]}]}"
+
+static const char *const plain[] = {PLAIN UNINDEXED "}", PLAIN POLICY INDEXED "}"};
 static const char *const rich[] = {RICH "}", RICH POLICY "}"};
 
 #define RANGE ",\"orrery\":{\"strategy\":{\"kind\":\"range\",\"bounds\":[\"k2\"]}}"

@@ -88,9 +88,29 @@ static void policy_init(struct test_space *test, const struct test_space_options
         assert_ok(document_json_read(slice_of_text(options->policy), NULL, &policy, &err), &err);
     assert_ok(index_policy_parse(options->policy ? arena_copy(test->arena, buf_slice(&policy))
                                                  : SLICE_NONE,
-                                 definition_names(DEFINITION_IDENTITY_ID), test->arena, &completed,
+                                 definition_names(options->identity), test->arena, &completed,
                                  &test->definition.policy, &err),
               &err);
+}
+
+static void indexes_init(struct test_space *test, const struct test_space_options *options)
+{
+    const struct index_definition *definitions[ARRAY_LEN(options->indexes)];
+    struct error err;
+    size_t count = 0;
+
+    for (; count < ARRAY_LEN(options->indexes) && options->indexes[count]; count++) {
+        CLEANUP(buf_done) struct buf kept;
+        struct document_value value = value_of(test->arena, options->indexes[count]);
+
+        buf_init(&kept, BUF_DEFAULT_MAX);
+        assert_ok(index_definition_read(&value, (uint8_t)(count + 1), test->arena, SLICE("0"),
+                                        &kept, &definitions[count], &err),
+                  &err);
+    }
+    if (count)
+        test->definition.policy =
+            index_policy_with(test->definition.policy, definitions, count, test->arena);
 }
 
 static void partitions_open(struct test_space *test)
@@ -121,10 +141,12 @@ void test_space_init(struct test_space *test, struct engine *engine,
         .wall_ms = wall_ms, .monotonic_ms = clock_system.monotonic_ms, .context = test};
     test->definition.id = SLICE("test");
     test->definition.default_ttl = options->default_ttl;
+    test->definition.identity = options->identity;
     test->definition.feed_retention_ms = options->feed_retention_ms;
     key_init(test, options);
     uniques_init(test, options);
     policy_init(test, options);
+    indexes_init(test, options);
     test->space = (struct item_space){.definition = &test->definition,
                                       .policy_version = 1,
                                       .logical_bytes_max = options->logical_bytes_max,

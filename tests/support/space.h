@@ -16,10 +16,12 @@ struct test_space {
 
 /* What a test wants its container to be; zeros: /pk, version 2, all paths indexed, no TTL. */
 struct test_space_options {
-    const char *paths[3];        /* of the partition key; NULL: "/pk" alone */
-    const char *synthetic;       /* JSON of a synthetic key */
-    const char *policy;          /* JSON of an indexing policy */
-    const char *unique_paths[4]; /* each a unique key of its own */
+    const char *paths[3];              /* of the partition key; NULL: "/pk" alone */
+    const char *synthetic;             /* JSON of a synthetic key */
+    const char *policy;                /* JSON of an indexing policy */
+    const char *indexes[4];            /* JSON of definitions besides it */
+    const char *unique_paths[4];       /* each a unique key of its own */
+    enum definition_identity identity; /* "id" where nothing is said */
     int32_t default_ttl;
     int64_t feed_retention_ms;
     size_t partitions;     /* 0: 1 */

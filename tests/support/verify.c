@@ -20,6 +20,7 @@ struct verifying {
     const struct partition_span *span;
     struct arena *arena;
     struct entries expected, found;
+    struct entries sums; /* what items add to the state of kinds; one may be there several times */
     int64_t bytes, items;
 };
 
@@ -88,6 +89,11 @@ static void expect_item(struct verifying *v, struct slice key, struct slice stor
         else if (family != PARTITION_FAMILY_FEED)
             entry_add(v->arena, &v->expected, part.ops[i].key, part.ops[i].value);
     }
+    for (size_t i = 0; i < part.delta_count; i++)
+        if (part.deltas[i].key.data[1] == 'k')
+            entry_add(
+                v->arena, &v->sums, part.deltas[i].key,
+                slice_of((const void *)part.deltas[i].amounts, sizeof part.deltas[i].amounts));
     v->bytes += (int64_t)(1 + key.len + stored.len);
     v->items++;
 }
@@ -147,6 +153,8 @@ static void sums_verify(struct verifying *v)
             memcpy(total, numbers, sizeof total);
             continue;
         }
+        if (key.data[1] == 'k')
+            continue; /* state of a kind of index: states_verify */
         bytes += numbers[0];
         items += numbers[1];
     }
@@ -155,11 +163,6 @@ static void sums_verify(struct verifying *v)
                  "%lld, its sum %lld and %lld",
                  v->span->id, (long long)v->bytes, (long long)v->items, (long long)bytes,
                  (long long)items, (long long)total[0], (long long)total[1]);
-}
-
-static bool is_derived(struct slice key)
-{
-    return strchr("dirtu", key.data[0]) != NULL;
 }
 
 static const char *text_of(struct arena *arena, struct slice key)
@@ -173,6 +176,42 @@ static const char *text_of(struct arena *arena, struct slice key)
         else
             buf_printf(&text, "<%02x>", key.data[i]);
     return arena_text(arena, buf_slice(&text));
+}
+
+static void states_verify(struct verifying *v)
+{
+    size_t accounted = 0;
+
+    for (size_t i = 0; i < v->found.count; i++) {
+        struct slice key = v->found.keys[i];
+        int64_t numbers[COUNTER_NUMBERS];
+        struct error err;
+
+        if (key.data[0] != PARTITION_FAMILY_COUNTER || key.data[1] != 'k')
+            continue;
+        assert_ok(counter_decode(v->found.values[i], numbers, &err), &err);
+        for (size_t j = 0; j < v->sums.count; j++) {
+            int64_t amounts[COUNTER_NUMBERS];
+
+            if (!slice_equal(v->sums.keys[j], key))
+                continue;
+            memcpy(amounts, v->sums.values[j].data, sizeof amounts);
+            for (size_t n = 0; n < COUNTER_NUMBERS; n++)
+                numbers[n] -= amounts[n];
+            accounted++;
+        }
+        for (size_t n = 0; n < COUNTER_NUMBERS; n++)
+            if (numbers[n])
+                fail_msg("partition %u: the sum %s is %lld more than its items say", v->span->id,
+                         text_of(v->arena, key), (long long)numbers[n]);
+    }
+    if (accounted != v->sums.count)
+        fail_msg("partition %u has lost a sum of a kind of index", v->span->id);
+}
+
+static bool is_derived(struct slice key)
+{
+    return strchr("dirtu", key.data[0]) != NULL;
 }
 
 static void derived_verify(struct verifying *v)
@@ -224,6 +263,7 @@ static size_t span_verify(const struct item_space *space, const struct partition
     }
     derived_verify(&v);
     sums_verify(&v);
+    states_verify(&v);
     items = (size_t)v.items;
     feed_verify(&v);
     return items;

@@ -7,6 +7,7 @@
 #include "document/json.h"
 #include "front/item.h"
 #include "item/operation.h"
+#include "item/shown.h"
 #include "partition/synthetic.h"
 
 struct asked {
@@ -72,7 +73,9 @@ static bool keys_read(struct admin_call *call, const struct item_space *space, s
     if (!front_item_clean(definition_names_of(space->definition), asked->document, call->arena,
                           &asked->document, &own, err))
         return false;
-    if (!slice_equal(own.text, asked->id.text))
+    asked->id =
+        item_id_of_text(definition_names_of(space->definition), asked->id.text, call->arena);
+    if (!item_id_same(definition_names_of(space->definition), &own, &asked->id))
         return error_set(err, ERROR_BAD_REQUEST, "the id of an item cannot be changed");
     if (!partition_key_parse(definition, asked->from_text, PARTITION_KEY_WHOLE, call->arena,
                              ret_from, err) ||

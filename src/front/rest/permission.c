@@ -4,6 +4,7 @@
 #include "document/bson.h"
 #include "front/rest/call.h"
 #include "item/locate.h"
+#include "item/shown.h"
 
 enum { FOUND_MAX = 2 }; /* of more it is only of interest that there are several */
 
@@ -27,7 +28,8 @@ static bool key_find(struct rest_call *call, struct container *container, struct
 {
     const struct item_space space =
         container_space(container, call->services->clock, call->services->gates);
-    const struct document_value value = document_string(id);
+    const struct document_value value =
+        item_id_of_text(definition_names_of(space.definition), id, call->arena);
     struct partition_key found[FOUND_MAX];
     size_t count;
 

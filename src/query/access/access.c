@@ -15,7 +15,8 @@ struct choosing {
     struct query_spans *spans;
     const struct item_space *space;
     struct arena *arena;
-    struct query_conditions conditions;
+    struct query_filter filter;
+    const struct query_conditions *conditions; /* in the order of the paths' entries */
     struct query_targets targets;
     struct query_index_uses uses;
     struct error *err;
@@ -40,6 +41,7 @@ static struct cursor_request cursor_of(const struct choosing *c, const struct qu
                                    .path = use->prefix,
                                    .value_count = use->value_count,
                                    .descending = use->descending,
+                                   .order = use->order,
                                    .ranges = use->ranges.list,
                                    .range_count = use->ranges.count,
                                    .logical = c->targets.list[0].logical};
@@ -185,7 +187,8 @@ static bool ranges_reach_nested(const struct query_ranges *ranges)
 {
     struct slice max = ranges->list[ranges->count - 1].max;
 
-    return slice_compare(max, SLICE("\x1C")) > 0; /* the rank of arrays: document/key.c */
+    /* The rank of arrays in SQL's order, of objects in MongoDB's: document/key.c. */
+    return slice_compare(max, SLICE("\x1C")) > 0;
 }
 
 /* The index that gives the order, if there is one and it holds all that belongs in it. */
@@ -196,14 +199,13 @@ static bool order_find(struct choosing *c, const struct query_access_wish *wish,
     bool nested = false;
 
     *ret_found = false;
-    if (wish->order_sorted || !query_index_agrees(c->plan, c->space) ||
-        !query_index_for_order(c->plan, c->space, &c->conditions, c->arena, use, ret_backwards,
-                               &path))
+    if (wish->order_sorted ||
+        !query_index_for_order(c->plan, c->space, &c->filter, use, ret_backwards, &path))
         return true;
     below = path;
     below.end = DOCUMENT_PATH_END_ALL;
-    if (c->plan->order_free &&
-        (c->plan->query.order_count > 1 || !query_index_covers_undefined(c->space, &path) ||
+    if (c->plan->order_free && path.count &&
+        (!query_index_covers_undefined(c->space, &path) ||
          !query_index_covers(c->space, &below))) /* nothing tells of arrays and objects there */
         return true;
     if (path.count && ranges_reach_nested(&use->ranges) && query_index_covers(c->space, &below) &&
@@ -228,8 +230,8 @@ static void point_find(struct choosing *c, struct query_access *access)
         if (!c->targets.list[i].logical.len)
             return;
     }
-    for (size_t i = 0; i < c->conditions.part_count; i++) {
-        const struct query_condition *part = &c->conditions.parts[i];
+    for (size_t i = 0; i < c->conditions->part_count; i++) {
+        const struct query_condition *part = &c->conditions->parts[i];
 
         if (part->elements || part->nested || !part->points || part->point_count != 1 ||
             part->path.count != 1 ||
@@ -259,7 +261,7 @@ static bool key_ranges(const struct choosing *c, const struct query_target *targ
         key.components[path].type == DOCUMENT_UNDEFINED)
         return false;
     *ret_ranges =
-        query_ranges_point(query_index_order(c->space), &key.components[path], &exact, c->arena);
+        query_ranges_point(query_paths_order(c->space), &key.components[path], &exact, c->arena);
     return true;
 }
 
@@ -282,6 +284,7 @@ static void key_index_find(struct choosing *c, struct query_access *access)
         use = ARENA_NEW(c->arena, struct query_index_use);
         *use = (struct query_index_use){.prefix = query_path_prefix(&path, c->arena),
                                         .value_count = 1,
+                                        .order = query_paths_order(c->space),
                                         .ranges = ranges,
                                         .single = true,
                                         .exact = true, /* of no conjunct */
@@ -353,6 +356,7 @@ static bool cover_find(struct choosing *c, const struct document_path *path,
     use = ARENA_NEW(c->arena, struct query_index_use);
     *use = (struct query_index_use){.prefix = query_path_prefix(path, c->arena),
                                     .value_count = 1,
+                                    .order = query_paths_order(c->space),
                                     .exact = true,
                                     .ranges = query_ranges_all(c->arena),
                                     .name = query_path_name(path, c->arena)};
@@ -467,11 +471,11 @@ static bool choose_again(struct choosing *c, const struct query_access_wish *wis
 static void missing_find(struct choosing *c, struct query_access *access)
 {
     struct query_condition *missing =
-        ARENA_ARRAY(c->arena, struct query_condition, c->conditions.count + 1);
+        ARENA_ARRAY(c->arena, struct query_condition, c->conditions->count + 1);
 
     access->missing = missing;
-    for (size_t i = 0; i < c->conditions.count; i++) {
-        const struct query_condition *condition = &c->conditions.list[i];
+    for (size_t i = 0; i < c->conditions->count; i++) {
+        const struct query_condition *condition = &c->conditions->list[i];
 
         if (!query_index_covers(c->space, &condition->path) &&
             condition->path.segments[0].name.len && condition->path.segments[0].name.data[0] != '_')
@@ -492,8 +496,8 @@ static void together_find(struct choosing *c, struct query_access *access)
     const struct query_condition *range = NULL;
     size_t count = 0;
 
-    for (size_t i = 0; i < c->conditions.count && count < INDEX_COMPOSITE_PATHS_MAX - 1; i++) {
-        const struct query_condition *condition = &c->conditions.list[i];
+    for (size_t i = 0; i < c->conditions->count && count < INDEX_COMPOSITE_PATHS_MAX - 1; i++) {
+        const struct query_condition *condition = &c->conditions->list[i];
 
         if (condition->elements || (condition->conjuncts & c->targets.conjuncts))
             continue;
@@ -527,11 +531,11 @@ static void advice_find(struct choosing *c, struct query_access *access)
 /* Without joins a filter need not be evaluated where targets and indexes say all of it. */
 static bool is_exact(const struct choosing *c, const struct query_access *access)
 {
-    uint64_t known = c->targets.conjuncts | c->conditions.settled;
-    size_t count = c->conditions.conjunct_count;
+    uint64_t known = c->targets.conjuncts | c->conditions->settled;
+    size_t count = c->conditions->conjunct_count;
     uint64_t all = count == 64 ? UINT64_MAX : ((uint64_t)1 << count) - 1;
 
-    if (c->plan->query.source_count || !c->conditions.all)
+    if (c->plan->query.source_count || !c->conditions->all)
         return false;
     if (access->index && access->index->exact)
         known |= access->index->conjuncts;
@@ -553,42 +557,38 @@ static bool index_count(struct choosing *c, struct query_access *access)
     return use_estimate(c, use);
 }
 
-/* Routing keys have the bytes of SQL's order, whatever the entries of indexes have. */
-static struct query_targets targets_find(const struct choosing *c)
-{
-    struct query_conditions conditions;
-
-    if (query_index_order(c->space) == DOCUMENT_ORDER_SQL)
-        return query_targets_find(c->spans->request, &c->conditions, c->arena);
-    conditions = query_conditions_find(c->plan, DOCUMENT_ORDER_SQL, c->arena);
-    return query_targets_find(c->spans->request, &conditions, c->arena);
-}
-
 bool query_access_choose(const struct query_plan *plan, struct query_spans *spans,
                          const struct query_access_wish *wish, struct arena *arena,
                          struct query_access *ret_access, struct error *err)
 {
     struct choosing c = {
         .plan = plan, .spans = spans, .space = spans->request->space, .arena = arena, .err = err};
+    struct query_filter *filter = &c.filter;
     struct query_access access = {.kind = QUERY_ACCESS_SCAN};
+    bool never;
 
-    c.conditions = query_conditions_find(plan, query_index_order(c.space), arena);
-    c.targets = targets_find(&c);
+    *filter = (struct query_filter){.plan = plan, .arena = arena};
+    c.conditions = query_filter_in(filter, query_paths_order(c.space));
+    /* Routing keys have the bytes of SQL's order, whatever the entries of indexes have. */
+    c.targets =
+        query_targets_find(spans->request, query_filter_in(filter, DOCUMENT_ORDER_SQL), arena);
     if (spans->request->scope.kind == QUERY_SCOPE_KEYS && !c.targets.count)
         return error_set(err, ERROR_QUERY_NOT_SUPPORTED,
                          "two suffixes of this base share their hash: name the base in the filter "
                          "instead of the partition key header");
-    if (!c.conditions.never && !query_targets_serve(spans, &c.targets, arena, err))
+    /* Entries in the order of the plan may tell that nothing can be in all ranges, others not. */
+    never = c.conditions->never || query_filter_in(filter, plan->order)->never;
+    if (!never && !query_targets_serve(spans, &c.targets, arena, err))
         return false;
     access.targets = c.targets.list;
     access.target_count = c.targets.count;
-    if (c.conditions.never || !c.targets.count) {
+    if (never || !c.targets.count) {
         access.kind = QUERY_ACCESS_NOTHING;
         access.target_count = 0;
         *ret_access = access;
         return true;
     }
-    query_index_uses_find(c.space, &c.conditions, &c.uses, arena);
+    query_index_uses_find(c.space, filter, &c.uses);
     if (!wish->resumed && !unions_weigh(&c))
         return false;
     if (wish->resumed ? !choose_again(&c, wish, &access)

@@ -43,7 +43,8 @@ struct query_index_use {
     size_t member_count;                   /* 0: it is no union */
     struct slice prefix;
     size_t value_count;
-    const bool *descending; /* of a composite index */
+    const bool *descending;    /* of a composite index */
+    enum document_order order; /* of its entries: ranges are bytes of it */
     struct query_ranges ranges;
     bool single;        /* all entries have one value: they come by routing key and number */
     bool gathered;      /* of a union: entries of many values, to be put in that order */
@@ -85,8 +86,9 @@ struct query_access {
     size_t together_count;
 };
 
-/* The order that the bytes of index entries have. */
-enum document_order query_index_order(const struct item_space *space);
+/* The order that the entries of paths have, which the indexing policy names. Other definitions have
+ * their own. */
+enum document_order query_paths_order(const struct item_space *space);
 
 /* What a continuation remembers of the choice, so that the next page goes on with it. */
 uint32_t query_access_mark(const struct query_access *access);

@@ -1,9 +1,21 @@
 /* What indexes offer: for the conditions of a filter, and for an order. */
 #include "query/access/access_private.h"
 
-enum document_order query_index_order(const struct item_space *space UNUSED)
+/* The definition of the paths is the first of every policy. */
+enum document_order query_paths_order(const struct item_space *space)
 {
-    return DOCUMENT_ORDER_SQL; /* so index/entries.c makes them */
+    size_t count;
+
+    return index_policy_definitions(space->definition->policy, &count)[0]->order;
+}
+
+const struct query_conditions *query_filter_in(struct query_filter *filter,
+                                               enum document_order order)
+{
+    if (!filter->made[order])
+        filter->orders[order] = query_conditions_find(filter->plan, order, filter->arena);
+    filter->made[order] = true;
+    return &filter->orders[order];
 }
 
 /* --- Coverage -------------------------------------------------------------------------------- */
@@ -64,11 +76,18 @@ struct slice query_path_name(const struct document_path *path, struct arena *are
     return arena_copy(arena, buf_slice(&name));
 }
 
+static bool is_of_policy(const struct index_composite *composite)
+{
+    return composite->definition->format == INDEX_FORMAT_POLICY;
+}
+
 static struct slice composite_name(const struct index_composite *composite, struct arena *arena)
 {
     CLEANUP(buf_done) struct buf name;
 
     buf_init(&name, BUF_DEFAULT_MAX);
+    if (!is_of_policy(composite))
+        return composite->definition->name;
     for (size_t i = 0; i < composite->count; i++) {
         buf_append_text(&name, i ? ", " : "(");
         document_path_append(&composite->paths[i], &name);
@@ -140,6 +159,7 @@ static size_t composite_use(const struct index_composite *composite,
     *use = (struct query_index_use){.prefix = composite->prefix,
                                     .value_count = composite->count,
                                     .descending = composite->descending,
+                                    .order = composite->definition->order,
                                     .exact = true,
                                     .ranges = query_ranges_all(arena),
                                     .name = composite_name(composite, arena)};
@@ -175,6 +195,7 @@ struct uniting {
     struct query_index_use *members;
     size_t count;
     bool exact;
+    bool gather; /* there is no room for a member for each value */
 };
 
 static bool condition_serves(const struct item_space *space,
@@ -193,6 +214,7 @@ static struct query_index_use *member_add(struct uniting *u,
     member = &u->members[u->count++];
     *member = (struct query_index_use){.prefix = condition->prefix,
                                        .value_count = 1,
+                                       .order = query_paths_order(u->space),
                                        .ranges = condition->ranges,
                                        .gathered = true,
                                        .exact = condition->exact,
@@ -209,7 +231,8 @@ static bool members_of_condition(struct uniting *u, const struct query_condition
     u->exact &= condition->exact;
     if (!condition->ranges.count)
         return true; /* it is never so */
-    if (!condition->points || condition->point_count > QUERY_UNION_MAX)
+    if (!condition->points || condition->point_count > QUERY_UNION_MAX ||
+        (u->gather && condition->point_count > 1))
         return member_add(u, condition) != NULL;
     for (size_t i = 0; i < condition->ranges.count; i++) {
         struct query_index_use *member = member_add(u, condition);
@@ -294,7 +317,15 @@ static bool union_use(const struct item_space *space, const struct query_implied
                         .members = ARENA_ARRAY(arena, struct query_index_use, QUERY_UNION_MAX),
                         .exact = true};
 
-    if (!members_of(&u, implied) || !u.count)
+    if (!members_of(&u, implied)) {
+        if (u.count < QUERY_UNION_MAX)
+            return false;
+        u.count = 0;
+        u.exact = u.gather = true;
+        if (!members_of(&u, implied))
+            return false;
+    }
+    if (!u.count)
         return false;
     *use = (struct query_index_use){.members = u.members,
                                     .member_count = u.count,
@@ -326,13 +357,40 @@ static void unions_find(const struct item_space *space, const struct query_condi
     }
 }
 
-void query_index_uses_find(const struct item_space *space,
-                           const struct query_conditions *conditions, struct query_index_uses *uses,
-                           struct arena *arena)
+/* Values for two paths or more are worth a composite index; one is, where the policy has no index
+ * of the path. */
+static bool composite_helps(const struct item_space *space, const struct index_composite *composite,
+                            size_t bound)
+{
+    return bound > 1 || (bound == 1 && !is_of_policy(composite) &&
+                         !query_index_covers(space, &composite->paths[0]));
+}
+
+static void composites_use(const struct item_space *space, struct query_filter *filter,
+                           struct query_index_uses *uses)
 {
     size_t count;
-    const struct index_composite *composites =
-        index_policy_composites(space->definition->policy, &count);
+    const struct index_composite *list = index_policy_composites(space->definition->policy, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct query_index_use use;
+        size_t bound;
+
+        if (!composite_is_whole(space, &list[i]) ||
+            query_filter_in(filter, list[i].definition->order)->never)
+            continue;
+        bound = composite_use(&list[i], query_filter_in(filter, list[i].definition->order),
+                              filter->arena, &use);
+        if (composite_helps(space, &list[i], bound))
+            *use_add(uses, filter->arena) = use;
+    }
+}
+
+void query_index_uses_find(const struct item_space *space, struct query_filter *filter,
+                           struct query_index_uses *uses)
+{
+    enum document_order order = query_paths_order(space);
+    const struct query_conditions *conditions = query_filter_in(filter, order);
 
     for (size_t i = 0; i < conditions->count; i++) {
         const struct query_condition *condition = &conditions->list[i];
@@ -341,22 +399,17 @@ void query_index_uses_find(const struct item_space *space,
         if (!query_index_covers(space, &condition->path) ||
             (condition->elements && !is_single(condition)))
             continue;
-        use = use_add(uses, arena);
+        use = use_add(uses, filter->arena);
         use->prefix = condition->prefix;
+        use->order = order;
         use->ranges = condition->ranges;
         use->single = is_single(condition);
         use->exact = condition->exact;
         use->conjuncts = condition->conjuncts;
-        use->name = query_path_name(&condition->path, arena);
+        use->name = query_path_name(&condition->path, filter->arena);
     }
-    for (size_t i = 0; i < count; i++) {
-        struct query_index_use use;
-
-        if (composite_is_whole(space, &composites[i]) &&
-            composite_use(&composites[i], conditions, arena, &use) > 1)
-            *use_add(uses, arena) = use;
-    }
-    unions_find(space, conditions, uses, arena);
+    composites_use(space, filter, uses);
+    unions_find(space, conditions, uses, filter->arena);
 }
 
 /* --- Orders ---------------------------------------------------------------------------------- */
@@ -391,7 +444,8 @@ const struct index_composite *query_composite_for_order(const struct query_plan 
     for (size_t i = 0; i < count; i++) {
         size_t same = 0, forwards = 0;
 
-        if (list[i].count != order_count || !composite_is_whole(space, &list[i]))
+        if (list[i].count != order_count || list[i].definition->order != plan->order ||
+            !composite_is_whole(space, &list[i]))
             continue;
         for (size_t j = 0; j < order_count; j++) {
             same += same_path(&paths[j], &list[i].paths[j]);
@@ -405,28 +459,22 @@ const struct index_composite *query_composite_for_order(const struct query_plan 
     return NULL;
 }
 
-bool query_index_for_order(const struct query_plan *plan, const struct item_space *space,
-                           const struct query_conditions *conditions, struct arena *arena,
-                           struct query_index_use *ret_use, bool *ret_backwards,
-                           struct document_path *ret_path)
+/* A single path in the order of the policy. */
+static bool path_for_order(const struct query_plan *plan, const struct item_space *space,
+                           struct query_filter *filter, struct query_index_use *ret_use,
+                           bool *ret_backwards, struct document_path *ret_path)
 {
+    struct arena *arena = filter->arena;
     const struct query_condition *condition;
-    const struct index_composite *composite;
     bool elements;
 
-    if (plan->query.order_count != 1) {
-        composite = query_composite_for_order(plan, space, arena, ret_backwards);
-        if (!composite)
-            return false;
-        composite_use(composite, conditions, arena, ret_use);
-        *ret_path = (struct document_path){0};
-        return true;
-    }
-    if (!query_path_find(plan, plan->query.order[0].expression, arena, ret_path, &elements) ||
+    if (plan->order != query_paths_order(space) ||
+        !query_path_find(plan, plan->query.order[0].expression, arena, ret_path, &elements) ||
         elements || !query_index_covers(space, ret_path))
         return false;
-    condition = condition_at(conditions, ret_path);
+    condition = condition_at(query_filter_in(filter, plan->order), ret_path);
     *ret_use = (struct query_index_use){.value_count = 1,
+                                        .order = plan->order,
                                         .exact = true,
                                         .ranges = query_ranges_all(arena),
                                         .name = query_path_name(ret_path, arena)};
@@ -438,6 +486,25 @@ bool query_index_for_order(const struct query_plan *plan, const struct item_spac
     *ret_backwards = plan->query.order[0].descending;
     ret_use->prefix = query_path_prefix(ret_path, arena);
     return true;
+}
+
+/* Composite indexes have every item. By the rules of Cosmos DB they give orders of several paths; a
+ * plan with an order of its own takes one for a single path too, and before that of the path. */
+bool query_index_for_order(const struct query_plan *plan, const struct item_space *space,
+                           struct query_filter *filter, struct query_index_use *ret_use,
+                           bool *ret_backwards, struct document_path *ret_path)
+{
+    const struct index_composite *composite = NULL;
+
+    if (plan->query.order_count != 1 || plan->order_free)
+        composite = query_composite_for_order(plan, space, filter->arena, ret_backwards);
+    if (composite) {
+        composite_use(composite, query_filter_in(filter, plan->order), filter->arena, ret_use);
+        *ret_path = (struct document_path){0};
+        return true;
+    }
+    return plan->query.order_count == 1 &&
+           path_for_order(plan, space, filter, ret_use, ret_backwards, ret_path);
 }
 
 bool query_order_check(const struct query_plan *plan, const struct query_request *request,

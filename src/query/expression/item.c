@@ -1,7 +1,7 @@
 #include "query/expression/item.h"
 
-#include "definition/names.h"
 #include "document/bson.h"
+#include "item/shown.h"
 
 enum { SELF_SIZE = 4 + RID_TEXT_SIZE + 6 + RID_TEXT_SIZE + 6 + RID_TEXT_SIZE + 2 };
 
@@ -58,12 +58,6 @@ static struct document_value ts_value(const struct query_item *self)
     return seconds <= INT32_MAX ? document_int32((int32_t)seconds) : document_int64(seconds);
 }
 
-/* What the server adds to an item is the same in all containers. */
-static const struct document_names *item_names(void)
-{
-    return definition_names(DEFINITION_IDENTITY_ID);
-}
-
 static const struct slice attachments = {(const uint8_t *)"attachments/", 12};
 
 static bool item_property(void *context_self, struct slice name, struct query_context *context,
@@ -75,7 +69,7 @@ static bool item_property(void *context_self, struct slice name, struct query_co
 
     if (LIKELY(name.len == 0 || name.data[0] != '_'))
         return false;
-    switch (document_names_system(item_names(), name)) {
+    switch (document_names_system(self->names, name)) {
     case DOCUMENT_SYSTEM_TS:
         *ret_value = ts_value(self);
         return true;
@@ -102,10 +96,10 @@ static bool item_whole(void *context_self, struct query_context *context,
                        struct document_value *ret_value, struct error *err)
 {
     struct query_item *self = context_self;
-    struct slice document = self->item->document, bytes;
+    struct slice document, bytes;
     struct buf *scratch = &context->scratch;
     size_t mark = query_build_begin(context), begin;
-    const struct slice *names = item_names()->system;
+    const struct slice *names = self->names->system;
     struct document_value ts = ts_value(self);
     struct item_texts texts;
 
@@ -113,6 +107,7 @@ static bool item_whole(void *context_self, struct query_context *context,
         *ret_value = self->whole;
         return true;
     }
+    document = item_shown(self->names, self->item->document, context->arena);
     if (!query_work(context, document.len >> 4, err))
         return false;
     begin = document_begin(scratch);
@@ -132,11 +127,12 @@ static bool item_whole(void *context_self, struct query_context *context,
 
 static const struct query_virtual item_hidden = {item_property, item_whole};
 
-void query_item_bind(struct query_item *self, const struct item *item, struct rid container,
+void query_item_bind(struct query_item *self, const struct item *item,
+                     const struct document_names *names, struct rid container,
                      struct query_slot *slot)
 {
-    *self =
-        (struct query_item){.item = item, .container = container, .whole = document_undefined()};
+    *self = (struct query_item){
+        .item = item, .names = names, .container = container, .whole = document_undefined()};
     *slot = (struct query_slot){
         .value = document_object(item->document), .hidden = &item_hidden, .hidden_self = self};
 }

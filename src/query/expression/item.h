@@ -11,10 +11,13 @@
 
 struct query_item {
     const struct item *item;
+    const struct document_names *names; /* of its container */
     struct rid container;
     struct document_value whole; /* undefined: not put together yet */
 };
 
-/* Makes the item what a slot stands for. query_item and item live as long as the row. */
-void query_item_bind(struct query_item *self, const struct item *item, struct rid container,
+/* Makes the item what a slot stands for. query_item and item live as long as the row. As a whole it
+ * is the item that is shown (item/shown.h); its properties are those that are stored. */
+void query_item_bind(struct query_item *self, const struct item *item,
+                     const struct document_names *names, struct rid container,
                      struct query_slot *slot);

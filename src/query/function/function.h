@@ -40,3 +40,6 @@ struct query_function {
 /* The function of that name, without case; NULL: there is none. Aggregates are none of these
  * (query/value/aggregate.h). */
 const struct query_function *query_function_find(struct slice name);
+
+/* The text of an identity (identity.c). No query can name it. */
+extern const struct query_function query_function_identity;

@@ -30,6 +30,7 @@ struct ahead_result {
 struct query_ahead {
     const struct query_plan *plan;
     const struct query_udf_host *host;
+    const struct document_names *names;
     struct rid container;
     const struct query_expression *calls[CALLS_MAX];
     size_t filter_calls, call_count; /* the first so many are the filter's */
@@ -94,7 +95,8 @@ static void plan_collect(struct query_ahead *ahead)
 }
 
 struct query_ahead *query_ahead_new(const struct query_plan *plan,
-                                    const struct query_udf_host *host, struct rid container)
+                                    const struct query_udf_host *host,
+                                    const struct document_names *names, struct rid container)
 {
     struct query_ahead *ahead;
 
@@ -103,6 +105,7 @@ struct query_ahead *query_ahead_new(const struct query_plan *plan,
     ahead = MEMORY_NEW(struct query_ahead);
     ahead->plan = plan;
     ahead->host = host;
+    ahead->names = names;
     ahead->container = container;
     ahead->rows_wanted = ROWS_FIRST;
     plan_collect(ahead);
@@ -162,7 +165,7 @@ static void row_enter(struct query_ahead *ahead, struct ahead_row *row,
 
     ahead->present = row;
     if (row->hit.item.document.data)
-        query_item_bind(&row->item, &row->hit.item, ahead->container, slot);
+        query_item_bind(&row->item, &row->hit.item, ahead->names, ahead->container, slot);
     else
         *slot = (struct query_slot){.value = document_undefined()};
 }

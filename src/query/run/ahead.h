@@ -18,7 +18,8 @@ struct query_ahead; /* opaque, owned */
 
 /* NULL: the plan has no call that could be made ahead, or the host makes none. */
 struct query_ahead *query_ahead_new(const struct query_plan *plan,
-                                    const struct query_udf_host *host, struct rid container);
+                                    const struct query_udf_host *host,
+                                    const struct document_names *names, struct rid container);
 void query_ahead_free(struct query_ahead *ahead); /* NULL is fine */
 CLEANUP_FN(struct query_ahead *, query_ahead_free)
 

@@ -478,9 +478,16 @@ static void batch_grow(struct query_hits *feed)
             MAX((size_t)1, MIN(feed->batch_size, BATCH_BYTES / (bytes / feed->batch_count + 1)));
 }
 
-static bool same_long_key(const struct query_place *a, const struct query_place *b)
+/* Entries that share a value that was cut share all that is before it as well, so they stand side
+ * by side and agree in the first INDEX_VALUE_MAX bytes at least. */
+static bool same_long_key(const struct query_hits *feed, const struct query_place *a,
+                          const struct query_place *b)
 {
-    return a->key.len >= INDEX_VALUE_MAX && slice_equal(a->key, b->key);
+    if (MIN(a->key.len, b->key.len) < INDEX_VALUE_MAX)
+        return false;
+    if (feed->options.whole)
+        return memcmp(a->key.data, b->key.data, INDEX_VALUE_MAX) == 0;
+    return slice_equal(a->key, b->key);
 }
 
 /* Ends the batch before the first of several hits whose keys agree as far as they are kept. */
@@ -493,7 +500,7 @@ static void batch_check(struct query_hits *feed)
                                          : feed->stream_count      ? &feed->streams[0]->place
                                                                    : NULL;
 
-        if (!next || !same_long_key(&feed->batch[i].place, next))
+        if (!next || !same_long_key(feed, &feed->batch[i].place, next))
             continue;
         feed->unsure = true;
         feed->batch_count = i;

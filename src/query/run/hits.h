@@ -25,6 +25,7 @@ enum query_hits_runs {
 struct query_hits_options {
     enum query_hits_order order;
     bool ties;    /* merged: equal values come by number, whatever their routing keys */
+    bool whole;   /* merged: values that were cut are not told apart by the values behind them */
     bool resumed; /* pages before have read from the same partitions */
     bool load;    /* items are wanted, not only that they are there */
     enum query_hits_runs runs;

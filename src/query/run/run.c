@@ -32,7 +32,8 @@ static void feed_open(struct query_run_state *run);
 /* Calls of functions of the user are made for many rows at once, where that can be. */
 static void ahead_make(struct query_run_state *run)
 {
-    run->ahead = query_ahead_new(run->plan, &run->request->udf, run->request->container);
+    run->ahead = query_ahead_new(run->plan, &run->request->udf, query_run_names(run),
+                                 run->request->container);
     run->context.ahead =
         (struct query_made_ahead){.self = run->ahead, .find = run->ahead ? query_ahead_find : NULL};
 }
@@ -323,8 +324,7 @@ static bool only_ends(const struct query_run_state *run)
             query->aggregates[i].argument->kind != &query_kind_property)
             return false;
     }
-    return run->covered && !run->from.begun &&
-           run->plan->order == query_index_order(run->request->space);
+    return run->covered && !run->from.begun && run->plan->order == run->access.index->order;
 }
 
 /* Goes on while there is nothing but undefined. */
@@ -624,26 +624,55 @@ static bool sorted_scan_wanted(struct query_run_state *run, bool *ret_wanted, st
     return true;
 }
 
-/* The whole order key of the place where the page before ended, from its item. */
+/* Is the order that of the item alone, whichever of its rows it is? */
+static bool order_is_of_item(const struct query_subquery *query)
+{
+    for (size_t i = 0; i < query->order_count; i++)
+        if (query->order[i].expression->slots_used & ~(uint64_t)1)
+            return false;
+    return true;
+}
+
+/* Does the key that was kept say the same as that of the item, whole or as an index has it? */
+static bool is_key_of(struct query_run_state *run, struct slice kept, struct slice whole,
+                      bool *ret_is, struct error *err)
+{
+    CLEANUP(buf_done) struct buf cut;
+    bool in_order;
+
+    buf_init(&cut, BUF_DEFAULT_MAX);
+    if (!query_order_key(run, true, &cut, &in_order, err))
+        return false;
+    *ret_is = slice_starts_with(whole, kept) || slice_starts_with(buf_slice(&cut), kept);
+    return true;
+}
+
+/* The whole order key of the place where the page before ended, from its item. If that is gone, as
+ * much of it counts as is sure to be its beginning: where several values were cut by an index the
+ * first cut is not before INDEX_VALUE_MAX. */
 static bool key_complete(struct query_run_state *run, struct error *err)
 {
     CLEANUP(buf_done) struct buf key;
+    const struct query_subquery *query = &run->plan->query;
     struct query_place *place = &run->from.place;
-    const struct query_expression *order = run->plan->query.order[0].expression;
     struct item item;
-    bool kept;
+    bool in_order, is;
 
     buf_init(&key, BUF_DEFAULT_MAX);
-    if (!run->from.begun || !place->cut || run->plan->query.order_count != 1 ||
-        (order->slots_used & ~(uint64_t)1))
+    if (!run->from.begun || !place->cut || query_order_is_cut(run->plan) ||
+        !order_is_of_item(query))
         return true;
-    if (!items_read_number(run->request->space, place->number, run->arena, &item, err))
+    if (!items_read_number(run->request->space, place->number, run->arena, &item, err)) {
+        if (query->order_count > 1)
+            place->key = slice_first(place->key, INDEX_VALUE_MAX);
         return err->code == ERROR_ITEM_MISSING;
-    query_item_bind(&run->item, &item, run->request->container, &run->context.slots[0]);
-    if (!query_order_key(run, &key, &kept, err))
+    }
+    query_item_bind(&run->item, &item, query_run_names(run), run->request->container,
+                    &run->context.slots[0]);
+    if (!query_order_key(run, false, &key, &in_order, err) ||
+        !is_key_of(run, place->key, buf_slice(&key), &is, err))
         return false;
-    if (kept && key.len >= place->key.len &&
-        slice_equal(slice_first(buf_slice(&key), place->key.len), place->key)) {
+    if (in_order && is) {
         place->key = arena_copy(run->arena, buf_slice(&key));
         place->cut = false;
     }
@@ -653,7 +682,7 @@ static bool key_complete(struct query_run_state *run, struct error *err)
 /* Did the page before end at a value that an index would have cut? It does not know that place. */
 static bool is_beyond_index(const struct query_run_state *run)
 {
-    return run->from.begun && run->plan->query.order_count == 1 &&
+    return run->from.begun && !query_order_is_cut(run->plan) &&
            run->from.place.key.len > INDEX_VALUE_MAX;
 }
 
@@ -661,7 +690,7 @@ static bool access_choose(struct query_run_state *run, struct error *err)
 {
     bool streams = run->mode == QUERY_MODE_STREAM, known = true;
     struct query_access_wish wish = {
-        .order = run->mode == QUERY_MODE_SORT && run->plan->order == DOCUMENT_ORDER_SQL,
+        .order = run->mode == QUERY_MODE_SORT,
         .order_sorted = run->from.sorted || is_beyond_index(run),
         .cover = run->cover.alone ? &run->cover.path : NULL,
         .number_order = streams,
@@ -736,6 +765,7 @@ static void feed_open(struct query_run_state *run)
     if (streams)
         options.order = run->access.ordered ? QUERY_HITS_MERGED : QUERY_HITS_WINDOWS;
     options.ties = streams && run->access.ordered;
+    options.whole = !query_order_is_cut(run->plan);
     if (streams || run->mode == QUERY_MODE_AGGREGATE)
         options.resumed = false;
     if (run->covered)
@@ -804,7 +834,8 @@ static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t 
     uint64_t begin = run->request->timed ? clock_monotonic_ns() : 0;
 
     ahead_make(run);
-    /* Calls that are made ahead want whole items; lists want to know which item a value is of. */
+    /* Calls that are made ahead want whole items; lists want to know which item a value is of. In
+     * MongoDB's languages a number's type is seen in the result, and entries do not have it. */
     if (!run->ahead && !collects(run->plan) && run->plan->order == DOCUMENT_ORDER_SQL)
         run->cover = query_cover_find(run->plan, run->arena);
     if (!access_choose(run, err))

@@ -67,6 +67,13 @@ struct query_run_state {
     uint64_t spilled_bytes;
 };
 
+/* The names of the container; of documents at hand the usual ones. */
+static inline const struct document_names *query_run_names(const struct query_run_state *run)
+{
+    return run->request->space ? definition_names_of(run->request->space->definition)
+                               : definition_names(DEFINITION_IDENTITY_ID);
+}
+
 /* Called for each row of each hit that the filter accepts; sets stop in *ret_stop. */
 typedef bool (*query_row_taker)(struct query_run_state *run, bool *ret_stop, struct error *err);
 
@@ -130,9 +137,13 @@ NODISCARD bool query_run_aggregate_add(struct query_run_state *run, struct query
 void query_place_keep(struct query_run_state *run, const struct query_place *place,
                       struct partition_range window);
 
-/* Appends the order key of the present row. *ret_kept false: the row has no place in the order. */
-NODISCARD bool query_order_key(struct query_run_state *run, struct buf *key, bool *ret_kept,
-                               struct error *err);
+/* Appends the order key of the present row; cut: of each value what an index has of it. *ret_kept
+ * false: the row has no place in the order. */
+NODISCARD bool query_order_key(struct query_run_state *run, bool cut, struct buf *key,
+                               bool *ret_kept, struct error *err);
+
+/* Do values of the plan's order count only as far as an index has them? */
+bool query_order_is_cut(const struct query_plan *plan);
 
 /* Group, distinct and sort: fills a spool, or takes it from the cache, and gives from it.
  * *ret_more: a continuation is needed. */

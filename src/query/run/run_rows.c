@@ -58,8 +58,8 @@ static bool cover_bind(struct query_run_state *run, struct query_hit *hit, struc
             turned[i] = (uint8_t)~key.data[i];
         key.data = turned;
     }
-    return query_cover_item(&run->cover, query_index_order(run->request->space), key,
-                            run->row_arena, &hit->item.document, err);
+    return query_cover_item(&run->cover, run->access.index->order, key, run->row_arena,
+                            &hit->item.document, err);
 }
 
 void query_row_bind_missing(struct query_run_state *run)
@@ -76,7 +76,8 @@ static void item_bind(struct query_run_state *run, const struct query_hit *hit)
     if (!hit->item.document.data)
         *slot = (struct query_slot){.value = document_undefined()};
     else if (run->feed)
-        query_item_bind(&run->item, &hit->item, run->request->container, slot);
+        query_item_bind(&run->item, &hit->item, query_run_names(run), run->request->container,
+                        slot);
     else
         *slot = (struct query_slot){.value = document_object(hit->item.document)};
 }
@@ -259,7 +260,13 @@ static bool has_place(const struct query_run_state *run, const struct document_v
            (value->type != DOCUMENT_OBJECT && value->type != DOCUMENT_ARRAY);
 }
 
-bool query_order_key(struct query_run_state *run, struct buf *key, bool *ret_kept,
+/* By the rules of Cosmos DB several values are compared as far as the composite index has them. */
+bool query_order_is_cut(const struct query_plan *plan)
+{
+    return plan->query.order_count > 1 && !plan->order_free;
+}
+
+bool query_order_key(struct query_run_state *run, bool cut, struct buf *key, bool *ret_kept,
                      struct error *err)
 {
     *ret_kept = true;
@@ -274,11 +281,10 @@ bool query_order_key(struct query_run_state *run, struct buf *key, bool *ret_kep
             *ret_kept = false;
             return true;
         }
-        /* Of several, as the composite index has them. */
-        if (run->plan->query.order_count == 1)
-            document_key_append(run->plan->order, &value, key);
-        else
+        if (cut)
             document_key_append_cut(run->plan->order, &value, INDEX_VALUE_MAX, key);
+        else
+            document_key_append(run->plan->order, &value, key);
         for (; order->descending && at < key->len; at++)
             key->data[at] = (uint8_t)~key->data[at];
     }

@@ -188,7 +188,7 @@ static bool distinct_take(struct query_run_state *run, bool *ret_stop UNUSED, st
     bool kept;
 
     buf_clear(&s->key);
-    if (!query_order_key(run, &s->key, &kept, err))
+    if (!query_order_key(run, query_order_is_cut(run->plan), &s->key, &kept, err))
         return false;
     if (!kept)
         return true;
@@ -243,7 +243,7 @@ static bool sort_take(struct query_run_state *run, bool *ret_stop UNUSED, struct
     bool kept;
 
     buf_clear(&s->key);
-    if (!query_order_key(run, &s->key, &kept, err))
+    if (!query_order_key(run, query_order_is_cut(run->plan), &s->key, &kept, err))
         return false;
     place.key = buf_slice(&s->key);
     if (!kept || is_given(run, &place) || !query_spool_wants(s->spool, &place))

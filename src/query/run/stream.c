@@ -536,6 +536,7 @@ static struct cursor_request cursor_for(const struct query_streaming *how,
         request.path = use->prefix;
         request.value_count = use->value_count;
         request.descending = use->descending;
+        request.order = use->order;
         request.ranges = use->ranges.list;
         request.range_count = use->ranges.count;
         if (stream->target->values.count && use == how->access->index) {

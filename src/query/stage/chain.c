@@ -317,28 +317,10 @@ static void push_rows(struct push *push)
     }
 }
 
-static bool same_way(const struct query_sort *sort)
-{
-    for (size_t i = 1; i < sort->count; i++)
-        if (sort->order[i].descending != sort->order[0].descending)
-            return false;
-    return sort->count > 0;
-}
-
 static void push_sort(struct push *push, const struct query_sort *sort)
 {
-    struct arena *arena = push->build->arena;
-    const struct query_expression **keys =
-        ARENA_ARRAY(arena, const struct query_expression *, sort->count);
-    struct query_order *order = ARENA_NEW(arena, struct query_order);
-
-    for (size_t i = 0; i < sort->count; i++)
-        keys[i] = sort->order[i].expression;
-    *order = sort->order[0];
-    if (sort->count > 1)
-        order->expression = query_tuple_of(push->build, keys, sort->count);
-    push->query->order = order;
-    push->query->order_count = 1;
+    push->query->order = sort->order;
+    push->query->order_count = sort->count;
     push->plan->order_free = true;
     push->at++;
 }
@@ -382,7 +364,7 @@ static void push_all(struct push *push)
         query->aggregates = stage->group.aggregates;
         query->aggregate_count = stage->group.aggregate_count;
         push->at++;
-    } else if ((stage = next(push, QUERY_STAGE_SORT)) && same_way(&stage->sort)) {
+    } else if ((stage = next(push, QUERY_STAGE_SORT)) && stage->sort.count) {
         push_sort(push, &stage->sort);
     }
     if ((push->project = next(push, QUERY_STAGE_PROJECT)))

@@ -76,6 +76,15 @@ enum query_truth query_values_equal(enum document_order order, const struct docu
     return query_values_same(order, a, b) ? QUERY_TRUE : QUERY_FALSE;
 }
 
+/* SQL compares scalars of JSON, and dates; MongoDB any two values of one type. */
+static bool class_has_order(enum document_order order, uint32_t class)
+{
+    if (order == DOCUMENT_ORDER_MONGO)
+        return class != QUERY_CLASS_UNDEFINED;
+    return (class >= QUERY_CLASS_NULL && class <= QUERY_CLASS_STRING) ||
+           class == QUERY_CLASS_OTHER + (uint32_t)DOCUMENT_DATE;
+}
+
 bool query_values_order(enum document_order order, const struct document_value *a,
                         const struct document_value *b, int *ret_order)
 {
@@ -87,8 +96,7 @@ bool query_values_order(enum document_order order, const struct document_value *
         return true;
     }
     class = query_class_of(a);
-    if (class != query_class_of(b) || ((class < QUERY_CLASS_NULL || class > QUERY_CLASS_STRING) &&
-                                       class != QUERY_CLASS_OTHER + (uint32_t)DOCUMENT_DATE))
+    if (class != query_class_of(b) || !class_has_order(order, class))
         return false;
     *ret_order = document_compare(order, a, b);
     return true;

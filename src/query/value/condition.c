@@ -1,10 +1,12 @@
 /* Comparisons are true only between values of one type, so each of them is a range of keys; where
  * keys are cut, or a pattern says more than its beginning, the range holds more than the condition
- * and is not exact. Texts stand in two orders, by UTF-16 unit and by byte: where the entries have
- * another one than the plan, bounds between texts say no more than that they are texts. */
+ * and is not exact. Texts stand in two orders, by UTF-16 unit and by byte, and so does what is made
+ * of texts: where the entries have another one than the plan, bounds between them say no more than
+ * the type. */
 #include "query/value/condition.h"
 
 #include "index/policy.h"
+#include "query/value/compare.h"
 
 enum { GROUPS_MAX = 64 }; /* paths that an `any` sorts its conditions by */
 
@@ -24,22 +26,21 @@ static bool is_scalar(const struct document_value *value)
            value->type != DOCUMENT_CODE_WITH_SCOPE;
 }
 
-/* SQL compares what JSON has, and dates that other APIs wrote; MongoDB every scalar. */
+/* Between two values of such a type both orders say the same (order.h). */
+static bool orders_agree(const struct document_value *value)
+{
+    return document_is_number(value) || value->type == DOCUMENT_BOOL ||
+           value->type == DOCUMENT_NULL || value->type == DOCUMENT_DATE ||
+           value->type == DOCUMENT_OBJECT_ID || value->type == DOCUMENT_BINARY ||
+           value->type == DOCUMENT_TIMESTAMP;
+}
+
+/* Are there values above or below it, to the language of the plan? */
 static bool has_order(const struct query_implying *implying, const struct document_value *value)
 {
-    switch (value->type) {
-    case DOCUMENT_BINARY:
-    case DOCUMENT_OBJECT_ID:
-    case DOCUMENT_TIMESTAMP:
-        return implying->order == DOCUMENT_ORDER_MONGO;
-    case DOCUMENT_STRING:
-    case DOCUMENT_BOOL:
-    case DOCUMENT_NULL:
-    case DOCUMENT_DATE:
-        return true;
-    default:
-        return document_is_number(value);
-    }
+    int order;
+
+    return query_values_order(implying->order, value, value, &order);
 }
 
 /* --- Single ones ------------------------------------------------------------------------------ */
@@ -135,7 +136,7 @@ const struct query_implied *query_implied_points(const struct query_implying *im
 /* Do entries have this value among others as the plan compares them? */
 static bool is_in_order(const struct query_implying *implying, const struct document_value *value)
 {
-    return implying->order == implying->entries || value->type != DOCUMENT_STRING;
+    return implying->order == implying->entries || orders_agree(value);
 }
 
 const struct query_implied *query_implied_below(const struct query_implying *implying,
@@ -149,8 +150,11 @@ const struct query_implied *query_implied_below(const struct query_implying *imp
         return NULL;
     if (!has_order(implying, value))
         return query_implied_never(implying);
+    if (!is_scalar(value))
+        return NULL;
     if (!is_in_order(implying, value))
-        return query_implied_inexact(implying, query_implied_type(implying, operand, value->type));
+        return of_ranges(implying, operand,
+                         query_ranges_of_type_as(implying->entries, value, implying->arena), false);
     ranges = query_ranges_below(implying->entries, value, at_too, &exact, implying->arena);
     return of_ranges(implying, operand, ranges, exact);
 }
@@ -166,8 +170,11 @@ const struct query_implied *query_implied_above(const struct query_implying *imp
         return NULL;
     if (!has_order(implying, value))
         return query_implied_never(implying);
+    if (!is_scalar(value))
+        return NULL;
     if (!is_in_order(implying, value))
-        return query_implied_inexact(implying, query_implied_type(implying, operand, value->type));
+        return of_ranges(implying, operand,
+                         query_ranges_of_type_as(implying->entries, value, implying->arena), false);
     ranges = query_ranges_above(implying->entries, value, at_too, &exact, implying->arena);
     return of_ranges(implying, operand, ranges, exact);
 }
@@ -180,7 +187,7 @@ const struct query_implied *query_implied_other(const struct query_implying *imp
 
     if (value->type == DOCUMENT_UNDEFINED)
         return query_implied_never(implying);
-    if (!operand->is_path || !has_order(implying, value))
+    if (!operand->is_path || !has_order(implying, value) || !is_scalar(value))
         return NULL;
     sides[0] = query_implied_below(implying, operand, value, false);
     sides[1] = query_implied_above(implying, operand, value, false);

@@ -38,15 +38,21 @@ static struct slice rank_of(enum document_order order, const struct document_val
     return slice_first(key_of(order, value, &cut, arena), 1);
 }
 
+struct query_ranges query_ranges_of_type_as(enum document_order order,
+                                            const struct document_value *value, struct arena *arena)
+{
+    struct slice rank = rank_of(order, value, arena);
+
+    return one(rank, cursor_prefix_end(arena, rank), arena);
+}
+
 struct query_ranges query_ranges_of_type(enum document_order order, enum document_type type,
                                          struct arena *arena)
 {
     struct document_value value = {.type = type};
-    struct slice rank;
 
     assert(type != DOCUMENT_OBJECT && type != DOCUMENT_ARRAY);
-    rank = rank_of(order, &value, arena);
-    return one(rank, cursor_prefix_end(arena, rank), arena);
+    return query_ranges_of_type_as(order, &value, arena);
 }
 
 struct query_ranges query_ranges_point(enum document_order order,

@@ -17,6 +17,11 @@ struct query_ranges query_ranges_all(struct arena *arena);
 struct query_ranges query_ranges_of_type(enum document_order order, enum document_type type,
                                          struct arena *arena);
 
+/* Values of the type that this one has. */
+struct query_ranges query_ranges_of_type_as(enum document_order order,
+                                            const struct document_value *value,
+                                            struct arena *arena);
+
 /* The bytes of one value. *ret_exact false: others share them, for keys are cut. */
 struct query_ranges query_ranges_point(enum document_order order,
                                        const struct document_value *value, bool *ret_exact,

@@ -1,5 +1,6 @@
 #include "document/order.h"
 
+#include "document/extended.h"
 #include "support/check.h"
 #include "support/documents.h"
 
@@ -349,9 +350,106 @@ static void large_objects_are_sorted_too(void **state UNUSED)
     assert_true(document_compare(DOCUMENT_ORDER_MONGO, &a, &b) < 0);
 }
 
+/* MongoDB's comparison order, row by row: the canonical types in their order, then what decides
+ * within a type. */
+static void mongodbs_order_is_that_of_its_manual(void **state UNUSED)
+{
+    static const struct {
+        const char *left, *right;
+        int sign;
+    } rows[] = {
+        {"{\"$minKey\":1}", "{\"$undefined\":true}", -1},
+        {"{\"$undefined\":true}", "null", -1},
+        {"null", "{\"$numberDouble\":\"NaN\"}", -1},
+        {"{\"$numberDouble\":\"NaN\"}", "{\"$numberDouble\":\"-Infinity\"}", -1},
+        {"{\"$numberDecimal\":\"NaN\"}", "{\"$numberDouble\":\"NaN\"}", 0},
+        {"1", "{\"$numberLong\":\"1\"}", 0},
+        {"1", "{\"$numberDouble\":\"1.0\"}", 0},
+        {"1", "{\"$numberDecimal\":\"1.000\"}", 0},
+        {"{\"$numberDouble\":\"-0.0\"}", "0", 0},
+        {"{\"$numberLong\":\"9007199254740993\"}", "{\"$numberDouble\":\"9007199254740992.0\"}", 1},
+        {"0.1", "{\"$numberDecimal\":\"0.1\"}", 1},
+        {"{\"$numberDouble\":\"Infinity\"}", "\"\"", -1},
+        {"\"a\"", "{\"$symbol\":\"a\"}", 0},
+        {"{\"$symbol\":\"a\"}", "\"b\"", -1},
+        {"\"\xEF\xBF\xBD\"", "\"\xF0\x9F\x98\x80\"", -1},
+        {"\"a\"", "\"a\\u0000\"", -1},
+        {"\"z\"", "{}", -1},
+        {"{}", "{\"a\":1}", -1},
+        {"{\"a\":1}", "{\"a\":1,\"b\":1}", -1},
+        {"{\"b\":1}", "{\"a\":\"x\"}", -1},             /* the type before the name */
+        {"{\"a\":2}", "{\"b\":1}", -1},                 /* the name before the value */
+        {"{\"a\":1,\"b\":2}", "{\"b\":2,\"a\":1}", -1}, /* as stored */
+        {"{\"a\":1}", "{\"a\":{\"$numberLong\":\"1\"}}", 0},
+        {"{\"z\":1}", "[]", -1},
+        {"[]", "[null]", -1},
+        {"[1,2]", "[1,3]", -1},
+        {"[1,2]", "[1,2,{\"$minKey\":1}]", -1},
+        {"[2]", "[1,9]", 1},
+        {"[9]", "{\"$binary\":{\"base64\":\"\",\"subType\":\"00\"}}", -1},
+        {"{\"$binary\":{\"base64\":\"/w==\",\"subType\":\"80\"}}",
+         "{\"$binary\":{\"base64\":\"AAA=\",\"subType\":\"00\"}}", -1}, /* length */
+        {"{\"$binary\":{\"base64\":\"/w==\",\"subType\":\"00\"}}",
+         "{\"$binary\":{\"base64\":\"AA==\",\"subType\":\"80\"}}", -1}, /* subtype, unsigned */
+        {"{\"$binary\":{\"base64\":\"AA==\",\"subType\":\"00\"}}",
+         "{\"$binary\":{\"base64\":\"/w==\",\"subType\":\"00\"}}", -1}, /* bytes, unsigned */
+        {"{\"$binary\":{\"base64\":\"/////w==\",\"subType\":\"ff\"}}",
+         "{\"$oid\":\"000000000000000000000000\"}", -1},
+        {"{\"$oid\":\"7f0000000000000000000000\"}", "{\"$oid\":\"800000000000000000000000\"}", -1},
+        {"{\"$oid\":\"ffffffffffffffffffffffff\"}", "false", -1},
+        {"false", "true", -1},
+        {"true", "{\"$date\":{\"$numberLong\":\"-9223372036854775808\"}}", -1},
+        {"{\"$date\":{\"$numberLong\":\"-1\"}}", "{\"$date\":{\"$numberLong\":\"0\"}}", -1},
+        {"{\"$date\":{\"$numberLong\":\"9223372036854775807\"}}",
+         "{\"$timestamp\":{\"t\":0,\"i\":0}}", -1},
+        {"{\"$timestamp\":{\"t\":2147483647,\"i\":9}}",
+         "{\"$timestamp\":{\"t\":4294967295,\"i\":1}}", -1}, /* unsigned */
+        {"{\"$timestamp\":{\"t\":1,\"i\":1}}", "{\"$timestamp\":{\"t\":1,\"i\":4294967295}}", -1},
+        {"{\"$timestamp\":{\"t\":4294967295,\"i\":4294967295}}",
+         "{\"$regularExpression\":{\"pattern\":\"\",\"options\":\"\"}}", -1},
+        {"{\"$regularExpression\":{\"pattern\":\"a\",\"options\":\"x\"}}",
+         "{\"$regularExpression\":{\"pattern\":\"b\",\"options\":\"i\"}}", -1},
+        {"{\"$regularExpression\":{\"pattern\":\"a\",\"options\":\"i\"}}",
+         "{\"$regularExpression\":{\"pattern\":\"a\",\"options\":\"x\"}}", -1},
+        {"{\"$regularExpression\":{\"pattern\":\"z\",\"options\":\"x\"}}",
+         "{\"$dbPointer\":{\"$ref\":\"a\",\"$id\":{\"$oid\":\"000000000000000000000000\"}}}", -1},
+        {"{\"$dbPointer\":{\"$ref\":\"z\",\"$id\":{\"$oid\":\"000000000000000000000000\"}}}",
+         "{\"$code\":\"\"}", -1},
+        {"{\"$code\":\"z\"}", "{\"$code\":\"a\",\"$scope\":{}}", -1},
+        {"{\"$code\":\"a\",\"$scope\":{}}", "{\"$code\":\"a\",\"$scope\":{\"x\":1}}", -1},
+        {"{\"$code\":\"z\",\"$scope\":{\"x\":1}}", "{\"$maxKey\":1}", -1},
+        {"{\"$maxKey\":1}", "{\"$maxKey\":1}", 0},
+    };
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CLEANUP(buf_done) struct buf left, right;
+        struct document_value a = value_of(arena, rows[i].left), b = value_of(arena, rows[i].right);
+        struct error err;
+        int compared, keys;
+
+        buf_init(&left, BUF_DEFAULT_MAX);
+        buf_init(&right, BUF_DEFAULT_MAX);
+        assert_ok(document_extended_read(&a, arena, &a, &err), &err);
+        assert_ok(document_extended_read(&b, arena, &b, &err), &err);
+        document_key_append(DOCUMENT_ORDER_MONGO, &a, &left);
+        document_key_append(DOCUMENT_ORDER_MONGO, &b, &right);
+        compared = document_compare(DOCUMENT_ORDER_MONGO, &a, &b);
+        keys = slice_compare(buf_slice(&left), buf_slice(&right));
+        if ((compared > 0) - (compared < 0) != rows[i].sign ||
+            (keys > 0) - (keys < 0) != rows[i].sign)
+            fail_msg("%s and %s: %d, their keys %d, not %d", rows[i].left, rows[i].right, compared,
+                     keys, rows[i].sign);
+        assert_int_equal((document_compare(DOCUMENT_ORDER_MONGO, &b, &a) < 0) -
+                             (document_compare(DOCUMENT_ORDER_MONGO, &b, &a) > 0),
+                         rows[i].sign);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mongodbs_order_is_that_of_its_manual),
         cmocka_unit_test(types_have_the_order_of_sql),
         cmocka_unit_test(types_have_the_order_of_mongodb),
         cmocka_unit_test(numbers_of_all_types_stand_in_one_exact_line),

@@ -1,5 +1,6 @@
 /* What must hold for all values, tried on values made at random. A failure prints the seed;
  * DOCUMENT_SEED=n tries that one again. */
+#include "document/extended.h"
 #include "document/json.h"
 #include "document/order.h"
 #include "support/check.h"
@@ -121,11 +122,11 @@ static void both_orders_are_total_and_keys_sort_like_the_values(void **state UNU
     }
 }
 
-static void a_cut_key_keeps_the_order_and_can_be_stepped_over(void **state UNUSED)
+static void check_cut(enum document_order order)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     CLEANUP(buf_done) struct buf buf;
-    struct sample *sample = sample_new(arena, first_seed(), DOCUMENT_ORDER_SQL);
+    struct sample *sample = sample_new(arena, first_seed(), order);
     struct slice cut[VALUES];
     struct error err;
     const size_t max = 9;
@@ -136,12 +137,12 @@ static void a_cut_key_keeps_the_order_and_can_be_stepped_over(void **state UNUSE
         struct slice rest;
 
         buf_clear(&buf);
-        was_cut = document_key_append_cut(DOCUMENT_ORDER_SQL, &sample->values[i], max, &buf);
+        was_cut = document_key_append_cut(order, &sample->values[i], max, &buf);
         assert_int_equal(was_cut, sample->keys[i].len > max);
         cut[i] = arena_copy(arena, buf_slice(&buf));
         BUF_APPEND(&buf, "\xFFtail");
         rest = buf_slice(&buf);
-        assert_ok(document_key_skip_cut(DOCUMENT_ORDER_SQL, max, &rest, &is_cut, &err), &err);
+        assert_ok(document_key_skip_cut(order, max, &rest, &is_cut, &err), &err);
         assert_int_equal(is_cut, was_cut);
         assert_slice_equal(rest, SLICE("\xFFtail"));
     }
@@ -155,6 +156,170 @@ static void a_cut_key_keeps_the_order_and_can_be_stepped_over(void **state UNUSE
                          (unsigned long long)sample->seed, show(&sample->values[i], arena),
                          show(&sample->values[j], arena));
         }
+    }
+}
+
+static void a_cut_key_keeps_the_order_and_can_be_stepped_over(void **state UNUSED)
+{
+    check_cut(DOCUMENT_ORDER_SQL);
+    check_cut(DOCUMENT_ORDER_MONGO);
+}
+
+/* So an index in one order serves ranges of these types to plans in the other
+ * (query/value/condition.c). */
+static void between_values_that_are_not_made_of_text_both_orders_say_the_same(void **state UNUSED)
+{
+    uint64_t seed = first_seed(), pairs = 0;
+
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        CLEANUP(arena_free) struct arena *arena = arena_new();
+        struct sample *sample = sample_new(arena, seed + round, DOCUMENT_ORDER_SQL);
+
+        for (size_t i = 0; i < VALUES; i++) {
+            for (size_t j = 0; j < VALUES; j++) {
+                const struct document_value *a = &sample->values[i], *b = &sample->values[j];
+                bool agrees = a->type == DOCUMENT_BOOL || a->type == DOCUMENT_NULL ||
+                              a->type == DOCUMENT_DATE || a->type == DOCUMENT_OBJECT_ID ||
+                              a->type == DOCUMENT_BINARY || a->type == DOCUMENT_TIMESTAMP;
+
+                if (!(agrees && a->type == b->type) &&
+                    !(document_is_number(a) && document_is_number(b)))
+                    continue;
+                pairs++;
+                if (sign(document_compare(DOCUMENT_ORDER_SQL, a, b)) !=
+                    sign(document_compare(DOCUMENT_ORDER_MONGO, a, b)))
+                    fail_msg("seed %llu: the orders differ on %s and %s", (unsigned long long)seed,
+                             show(a, arena), show(b, arena));
+            }
+        }
+    }
+    assert_true(pairs > 1000);
+}
+
+static bool has_type_below(const struct document_value *value, enum document_type type)
+{
+    struct document_iter iter;
+
+    if (value->type == type)
+        return true;
+    if (value->type == DOCUMENT_CODE_WITH_SCOPE)
+        document_iter_init(&iter, value->scoped.scope);
+    else if (value->type == DOCUMENT_OBJECT || value->type == DOCUMENT_ARRAY)
+        document_iter_init(&iter, value->document);
+    else
+        return false;
+    while (document_iter_next(&iter))
+        if (has_type_below(&iter.value, type))
+            return true;
+    return false;
+}
+
+static struct slice wrapped(const struct document_value *value, bool extended, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf buf;
+    size_t begin;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    begin = document_begin(&buf);
+    if (extended)
+        document_extended_append(&buf, SLICE("value"), value);
+    else
+        document_append(&buf, SLICE("value"), value);
+    document_end(&buf, begin);
+    return arena_copy(arena, buf_slice(&buf));
+}
+
+/* NaN has many bit patterns, decimals several forms of 0 and NaN; JSON has one of each. */
+static bool is_kept_bit_for_bit(const struct document_value *value)
+{
+    return !has_type_below(value, DOCUMENT_DECIMAL128) && !has_type_below(value, DOCUMENT_DOUBLE);
+}
+
+static void extended_json_brings_every_value_back(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct random random;
+    uint64_t seed = first_seed();
+
+    random_seed(&random, seed);
+    for (int i = 0; i < 3000; i++) {
+        CLEANUP(buf_done) struct buf text, bson;
+        struct document_value value = value_random(&random, arena, 4), back;
+        struct slice first = wrapped(&value, false, arena), read;
+        struct error err;
+
+        buf_init(&text, BUF_DEFAULT_MAX);
+        buf_init(&bson, BUF_DEFAULT_MAX);
+        document_json_write(wrapped(&value, true, arena), &text);
+        if (!document_json_read(buf_slice(&text), NULL, &bson, &err)) {
+            assert_int_equal(err.code, ERROR_DUPLICATE_PROPERTY); /* which JSON has none of */
+            continue;
+        }
+        back = document_object(buf_slice(&bson));
+        if (!document_extended_read(&back, arena, &back, &err))
+            fail_msg("seed %llu: %.*s: %s", (unsigned long long)seed, SLICE_ARG(buf_slice(&text)),
+                     err.message);
+        read = back.document;
+        if (is_kept_bit_for_bit(&value) ? !slice_equal(read, first) : read.len != first.len)
+            fail_msg("seed %llu: %.*s comes back as another document", (unsigned long long)seed,
+                     SLICE_ARG(buf_slice(&text)));
+        assert_true(document_find(read, SLICE("value"), &back));
+        assert_int_equal(back.type, value.type);
+        assert_int_equal(document_compare(DOCUMENT_ORDER_MONGO, &back, &value), 0);
+    }
+}
+
+/* Different texts for different values, and each means what it was made of. */
+static void the_text_of_a_value_means_that_value(void **state UNUSED)
+{
+    static const char *const strings[] = {
+        "",
+        "a",
+        "5",
+        "-5",
+        "5.0",
+        "1e3",
+        "007",
+        "true",
+        "null",
+        "\"5\"",
+        "\"a\"",
+        "\"\\\"5\\\"\"",
+        "{}",
+        "{\"a\":1}",
+        "{ }",
+        "[1]",
+        "\"",
+        "{",
+        "9999999999999999999",
+        "507f1f77bcf86cd799439011",
+        "507F1F77BCF86CD799439011",
+        "{\"$oid\":\"507f1f77bcf86cd799439011\"}",
+        "{\"$oid\":\"x\"}",
+        "{\"$numberLong\":\"5\"}",
+    };
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct random random;
+    uint64_t seed = first_seed();
+
+    random_seed(&random, seed);
+    for (size_t i = 0; i < 3000 + ARRAY_LEN(strings); i++) {
+        struct document_value value = i < ARRAY_LEN(strings)
+                                          ? document_string(slice_of_text(strings[i]))
+                                          : value_random(&random, arena, 3);
+        struct slice text = document_extended_text(&value, arena), again;
+        struct document_value back;
+
+        if (value.type == DOCUMENT_ARRAY || value.type == DOCUMENT_CODE_WITH_SCOPE ||
+            has_type_below(&value, DOCUMENT_OBJECT))
+            continue; /* names may stand twice, and may look like extended JSON */
+        back = document_extended_of_text(text, arena);
+        again = document_extended_text(&back, arena);
+        if (document_compare(DOCUMENT_ORDER_MONGO, &value, &back) != 0 ||
+            (back.type == DOCUMENT_SYMBOL) != (value.type == DOCUMENT_SYMBOL) ||
+            !slice_equal(text, again))
+            fail_msg("seed %llu: %.*s is the text of %s and means %s", (unsigned long long)seed,
+                     SLICE_ARG(text), show(&value, arena), show(&back, arena));
     }
 }
 
@@ -323,6 +488,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_orders_are_total_and_keys_sort_like_the_values),
         cmocka_unit_test(a_cut_key_keeps_the_order_and_can_be_stepped_over),
+        cmocka_unit_test(between_values_that_are_not_made_of_text_both_orders_say_the_same),
+        cmocka_unit_test(extended_json_brings_every_value_back),
+        cmocka_unit_test(the_text_of_a_value_means_that_value),
         cmocka_unit_test(a_key_read_back_equals_its_value),
         cmocka_unit_test(json_text_is_a_fixed_point_after_one_reading),
         cmocka_unit_test(what_we_write_is_valid_and_libbson_reads_the_same),

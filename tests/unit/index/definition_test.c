@@ -233,7 +233,7 @@ static void what_was_kept_is_read_back_the_same(void **state)
                        "\"order\":\"descending\"}],\"order\":\"mongo\",\"collation\":\"simple\","
                        "\"multikey\":true,\"hidden\":true,\"unique\":\"logicalPartition\","
                        "\"expireAfterSeconds\":60,\"filter\":[{\"path\":\"/b\",\"comparison\":"
-                       "\"equal\",\"value\":{\"c\":1}}]}";
+                       "\"equal\",\"value\":{\"c\":1}}],\"state\":\"ready\"}";
     struct document_value value = document_object(document_of(*state, json));
     const struct index_definition *once, *twice;
     CLEANUP(buf_done) struct buf out;

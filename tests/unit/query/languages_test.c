@@ -540,6 +540,189 @@ static void texts_are_compared_in_the_plans_order_with_any_index(void **state)
     }
 }
 
+/* --- Indexes in an order of their own ----------------------------------------------------------
+ */
+
+static const char *const by_a =
+    "{\"name\":\"by a\",\"key\":[{\"path\":\"/a\"}],\"order\":\"mongo\"}";
+static const char *const by_a_and_b =
+    "{\"name\":\"by a and b\",\"key\":[{\"path\":\"/a\"},"
+    "{\"path\":\"/b\",\"order\":\"descending\"}],\"order\":\"mongo\"}";
+static const char *const by_a_in_sql = "{\"name\":\"by a in SQL\",\"key\":[{\"path\":\"/a\"}]}";
+static const char nothing[] = "{\"indexingMode\":\"none\"}";
+
+static struct query_plan sorted_plan(struct queries *f, struct query_order *order, size_t count)
+{
+    struct query_plan plan = queries_plan(queries_path(f, "id"), NULL);
+
+    plan.order = f->build.order;
+    plan.order_free = true;
+    plan.query.order = order;
+    plan.query.order_count = count;
+    return plan;
+}
+
+static void an_index_in_the_plans_order_gives_it(void **state)
+{
+    struct queries *f = *state;
+
+    f->build.order = DOCUMENT_ORDER_MONGO;
+    add_every_type(f, 90);
+    for (size_t p = 0; p < 4; p++) {
+        queries_open(f, &(struct test_space_options){.policy = p & 2 ? nothing : NULL,
+                                                     .indexes = {by_a},
+                                                     .partitions = p & 1 ? 8 : 1});
+        queries_put(f);
+        for (unsigned descending = 0; descending < 2; descending++) {
+            struct query_order order = {queries_path(f, "a"), descending};
+            struct query_plan plan = sorted_plan(f, &order, 1);
+            struct queries_how how = {.explain_has = "\"path\":\"by a\""};
+
+            check_sorted(f, queries_run(f, &plan, &how), DOCUMENT_ORDER_MONGO, descending);
+            plan.order = DOCUMENT_ORDER_SQL; /* which it does not have */
+            how = (struct queries_how){.page = 50};
+            check_sorted(f, queries_run(f, &plan, &how), DOCUMENT_ORDER_SQL, descending);
+        }
+    }
+}
+
+/* Texts that part where UTF-16 units and bytes disagree, and numbers of all types. */
+static const char *const mixed_values[] = {
+    "1",
+    "2.5",
+    "3",
+    "-7",
+    "\"\xEF\xBF\xBD\"",
+    "\"\xF0\x9F\x98\x80\"",
+    "\"a\"",
+    "true",
+    "null",
+    "false",
+    "[1,2]",
+    "{\"x\":1}",
+    "\"b\"",
+};
+
+static void add_pairs(struct queries *f, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char json[200];
+
+        snprintf(json, sizeof json, "{\"id\":\"%03zu\",\"pk\":\"k%zu\",\"a\":%s,\"b\":%s}", i,
+                 i % 5, mixed_values[i % ARRAY_LEN(mixed_values)],
+                 mixed_values[i / 3 % ARRAY_LEN(mixed_values)]);
+        queries_add(f, json);
+    }
+}
+
+static void ranges_are_served_by_an_index_where_the_orders_agree(void **state)
+{
+    static const struct {
+        const char *index, *value, *served_by; /* NULL: a type and no more */
+        enum query_comparison comparison;
+    } cases[] = {
+        {by_a, "\"\xEF\xBF\xBD\"", "\"filterSettled\":true", QUERY_GREATER},
+        {by_a, "\"\xF0\x9F\x98\x80\"", "\"filterSettled\":true", QUERY_LESS},
+        {by_a, "2", "\"filterSettled\":true", QUERY_GREATER},
+        {by_a, "true", "\"filterSettled\":true", QUERY_LESS},
+        {by_a_in_sql, "2", "\"filterSettled\":true", QUERY_GREATER},
+        {by_a_in_sql, "true", "\"filterSettled\":true", QUERY_LESS},
+        {by_a_in_sql, "\"a\"", "\"filterSettled\":true", QUERY_EQUAL},
+        {by_a_in_sql, "\"\xEF\xBF\xBD\"", "\"filterSettled\":false", QUERY_GREATER},
+        {by_a_in_sql, "\"\xF0\x9F\x98\x80\"", "\"filterSettled\":false", QUERY_LESS},
+    };
+    struct queries *f = *state;
+
+    f->build.order = DOCUMENT_ORDER_MONGO;
+    add_pairs(f, 120);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct query_plan plan = queries_plan(
+            queries_path(f, "id"), queries_compare(f, "a", cases[i].comparison, cases[i].value));
+        struct queries_how how = {.explain_has = cases[i].served_by};
+
+        plan.order = DOCUMENT_ORDER_MONGO;
+        queries_open(f, &(struct test_space_options){
+                            .policy = nothing, .indexes = {cases[i].index}, .partitions = 4});
+        queries_put(f);
+        queries_same_set(queries_run(f, &plan, &how), queries_expect(f, &plan));
+        how.explain_has = "\"path\":\"by a";
+        queries_same_set(queries_run(f, &plan, &how), queries_expect(f, &plan));
+    }
+}
+
+/* Whole values are compared, however much of them an index has. */
+static void check_pairs_sorted(struct queries *f, const struct queries_rows *rows,
+                               const struct query_order *order)
+{
+    bool seen[200] = {0};
+
+    assert_int_equal(rows->count, f->document_count);
+    seen[strtoul(rows->texts[0] + 1, NULL, 10)] = true;
+    for (size_t i = 1; i < rows->count; i++) {
+        struct document_value x[2], y[2];
+        size_t before = (size_t)strtoul(rows->texts[i - 1] + 1, NULL, 10);
+        size_t number = (size_t)strtoul(rows->texts[i] + 1, NULL, 10);
+        int compared = 0;
+
+        for (size_t part = 0; part < 2 && !compared; part++) {
+            struct slice name = part ? SLICE("b") : SLICE("a");
+
+            assert_true(document_find(f->documents[before], name, &x[part]));
+            assert_true(document_find(f->documents[number], name, &y[part]));
+            compared = document_compare(f->build.order, &x[part], &y[part]);
+            compared = order[part].descending ? -compared : compared;
+        }
+        assert_false(seen[number]);
+        seen[number] = true;
+        if (compared > 0)
+            fail_msg("row %zu, %s, does not come after %s", i, rows->texts[i], rows->texts[i - 1]);
+    }
+}
+
+static void sorts_in_mixed_directions_come_from_an_index_or_from_the_partitions(void **state)
+{
+    struct queries *f = *state;
+
+    add_pairs(f, 130);
+    for (size_t i = 130; i < 160; i++) { /* cut by the index in the first value and in the second */
+        char json[1200], tail[300];
+
+        memset(tail, 'x', 290);
+        snprintf(tail + 290, sizeof tail - 290, "%02zu", i * 7 % 10);
+        snprintf(json, sizeof json, "{\"id\":\"%03zu\",\"pk\":\"k%zu\",\"a\":\"%s\",\"b\":\"%s\"}",
+                 i, i % 3, i % 2 ? tail : "short", i % 3 ? tail : "other");
+        queries_add(f, json);
+    }
+    f->build.order = DOCUMENT_ORDER_MONGO;
+    for (size_t p = 0; p < 8; p++) {
+        const char *index = p & 1 ? by_a_and_b : NULL;
+
+        queries_open(f, &(struct test_space_options){.policy = p & 4 ? nothing : NULL,
+                                                     .indexes = {index},
+                                                     .partitions = p & 2 ? 8 : 1});
+        queries_put(f);
+        for (unsigned way = 0; way < 4; way++) {
+            struct query_order order[] = {{queries_path(f, "a"), way & 1},
+                                          {queries_path(f, "b"), way & 2}};
+            bool served = index && (order[0].descending != order[1].descending);
+            struct query_plan plan = sorted_plan(f, order, 2);
+
+            for (uint64_t page = 1; page < 200; page = page * 5 + 2) {
+                struct queries_how how = {
+                    .page = page,
+                    .explain_has = served && page < 20 ? "\"path\":\"by a and b\"" : NULL};
+
+                check_pairs_sorted(f, queries_run(f, &plan, &how), order);
+            }
+            plan.query.limit = 5; /* of which no more is read than needed */
+            struct queries_how how = {.page = 5};
+            assert_int_equal(queries_run(f, &plan, &how)->count, 5);
+            if (served)
+                assert_true(how.last.metrics.items_loaded <= 20);
+        }
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, queries_setup, queries_teardown)
@@ -555,6 +738,9 @@ int main(void)
         TEST(groups_are_told_apart_in_the_plans_order),
         TEST(the_least_and_the_greatest_are_those_of_the_plans_order),
         TEST(texts_are_compared_in_the_plans_order_with_any_index),
+        TEST(an_index_in_the_plans_order_gives_it),
+        TEST(ranges_are_served_by_an_index_where_the_orders_agree),
+        TEST(sorts_in_mixed_directions_come_from_an_index_or_from_the_partitions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -361,19 +361,18 @@ static bool predicate_holds(struct match_evaluation *evaluation, const struct ma
     return object_walk(&walk, value, 0, -1);
 }
 
-/* A negation says nothing of elements. */
 static bool not_holds(struct match_evaluation *evaluation, const struct match_node *node,
                       const struct document_value *value)
 {
     int64_t position = evaluation->position;
     bool holds = !match_node_holds(evaluation, node->children[0], value);
 
-    evaluation->position = position;
+    evaluation->position = position; /* a negation says nothing of elements */
     return holds && !evaluation->failed;
 }
 
-bool match_node_holds(struct match_evaluation *evaluation, const struct match_node *node,
-                      const struct document_value *value)
+static bool node_holds(struct match_evaluation *evaluation, const struct match_node *node,
+                       const struct document_value *value)
 {
     switch (node->kind) {
     case MATCH_ALL:
@@ -397,4 +396,16 @@ bool match_node_holds(struct match_evaluation *evaluation, const struct match_no
     default:
         return predicate_holds(evaluation, node, value);
     }
+}
+
+/* What does not hold leaves no position behind. */
+bool match_node_holds(struct match_evaluation *evaluation, const struct match_node *node,
+                      const struct document_value *value)
+{
+    int64_t position = evaluation->position;
+    bool holds = node_holds(evaluation, node, value);
+
+    if (!holds)
+        evaluation->position = position;
+    return holds;
 }

@@ -7,8 +7,8 @@
  * Several comparisons of one path, {a: {$gt: 1, $lt: 5}}, may each hold for another element of an
  * array; a value that is none has to be in all of the ranges. So where no array is on the way the
  * ranges are intersected, and elsewhere the first of them stands for all. */
-#include "front/mongo/match/match_private.h"
 #include "query/expression/imply.h"
+#include "front/mongo/match/match_private.h"
 
 #include <math.h>
 
@@ -182,8 +182,7 @@ static const struct query_implied *in_imply(const struct query_implying *implyin
     sides = ARENA_ARRAY(implying->arena, const struct query_implied *, node->count + 1);
     for (size_t i = 0; i < node->count; i++)
         sides[i] = regex_imply(implying, node->children[i], operand);
-    sides[node->count] =
-        query_implied_points(implying, operand, node->in.values, node->in.count);
+    sides[node->count] = query_implied_points(implying, operand, node->in.values, node->in.count);
     return query_implied_any(implying, sides, node->count + 1);
 }
 

@@ -92,8 +92,7 @@ static const struct match_node *pull_node(struct match_parse *parse,
 bool mongo_match_parse_pull(const struct document_value *condition, struct query_build *build,
                             const struct mongo_match **ret_match, struct error *err)
 {
-    struct match_parse parse = {
-        .build = build, .options = &no_options, .err = err, .inner = true};
+    struct match_parse parse = {.build = build, .options = &no_options, .err = err, .inner = true};
     const struct match_node *root;
 
     if (!build_check(build, err))
@@ -132,8 +131,8 @@ static const struct query_implied *expression_imply(const struct query_expressio
 
 static const struct query_kind kind_match = {"match", expression_evaluate, QUERY_STABLE,
                                              expression_imply};
-static const struct query_kind kind_sampled = {"sampled match", expression_evaluate,
-                                               QUERY_UNSTABLE, expression_imply};
+static const struct query_kind kind_sampled = {"sampled match", expression_evaluate, QUERY_UNSTABLE,
+                                               expression_imply};
 
 const struct query_expression *mongo_match_expression(const struct mongo_match *match,
                                                       struct query_build *build)
@@ -226,16 +225,10 @@ struct equalities {
     struct arena *arena;
     struct mongo_equality *list;
     size_t count, capacity;
-    struct error *err;
 };
 
-static bool equality_add(struct equalities *found, struct slice path, struct document_value value)
+static void equality_add(struct equalities *found, struct slice path, struct document_value value)
 {
-    for (size_t i = 0; i < found->count; i++)
-        if (slice_equal(found->list[i].path, path))
-            return mongo_error_set(found->err, MONGO_NOT_SINGLE_VALUE_FIELD,
-                                   "cannot infer query fields to set, path '%.*s' is matched twice",
-                                   SLICE_ARG(path));
     if (found->count == found->capacity) {
         struct mongo_equality *longer =
             ARENA_ARRAY(found->arena, struct mongo_equality, 2 * found->capacity + 4);
@@ -246,36 +239,63 @@ static bool equality_add(struct equalities *found, struct slice path, struct doc
         found->capacity = 2 * found->capacity + 4;
     }
     found->list[found->count++] = (struct mongo_equality){path, value};
-    return true;
 }
 
-static bool equalities_find(struct equalities *found, const struct match_node *node)
+static void equalities_find(struct equalities *found, const struct match_node *node)
 {
     switch (node->kind) {
     case MATCH_EQUAL:
-        return !node->path || equality_add(found, node->path->text, node->value);
+        if (node->path)
+            equality_add(found, node->path->text, node->value);
+        return;
     case MATCH_IN:
-        return !node->path || node->count || node->in.count != 1 ||
-               equality_add(found, node->path->text, node->in.values[0]);
+        if (node->path && !node->count && node->in.count == 1)
+            equality_add(found, node->path->text, node->in.values[0]);
+        return;
     case MATCH_ANY:
-        return node->count != 1 || equalities_find(found, node->children[0]);
+        if (node->count == 1)
+            equalities_find(found, node->children[0]);
+        return;
     case MATCH_ALL:
         for (size_t i = 0; i < node->count; i++)
-            if (!equalities_find(found, node->children[i]))
-                return false;
-        return true;
+            equalities_find(found, node->children[i]);
+        return;
     default:
-        return true;
+        return;
     }
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return slice_compare(((const struct mongo_equality *)a)->path,
+                         ((const struct mongo_equality *)b)->path);
+}
+
+static bool equalities_check(const struct equalities *found, struct error *err)
+{
+    struct mongo_equality *sorted =
+        ARENA_ARRAY(found->arena, struct mongo_equality, found->count + 1);
+
+    if (found->count < 2)
+        return true;
+    memcpy(sorted, found->list, found->count * sizeof *sorted);
+    qsort(sorted, found->count, sizeof *sorted, by_path);
+    for (size_t i = 1; i < found->count; i++)
+        if (slice_equal(sorted[i - 1].path, sorted[i].path))
+            return mongo_error_set(err, MONGO_NOT_SINGLE_VALUE_FIELD,
+                                   "cannot infer query fields to set, path '%.*s' is matched twice",
+                                   SLICE_ARG(sorted[i].path));
+    return true;
 }
 
 bool mongo_match_equalities(const struct mongo_match *match, struct arena *arena,
                             struct mongo_equality **ret_equalities, size_t *ret_count,
                             struct error *err)
 {
-    struct equalities found = {.arena = arena, .err = err};
+    struct equalities found = {.arena = arena};
 
-    if (!equalities_find(&found, match->root))
+    equalities_find(&found, match->root);
+    if (!equalities_check(&found, err))
         return false;
     *ret_equalities = found.list;
     *ret_count = found.count;

@@ -46,7 +46,12 @@ struct match_path {
     const struct query_expression *first; /* the first component as a path of the row; NULL: none */
 };
 
-enum match_bits { MATCH_BITS_ALL_SET, MATCH_BITS_ALL_CLEAR, MATCH_BITS_ANY_SET, MATCH_BITS_ANY_CLEAR };
+enum match_bits {
+    MATCH_BITS_ALL_SET,
+    MATCH_BITS_ALL_CLEAR,
+    MATCH_BITS_ANY_SET,
+    MATCH_BITS_ANY_CLEAR
+};
 
 struct match_schema;
 
@@ -87,7 +92,7 @@ struct match_node {
 struct mongo_match {
     const struct match_node *root;
     uint32_t slot;
-    bool sampled; /* the same document may match or not */
+    bool sampled;                                      /* the same document may match or not */
     const struct query_expression *const *expressions; /* of $expr, that slots are known by */
     size_t expression_count;
 };

@@ -25,11 +25,12 @@ static uint32_t number_types(void)
 }
 
 static const uint8_t type_list[] = {
-    DOCUMENT_DOUBLE, DOCUMENT_STRING, DOCUMENT_OBJECT,    DOCUMENT_ARRAY,     DOCUMENT_BINARY,
-    DOCUMENT_UNDEFINED, DOCUMENT_OBJECT_ID, DOCUMENT_BOOL, DOCUMENT_DATE,     DOCUMENT_NULL,
-    DOCUMENT_REGEX,  DOCUMENT_DB_POINTER, DOCUMENT_CODE,  DOCUMENT_SYMBOL,
-    DOCUMENT_CODE_WITH_SCOPE, DOCUMENT_INT32, DOCUMENT_TIMESTAMP, DOCUMENT_INT64,
-    DOCUMENT_DECIMAL128, DOCUMENT_MIN_KEY, DOCUMENT_MAX_KEY,
+    DOCUMENT_DOUBLE,    DOCUMENT_STRING,    DOCUMENT_OBJECT,          DOCUMENT_ARRAY,
+    DOCUMENT_BINARY,    DOCUMENT_UNDEFINED, DOCUMENT_OBJECT_ID,       DOCUMENT_BOOL,
+    DOCUMENT_DATE,      DOCUMENT_NULL,      DOCUMENT_REGEX,           DOCUMENT_DB_POINTER,
+    DOCUMENT_CODE,      DOCUMENT_SYMBOL,    DOCUMENT_CODE_WITH_SCOPE, DOCUMENT_INT32,
+    DOCUMENT_TIMESTAMP, DOCUMENT_INT64,     DOCUMENT_DECIMAL128,      DOCUMENT_MIN_KEY,
+    DOCUMENT_MAX_KEY,
 };
 
 bool match_type_named(struct slice alias, uint32_t *ret_types)
@@ -292,8 +293,7 @@ struct match_node *match_parse_bits(struct match_parse *parse, const struct matc
     } else {
         mongo_error_set(parse->err, MONGO_BAD_VALUE,
                         "%.*s takes an Array, a number, or a BinData but received: %.*s",
-                        SLICE_ARG(name),
-                        SLICE_ARG(mongo_text_value(value, parse->build->arena)));
+                        SLICE_ARG(name), SLICE_ARG(mongo_text_value(value, parse->build->arena)));
         return NULL;
     }
     node->bits.how = how;

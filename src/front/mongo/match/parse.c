@@ -388,17 +388,16 @@ static const struct match_node *regex_operator(struct match_parse *parse,
 static const struct match_node *refused(struct match_parse *parse, struct slice name,
                                         const char *why)
 {
-    mongo_error_set(parse->err, MONGO_NOT_IMPLEMENTED, "%.*s is not supported: %s",
-                    SLICE_ARG(name), why);
+    mongo_error_set(parse->err, MONGO_NOT_IMPLEMENTED, "%.*s is not supported: %s", SLICE_ARG(name),
+                    why);
     return NULL;
 }
 
 static bool is_geo(struct slice name)
 {
-    static const char *const names[] = {"$geoWithin",   "$geoIntersects", "$near",
-                                        "$nearSphere",  "$geoNear",       "$within",
-                                        "$geometry",    "$maxDistance",   "$minDistance",
-                                        "$uniqueDocs"};
+    static const char *const names[] = {
+        "$geoWithin", "$geoIntersects", "$near",        "$nearSphere",  "$geoNear",
+        "$within",    "$geometry",      "$maxDistance", "$minDistance", "$uniqueDocs"};
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (slice_equal(name, slice_of_text(names[i])))
@@ -435,11 +434,10 @@ enum operator_kind {
 };
 
 static const char *const operator_names[OPERATORS] = {
-    "$eq",       "$ne",           "$gt",            "$gte",         "$lt",
-    "$lte",      "$in",           "$nin",           "$not",         "$exists",
-    "$type",     "$all",          "$elemMatch",     "$size",        "$mod",
-    "$regex",    "$options",      "$bitsAllSet",    "$bitsAllClear", "$bitsAnySet",
-    "$bitsAnyClear", "$comment",
+    "$eq",           "$ne",         "$gt",           "$gte",     "$lt",      "$lte",
+    "$in",           "$nin",        "$not",          "$exists",  "$type",    "$all",
+    "$elemMatch",    "$size",       "$mod",          "$regex",   "$options", "$bitsAllSet",
+    "$bitsAllClear", "$bitsAnySet", "$bitsAnyClear", "$comment",
 };
 
 static enum operator_kind operator_find(struct slice name)
@@ -624,8 +622,9 @@ static const struct match_node *expression_node(struct match_parse *parse,
         return NULL;
     }
     if (!parse->options->expression)
-        return refused(parse, SLICE("$expr"), "expressions of the aggregation language are not "
-                                              "there yet");
+        return refused(parse, SLICE("$expr"),
+                       "expressions of the aggregation language are not "
+                       "there yet");
     node = match_node_new(parse, MATCH_EXPRESSION, NULL);
     if (!parse->options->expression(parse->options->expression_self, value, parse->build,
                                     &node->expression, parse->err))
@@ -651,8 +650,9 @@ static const struct match_node *sample_node(struct match_parse *parse,
     }
     (void)document_to_double(value, &node->rate);
     if (!(node->rate >= 0 && node->rate <= 1)) {
-        mongo_error_set(parse->err, MONGO_BAD_VALUE, "numeric argument to $sampleRate must be in "
-                                                     "[0, 1]");
+        mongo_error_set(parse->err, MONGO_BAD_VALUE,
+                        "numeric argument to $sampleRate must be in "
+                        "[0, 1]");
         return NULL;
     }
     parse->sampled = true;

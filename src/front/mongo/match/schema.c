@@ -10,6 +10,8 @@
 
 #include <math.h>
 
+enum { NAMES_MAX = 10000 }; /* of one list */
+
 struct schema_property {
     struct slice name; /* or a pattern */
     const struct match_schema *schema;
@@ -136,8 +138,7 @@ static bool count_read(struct match_parse *parse, struct slice keyword,
         return wrong_type(parse, keyword, "a number");
     if (!document_to_int64(value, ret_count) || *ret_count < 0)
         return mongo_error_set(parse->err, MONGO_FAILED_TO_PARSE,
-                               "Expected a non-negative integer in: %.*s: %.*s",
-                               SLICE_ARG(keyword),
+                               "Expected a non-negative integer in: %.*s: %.*s", SLICE_ARG(keyword),
                                SLICE_ARG(mongo_text_value(value, parse->build->arena)));
     return true;
 }
@@ -184,11 +185,14 @@ static bool pattern_check(struct match_parse *parse, struct slice pattern)
 static bool names_read(struct match_parse *parse, struct slice keyword, struct slice array,
                        const struct slice **ret_names, size_t *ret_count)
 {
-    struct slice *names =
-        ARENA_ARRAY(parse->build->arena, struct slice, document_count(array) + 1);
+    struct slice *names = ARENA_ARRAY(parse->build->arena, struct slice, document_count(array) + 1);
     struct document_iter iter;
     size_t count = 0;
 
+    if (document_count(array) > NAMES_MAX)
+        return mongo_error_set(parse->err, MONGO_BAD_VALUE,
+                               "$jsonSchema keyword '%.*s' has more than %d names",
+                               SLICE_ARG(keyword), NAMES_MAX);
     document_iter_init(&iter, array);
     while (document_iter_next(&iter)) {
         if (iter.value.type != DOCUMENT_STRING)
@@ -287,8 +291,8 @@ static bool dependencies_read(struct match_parse *parse, struct match_schema *sc
 
     if (value->type != DOCUMENT_OBJECT)
         return wrong_type(parse, keyword, "an object");
-    list = arena_alloc_zero(parse->build->arena,
-                            (document_count(value->document) + 1) * sizeof *list);
+    list =
+        arena_alloc_zero(parse->build->arena, (document_count(value->document) + 1) * sizeof *list);
     document_iter_init(&iter, value->document);
     while (document_iter_next(&iter)) {
         struct schema_dependency *dependency = &list[count++];
@@ -465,6 +469,14 @@ const struct match_schema *match_schema_parse(struct match_parse *parse, struct 
 
 /* --- Asking ----------------------------------------------------------------------------------- */
 
+static bool work(struct match_evaluation *evaluation, size_t units)
+{
+    if (query_work(evaluation->context, units, evaluation->err))
+        return true;
+    evaluation->failed = true;
+    return false;
+}
+
 static bool matches(struct match_evaluation *evaluation, struct slice pattern, struct slice text)
 {
     struct match_node node = {.kind = MATCH_REGEX, .regex = {pattern, SLICE_NONE, SLICE_NONE}};
@@ -532,10 +544,8 @@ static bool values_unique(struct match_evaluation *evaluation, struct slice arra
     while (document_iter_next(&a)) {
         b = a;
         while (document_iter_next(&b)) {
-            if (!query_work(evaluation->context, 1, evaluation->err)) {
-                evaluation->failed = true;
+            if (!work(evaluation, 1))
                 return false;
-            }
             if (document_compare(DOCUMENT_ORDER_MONGO, &a.value, &b.value) == 0)
                 return false;
         }
@@ -568,6 +578,8 @@ static bool property_holds(struct match_evaluation *evaluation, const struct mat
 {
     bool named = false;
 
+    if (!work(evaluation, (schema->property_count + schema->pattern_count) >> 4))
+        return false;
     for (size_t i = 0; i < schema->property_count; i++) {
         if (!slice_equal(schema->properties[i].name, name))
             continue;
@@ -626,10 +638,13 @@ static bool object_holds(struct match_evaluation *evaluation, const struct match
     return true;
 }
 
-static bool is_listed(const struct match_schema *schema, const struct document_value *value)
+static bool is_listed(struct match_evaluation *evaluation, const struct match_schema *schema,
+                      const struct document_value *value)
 {
     if (schema->value_count == SIZE_MAX)
         return true;
+    if (!work(evaluation, schema->value_count))
+        return false;
     for (size_t i = 0; i < schema->value_count; i++)
         if (document_compare(DOCUMENT_ORDER_MONGO, value, &schema->values[i]) == 0)
             return true;
@@ -662,12 +677,10 @@ static bool lists_hold(struct match_evaluation *evaluation, const struct match_s
 bool match_schema_holds(struct match_evaluation *evaluation, const struct match_schema *schema,
                         const struct document_value *value)
 {
-    if (!query_work(evaluation->context, 1, evaluation->err)) {
-        evaluation->failed = true;
+    if (!work(evaluation, 1))
         return false;
-    }
     if (schema->never || (schema->types && !(schema->types & match_type_bit(value->type))) ||
-        !is_listed(schema, value))
+        !is_listed(evaluation, schema, value))
         return false;
     if (document_is_number(value) && !number_holds(schema, value))
         return false;

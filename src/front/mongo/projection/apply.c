@@ -2,6 +2,8 @@
  * what is computed comes behind them. */
 #include "front/mongo/projection/projection_private.h"
 
+enum { NAMES_PER_WORK_SHIFT = 4 };
+
 struct apply {
     const struct mongo_projection *projection;
     struct query_context *context;
@@ -191,6 +193,8 @@ static bool object_write(struct apply *apply, const struct projection_node *node
     while (document_iter_next(&iter)) {
         const struct projection_node *child = child_find(node, iter.key);
 
+        if (!query_work(apply->context, node->count >> NAMES_PER_WORK_SHIFT, apply->err))
+            return false;
         if (child) {
             if (!field_write(apply, child, &iter.value, positional, out))
                 return false;

@@ -17,6 +17,7 @@ struct compile {
     bool elements;
     const struct query_expression **expressions;
     size_t count;
+    size_t fields; /* of all objects */
 };
 
 /* --- The tree --------------------------------------------------------------------------------- */
@@ -85,8 +86,8 @@ static bool node_add(struct compile *compile, struct projection_node *node, stru
                 return mongo_error_set(compile->err, 31250, "Path collision at %.*s",
                                        SLICE_ARG(path));
             return mongo_error_set(compile->err, 31249,
-                                   "Path collision at %.*s remaining portion %.*s",
-                                   SLICE_ARG(path), SLICE_ARG(tail));
+                                   "Path collision at %.*s remaining portion %.*s", SLICE_ARG(path),
+                                   SLICE_ARG(tail));
         }
         node = child ? child : child_add(compile, node, name);
         node->positional |= positional;
@@ -193,8 +194,9 @@ static bool slice_read(struct compile *compile, struct projection_node *node,
     if (document_count(value->document) != 2 || !document_find_index(value->document, 0, &skip) ||
         !document_find_index(value->document, 1, &limit) || !slice_number(&skip, &node->skip) ||
         !slice_number(&limit, &node->limit))
-        return mongo_error_set(compile->err, 31272, "$slice array argument should be of form [skip, "
-                                                    "limit]");
+        return mongo_error_set(compile->err, 31272,
+                               "$slice array argument should be of form [skip, "
+                               "limit]");
     if (node->limit <= 0)
         return mongo_error_set(compile->err, 31274, "$slice limit must be positive");
     node->skips = true;
@@ -232,7 +234,8 @@ static bool expression_read(struct compile *compile, struct projection_node *nod
     if (!compile->options->expression(compile->options->expression_self, value, compile->build,
                                       &node->expression, compile->err))
         return false;
-    longer = ARENA_ARRAY(compile->build->arena, const struct query_expression *, compile->count + 1);
+    longer =
+        ARENA_ARRAY(compile->build->arena, const struct query_expression *, compile->count + 1);
     if (compile->count)
         memcpy(longer, compile->expressions, compile->count * sizeof *longer);
     longer[compile->count++] = node->expression;
@@ -294,19 +297,19 @@ static bool fields_read(struct compile *compile, struct projection_node *node, s
 static bool nested_read(struct compile *compile, struct projection_node *parent, struct slice path,
                         const struct document_value *value, unsigned depth)
 {
-    struct projection_node *node = memchr(path.data, '.', path.len) ? NULL
-                                                                    : child_find(parent, path);
+    struct projection_node *node =
+        memchr(path.data, '.', path.len) ? NULL : child_find(parent, path);
 
     if (depth >= PROJECTION_DEPTH_MAX)
         return mongo_error_set(compile->err, MONGO_OVERFLOW,
                                "a projection is nested deeper than %d levels",
                                PROJECTION_DEPTH_MAX);
     if (document_count(value->document) == 0)
-        return mongo_error_set(compile->err, 51270,
-                               "An empty sub-projection is not a valid value. Found empty object at "
-                               "path");
-    if ((!node || node->kind != PROJECTION_BELOW) &&
-        !node_add(compile, parent, path, false, &node))
+        return mongo_error_set(
+            compile->err, 51270,
+            "An empty sub-projection is not a valid value. Found empty object at "
+            "path");
+    if ((!node || node->kind != PROJECTION_BELOW) && !node_add(compile, parent, path, false, &node))
         return false;
     if (!fields_read(compile, node, value->document, depth + 1))
         return false;
@@ -325,6 +328,9 @@ static bool fields_read(struct compile *compile, struct projection_node *node, s
 
     document_iter_init(&iter, fields);
     while (document_iter_next(&iter)) {
+        if (++compile->fields > PROJECTION_FIELDS_MAX)
+            return mongo_error_set(compile->err, MONGO_BAD_VALUE,
+                                   "a projection has more than %d fields", PROJECTION_FIELDS_MAX);
         if (!iter.key.len)
             return name_check(compile, iter.key, iter.key);
         if (document_is_number(&iter.value) || iter.value.type == DOCUMENT_BOOL)

@@ -3,7 +3,7 @@
 
 #include "front/mongo/projection/projection.h"
 
-enum { PROJECTION_DEPTH_MAX = 100 };
+enum { PROJECTION_DEPTH_MAX = 100, PROJECTION_FIELDS_MAX = 5000 };
 
 enum projection_kind {
     PROJECTION_BELOW, /* something is said of what is below */

@@ -1,8 +1,8 @@
 /* Modifiers at work on a tree, one after the other in the order of their paths.
  *
- * Paths that are known when an update is compiled do not meet, but `$`, `$[]` and `$[name]` may lead
- * to elements that another path has changed: nodes remember that they were touched, and meeting one
- * is the same conflict. */
+ * Paths that are known when an update is compiled do not meet, but `$`, `$[]` and `$[name]` may
+ * lead to elements that another path has changed: nodes remember that they were touched, and
+ * meeting one is the same conflict. */
 #include "front/mongo/text.h"
 #include "front/mongo/update/update_private.h"
 
@@ -119,8 +119,7 @@ static bool array_backfill(struct update_run *run, struct update_node *array, in
         return mongo_error_set(run->err, MONGO_CANNOT_BACKFILL_ARRAY,
                                "can't backfill more than %d elements", UPDATE_BACKFILL_MAX);
     while ((int64_t)array->count < index)
-        update_node_add(array, update_node_new(run->arena, SLICE(""), document_null()),
-                        run->arena);
+        update_node_add(array, update_node_new(run->arena, SLICE(""), document_null()), run->arena);
     return true;
 }
 
@@ -138,7 +137,7 @@ static bool child_add(struct update_run *run, struct update_node *node,
 static void child_unset(struct update_node *node, struct update_node *child)
 {
     if (node->value.type == DOCUMENT_OBJECT) {
-        update_node_remove(node, child);
+        child->removed = true;
         return;
     }
     child->value = document_null();
@@ -202,9 +201,8 @@ static bool create(struct update_run *run, const struct update_modifier *modifie
         update_node_new(run->arena, component->name, document_value_of_type(DOCUMENT_OBJECT));
     for (size_t i = at + 1; i < modifier->path.count; i++) {
         bool last = i + 1 == modifier->path.count;
-        struct update_node *child =
-            update_node_new(run->arena, components[i].name,
-                            last ? after : document_value_of_type(DOCUMENT_OBJECT));
+        struct update_node *child = update_node_new(
+            run->arena, components[i].name, last ? after : document_value_of_type(DOCUMENT_OBJECT));
 
         child->touched = last;
         update_node_add(parent, child, run->arena);
@@ -305,8 +303,8 @@ static bool step(struct update_run *run, const struct update_modifier *modifier,
         component.index = run->input->position;
         component.name = arena_printf(run->arena, "%lld", (long long)component.index);
     }
-    return descend(run, modifier, node, &component,
-                   update_node_child(node, &component, run->arena), at);
+    return descend(run, modifier, node, &component, update_node_child(node, &component, run->arena),
+                   at);
 }
 
 /* --- $rename ---------------------------------------------------------------------------------- */
@@ -323,11 +321,10 @@ static bool no_array(struct update_run *run, const struct update_node *node, con
                            (const char *)run->id_text.data + 1, SLICE_ARG(node->name));
 }
 
-/* The node at a path and its parent, which no array may be on the way to. *ret_node NULL: nothing
- * is there. */
+/* The node at a path, which no array may be on the way to. *ret_node NULL: nothing is there. */
 static bool rename_find(struct update_run *run, struct update_node *root,
                         const struct update_path *path, const char *which,
-                        struct update_node **ret_parent, struct update_node **ret_node)
+                        struct update_node **ret_node)
 {
     struct update_node *node = root;
 
@@ -337,7 +334,6 @@ static bool rename_find(struct update_run *run, struct update_node *root,
             return false;
         if (node->value.type != DOCUMENT_OBJECT)
             return true;
-        *ret_parent = node;
         node = update_node_child(node, &path->components[i], run->arena);
         if (!node)
             return true;
@@ -349,20 +345,20 @@ static bool rename_find(struct update_run *run, struct update_node *root,
 static bool rename_apply(struct update_run *run, const struct update_modifier *modifier,
                          struct update_node *root)
 {
-    struct update_node *parent, *other, *from, *to;
+    struct update_node *from, *to;
     struct update_modifier set = *modifier;
 
-    if (!rename_find(run, root, modifier->from, "source", &parent, &from))
+    if (!rename_find(run, root, modifier->from, "source", &from))
         return false;
     if (!from)
         return true;
-    if (!rename_find(run, root, &modifier->path, "destination", &other, &to))
+    if (!rename_find(run, root, &modifier->path, "destination", &to))
         return false;
     set.op = UPDATE_SET;
     set.value = update_node_value(from, run->arena);
     if (!step(run, &set, root, 0))
         return false;
-    update_node_remove(parent, from);
+    from->removed = true;
     return true;
 }
 

@@ -40,8 +40,7 @@ static bool elements_write(struct update_run *run, const struct elements *elemen
         document_append(&buf, document_index_key((uint32_t)i, text), &elements->list[i]);
     document_end(&buf, begin);
     if (buf_overflowed(&buf))
-        return mongo_error_set(run->err, 17419,
-                               "Resulting document after update is larger than %d",
+        return mongo_error_set(run->err, 17419, "Resulting document after update is larger than %d",
                                MONGO_DOCUMENT_BYTES_MAX);
     *ret_array = document_array(arena_copy(run->arena, buf_slice(&buf)));
     return true;

@@ -72,11 +72,12 @@ static bool filter_read(struct compile *compile, const struct document_value *va
                                SLICE_ARG(filter->name), SLICE_ARG(other));
     }
     if (!is_identifier(filter->name))
-        return mongo_error_set(compile->err, MONGO_BAD_VALUE,
-                               "Error parsing array filter :: caused by :: The top-level field name "
-                               "must be an alphanumeric string beginning with a lowercase letter, "
-                               "found '%.*s'",
-                               SLICE_ARG(filter->name));
+        return mongo_error_set(
+            compile->err, MONGO_BAD_VALUE,
+            "Error parsing array filter :: caused by :: The top-level field name "
+            "must be an alphanumeric string beginning with a lowercase letter, "
+            "found '%.*s'",
+            SLICE_ARG(filter->name));
     return true;
 }
 
@@ -86,6 +87,9 @@ static bool filters_read(struct compile *compile, struct slice array)
 
     if (!array.len)
         return true;
+    if (document_count(array) > UPDATE_FILTERS_MAX)
+        return mongo_error_set(compile->err, MONGO_BAD_VALUE,
+                               "there are more than %d array filters", UPDATE_FILTERS_MAX);
     compile->filters =
         arena_alloc_zero(compile->arena, (document_count(array) + 1) * sizeof *compile->filters);
     document_iter_init(&iter, array);
@@ -263,10 +267,10 @@ static bool add_to_set_read(struct compile *compile, struct update_modifier *mod
                                        mongo_type_name(iter.value.type));
             values_of(compile, iter.value.document, modifier);
             if (document_iter_next(&iter))
-                return mongo_error_set(compile->err, MONGO_BAD_VALUE,
-                                       "Found unexpected fields after $each in $addToSet: %.*s",
-                                       SLICE_ARG(mongo_text_value(&modifier->value,
-                                                                  compile->arena)));
+                return mongo_error_set(
+                    compile->err, MONGO_BAD_VALUE,
+                    "Found unexpected fields after $each in $addToSet: %.*s",
+                    SLICE_ARG(mongo_text_value(&modifier->value, compile->arena)));
             return true;
         }
     }
@@ -279,13 +283,13 @@ static bool pop_read(struct compile *compile, struct slice key, struct update_mo
     int64_t number;
 
     if (!document_is_number(&modifier->value))
-        return mongo_error_set(
-            compile->err, MONGO_FAILED_TO_PARSE, "Expected a number in: %.*s: %.*s", SLICE_ARG(key),
-            SLICE_ARG(mongo_text_value(&modifier->value, compile->arena)));
+        return mongo_error_set(compile->err, MONGO_FAILED_TO_PARSE,
+                               "Expected a number in: %.*s: %.*s", SLICE_ARG(key),
+                               SLICE_ARG(mongo_text_value(&modifier->value, compile->arena)));
     if (!document_to_int64(&modifier->value, &number) || (number != 1 && number != -1))
-        return mongo_error_set(
-            compile->err, MONGO_FAILED_TO_PARSE, "$pop expects 1 or -1, found: %.*s",
-            SLICE_ARG(mongo_text_value(&modifier->value, compile->arena)));
+        return mongo_error_set(compile->err, MONGO_FAILED_TO_PARSE,
+                               "$pop expects 1 or -1, found: %.*s",
+                               SLICE_ARG(mongo_text_value(&modifier->value, compile->arena)));
     modifier->last = number > 0;
     return true;
 }
@@ -509,12 +513,12 @@ static bool conflicts_check(struct compile *compile)
         qsort(claims, count, sizeof *claims, by_path);
     for (size_t i = 1; i < count; i++)
         if (leads_through(claims[i].path, claims[i - 1].path))
-            return mongo_error_set(
-                compile->err, MONGO_CONFLICTING_UPDATE_OPERATORS,
-                "Updating the path '%.*s' would create a conflict at '%.*s'",
-                SLICE_ARG(claims[i].number > claims[i - 1].number ? claims[i].path->text
-                                                                  : claims[i - 1].path->text),
-                SLICE_ARG(claims[i - 1].path->text));
+            return mongo_error_set(compile->err, MONGO_CONFLICTING_UPDATE_OPERATORS,
+                                   "Updating the path '%.*s' would create a conflict at '%.*s'",
+                                   SLICE_ARG(claims[i].number > claims[i - 1].number
+                                                 ? claims[i].path->text
+                                                 : claims[i - 1].path->text),
+                                   SLICE_ARG(claims[i - 1].path->text));
     return true;
 }
 

@@ -1,5 +1,5 @@
-/* $inc, $mul and $bit: of two numbers the result has the wider type, decimal being the widest, and an
- * int that overflows becomes a long. */
+/* $inc, $mul and $bit: of two numbers the result has the wider type, decimal being the widest, and
+ * an int that overflows becomes a long. */
 #include "document/decimal_math.h"
 #include "front/mongo/text.h"
 #include "front/mongo/update/update_private.h"
@@ -75,8 +75,7 @@ bool update_number_compute(struct update_run *run, const struct update_modifier 
     double a, b;
 
     if (!before) {
-        *ret_after =
-            modifier->op == UPDATE_MUL ? zero_of(modifier->value.type) : modifier->value;
+        *ret_after = modifier->op == UPDATE_MUL ? zero_of(modifier->value.type) : modifier->value;
         return true;
     }
     if (!document_is_number(before))

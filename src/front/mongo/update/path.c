@@ -93,8 +93,7 @@ bool update_path_parse(struct slice text, struct update_filter *filters, size_t 
     size_t count = 1;
 
     if (!text.len)
-        return mongo_error_set(err, MONGO_EMPTY_FIELD_NAME,
-                               "An empty update path is not valid.");
+        return mongo_error_set(err, MONGO_EMPTY_FIELD_NAME, "An empty update path is not valid.");
     for (size_t i = 0; i < text.len; i++)
         count += text.data[i] == '.';
     if (count > UPDATE_COMPONENTS_MAX)

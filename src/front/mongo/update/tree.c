@@ -3,6 +3,10 @@
 #include "document/bson.h"
 #include "front/mongo/update/update_private.h"
 
+#include <xxhash.h>
+
+enum { PLACES_FROM = 32 }; /* children from which on they are found by hash */
+
 struct update_node *update_node_new(struct arena *arena, struct slice name,
                                     struct document_value value)
 {
@@ -17,6 +21,57 @@ bool update_node_is_nested(const struct update_node *node)
 {
     return node->value.type == DOCUMENT_OBJECT || node->value.type == DOCUMENT_ARRAY;
 }
+
+/* --- Children by name ------------------------------------------------------------------------ */
+
+static size_t place_of(const struct update_node *node, struct slice name)
+{
+    size_t mask = node->place_count - 1;
+    size_t at = XXH3_64bits(name.len ? name.data : (const uint8_t *)"", name.len) & mask;
+
+    while (node->places[at] && !slice_equal(node->children[node->places[at] - 1]->name, name))
+        at = (at + 1) & mask;
+    return at;
+}
+
+/* Of several children of one name the first is found. */
+static void place_add(struct update_node *node, size_t child)
+{
+    size_t at = place_of(node, node->children[child]->name);
+
+    if (!node->places[at])
+        node->places[at] = (uint32_t)child + 1;
+}
+
+static void places_make(struct update_node *node, struct arena *arena)
+{
+    if (node->value.type != DOCUMENT_OBJECT || node->count < PLACES_FROM)
+        return;
+    node->place_count = 4 * PLACES_FROM;
+    while (node->place_count < 4 * node->count)
+        node->place_count *= 2;
+    node->places = arena_alloc_zero(arena, node->place_count * sizeof *node->places);
+    for (size_t i = 0; i < node->count; i++)
+        place_add(node, i);
+}
+
+static struct update_node *child_named(const struct update_node *node, struct slice name)
+{
+    struct update_node *found = NULL;
+    uint32_t place;
+
+    if (node->places) {
+        place = node->places[place_of(node, name)];
+        found = place ? node->children[place - 1] : NULL;
+    } else {
+        for (size_t i = 0; i < node->count && !found; i++)
+            if (slice_equal(node->children[i]->name, name))
+                found = node->children[i];
+    }
+    return found && !found->removed ? found : NULL;
+}
+
+/* --- Nodes ----------------------------------------------------------------------------------- */
 
 void update_node_expand(struct update_node *node, struct arena *arena)
 {
@@ -41,20 +96,18 @@ void update_node_expand(struct update_node *node, struct arena *arena)
         node->children[node->count] = &block[node->count];
         node->count++;
     }
+    places_make(node, arena);
 }
 
 struct update_node *update_node_child(struct update_node *node,
                                       const struct update_component *component, struct arena *arena)
 {
     update_node_expand(node, arena);
-    if (node->value.type == DOCUMENT_ARRAY)
-        return component->index >= 0 && (uint64_t)component->index < node->count
-                   ? node->children[component->index]
-                   : NULL;
-    for (size_t i = 0; i < node->count; i++)
-        if (slice_equal(node->children[i]->name, component->name))
-            return node->children[i];
-    return NULL;
+    if (node->value.type == DOCUMENT_OBJECT)
+        return child_named(node, component->name);
+    return component->index >= 0 && (uint64_t)component->index < node->count
+               ? node->children[component->index]
+               : NULL;
 }
 
 void update_node_add(struct update_node *node, struct update_node *child, struct arena *arena)
@@ -68,18 +121,10 @@ void update_node_add(struct update_node *node, struct update_node *child, struct
         node->capacity *= 2;
     }
     node->children[node->count++] = child;
-}
-
-void update_node_remove(struct update_node *node, const struct update_node *child)
-{
-    size_t at = 0;
-
-    while (at < node->count && node->children[at] != child)
-        at++;
-    assert(at < node->count);
-    memmove(node->children + at, node->children + at + 1,
-            (node->count - at - 1) * sizeof *node->children);
-    node->count--;
+    if (node->places && 2 * node->count < node->place_count)
+        place_add(node, node->count - 1);
+    else
+        places_make(node, arena);
 }
 
 static void children_write(const struct update_node *node, struct buf *buf)
@@ -93,6 +138,8 @@ static void children_write(const struct update_node *node, struct buf *buf)
                                : child->name;
         size_t begin;
 
+        if (child->removed)
+            continue;
         if (!child->expanded) {
             document_append(buf, key, &child->value);
             continue;

@@ -34,10 +34,9 @@ static bool result_check(struct slice document, struct error *err)
 
 static bool id_is_allowed(const struct document_value *id, struct error *err)
 {
-    if (id->type == DOCUMENT_ARRAY || id->type == DOCUMENT_REGEX ||
-        id->type == DOCUMENT_UNDEFINED)
-        return mongo_error_set(err, MONGO_INVALID_ID_FIELD,
-                               "The '_id' value cannot be of type %s", mongo_type_name(id->type));
+    if (id->type == DOCUMENT_ARRAY || id->type == DOCUMENT_REGEX || id->type == DOCUMENT_UNDEFINED)
+        return mongo_error_set(err, MONGO_INVALID_ID_FIELD, "The '_id' value cannot be of type %s",
+                               mongo_type_name(id->type));
     return true;
 }
 
@@ -105,8 +104,7 @@ static bool modifiers_apply(const struct mongo_update *update,
 {
     CLEANUP(buf_done) struct buf buf = {0};
     struct update_run run = {input, arena, err, id_text(input->document, arena)};
-    struct update_node *root =
-        update_node_new(arena, SLICE(""), document_object(input->document));
+    struct update_node *root = update_node_new(arena, SLICE(""), document_object(input->document));
 
     if (!update_modifiers_apply(&run, update, root))
         return false;

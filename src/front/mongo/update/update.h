@@ -31,11 +31,11 @@ bool mongo_update_is_replacement(const struct mongo_update *update);
 bool mongo_update_is_positional(const struct mongo_update *update);
 
 struct mongo_update_input {
-    struct slice document;        /* before */
-    int64_t position;             /* what `$` stands for; -1: nothing */
-    bool inserting;               /* the document is made by an upsert: $setOnInsert counts */
-    int64_t now_ms;               /* of $currentDate */
-    uint64_t now_timestamp;       /* the same, as a timestamp */
+    struct slice document;         /* before */
+    int64_t position;              /* what `$` stands for; -1: nothing */
+    bool inserting;                /* the document is made by an upsert: $setOnInsert counts */
+    int64_t now_ms;                /* of $currentDate */
+    uint64_t now_timestamp;        /* the same, as a timestamp */
     struct query_context *context; /* filters of $pull and of elements work in it */
 };
 

@@ -6,6 +6,7 @@
 enum {
     UPDATE_COMPONENTS_MAX = 200,
     UPDATE_BACKFILL_MAX = 1500000, /* new elements that one index may ask for */
+    UPDATE_FILTERS_MAX = 1000,
 };
 
 enum update_operator {
@@ -81,7 +82,7 @@ struct update_modifier {
 
 struct mongo_update {
     bool replacement, positional;
-    struct slice document;                  /* of a replacement */
+    struct slice document;                   /* of a replacement */
     const struct update_modifier *modifiers; /* by path */
     size_t count;
 };
@@ -94,8 +95,11 @@ struct update_node {
     struct document_value value; /* of an expanded one the type alone */
     struct update_node **children;
     size_t count, capacity;
+    uint32_t *places;   /* of children by the hash of their names, plus one; NULL: they are few */
+    size_t place_count; /* a power of two */
     bool expanded;
     bool touched; /* a modifier has changed it or asked to */
+    bool removed; /* of an object: not there any more */
 };
 
 struct update_node *update_node_new(struct arena *arena, struct slice name,
@@ -107,7 +111,6 @@ struct update_node *update_node_child(struct update_node *node,
                                       const struct update_component *component,
                                       struct arena *arena);
 void update_node_add(struct update_node *node, struct update_node *child, struct arena *arena);
-void update_node_remove(struct update_node *node, const struct update_node *child);
 void update_node_write(const struct update_node *node, struct buf *buf);
 /* The value as it is now; in the arena where it had to be put together. */
 struct document_value update_node_value(const struct update_node *node, struct arena *arena);

@@ -23,6 +23,7 @@
 #include "front/rest/item/hybrid_row.h"
 #include "front/rest/procedure/scripts.h"
 #include "front/traffic.h"
+#include "item/shown.h"
 #include "partition/former.h"
 #include "partition/synthetic.h"
 #include "throughput/cost.h"
@@ -254,21 +255,24 @@ bool rest_batch_read(struct rest_call *call, struct rest_batch *ret_batch, struc
 static bool item_prepare(struct rest_call *call, const struct rest_items *items, bool key_known,
                          struct rest_batch_operation *operation, struct error *err)
 {
+    const struct document_names *names = definition_names_of(items->space.definition);
     struct partition_key own, *named = key_known ? &operation->key : NULL;
+    struct document_value given;
 
     if (operation->body.type != DOCUMENT_OBJECT)
         return error_set(err, ERROR_BAD_REQUEST, "resourceBody is missing or no object");
-    if (!front_item_clean(definition_names_of(items->space.definition), operation->body.document,
-                          call->arena, &operation->document, &operation->id, err))
+    if (!front_item_clean(names, operation->body.document, call->arena, &operation->document,
+                          &operation->id, err))
         return false;
     if (!partition_key_derive(&items->space.definition->key, operation->document, named,
                               call->arena, &own, err))
         return false;
     operation->key = own;
+    given = item_id_of_text(names, operation->id_given, call->arena);
     if (operation->kind == REST_BATCH_REPLACE && operation->id_given.data &&
-        !slice_equal(operation->id_given, operation->id.text)) {
+        !item_id_same(names, &given, &operation->id)) {
         operation->new_id = operation->id;
-        operation->id = document_string(operation->id_given);
+        operation->id = given;
         operation->options.new_id = &operation->new_id;
     }
     return rest_item_size_check(items, operation->document, err);
@@ -296,7 +300,8 @@ static bool prepare(struct rest_call *call, const struct rest_items *items,
         return item_prepare(call, items, key_known, operation, err);
     if (!key_known && !partition_key_unnamed(&items->space.definition->key, &operation->key))
         return rest_items_key_missing(err);
-    operation->id = document_string(operation->id_given);
+    operation->id = item_id_of_text(definition_names_of(items->space.definition),
+                                    operation->id_given, call->arena);
     if (!operation->id_given.data)
         return error_set(err, ERROR_BAD_REQUEST,
                          "One of the specified inputs is invalid: an "

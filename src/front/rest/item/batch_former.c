@@ -2,6 +2,7 @@
  * batch can be done only where they are one. */
 #include "front/rest/item/batch.h"
 #include "item/alias.h"
+#include "item/shown.h"
 #include "partition/synthetic.h"
 
 struct settling {
@@ -70,7 +71,8 @@ static bool names_settle(struct settling *s, const struct rest_batch *batch, str
 {
     for (size_t i = 0; i < batch->count; i++) {
         const struct rest_batch_operation *operation = &batch->operations[i];
-        struct document_value id = document_string(operation->id_given);
+        struct document_value id = item_id_of_text(definition_names_of(s->items->space.definition),
+                                                   operation->id_given, s->call->arena);
         struct item_operation finding = {.space = &s->items->space,
                                          .meters = s->call->services->meters,
                                          .arena = s->call->arena,

@@ -10,6 +10,7 @@
 #include "front/rest/target/feed_target.h"
 
 #include "item/feed_read.h"
+#include "item/shown.h"
 #include "partition/former.h"
 #include "throughput/cost.h"
 
@@ -154,13 +155,14 @@ static void key_show(struct reading *r, const struct partition_key *key)
 static bool name_show(struct reading *r, const struct feed_change *change, struct error *err)
 {
     const struct partition_definition *definition = &r->items->space.definition->key;
+    const struct document_names *names = definition_names_of(r->items->space.definition);
     struct partition_key key;
     struct document_value id;
 
     if (!rest_item_names(r->items, change->key, r->call->arena, &key, &id, err))
         return false;
     BUF_APPEND(&r->call->body, ",\"id\":");
-    document_json_write_value(&id, &r->call->body);
+    document_json_write_string(item_id_text(names, &id, r->call->arena), &r->call->body);
     if (!definition->system_key)
         key_show(r, &key);
     return true;

@@ -7,6 +7,7 @@
 #include "front/rest/target/items.h"
 #include "front/rest/token.h"
 #include "front/traffic.h"
+#include "item/shown.h"
 #include "partition/synthetic.h"
 
 /* By the path: an id, or in a path made of _rids the item's own, which says where it is. */
@@ -19,7 +20,8 @@ bool rest_item_target_of_path(struct rest_call *call, const struct rest_items *i
 
     if (!rest_items_key_either(call, items, &ret_target->key, &given, err))
         return false;
-    ret_target->id = document_string(call->route.id);
+    ret_target->id =
+        item_id_of_text(definition_names_of(items->space.definition), call->route.id, call->arena);
     if (slice_equal(call->route.owner, container_info(items->container)->rid) &&
         rid_parse(call->route.id, &rid) && rid.kind == RID_ITEM &&
         rid.owner == container_rid(items->container).owner) {
@@ -62,7 +64,7 @@ static bool target_of_both(struct rest_call *call, const struct rest_items *item
     if (!rest_item_target_of_path(call, items, ret_target, err) ||
         !target_of_body(call, items, &body, err))
         return false;
-    if (!slice_equal(body.id.text, ret_target->id.text)) {
+    if (!item_id_same(definition_names_of(items->space.definition), &body.id, &ret_target->id)) {
         if (!rest_token_check_rename(call, err))
             return false;
         ret_target->new_id = body.id;

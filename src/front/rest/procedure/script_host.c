@@ -103,17 +103,17 @@ bool rest_script_item(struct rest_script_host *host, struct slice json, bool mak
                       struct slice *ret_document, struct document_value *ret_id, struct error *err)
 {
     const struct partition_definition *definition = &host->space->definition->key;
+    const struct document_names *names = definition_names_of(host->space->definition);
     struct document_value id;
     struct partition_key key;
     struct slice document;
 
     if (!json_object(host, json, &document, err))
         return false;
-    if (make_id &&
-        !document_find(document, definition_names_of(host->space->definition)->identity, &id))
+    if (make_id && !document_find(document, names->identity, &id) &&
+        !document_find(document, names->shown, &id))
         document = with_id(host, document);
-    if (!front_item_clean(definition_names_of(host->space->definition), document, host->arena,
-                          ret_document, ret_id, err) ||
+    if (!front_item_clean(names, document, host->arena, ret_document, ret_id, err) ||
         !rest_item_size_check(host->items, *ret_document, err))
         return false;
     if (!partition_key_derive(definition, *ret_document, NULL, host->arena, &key, err))

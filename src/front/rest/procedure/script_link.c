@@ -4,6 +4,7 @@
 #include "front/rest/procedure/script_link.h"
 
 #include "front/rest/target/session.h"
+#include "item/shown.h"
 
 enum {
     RID_ITEM_LEN = 24,
@@ -75,7 +76,8 @@ bool rest_script_link_item(struct rest_script_host *host, struct slice link,
     if (!link_item(bare, slashes_trim(host->self_link), &item) &&
         !link_item(bare, host->alt_link, &item))
         return link_fault(link, err);
-    *ret_id = document_string(arena_copy(host->arena, item));
+    *ret_id = item_id_of_text(definition_names_of(host->space->definition),
+                              arena_copy(host->arena, item), host->arena);
     return true;
 }
 

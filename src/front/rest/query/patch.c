@@ -1,24 +1,30 @@
 #include "front/rest/query/patch.h"
 
+#include "document/extended.h"
 #include "front/rest/query/query.h"
 #include "front/rest/sql/condition.h"
+#include "item/shown.h"
 #include "partition/synthetic.h"
 
 bool rest_patch_parse(struct rest_call *call, const struct rest_items *items,
                       const struct document_value *body, struct rest_patch *ret_patch,
                       struct error *err)
 {
+    const struct document_names *names = definition_names_of(items->space.definition);
     const struct partition_definition *key = &items->space.definition->key;
+    struct document_value taken = *body;
     struct document_path paths[PARTITION_PATHS_MAX + PARTITION_SOURCES_MAX];
     size_t count = 0;
 
     *ret_patch = (struct rest_patch){.call = call, .items = items};
+    if (!item_shows_plainly(names) &&
+        !document_extended_read(body, call->arena, &taken, err)) /* the values in it */
+        return false;
     for (size_t i = 0; i < key->path_count; i++)
         paths[count++] = key->paths[i];
     for (size_t i = 0; key->synthetic && i < key->synthetic->source_count; i++)
         paths[count++] = key->synthetic->sources[i];
-    return patch_parse(body, definition_names_of(items->space.definition), paths, count,
-                       call->arena, &ret_patch->patch, err);
+    return patch_parse(&taken, names, paths, count, call->arena, &ret_patch->patch, err);
 }
 
 bool rest_patch_condition(struct rest_call *call, const struct rest_items *items, struct slice text,

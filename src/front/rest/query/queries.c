@@ -3,6 +3,7 @@
  * told that they have to (merging.h), and send its rewritten queries with the id of each range. */
 #include "front/rest/query/query.h"
 
+#include "document/extended.h"
 #include "document/json.h"
 #include "front/kit/queries.h"
 #include "front/rest/continuation.h"
@@ -20,6 +21,7 @@
 #include "front/rest/target/former.h"
 #include "front/rest/target/session.h"
 #include "front/traffic.h"
+#include "item/shown.h"
 #include "partition/synthetic.h"
 #include "throughput/cost.h"
 
@@ -66,12 +68,13 @@ void rest_query_fault(struct rest_call *call, const struct sql_error *fault)
 
 struct sql_compile_options rest_query_options(const struct rest_items *items)
 {
+    struct sql_compile_options options = {.names = definition_names_of(items->space.definition)};
     struct document_value computed;
 
-    if (!document_find(items->space.definition->document, SLICE("computedProperties"), &computed) ||
-        computed.type != DOCUMENT_ARRAY)
-        return (struct sql_compile_options){0};
-    return (struct sql_compile_options){.computed = computed.document};
+    if (document_find(items->space.definition->document, SLICE("computedProperties"), &computed) &&
+        computed.type == DOCUMENT_ARRAY)
+        options.computed = computed.document;
+    return options;
 }
 
 bool rest_query_computed_check(struct rest_call *call, struct slice definition, struct error *err)
@@ -145,12 +148,28 @@ static void text_end(struct rest_call *call, struct slice text, struct metering 
     call->charge_cru = cost_add(call->charge_cru, text_price(text));
 }
 
+/* Parameters are written as items are. */
+static bool parameters_take(struct querying *q, struct error *err)
+{
+    struct document_value parameters = document_array(q->body.parameters);
+
+    if (item_shows_plainly(definition_names_of(q->items.space.definition)) ||
+        !q->body.parameters.len)
+        return true;
+    if (!document_extended_read(&parameters, q->call->arena, &parameters, err))
+        return false;
+    q->body.parameters = parameters.document;
+    return true;
+}
+
 static bool query_compile(struct querying *q, struct error *err)
 {
     struct sql_compile_options options = rest_query_options(&q->items);
     struct sql_error fault = {0};
     uint64_t begin = clock_monotonic_ns();
 
+    if (!parameters_take(q, err))
+        return false;
     rest_functions_offer(&q->functions, &options);
     options.breath = front_breath(q->call->services->workers);
     if (!sql_prepare(q->body.text, q->body.parameters, &options, q->tree, &q->prepared, &fault,

@@ -13,6 +13,7 @@
  * and others are refused. */
 #pragma once
 
+#include "definition/names.h"
 #include "front/rest/sql/ast.h"
 #include "front/rest/sql/error.h"
 #include "query/plan.h"
@@ -25,8 +26,16 @@ struct sql_compile_options {
      * host for them, and all are refused by name. */
     bool (*udf_known)(void *self, struct slice name);
     void *udf_self;
+    /* Of the container; NULL: the usual ones. Where its identity is not what items are shown with,
+     * c.id means the text of it. */
+    const struct document_names *names;
     struct query_breath breath; /* taken now and then while a long text is compiled */
 };
+
+static inline const struct document_names *sql_names(const struct sql_compile_options *options)
+{
+    return options && options->names ? options->names : definition_names(DEFINITION_IDENTITY_ID);
+}
 
 /* Compiles a resolved and bound query; options NULL: the defaults. The plan and all of it are in
  * the arena, which must not be reset while it is run; its fingerprint is 0.

@@ -5,6 +5,7 @@
 #include "front/rest/sql/computed.h"
 #include "front/rest/sql/functions.h"
 #include "front/rest/sql/resolve.h"
+#include "item/shown.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -87,12 +88,30 @@ static const struct query_expression *compile_computed(struct sql_compiler *comp
     return expression;
 }
 
+static bool is_shown_identity(const struct sql_compiler *compiler, struct slice name)
+{
+    const struct document_names *names = sql_names(compiler->options);
+
+    return !item_shows_plainly(names) && slice_equal(name, names->shown);
+}
+
+static const struct query_expression *compile_identity(struct sql_compiler *compiler,
+                                                       const struct query_expression *item)
+{
+    const struct query_expression *identity =
+        query_property_of(&compiler->build, item, sql_names(compiler->options)->identity);
+
+    return query_call(&compiler->build, &query_function_identity, &identity, 1);
+}
+
 static const struct query_expression *
 compile_member(struct sql_compiler *compiler, struct sql_level *level, const struct sql_expr *expr)
 {
     const struct query_expression *object = sql_compile_expr(compiler, level, expr->member.object);
     struct slice text;
 
+    if (is_item(object) && is_shown_identity(compiler, expr->member.name))
+        return compile_identity(compiler, object);
     if (is_item(object) && sql_computed_find(compiler->options->computed, expr->member.name, &text))
         return compile_computed(compiler, text);
     return query_property_of(&compiler->build, object, expr->member.name);

@@ -32,7 +32,7 @@ bool sql_condition_holds(struct slice text, const struct item *item, struct rid 
         slots[i] = (struct query_slot){.value = document_undefined()};
     context.slots = slots;
     context.slot_count = plan.slot_count;
-    query_item_bind(&bound, item, container, &slots[0]);
+    query_item_bind(&bound, item, sql_names(options), container, &slots[0]);
     rows = query_subquery_open(&plan.query, &context, err);
     return rows && query_rows_next(rows, &context, ret_holds, &value, err);
 }

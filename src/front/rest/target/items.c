@@ -3,6 +3,7 @@
 #include "document/json.h"
 #include "document/order.h"
 #include "front/rest/target/session.h"
+#include "item/shown.h"
 #include "partition/former.h"
 #include "partition/strategy.h"
 #include "partition/synthetic.h"
@@ -240,6 +241,20 @@ struct slice rest_item_etag(const struct item *item, struct arena *arena)
     return arena_copy(arena, slice_of(etag, sizeof etag));
 }
 
+static void document_append_shown(const struct document_names *names, struct slice document,
+                                  struct buf *body)
+{
+    struct arena *arena;
+
+    if (LIKELY(item_shows_plainly(names))) {
+        document_json_write(document, body);
+        return;
+    }
+    arena = arena_new();
+    document_json_write(item_shown(names, document, arena), body);
+    arena_free(arena);
+}
+
 void rest_item_append(const struct rest_items *items, const struct item *item, uint64_t lsn,
                       struct buf *body)
 {
@@ -249,7 +264,7 @@ void rest_item_append(const struct rest_items *items, const struct item *item, u
 
     item_etag(&item->header, etag);
     (void)buf_reserve(body, item->document.len + item->document.len / 4 + ITEM_SYSTEM_BYTES);
-    document_json_write(item->document, body);
+    document_append_shown(definition_names_of(items->space.definition), item->document, body);
     body->len--; /* the closing brace; an item has at least its id before it */
     BUF_APPEND(body, ",\"_rid\":\"");
     buf_append_slice(body, rid);

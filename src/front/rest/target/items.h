@@ -89,7 +89,7 @@ struct rest_patch;
 struct rest_item_target {
     struct partition_key key;
     struct document_value id;
-    struct document_value new_id; /* of a replace that gives another; else no string */
+    struct document_value new_id; /* of a replace that gives another; else without a type */
     struct slice document;        /* of writes that bring one */
     struct rest_patch *patch;     /* of a patch; else NULL */
 
@@ -103,7 +103,7 @@ struct rest_item_target {
 static inline void rest_item_target_options(const struct rest_item_target *target,
                                             struct transaction_options *options)
 {
-    if (target->new_id.type == DOCUMENT_STRING)
+    if (target->new_id.type)
         options->new_id = &target->new_id;
 }
 

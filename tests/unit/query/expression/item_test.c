@@ -1,5 +1,6 @@
 #include "query/expression/item.h"
 
+#include "definition/names.h"
 #include "support/check.h"
 #include "support/documents.h"
 #include "support/expressions.h"
@@ -17,7 +18,8 @@ static const char *evaluate(const char *text, struct arena *arena)
     struct query_item hidden;
     struct query_slot slot;
 
-    query_item_bind(&hidden, &item, rid_of_container(1, 2), &slot);
+    query_item_bind(&hidden, &item, definition_names(DEFINITION_IDENTITY_ID),
+                    rid_of_container(1, 2), &slot);
     query_context_init(&context, arena, NULL, NULL);
     context.slots = &slot;
     context.slot_count = 1;

@@ -169,6 +169,8 @@ static void the_element_of_the_first_array_is_told(void **state)
     assert_int_equal(position(arena, "{\"a\":5,\"b\":{\"$ne\":1}}", "{\"a\":[0,5],\"b\":[9,7]}"),
                      1);
     assert_int_equal(position(arena, "{\"a\":[1,5]}", "{\"a\":[1,5]}"), -1);
+    assert_int_equal(
+        position(arena, "{\"$or\":[{\"a\":5,\"b\":9},{\"b\":1}]}", "{\"a\":[0,5],\"b\":1}"), -1);
 }
 
 static void a_filter_that_is_too_deep_is_refused(void **state)

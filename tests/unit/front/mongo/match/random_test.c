@@ -594,6 +594,25 @@ static void an_equality_is_a_seek_of_the_value_and_one_of_elements(void **state)
     explained(f, "{\"a\":null}", "\"kind\":\"scan\"");
 }
 
+/* More values than a union has room for, were each a member at each path. */
+static void many_values_are_a_range_at_each_path(void **state)
+{
+    struct queries *f = *state;
+    CLEANUP(buf_done) struct buf filter;
+
+    add_numbered(f);
+    queries_open(f, &(struct test_space_options){0});
+    queries_put(f);
+    buf_init(&filter, BUF_DEFAULT_MAX);
+    BUF_APPEND(&filter, "{\"s.t\":{\"$in\":[1");
+    for (int i = 0; i < 30; i++)
+        buf_printf(&filter, ",%d", 3 + 100 * i);
+    BUF_APPEND(&filter, "]}}");
+    buf_append_byte(&filter, 0);
+    explained(f, (const char *)filter.data,
+              "\"path\":\"/s/t/? OR /s/[]/t/? OR /s/t/[]/? OR /s/[]/t/[]/?\"");
+}
+
 static void a_partition_key_leads_to_its_partition(void **state)
 {
     struct queries *f = *state;
@@ -615,6 +634,8 @@ int main(void)
                                         queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(an_equality_is_a_seek_of_the_value_and_one_of_elements,
                                         queries_setup, queries_teardown),
+        cmocka_unit_test_setup_teardown(many_values_are_a_range_at_each_path, queries_setup,
+                                        queries_teardown),
         cmocka_unit_test_setup_teardown(a_partition_key_leads_to_its_partition, queries_setup,
                                         queries_teardown),
     };

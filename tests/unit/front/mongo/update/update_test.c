@@ -239,6 +239,43 @@ static void the_document_before_stays_as_it_was(void **state)
                        SLICE("{\"a.b.2\":3,\"a.c\":1}"));
 }
 
+/* Beyond some thirty fields they are found by hash. */
+static void objects_of_many_fields_are_changed_by_name(void **state)
+{
+    struct fixture *f = *state;
+    CLEANUP(buf_done) struct buf before;
+    CLEANUP(buf_done) struct buf update;
+    CLEANUP(buf_done) struct buf after;
+    struct mongo_update_result result;
+    struct error err;
+
+    buf_init(&before, BUF_DEFAULT_MAX);
+    buf_init(&update, BUF_DEFAULT_MAX);
+    buf_init(&after, BUF_DEFAULT_MAX);
+    BUF_APPEND(&before, "{\"_id\":1,\"a\":{\"z\":0");
+    BUF_APPEND(&update, "{\"$unset\":{\"a.z\":1");
+    BUF_APPEND(&after, "{\"_id\":1,\"a\":{");
+    for (int i = 0; i < 60; i++) { /* every third goes, the others are changed */
+        buf_printf(&before, ",\"f%02d\":%d", i, i);
+        if (i % 3 == 0)
+            buf_printf(&update, ",\"a.f%02d\":1", i);
+    }
+    BUF_APPEND(&update, "},\"$set\":{\"b\":1");
+    for (int i = 0; i < 100; i++) {
+        if (i >= 60 || i % 3) {
+            buf_printf(&update, ",\"a.f%02d\":%d", i, 2 * i);
+            buf_printf(&after, "%s\"f%02d\":%d", i == 1 ? "" : ",", i, 2 * i);
+        }
+    }
+    BUF_APPEND(&before, "}}");
+    BUF_APPEND(&update, "}}");
+    BUF_APPEND(&after, "},\"b\":1}");
+    buf_append_byte(&before, 0);
+    buf_append_byte(&update, 0);
+    assert_ok(apply(f, (const char *)before.data, (const char *)update.data, &result, &err), &err);
+    assert_slice_equal(slice_of_text(shown(f->arena, result.document)), buf_slice(&after));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +284,7 @@ int main(void)
         cmocka_unit_test(a_document_that_becomes_too_deep_is_refused),
         cmocka_unit_test(a_document_that_becomes_too_large_is_refused),
         cmocka_unit_test(the_document_before_stays_as_it_was),
+        cmocka_unit_test(objects_of_many_fields_are_changed_by_name),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
