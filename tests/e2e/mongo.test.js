@@ -332,3 +332,20 @@ test('concurrent increments are all counted', async (t) => {
   await Promise.all(Array.from({ length: 200 }, () => c.updateOne({ _id: 1 }, { $inc: { n: 1 } })));
   assert.deepEqual(await c.findOne({ _id: 1 }), { _id: 1, n: 200 });
 });
+
+test('a cursor that nobody comes back for is closed', async (t) => {
+  const { client, db } = await mongo(t, ['--set', 'mongo.cursor_ms_max=1s']);
+  await db.collection('c').insertMany(Array.from({ length: 10 }, (_, i) => ({ _id: i })));
+  const session = client.startSession();
+  t.after(() => session.endSession());
+  const { cursor } = await db.command({ find: 'c', batchSize: 2 }, { session });
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  await assert.rejects(db.command({ getMore: cursor.id, collection: 'c' }, { session }), { code: 43 });
+});
+
+test('maxTimeMS ends a command', async (t) => {
+  const { db } = await mongo(t);
+  await db.collection('c').insertMany(Array.from({ length: 20_000 }, (_, i) => ({ _id: i, text: 'abc'.repeat(50) })));
+  const slow = { $nor: Array.from({ length: 200 }, (_, i) => ({ text: { $regex: `x.*${i}` } })) };
+  await assert.rejects(db.collection('c').find(slow).maxTimeMS(1).toArray(), { code: 50 });
+});

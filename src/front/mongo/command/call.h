@@ -75,6 +75,7 @@ struct mongo {
     struct mongo_wire *wires[MONGO_FACES];
     struct mongo_credentials *credentials;
     struct front_cursors *cursors;
+    atomic_int_fast64_t cursors_looked_ms; /* when those whose time is over were last closed */
     atomic_uint under_way;
     atomic_int request_ids;
     atomic_uint_fast64_t tallies[MONGO_TALLIES];

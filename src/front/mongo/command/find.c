@@ -9,6 +9,7 @@ enum {
     BATCH_BYTES_MAX = 16 * 1024 * 1024,
     SESSION_ID_LEN = 16,
     CURSOR_BYTES = 4096, /* of a cursor besides its filter */
+    CURSORS_LOOK_MS = 10 * 1000,
 };
 
 struct find {
@@ -122,6 +123,18 @@ static void continuation_keep(struct cursor *cursor, struct slice continuation)
     if (continuation.len)
         memcpy(cursor->continuation, continuation.data, continuation.len);
     cursor->continuation_len = continuation.len;
+}
+
+/* Those that nobody comes back for hold memory of their account: whoever opens one looks after
+ * them now and then. */
+static void cursors_look_after(struct mongo_call *call)
+{
+    int64_t now_ms = clock_read_monotonic_ms(call->services->clock);
+    int_fast64_t looked_ms = atomic_load(&call->mongo->cursors_looked_ms);
+
+    if (now_ms - looked_ms >= CURSORS_LOOK_MS &&
+        atomic_compare_exchange_strong(&call->mongo->cursors_looked_ms, &looked_ms, now_ms))
+        (void)front_cursors_expire(call->mongo->cursors, now_ms);
 }
 
 /* --- find ------------------------------------------------------------------------------------ */
@@ -247,6 +260,7 @@ static bool find_many(struct mongo_call *call, const struct mongo_collection *co
         continuation_keep(cursor, fine ? page.continuation : SLICE_NONE);
     }
     if (fine && more && !find->single_batch) {
+        cursors_look_after(call);
         fine = front_cursors_open(
             call->mongo->cursors, &cursor->head,
             &(struct front_cursor_terms){.account = account_info(call->account.account)->number,
