@@ -266,7 +266,7 @@ static bool event_write(struct heat *heat, const struct container *container, in
            heat_batch_write(&batch, err);
 }
 
-void heat_published(struct heat *heat, const struct container *container)
+static void sources_write(struct heat *heat, const struct container *container, bool with_event)
 {
     int64_t now_ms = clock_read_wall_ms(heat->clock);
     struct heat_subject subject = {.container = (struct container *)container,
@@ -282,10 +282,20 @@ void heat_published(struct heat *heat, const struct container *container)
         written =
             minutes_write(heat, &subject, 1, MAX(heat->harvested + 1, now - STATISTICS_MINUTES + 1),
                           now, now_ms, &err) &&
-            event_write(heat, container, now_ms, &err);
+            (!with_event || event_write(heat, container, now_ms, &err));
     }
     if (!written)
         log_error(heat->options.log, "heat of a migration not written down", &err);
+}
+
+void heat_published(struct heat *heat, const struct container *container)
+{
+    sources_write(heat, container, true);
+}
+
+void heat_leaving(struct heat *heat, const struct container *container)
+{
+    sources_write(heat, container, false);
 }
 
 /* --- Tidying --------------------------------------------------------------------------------- */

@@ -48,6 +48,10 @@ NODISCARD bool heat_round(struct heat *heat, struct error *err);
  * which, and what was counted of the sources. What cannot be written is logged. */
 void heat_published(struct heat *heat, const struct container *container);
 
+/* The sources of that migration go: notes what was counted of them since, by requests that had
+ * begun before. */
+void heat_leaving(struct heat *heat, const struct container *container);
+
 /* --- The record ------------------------------------------------------------------------------ */
 
 enum { HEAT_POINTS_MAX = 2000 };

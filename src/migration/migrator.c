@@ -465,6 +465,8 @@ static bool step_dropping(struct migrator *migrator, struct migrator_run *run,
         run->not_before_ms = clock_read_monotonic_ms(migrator->clock) + DROP_POLL_MS;
         return true;
     }
+    if (migrator->options.leaving)
+        migrator->options.leaving(container, migrator->options.context);
     if (!mover_make(migrator, run, container, err) || !mover_clean(run->mover, err) ||
         !catalogue_migration_end(migrator->catalogue, container, err))
         return false;

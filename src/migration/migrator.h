@@ -37,6 +37,9 @@ struct migrator_options {
     /* A container has other shares, or by a promotion other partitions of its own, without a
      * migration: likewise. NULL: nobody. */
     void (*shared)(struct container *container, void *context);
+    /* The last one who used the sources of its migration is done with them; they go next. May be
+     * called again for the same. NULL: nobody. */
+    void (*leaving)(const struct container *container, void *context);
     /* A partition is gone, and nobody uses it any more. NULL: nobody. */
     void (*dropped)(uint32_t partition, void *context);
     void *context;

@@ -226,6 +226,11 @@ static void on_shared(struct container *container, void *context)
         log_error(store->log, "throughput of partitions not set", &err);
 }
 
+static void on_leaving(const struct container *container, void *context)
+{
+    heat_leaving(((struct store *)context)->heat, container);
+}
+
 static void on_dropped(uint32_t partition, void *context)
 {
     meters_remove(((struct store *)context)->meters, partition);
@@ -242,6 +247,7 @@ static struct migrator *migrator_start(struct store *store, const struct setting
         .publishing = on_publishing,
         .published = on_published,
         .shared = on_shared,
+        .leaving = on_leaving,
         .dropped = on_dropped,
         .context = store,
     });
