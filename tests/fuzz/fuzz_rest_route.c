@@ -10,16 +10,15 @@
 static void check_names(const struct rest_route *route, bool has_query)
 {
     bool below = route->resource != REST_ACCOUNT && route->resource != REST_DATABASES &&
-                 route->resource != REST_OFFERS && route->resource != REST_ADMIN &&
-                 route->resource != REST_ADDRESSES && route->resource != REST_MEDIA &&
-                 route->resource != REST_TOPOLOGY;
+                 route->resource != REST_OFFERS && route->resource != REST_ADDRESSES &&
+                 route->resource != REST_MEDIA && route->resource != REST_TOPOLOGY;
 
     FUZZ_CHECK(route->resource < REST_RESOURCE_COUNT);
     FUZZ_CHECK(!below || route->database.len > 0);
     FUZZ_CHECK(!route->account.data || route->prefix.len > 1);
     if (route->resource == REST_ITEMS || route->resource == REST_PERMISSIONS)
         FUZZ_CHECK(route->owner.len > 0);
-    if (route->resource != REST_ACCOUNT && route->resource != REST_ADMIN)
+    if (route->resource != REST_ACCOUNT)
         FUZZ_CHECK(!route->single || route->id.len > 0);
     if (route->link_raw.len && !has_query) /* what looks like a query may belong to an item's id */
         FUZZ_CHECK(route->link_raw.data[0] != '/' &&

@@ -101,7 +101,7 @@ static bool body_check(const struct table_call *call, struct error *err)
     if (call->http->body.len > TABLE_BODY_BYTES_MAX)
         return error_set(err, ERROR_TABLE_BODY_TOO_LARGE, "a request has at most %d bytes",
                          TABLE_BODY_BYTES_MAX);
-    return !memmem(type.data, type.len, "application/atom+xml", 20) ||
+    return !type.len || !memmem(type.data, type.len, "application/atom+xml", 20) ||
            error_set(err, ERROR_TABLE_ATOM, "send application/json");
 }
 
