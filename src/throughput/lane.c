@@ -208,6 +208,8 @@ struct lane_spent lane_take(struct lane *lane, int32_t place, int64_t cru, int64
     struct lane_spent spent = price_of(lane, cru);
 
     assert(cru >= 0);
+    if (lane->paid_ns == INT64_MIN) /* charged before anything was asked of it */
+        lane->paid_ns = now_ns;
     if (place >= 0)
         place_release(lane->places, &lane->places->all[place], PLACE_FREE);
     spent.time_ns = MIN(spent.time_ns, MAX(now_ns + OWED_MAX_NS - lane->paid_ns, 0));
