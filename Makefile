@@ -39,6 +39,7 @@ docs:
 	build/orrery help errors --markdown > docs/errors.md
 	build/orrery help api --markdown > docs/compatibility.md
 	build/orrery help tables --markdown > docs/compatibility-tables.md
+	build/orrery help mongo --markdown > docs/compatibility-mongo.md
 
 clean:
 	rm -rf build build-*

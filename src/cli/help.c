@@ -3,6 +3,7 @@
  * --markdown, so the manual cannot say anything the program does not. */
 #include "cli/cli.h"
 
+#include "front/mongo/command/ledger.h"
 #include "front/rest/ledger.h"
 #include "front/table/ledger.h"
 #include "server/settings.h"
@@ -32,9 +33,10 @@ void cli_help_help(void)
            "  errors     every error with its face in each API\n"
            "  api        every operation and header of the NoSQL API\n"
            "  tables     every operation and error code of the Table API\n"
+           "  mongo      every command and error code of the MongoDB API\n"
            "\n"
            "Options:\n"
-           "  --markdown  settings, errors, api or tables as a page of the manual\n"
+           "  --markdown  settings, errors, api, tables or mongo as a page of the manual\n"
            "  -h, --help  this text\n");
 }
 
@@ -131,6 +133,7 @@ static const struct page pages[] = {
     {"errors", errors_text, errors_page},
     {"api", rest_ledger_print, rest_ledger_print},
     {"tables", table_ledger_print, table_ledger_print},
+    {"mongo", mongo_ledger_print, mongo_ledger_print},
 };
 
 static int topic_print(const char *topic, bool markdown)
@@ -150,7 +153,8 @@ static int topic_print(const char *topic, bool markdown)
         return cli_fail(CLI_USAGE,
                         "there is no help on \"%s\": `orrery help --help` lists the topics", topic);
     if (markdown)
-        return cli_fail(CLI_USAGE, "--markdown is for the topics settings, errors, api and tables");
+        return cli_fail(CLI_USAGE,
+                        "--markdown is for the topics settings, errors, api, tables and mongo");
     command->help();
     return CLI_OK;
 }

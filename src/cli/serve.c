@@ -28,9 +28,13 @@ enum { OPTION_CONFIG = 'c', OPTION_SET = 's', OPTION_NODE = 'n', OPTION_SHORT = 
 static const struct {
     const char *option, *name, *value; /* without a value the option takes one */
 } shorts[] = {
-    {"--dev", "server.dev", "true"},   {"--no-dev", "server.dev", "false"},
-    {"--rest", "rest.listen", NULL},   {"--mongo", "mongo.listen", NULL},
-    {"--table", "table.listen", NULL}, {"--gremlin", "gremlin.listen", NULL},
+    {"--dev", "server.dev", "true"},
+    {"--no-dev", "server.dev", "false"},
+    {"--rest", "rest.listen", NULL},
+    {"--mongo", "mongo.listen", NULL},
+    {"--table", "table.listen", NULL},
+    {"--gremlin", "gremlin.listen", NULL},
+    {"--mongo-replica-set", "mongo.replica_set_listen", NULL},
 };
 
 void cli_serve_help(void)
@@ -50,8 +54,12 @@ void cli_serve_help(void)
            "                       or in ~/.local/share/orrery\n"
            "  --rest ADDR:PORT     where the REST front listens (127.0.0.1:8081), or off\n"
            "  --table ADDR:PORT    where the Table front listens (127.0.0.1:10002), or off\n"
-           "  --mongo, --gremlin ADDR:PORT\n"
-           "                       fronts that do not exist yet: only off is accepted\n"
+           "  --mongo ADDR:PORT    where the MongoDB front listens as a mongos\n"
+           "                       (127.0.0.1:27017), or off\n"
+           "  --mongo-replica-set ADDR:PORT\n"
+           "                       and as the replica set globaldb, with TLS (off, and with\n"
+           "                       --dev 127.0.0.1:10255)\n"
+           "  --gremlin ADDR:PORT  a front that does not exist yet: only off is accepted\n"
            "  --dev, --no-dev      accept the public emulator key, on loopback only unless\n"
            "                       server.dev_anywhere says so too\n"
            "  --config FILE        read settings from a file\n"

@@ -112,6 +112,37 @@ static void table_print(const struct server *server, bool terminal, struct buf *
                net_address_port(address), account);
 }
 
+/* A key in a URL: what base64 has besides letters and digits is escaped. */
+static void key_escape(const char *key, struct buf *out)
+{
+    for (; *key; key++)
+        if (strchr("+/=", *key))
+            buf_printf(out, "%%%02X", (unsigned)(uint8_t)*key);
+        else
+            buf_append_byte(out, (uint8_t)*key);
+}
+
+/* What drivers take. With --dev nobody has to say who they are on the first. */
+static void mongo_print(const struct server *server, enum mongo_face face, bool terminal,
+                        struct buf *out)
+{
+    const struct net_address *address = net_listener_address(server->mongo[face]);
+    bool set = face == MONGO_FACE_REPLICA_SET, dev = server->settings->server_dev;
+    char host[NET_ADDRESS_TEXT_SIZE + 8];
+
+    host_print(address, host, sizeof host);
+    BUF_APPEND(out, "  MongoDB  mongodb://");
+    if (set || !dev) {
+        buf_printf(out, "%s:", dev ? MONGO_EMULATOR_ACCOUNT : "default");
+        key_escape(key_shown(server, terminal), out);
+        BUF_APPEND(out, "@");
+    }
+    buf_printf(out, "%s:%u/%s\n", host, net_address_port(address),
+               set                              ? "?tls=true&replicaSet=globaldb&retrywrites=false"
+               : server->settings->tls_required ? "?tls=true"
+                                                : "");
+}
+
 /* As this machine reaches a front: where it listens everywhere, on loopback. */
 static void local_print(const struct net_address *address, char *ret_host, size_t size)
 {
@@ -154,6 +185,11 @@ void server_describe(const struct server *server, bool terminal, struct buf *out
         table_print(server, terminal, out);
     else
         BUF_APPEND(out, "  Tables   off\n");
+    for (int i = 0; i < MONGO_FACES; i++)
+        if (server->mongo[i])
+            mongo_print(server, (enum mongo_face)i, terminal, out);
+    if (!server->mongo[MONGO_FACE_MONGOS] && !server->mongo[MONGO_FACE_REPLICA_SET])
+        BUF_APPEND(out, "  MongoDB  off\n");
     for (size_t i = 0; i < nodes_count(server->nodes); i++) {
         const struct nodes_member *node = nodes_at(server->nodes, i);
 

@@ -74,7 +74,7 @@ static bool front_check(const struct front *front, const struct settings *settin
 
 /* Where the fronts that exist listen. */
 struct addresses {
-    struct net_address rest, table; /* not written: it is off */
+    struct net_address rest, table, mongo[MONGO_FACES]; /* not written: it is off */
 };
 
 static bool is_on(const char *listen)
@@ -82,12 +82,21 @@ static bool is_on(const char *listen)
     return strcmp(listen, "off") != 0;
 }
 
+/* By default where whoever tries the server out has the emulator's connection string. */
+static const char *replica_set_listen(const struct settings *settings)
+{
+    if (strcmp(settings->mongo_replica_set_listen, "auto") != 0)
+        return settings->mongo_replica_set_listen;
+    return settings->server_dev ? "127.0.0.1:10255" : "off";
+}
+
 static bool fronts_check(const struct settings *settings, struct addresses *ret_addresses,
                          struct error *err)
 {
     const struct front fronts[] = {
         {"rest", settings->rest_listen, true},
-        {"mongo", settings->mongo_listen, false},
+        {"mongo", settings->mongo_listen, true},
+        {"mongo-replica-set", replica_set_listen(settings), true},
         {"table", settings->table_listen, true},
         {"gremlin", settings->gremlin_listen, false},
     };
@@ -98,8 +107,11 @@ static bool fronts_check(const struct settings *settings, struct addresses *ret_
             return false;
     if (is_on(settings->rest_listen))
         ret_addresses->rest = addresses[0];
+    for (int i = 0; i < MONGO_FACES; i++)
+        if (is_on(fronts[1 + i].listen))
+            ret_addresses->mongo[i] = addresses[1 + i];
     if (is_on(settings->table_listen))
-        ret_addresses->table = addresses[2];
+        ret_addresses->table = addresses[3];
     return true;
 }
 
@@ -352,6 +364,27 @@ static struct table *table_make(struct server *server)
     return table_new(&options);
 }
 
+static struct mongo *mongo_make(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    struct mongo_options options = {
+        .services = services(server),
+        .door = door(settings),
+        .strong = settings->account_consistency <= REST_BOUNDED_STALENESS,
+        .wire = {.message_ms = settings->net_body_ms_max,
+                 .idle_ms = settings->mongo_idle_ms_max,
+                 .memory = &server->memory},
+        .advertise = settings->mongo_advertise,
+        .cursor_ms = settings->mongo_cursor_ms_max,
+        .cursors_max = (size_t)settings->mongo_cursors_max,
+        .connections_max = (uint32_t)settings->net_connections_max,
+    };
+
+    static_assert((int)MONGO_SEAL_BYTES == (int)KEYS_SEAL_BYTES, "one seal");
+    memcpy(options.seal, server->keys.seal, sizeof options.seal);
+    return mongo_new(&options);
+}
+
 static struct net_http_settings rest_http_settings(const struct settings *settings)
 {
     struct net_http_settings http = http_settings(settings);
@@ -424,6 +457,7 @@ static bool threads_start(struct server *server, struct error *err)
     server->table_front = table_make(server);
     server->table_http =
         net_http_new(server->loops, &table_http, table_handle, server->table_front);
+    server->mongo_front = mongo_make(server);
     server->probes.certificate = server->certificate;
     sources->fronts[METRICS_REST].name = "rest";
     sources->fronts[METRICS_REST].http = server->http;
@@ -441,17 +475,27 @@ static bool threads_start(struct server *server, struct error *err)
     return true;
 }
 
-/* front: its name, which is also that of the option. */
-static bool front_listen(struct server *server, const char *front,
-                         const struct net_address *address, struct net_http *http,
+/* A front that listens: its name, which is also that of the option, and what it speaks. */
+struct listening {
+    const char *front;
+    const struct net_address *address;
+    const struct net_protocol *protocol;
+    void *context;     /* of the protocol */
+    bool tls_required; /* whatever the settings say */
+};
+
+static bool front_listen(struct server *server, const struct listening *listening,
                          struct net_tls_context *tls, struct net_listener **ret_listener,
                          struct error *err)
 {
-    const struct net_listener_settings settings = listener_settings(server->settings);
+    struct net_listener_settings settings = listener_settings(server->settings);
+    const struct net_address *address = listening->address;
+    const char *front = listening->front;
     char where[NET_ADDRESS_TEXT_SIZE];
 
-    if (!net_listener_new(server->loops, address, &settings, &net_http_protocol, http, tls,
-                          ret_listener, err)) {
+    settings.tls_required |= listening->tls_required;
+    if (!net_listener_new(server->loops, address, &settings, listening->protocol,
+                          listening->context, tls, ret_listener, err)) {
         struct error cause = *err;
 
         return error_set(err, cause.code, "%s: choose another with --%s ADDRESS:PORT",
@@ -469,6 +513,31 @@ static bool front_listen(struct server *server, const char *front,
     return true;
 }
 
+/* The replica set, as the service shows it, is for TLS alone. */
+static bool mongo_faces_listen(struct server *server, const struct addresses *addresses,
+                               struct net_tls_context *tls, struct error *err)
+{
+    const char *const names[MONGO_FACES] = {"mongo", "mongo-replica-set"};
+    const char *const where[MONGO_FACES] = {server->settings->mongo_listen,
+                                            replica_set_listen(server->settings)};
+
+    for (int i = 0; i < MONGO_FACES; i++) {
+        enum mongo_face face = (enum mongo_face)i;
+
+        if (!is_on(where[i]))
+            continue;
+        if (!front_listen(server,
+                          &(struct listening){names[i], &addresses->mongo[i], &mongo_wire_protocol,
+                                              mongo_wire_of(server->mongo_front, face),
+                                              face == MONGO_FACE_REPLICA_SET},
+                          tls, &server->mongo[i], err))
+            return false;
+        if (face == MONGO_FACE_REPLICA_SET)
+            mongo_listens(server->mongo_front, net_listener_address(server->mongo[i]));
+    }
+    return true;
+}
+
 static bool fronts_listen(struct server *server, const struct addresses *addresses,
                           struct net_tls_context *tls, struct error *err)
 {
@@ -476,17 +545,22 @@ static bool fronts_listen(struct server *server, const struct addresses *address
     struct metrics_front *counted = server->probes.sources.fronts;
 
     if (is_on(settings->rest_listen)) {
-        if (!front_listen(server, "rest", &addresses->rest, server->http, tls, &server->rest, err))
+        if (!front_listen(server,
+                          &(struct listening){"rest", &addresses->rest, &net_http_protocol,
+                                              server->http, false},
+                          tls, &server->rest, err))
             return false;
         atomic_store(&counted[METRICS_REST].listener, server->rest);
     }
     if (is_on(settings->table_listen)) {
-        if (!front_listen(server, "table", &addresses->table, server->table_http, tls,
-                          &server->table, err))
+        if (!front_listen(server,
+                          &(struct listening){"table", &addresses->table, &net_http_protocol,
+                                              server->table_http, false},
+                          tls, &server->table, err))
             return false;
         atomic_store(&counted[METRICS_TABLE].listener, server->table);
     }
-    return true;
+    return mongo_faces_listen(server, addresses, tls, err);
 }
 
 bool server_new(const struct settings *settings, struct log *log, struct server **ret_server,
@@ -520,15 +594,20 @@ void server_free(struct server *server)
     presence_take_back(server->presence);
     net_listener_free(server->rest);
     net_listener_free(server->table);
+    for (int i = 0; i < MONGO_FACES; i++)
+        net_listener_free(server->mongo[i]);
     net_workers_free(server->workers);
     probes_stop(&server->probes);
     if (server->rest_front)
         rest_wait(server->rest_front);
     if (server->table_front)
         table_wait(server->table_front);
+    if (server->mongo_front)
+        mongo_wait(server->mongo_front);
     net_loops_free(server->loops);
     net_http_free(server->http);
     net_http_free(server->table_http);
+    mongo_free(server->mongo_front); /* whose cursors hold memory of owners */
     net_owners_free(server->owners);
     rest_free(server->rest_front);
     table_free(server->table_front);
@@ -559,6 +638,9 @@ static bool certificate_reload(struct server *server, struct error *err)
         net_listener_set_tls(server->rest, tls);
     if (server->table)
         net_listener_set_tls(server->table, tls);
+    for (int i = 0; i < MONGO_FACES; i++)
+        if (server->mongo[i])
+            net_listener_set_tls(server->mongo[i], tls);
     return true;
 }
 
@@ -614,6 +696,10 @@ bool server_run(struct server *server)
         drained = net_listener_drain(server->rest, server->settings->server_drain_ms);
     if (server->table)
         drained = net_listener_drain(server->table, server->settings->server_drain_ms) && drained;
+    for (int i = 0; i < MONGO_FACES; i++)
+        if (server->mongo[i])
+            drained =
+                net_listener_drain(server->mongo[i], server->settings->server_drain_ms) && drained;
     if (!drained)
         log_event(server->log, LOG_WARNING, "requests were cut off",
                   LOG_INT("drain_ms", server->settings->server_drain_ms));

@@ -3,6 +3,7 @@
 
 #include "base/thread.h"
 #include "front/fault.h"
+#include "front/mongo/command/mongo.h"
 #include "front/table/table.h"
 #include "net/http.h"
 #include "net/listener.h"
@@ -38,6 +39,8 @@ struct server {
     struct table *table_front;
     struct net_http *table_http;
     struct net_listener *table; /* NULL: off */
+    struct mongo *mongo_front;
+    struct net_listener *mongo[MONGO_FACES]; /* NULL: off */
     struct front_faults faults;
     struct front_hosts hosts;
     struct slice host_names[CERTIFICATE_NAMES_MAX];

@@ -82,7 +82,8 @@ export class Machine {
     const machine = new Machine();
     machine.root = directory;
     machine.programs = { js: '', python: '' };
-    machine.ports = { 8081: await freePort(), 10002: await freePort() };
+    machine.ports = {};
+    for (const port of [8081, 10002, 27017, 10255]) machine.ports[port] = await freePort();
     for (const name of ['run', 'docs', 'include', 'meson.build', 'meson_options.txt']) cpSync(join(root, name), join(directory, name), { recursive: true });
     mkdirSync(join(directory, 'scripts'));
     for (const name of ['setup', 'build']) {
@@ -126,11 +127,11 @@ export class Machine {
   // Starts a server in place of the one that runs.
   async serve(line) {
     await this.stop();
-    const [ours, tables] = [this.ports[8081], this.ports[10002]];
-    const rest = /--rest\b/.test(line) ? '' : ` --rest 127.0.0.1:${ours}`;
-    const table = /--table\b/.test(line) ? '' : ` --table 127.0.0.1:${tables}`;
+    const fronts = { '--rest': 8081, '--table': 10002, '--mongo': 27017, '--mongo-replica-set': 10255 };
+    const listen = Object.entries(fronts).filter(([option]) => !new RegExp(`${option}\\s`).test(line))
+      .map(([option, port]) => ` ${option} 127.0.0.1:${this.ports[port]}`).join('');
     const env = join(this.root, 'home', '.environment');
-    const script = `[ ! -e '${env}' ] || . '${env}'\nexec ${line}${rest}${table}`;
+    const script = `[ ! -e '${env}' ] || . '${env}'\nexec ${line}${listen}`;
     const child = spawn('bash', ['-c', script], { cwd: this.root, env: this.env, stdio: ['ignore', 'pipe', 'pipe'] });
     let out = '';
     let err = '';

@@ -9,7 +9,7 @@ import { Machine, blocksOf, readPage } from './documents.js';
 import { missing } from './python.js';
 import { root, scratch } from './server.js';
 
-const modules = ['azure.cosmos.aio', 'azure.cosmos', 'azure.data.tables'];
+const modules = ['azure.cosmos.aio', 'azure.cosmos', 'azure.data.tables', 'pymongo'];
 const absent = Object.fromEntries(modules.map((name) => [name, missing(name)]));
 const compiler = spawnSync('cc', ['--version']).status === 0;
 

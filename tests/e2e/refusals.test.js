@@ -96,7 +96,7 @@ test('two nodes of one name are refused', async () => {
 });
 
 test('fronts that do not exist yet are refused by name', async () => {
-  for (const front of ['mongo', 'gremlin'])
+  for (const front of ['gremlin'])
     await refused([...memory, `--${front}`, '127.0.0.1:0'], 1, new RegExp(`the ${front} front does not exist yet`));
 });
 

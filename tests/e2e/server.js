@@ -62,8 +62,10 @@ export class Server {
     const nodes = args.some((arg) => arg.startsWith('--node')) ? [] : ['--node', 'local=memory:'];
     const rest = args.includes('--rest') ? [] : ['--rest', '127.0.0.1:0'];
     const table = args.includes('--table') ? [] : ['--table', '127.0.0.1:0'];
+    const mongo = args.includes('--mongo') ? [] : ['--mongo', '127.0.0.1:0'];
+    const set = args.includes('--mongo-replica-set') ? [] : ['--mongo-replica-set', 'off'];
     server.begunMs = performance.now();
-    server.process = spawn(binary, ['serve', ...nodes, ...rest, ...table, ...args], {
+    server.process = spawn(binary, ['serve', ...nodes, ...rest, ...table, ...mongo, ...set, ...args], {
       env: environment(env),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -78,6 +80,7 @@ export class Server {
     server.readyMs = performance.now() - server.begunMs; // it listens before it says so
     server.port = Number(/REST +https?:\/\/\S+:(\d+)\//.exec(server.out)?.[1]); // NaN: off
     server.tablePort = Number(/TableEndpoint=https?:\/\/\S+:(\d+)\//.exec(server.out)?.[1]); // NaN: off
+    server.mongo = /MongoDB +(mongodb:\S+)\/\S*\n/.exec(server.out)?.[1]; // undefined: off
     server.url = `http://127.0.0.1:${server.port}`;
     return server;
   }

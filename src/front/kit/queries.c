@@ -55,7 +55,10 @@ bool front_query_run(const struct front_call *call, const struct query_plan *pla
 
     request->meters = services->meters;
     request->limits.pause_ms = now_ms + queries->limits.pause_ms;
-    request->limits.deadline_ms = now_ms + queries->limits.deadline_ms;
+    /* the client may have less time than the server gives */
+    if (!request->limits.deadline_ms ||
+        request->limits.deadline_ms > now_ms + queries->limits.deadline_ms)
+        request->limits.deadline_ms = now_ms + queries->limits.deadline_ms;
     request->limits.memory_max = queries->limits.memory_bytes_max;
     request->limits.cancelled = call->cancelled;
     request->limits.breath = front_breath(services->workers);

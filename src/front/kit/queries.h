@@ -35,7 +35,8 @@ void front_queries_metrics(const struct front_queries *queries,
 
 /* Runs one page of a query for a call on a worker, with what the call and the server have for it:
  * budgets, times, memory, helpers, cache and spill store. What it selects, the rows of a page and
- * who takes them is the front's. As query_run. */
+ * who takes them is the front's; a deadline in the request holds where it is earlier than the
+ * server's. As query_run. */
 NODISCARD bool front_query_run(const struct front_call *call, const struct query_plan *plan,
                                struct query_request *request, struct query_page *ret_page,
                                struct error *err);

@@ -195,6 +195,7 @@ struct uniting {
     struct query_index_use *members;
     size_t count;
     bool exact;
+    bool gather; /* there is no room for a member for each value */
 };
 
 static bool condition_serves(const struct item_space *space,
@@ -230,7 +231,8 @@ static bool members_of_condition(struct uniting *u, const struct query_condition
     u->exact &= condition->exact;
     if (!condition->ranges.count)
         return true; /* it is never so */
-    if (!condition->points || condition->point_count > QUERY_UNION_MAX)
+    if (!condition->points || condition->point_count > QUERY_UNION_MAX ||
+        (u->gather && condition->point_count > 1))
         return member_add(u, condition) != NULL;
     for (size_t i = 0; i < condition->ranges.count; i++) {
         struct query_index_use *member = member_add(u, condition);
@@ -315,7 +317,15 @@ static bool union_use(const struct item_space *space, const struct query_implied
                         .members = ARENA_ARRAY(arena, struct query_index_use, QUERY_UNION_MAX),
                         .exact = true};
 
-    if (!members_of(&u, implied) || !u.count)
+    if (!members_of(&u, implied)) {
+        if (u.count < QUERY_UNION_MAX)
+            return false;
+        u.count = 0;
+        u.exact = u.gather = true;
+        if (!members_of(&u, implied))
+            return false;
+    }
+    if (!u.count)
         return false;
     *use = (struct query_index_use){.members = u.members,
                                     .member_count = u.count,

@@ -32,7 +32,8 @@ struct pins {
 struct search {
     const struct partition_definition *definition;
     struct arena *arena;
-    bool ordered; /* routing keys have the order of the values */
+    bool ordered;    /* routing keys have the order of the values */
+    bool beside_key; /* what is looked at is a part of an `any` that speaks of the key */
     bool given_up;
 };
 
@@ -197,11 +198,52 @@ static void pin_between(struct pin *pin, size_t component, const struct cursor_r
     pin->known = 0;
 }
 
+static bool is_number_name(struct slice name)
+{
+    uint64_t number;
+
+    return slice_to_uint64(name, &number);
+}
+
+/* The component of the key that is undefined for every item the condition is about, because an
+ * array is in its place or on the way to it. Of what languages say that look into arrays by
+ * themselves, `pk = 5 OR pk[] = 5`, the second part is about few items or none. By itself such a
+ * condition asks everywhere, as clients of SQL are used to. */
+static bool component_lost(const struct partition_definition *definition,
+                           const struct query_condition *condition, size_t *ret_component)
+{
+    const struct document_path *path = &condition->path;
+    size_t before = 0;
+
+    if (!condition->elements || definition->synthetic)
+        return false;
+    while (before < path->count && path->segments[before].kind == DOCUMENT_SEGMENT_PROPERTY)
+        before++;
+    for (size_t i = 0; i < definition->path_count; i++) {
+        struct document_path start = definition->paths[i], until = *path;
+
+        if (before == 0 || start.count < before ||
+            (start.count > before && is_number_name(start.segments[before].name)))
+            continue;
+        start.count = until.count = before;
+        if (paths_equal(&until, &start)) {
+            *ret_component = i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static struct pins pins_of_condition(struct search *search, const struct query_condition *condition)
 {
     size_t component, count = condition->points ? condition->point_count : condition->ranges.count;
     struct pins pins;
 
+    if (search->beside_key && component_lost(search->definition, condition, &component)) {
+        pins = pins_room(search, 1);
+        pin_value(&pins.items[pins.count++], component, document_undefined());
+        return pins;
+    }
     if (!component_of(search->definition, condition, &component) ||
         (!condition->points && !search->ordered))
         return pins_any(search);
@@ -216,6 +258,29 @@ static struct pins pins_of_condition(struct search *search, const struct query_c
         else
             pin_between(&pins.items[pins.count], component, &condition->ranges.list[pins.count]);
     }
+    return pins;
+}
+
+static bool has_component(const struct search *search, const struct query_implied *any)
+{
+    size_t component;
+
+    for (size_t i = 0; i < any->count; i++)
+        if (any->parts[i]->kind == QUERY_IMPLIED_CONDITION &&
+            component_of(search->definition, &any->parts[i]->condition, &component))
+            return true;
+    return false;
+}
+
+static struct pins pins_of_any(struct search *search, const struct query_implied *any)
+{
+    struct pins pins = {0};
+    bool before = search->beside_key;
+
+    search->beside_key |= has_component(search, any);
+    for (size_t i = 0; i < any->count && !pins_are_any(pins); i++)
+        pins = pins_or(search, pins, pins_of(search, any->parts[i]));
+    search->beside_key = before;
     return pins;
 }
 
@@ -241,10 +306,7 @@ static struct pins pins_of(struct search *search, const struct query_implied *im
     default:
         return (struct pins){0};
     }
-    pins = (struct pins){0};
-    for (size_t i = 0; i < implied->count && !pins_are_any(pins); i++)
-        pins = pins_or(search, pins, pins_of(search, implied->parts[i]));
-    return pins;
+    return pins_of_any(search, implied);
 }
 
 bool query_pins_settle(const struct query_implied *conjunct,
@@ -351,7 +413,11 @@ struct query_pinning query_pins_find(const struct query_implied *implied,
                                      const struct partition_definition *definition,
                                      struct arena *arena)
 {
-    struct search search = {definition, arena, partition_route_is_ordered(definition), false};
+    struct search search = {
+        .definition = definition,
+        .arena = arena,
+        .ordered = partition_route_is_ordered(definition),
+    };
     struct pins pins = pins_of(&search, implied);
     struct query_pinning pinning;
     size_t total = 0;

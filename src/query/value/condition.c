@@ -217,21 +217,36 @@ const struct query_implied *query_implied_type(const struct query_implying *impl
                      query_ranges_of_type(implying->entries, type, implying->arena), true);
 }
 
-struct query_operand query_operand_elements(const struct query_implying *implying,
-                                            const struct query_operand *operand)
+/* The operand one segment longer; no path where it would be too long. */
+static struct query_operand operand_extend(const struct query_implying *implying,
+                                           const struct query_operand *operand,
+                                           struct document_segment segment)
 {
-    struct query_operand elements = *operand;
+    struct query_operand longer = *operand;
     struct document_segment *segments;
 
     if (!operand->is_path || operand->path.count == DOCUMENT_PATH_SEGMENTS_MAX)
         return (struct query_operand){0};
     segments = ARENA_ARRAY(implying->arena, struct document_segment, operand->path.count + 1);
     memcpy(segments, operand->path.segments, operand->path.count * sizeof *segments);
-    segments[operand->path.count] = (struct document_segment){.kind = DOCUMENT_SEGMENT_ELEMENTS};
-    elements.path.segments = segments;
-    elements.path.count++;
-    elements.elements = true;
-    return elements;
+    segments[operand->path.count] = segment;
+    longer.path.segments = segments;
+    longer.path.count++;
+    longer.elements |= segment.kind == DOCUMENT_SEGMENT_ELEMENTS;
+    return longer;
+}
+
+struct query_operand query_operand_elements(const struct query_implying *implying,
+                                            const struct query_operand *operand)
+{
+    return operand_extend(implying, operand,
+                          (struct document_segment){.kind = DOCUMENT_SEGMENT_ELEMENTS});
+}
+
+struct query_operand query_operand_property(const struct query_implying *implying,
+                                            const struct query_operand *operand, struct slice name)
+{
+    return operand_extend(implying, operand, (struct document_segment){.name = name});
 }
 
 /* --- Several ---------------------------------------------------------------------------------- */

@@ -78,8 +78,8 @@ const struct query_implied *query_implied_points(const struct query_implying *im
                                                  const struct query_operand *operand,
                                                  const struct document_value *values, size_t count);
 
-/* Values of the same type below or above, or other than this one; never, if there is no such order.
- */
+/* Values of the same type below or above, or other than this one; never, if the plan's language has
+ * no such order. */
 const struct query_implied *query_implied_below(const struct query_implying *implying,
                                                 const struct query_operand *operand,
                                                 const struct document_value *value, bool at_too);
@@ -100,6 +100,10 @@ const struct query_implied *query_implied_type(const struct query_implying *impl
 /* The elements of what the operand is, as an operand. */
 struct query_operand query_operand_elements(const struct query_implying *implying,
                                             const struct query_operand *operand);
+
+/* A property of what the operand is, as an operand; the name is borrowed. */
+struct query_operand query_operand_property(const struct query_implying *implying,
+                                            const struct query_operand *operand, struct slice name);
 
 /* All or any of several. Conditions on one path that any of them may satisfy become one; both sides
  * of one element at a time (BETWEEN) are made with query_implied_both. */

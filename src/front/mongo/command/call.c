@@ -1,0 +1,231 @@
+#include "front/mongo/command/call.h"
+
+#include "base/bytes.h"
+#include "front/fault.h"
+#include "load/offer_meters.h"
+
+enum { DATABASE_NAME_MAX = 63, NAMESPACE_MAX = 255, NAME_SHOWN_MAX = 64 };
+
+/* --- Names ----------------------------------------------------------------------------------- */
+
+bool mongo_database_check(struct slice name, struct error *err)
+{
+    static const char forbidden[] = "/\\. \"$*<>:|?";
+    bool good = name.len > 0 && name.len <= DATABASE_NAME_MAX;
+
+    for (size_t i = 0; good && i < name.len; i++)
+        good = name.data[i] != 0 && !strchr(forbidden, name.data[i]);
+    return good ||
+           mongo_error_set(err, MONGO_INVALID_NAMESPACE, "Invalid database name specified '%.*s'",
+                           (int)MIN(name.len, (size_t)NAME_SHOWN_MAX), (const char *)name.data);
+}
+
+/* System collections are the server's own, of which there are none. */
+static bool collection_check(const struct mongo_namespace *name, struct error *err)
+{
+    struct slice collection = name->collection;
+    bool good = collection.len > 0 && collection.data[0] != '.' &&
+                !memchr(collection.data, 0, collection.len) &&
+                !memchr(collection.data, '$', collection.len) &&
+                name->database.len + 1 + collection.len <= NAMESPACE_MAX;
+
+    if (!good)
+        return mongo_error_set(
+            err, MONGO_INVALID_NAMESPACE, "Invalid namespace specified '%.*s.%.*s'",
+            (int)MIN(name->database.len, (size_t)NAME_SHOWN_MAX), (const char *)name->database.data,
+            (int)MIN(collection.len, (size_t)NAME_SHOWN_MAX), (const char *)collection.data);
+    return true;
+}
+
+bool mongo_call_namespace(const struct mongo_call *call, struct mongo_namespace *ret_namespace,
+                          struct error *err)
+{
+    if (call->target.type != DOCUMENT_STRING)
+        return mongo_error_set(err, MONGO_INVALID_NAMESPACE, "collection name has invalid type %s",
+                               mongo_type_name(call->target.type));
+    *ret_namespace = (struct mongo_namespace){call->message.database, call->target.text};
+    return mongo_database_check(ret_namespace->database, err) &&
+           collection_check(ret_namespace, err);
+}
+
+/* --- Collections ----------------------------------------------------------------------------- */
+
+bool mongo_container_fits(const struct container *container)
+{
+    return definition_fields(container_definition(container))->identity ==
+           DEFINITION_IDENTITY_MONGO;
+}
+
+static bool collection_take(const struct mongo_call *call, struct container *container,
+                            struct mongo_collection *ret_collection, struct error *err)
+{
+    if (!mongo_container_fits(container)) {
+        mongo_error_set(err, MONGO_COMMAND_NOT_SUPPORTED,
+                        "the container \"%.*s\" was not made as a collection: its items are known "
+                        "by \"id\"",
+                        (int)MIN(container_info(container)->id.len, (size_t)NAME_SHOWN_MAX),
+                        (const char *)container_info(container)->id.data);
+        container_unref(container);
+        return false;
+    }
+    *ret_collection = (struct mongo_collection){
+        .container = container,
+        .space = container_space(container, call->services->clock, call->services->gates)};
+    /* an _id is limited by the document alone */
+    ret_collection->space.id_bytes_max = 0;
+    ret_collection->space.item_bytes_max = MONGO_BSON_BYTES_MAX;
+    return true;
+}
+
+bool mongo_collection_open(const struct mongo_call *call, const struct mongo_namespace *name,
+                           struct mongo_collection *ret_collection, struct error *err)
+{
+    struct container *container;
+
+    *ret_collection = (struct mongo_collection){0};
+    if (!call->account.account)
+        return true; /* made by use, and not yet */
+    if (!catalogue_container_open(call->services->catalogue, call->account.id, name->database,
+                                  name->collection, &container, err))
+        return err->code == ERROR_NOT_FOUND || err->code == ERROR_OWNER_NOT_FOUND;
+    if (!slice_equal(container_info(container)->id, name->collection)) {
+        container_unref(container); /* by its _rid, which is no name of a collection */
+        return true;
+    }
+    return collection_take(call, container, ret_collection, err);
+}
+
+static bool database_make(const struct mongo_call *call, struct slice name, struct error *err)
+{
+    struct database *database;
+
+    if (!catalogue_database_create(call->services->catalogue, call->account.id, name, NULL,
+                                   &database, err))
+        return err->code == ERROR_NAME_TAKEN;
+    database_unref(database);
+    return true;
+}
+
+static void definition_write(struct slice name, struct buf *out)
+{
+    size_t whole = document_begin(out), policy, paths, path, orrery;
+
+    document_append_string(out, SLICE("id"), name);
+    /* only _id has an index by default, as with the service */
+    policy = document_append_object_begin(out, SLICE("indexingPolicy"));
+    document_append_string(out, SLICE("indexingMode"), SLICE("consistent"));
+    document_append_bool(out, SLICE("automatic"), true);
+    paths = document_append_array_begin(out, SLICE("includedPaths"));
+    document_end(out, paths);
+    paths = document_append_array_begin(out, SLICE("excludedPaths"));
+    path = document_append_object_begin(out, SLICE("0"));
+    document_append_string(out, SLICE("path"), SLICE("/*"));
+    document_end(out, path);
+    document_end(out, paths);
+    document_end(out, policy);
+    orrery = document_append_object_begin(out, SLICE("orrery"));
+    document_append_string(out, SLICE("identity"), SLICE("_id"));
+    document_end(out, orrery);
+    document_end(out, whole);
+}
+
+static bool container_make(const struct mongo_call *call, const struct mongo_namespace *name,
+                           struct container **ret_container, struct error *err)
+{
+    CLEANUP(buf_done) struct buf body;
+    struct catalogue *catalogue = call->services->catalogue;
+
+    buf_init(&body, BUF_DEFAULT_MAX);
+    definition_write(name->collection, &body);
+    if (catalogue_container_create(catalogue, call->account.id, name->database, buf_slice(&body),
+                                   NULL, ret_container, err)) {
+        if (load_meters_apply(call->services->meters, *ret_container, call->services->burst_seconds,
+                              err))
+            return true;
+        container_unref(*ret_container);
+        return false;
+    }
+    return err->code == ERROR_NAME_TAKEN &&
+           catalogue_container_open(catalogue, call->account.id, name->database, name->collection,
+                                    ret_container, err);
+}
+
+bool mongo_collection_make(const struct mongo_call *call, const struct mongo_namespace *name,
+                           struct mongo_collection *ret_collection, struct error *err)
+{
+    struct container *container;
+
+    assert(call->may_block);
+    if (!mongo_collection_open(call, name, ret_collection, err))
+        return false;
+    if (ret_collection->container)
+        return true;
+    return database_make(call, name->database, err) &&
+           container_make(call, name, &container, err) &&
+           collection_take(call, container, ret_collection, err);
+}
+
+void mongo_collection_close(struct mongo_collection *collection)
+{
+    container_unref(collection->container);
+    collection->container = NULL;
+}
+
+/* --- Paying ---------------------------------------------------------------------------------- */
+
+struct metered_call mongo_call_metered(const struct mongo_call *call)
+{
+    return (struct metered_call){.strong = call->options->strong};
+}
+
+void mongo_call_charged(struct mongo_call *call, const struct metered_call *metered)
+{
+    call->charge_cru += metered->charge_cru;
+    call->wait_ms = MAX(call->wait_ms, metered->wait_ms);
+}
+
+bool mongo_call_blocks(struct mongo_call *call)
+{
+    call->cold = !call->may_block;
+    return call->may_block;
+}
+
+/* --- Errors ---------------------------------------------------------------------------------- */
+
+struct slice mongo_error_text(const struct mongo_call *call, const struct error *err,
+                              int64_t wait_ms)
+{
+    char id[RANDOM_UUID_SIZE];
+
+    if (err->code == ERROR_MONGO)
+        return arena_copy(call->arena, slice_of_text(err->message));
+    if (mongo_error_code(err) == MONGO_REQUEST_RATE_TOO_LARGE)
+        return arena_printf(call->arena,
+                            "Error=16500, RetryAfterMs=%lld, Details='Response status code does "
+                            "not indicate success: TooManyRequests (429); Substatus: %u; (%s)'",
+                            (long long)MAX(wait_ms, (int64_t)1), err->substatus, err->message);
+    random_uuid(id);
+    return front_fault_tell(call->services, err, id, call->arena);
+}
+
+void mongo_error_append(struct mongo_call *call, const struct error *err, struct buf *out)
+{
+    document_append_int32(out, SLICE("code"), mongo_error_code(err));
+    document_append_string(out, SLICE("errmsg"), mongo_error_text(call, err, call->wait_ms));
+}
+
+/* --- Ids ------------------------------------------------------------------------------------- */
+
+/* 4 bytes of seconds and 5 of this run, then 3 that count, all big-endian. */
+void mongo_object_id(struct mongo *mongo, uint8_t ret_id[DOCUMENT_OBJECT_ID_SIZE])
+{
+    uint32_t number =
+        (uint32_t)atomic_fetch_add_explicit(&mongo->object_ids, 1, memory_order_relaxed);
+    int64_t now_s = clock_read_wall_ms(mongo->options.services.clock) / 1000;
+
+    bytes_put_be32(ret_id, (uint32_t)now_s);
+    memcpy(ret_id + 4, mongo->object_id_random, 5);
+    ret_id[9] = (uint8_t)(number >> 16);
+    ret_id[10] = (uint8_t)(number >> 8);
+    ret_id[11] = (uint8_t)number;
+}

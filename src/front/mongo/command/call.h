@@ -1,0 +1,135 @@
+/* Call: one message on its way through the front, and its reply in the making.
+ *
+ * A command's function reads the call, appends fields to the reply and returns true; or it returns
+ * false with an error, which becomes the reply. It may run twice: on a loop it sets `cold` rather
+ * than block, and then begins anew on a worker. */
+#pragma once
+
+#include "base/random.h"
+#include "catalogue/container_space.h"
+#include "document/bson.h"
+#include "front/kit/call.h"
+#include "front/kit/cursors.h"
+#include "front/mongo/command/command.h"
+#include "front/mongo/command/mongo.h"
+#include "front/mongo/error.h"
+#include "front/mongo/text.h"
+
+enum { MONGO_NONCE_LEN = 32, MONGO_ACCOUNT_MAX = 64, MONGO_NAME_MAX = 40 };
+
+/* A SASL conversation under way. */
+struct mongo_sasl {
+    bool begun;
+    bool proved;     /* only the empty exchange is left */
+    bool skip_empty; /* and the client does not want it */
+    int32_t id;
+    enum mongo_scram scram;
+    struct arena *arena; /* of the texts */
+    struct slice user, nonce, first_bare, server_first;
+};
+
+/* What is known of a connection. One call at a time uses it. */
+struct mongo_session {
+    struct mongo *mongo;
+    enum mongo_face face;
+    struct mongo_peer peer;
+    struct mongo_sasl sasl;
+    bool known;  /* somebody has authenticated, or need not: */
+    bool by_key; /* with this key */
+    struct mongo_key key;
+    char account[MONGO_ACCOUNT_MAX]; /* as it is stored */
+    char user[MONGO_ACCOUNT_MAX];    /* as the client calls it */
+    char user_database[MONGO_ACCOUNT_MAX];
+
+    /* Of the last command, for getLastRequestStatistics. */
+    char last_name[MONGO_NAME_MAX];
+    int64_t last_cru;
+    uint64_t last_ns;
+};
+
+struct mongo_call {
+    union {
+        struct front_call front;
+        struct front_call;
+    };
+    struct mongo *mongo;
+    const struct mongo_options *options;
+    struct mongo_session *session;
+    struct mongo_request *request;
+    struct mongo_message message;
+    bool validated;                      /* its documents were validated */
+    bool understood;                     /* the message was read */
+    bool broken;                         /* it is none: there is nobody to answer */
+    bool close;                          /* the connection ends with the reply */
+    struct error *stranger;              /* why the session's account is none; NULL: it is */
+    const struct mongo_command *command; /* NULL: not known yet */
+    struct slice name;                   /* of the command, as the client writes it */
+    struct document_value target;        /* what stands behind the name: mostly a collection */
+    struct buf reply;                    /* a document that is not ended yet */
+    size_t reply_begin;
+};
+
+/* The front as its files share it. */
+struct mongo {
+    struct mongo_options options;
+    struct mongo_wire *wires[MONGO_FACES];
+    struct mongo_credentials *credentials;
+    struct front_cursors *cursors;
+    atomic_int_fast64_t cursors_looked_ms; /* when those whose time is over were last closed */
+    atomic_uint under_way;
+    atomic_int request_ids;
+    atomic_uint_fast64_t tallies[MONGO_TALLIES];
+    atomic_uint_fast32_t object_ids;
+    uint8_t object_id_random[5];
+    uint8_t process_id[DOCUMENT_OBJECT_ID_SIZE]; /* of this run: electionId */
+    char advertised[NET_ADDRESS_TEXT_SIZE];
+    int64_t started_ms; /* of the monotonic clock */
+};
+
+/* Names of database and collection, checked. MONGO_INVALID_NAMESPACE. */
+struct mongo_namespace {
+    struct slice database, collection;
+};
+
+/* Of the command's own target. */
+NODISCARD bool mongo_call_namespace(const struct mongo_call *call,
+                                    struct mongo_namespace *ret_namespace, struct error *err);
+NODISCARD bool mongo_database_check(struct slice name, struct error *err);
+
+/* A collection, opened; closed with mongo_collection_close. */
+struct mongo_collection {
+    struct container *container; /* NULL: there is none */
+    struct item_space space;
+};
+
+/* Opens it. *ret_collection is all zero where there is none, which is no error.
+ * MONGO_COMMAND_NOT_SUPPORTED: the container's items are of another API. */
+NODISCARD bool mongo_collection_open(const struct mongo_call *call,
+                                     const struct mongo_namespace *name,
+                                     struct mongo_collection *ret_collection, struct error *err);
+/* The same, made if there is none; blocks. */
+NODISCARD bool mongo_collection_make(const struct mongo_call *call,
+                                     const struct mongo_namespace *name,
+                                     struct mongo_collection *ret_collection, struct error *err);
+void mongo_collection_close(struct mongo_collection *collection);
+CLEANUP_VALUE_FN(struct mongo_collection, mongo_collection_close)
+
+/* Is it one of MongoDB's collections? */
+bool mongo_container_fits(const struct container *container);
+
+/* How its operations are paid; and that they were. */
+struct metered_call mongo_call_metered(const struct mongo_call *call);
+void mongo_call_charged(struct mongo_call *call, const struct metered_call *metered);
+
+/* Writes go on to a worker: true there; else the call is cold. */
+bool mongo_call_blocks(struct mongo_call *call);
+
+/* The message of an error for a client, in the arena: a throttled one says when to come again. */
+struct slice mongo_error_text(const struct mongo_call *call, const struct error *err,
+                              int64_t wait_ms);
+
+/* {code, errmsg} of a write error, and {ok: 0, ...} of a command. */
+void mongo_error_append(struct mongo_call *call, const struct error *err, struct buf *out);
+
+/* An ObjectId of now. */
+void mongo_object_id(struct mongo *mongo, uint8_t ret_id[DOCUMENT_OBJECT_ID_SIZE]);

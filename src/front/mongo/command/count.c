@@ -1,0 +1,197 @@
+/* count and distinct. */
+#include "document/order.h"
+#include "front/mongo/command/arguments.h"
+#include "front/mongo/command/reading.h"
+#include "query/value/set.h"
+#include "query/value/value.h"
+
+enum { PAGE_ROWS = 10000, PAGE_BYTES = 16 * 1024 * 1024, VALUES_BYTES_MAX = 16 * 1024 * 1024 };
+
+static bool is_given(const struct document_value *value)
+{
+    return value->type != DOCUMENT_UNDEFINED && value->type != DOCUMENT_NULL;
+}
+
+/* --- count ----------------------------------------------------------------------------------- */
+
+struct count {
+    struct slice query;
+    int64_t limit, skip;
+    struct document_value hint, collation;
+};
+
+static void number_append(struct buf *out, uint64_t number)
+{
+    if (number <= INT32_MAX)
+        document_append_int32(out, SLICE("n"), (int32_t)number);
+    else
+        document_append_int64(out, SLICE("n"), (int64_t)number);
+}
+
+static bool row_count(void *self, const struct document_value *value UNUSED,
+                      struct error *err UNUSED)
+{
+    ++*(uint64_t *)self;
+    return true;
+}
+
+/* Every page of the reading. */
+static bool reading_drain(struct mongo_call *call, const struct mongo_collection *collection,
+                          const struct mongo_reading *reading, struct mongo_page *page,
+                          struct error *err)
+{
+    if (!mongo_deadline(call, &page->deadline_ms, err))
+        return false;
+    do
+        if (!mongo_reading_page(call, collection, reading, page, err))
+            return false;
+    while (page->continuation.len);
+    return true;
+}
+
+/* A negative limit means the same as its amount. */
+bool mongo_count(struct mongo_call *call, struct error *err)
+{
+    static const struct mongo_field fields[] = {
+        {"query", MONGO_FIELD_OBJECT, offsetof(struct count, query)},
+        {"limit", MONGO_FIELD_NUMBER, offsetof(struct count, limit)},
+        {"skip", MONGO_FIELD_SIZE, offsetof(struct count, skip)},
+        {"hint", MONGO_FIELD_VALUE, offsetof(struct count, hint)},
+        {"collation", MONGO_FIELD_VALUE, offsetof(struct count, collation)},
+        {"fields", MONGO_FIELD_ANY},
+    };
+    CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
+    struct mongo_reading reading = {.shape = MONGO_SHAPE_DOCUMENT};
+    struct mongo_page page = {.rows_max = PAGE_ROWS, .bytes_max = PAGE_BYTES, .row = row_count};
+    struct mongo_namespace name;
+    struct count count = {0};
+    uint64_t number = 0;
+
+    if (!mongo_call_namespace(call, &name, err) ||
+        !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &count, err))
+        return false;
+    if (is_given(&count.hint) || is_given(&count.collation))
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
+                               "count: hint and collation are not offered yet");
+    if (!mongo_collection_open(call, &name, &collection, err))
+        return false;
+    if (collection.container) {
+        reading.filter = count.query;
+        reading.skip = (uint64_t)count.skip;
+        reading.limit = !count.limit      ? UINT64_MAX
+                        : count.limit < 0 ? 0 - (uint64_t)count.limit
+                                          : (uint64_t)count.limit;
+        page.self = &number;
+        if (!mongo_reading_prepare(&reading, call->arena, err) ||
+            !reading_drain(call, &collection, &reading, &page, err))
+            return false;
+    }
+    number_append(&call->reply, number);
+    return true;
+}
+
+/* --- distinct -------------------------------------------------------------------------------- */
+
+struct distinct {
+    struct slice key, query;
+    struct document_value collation, hint;
+};
+
+/* Values are kept in an arena of their own, as often as they are new. */
+struct gathering {
+    struct slice key;
+    struct arena *arena;
+    struct query_set set;
+    size_t bytes;
+};
+
+static bool value_gather(struct gathering *gathering, const struct document_value *value,
+                         struct error *err)
+{
+    struct document_value copy;
+    size_t before;
+    bool is_new;
+
+    if (query_set_find(&gathering->set, value) != SIZE_MAX)
+        return true;
+    before = arena_used(gathering->arena);
+    copy = query_value_copy(value, gathering->arena);
+    gathering->bytes += arena_used(gathering->arena) - before;
+    (void)query_set_add(&gathering->set, &copy, &is_new);
+    return gathering->bytes <= VALUES_BYTES_MAX ||
+           mongo_error_set(err, 17217, "distinct too big, 16mb cap");
+}
+
+/* The values of the field; of an array those of its elements. */
+static bool row_gather(void *self, const struct document_value *row, struct error *err)
+{
+    struct gathering *gathering = self;
+    struct document_value value;
+    struct document_iter iter;
+
+    if (!document_find(row->document, gathering->key, &value))
+        return true;
+    if (value.type != DOCUMENT_ARRAY)
+        return value_gather(gathering, &value, err);
+    document_iter_init(&iter, value.document);
+    while (document_iter_next(&iter))
+        if (!value_gather(gathering, &iter.value, err))
+            return false;
+    return true;
+}
+
+static bool distinct_check(const struct distinct *distinct, struct error *err)
+{
+    if (is_given(&distinct->collation) || is_given(&distinct->hint))
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
+                               "distinct: hint and collation are not offered yet");
+    return !memchr(distinct->key.data, '.', distinct->key.len) ||
+           mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
+                           "distinct: keys with a dot are not offered yet");
+}
+
+static bool distinct_gather(struct mongo_call *call, const struct mongo_namespace *name,
+                            const struct distinct *distinct, struct gathering *gathering,
+                            struct error *err)
+{
+    CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
+    struct mongo_reading reading = {
+        .shape = MONGO_SHAPE_DOCUMENT, .filter = distinct->query, .limit = UINT64_MAX};
+    struct mongo_page page = {
+        .rows_max = PAGE_ROWS, .bytes_max = PAGE_BYTES, .row = row_gather, .self = gathering};
+
+    if (!mongo_collection_open(call, name, &collection, err))
+        return false;
+    return !collection.container || (mongo_reading_prepare(&reading, call->arena, err) &&
+                                     reading_drain(call, &collection, &reading, &page, err));
+}
+
+bool mongo_distinct(struct mongo_call *call, struct error *err)
+{
+    static const struct mongo_field fields[] = {
+        {"key", MONGO_FIELD_STRING, offsetof(struct distinct, key), true},
+        {"query", MONGO_FIELD_OBJECT, offsetof(struct distinct, query)},
+        {"collation", MONGO_FIELD_VALUE, offsetof(struct distinct, collation)},
+        {"hint", MONGO_FIELD_VALUE, offsetof(struct distinct, hint)},
+    };
+    struct distinct distinct = {0};
+    struct gathering gathering = {.arena = call->arena};
+    struct mongo_namespace name;
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t list;
+
+    if (!mongo_call_namespace(call, &name, err) ||
+        !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &distinct, err) ||
+        !distinct_check(&distinct, err))
+        return false;
+    gathering.key = distinct.key;
+    query_set_init(&gathering.set, DOCUMENT_ORDER_MONGO, call->arena, 64);
+    if (!distinct_gather(call, &name, &distinct, &gathering, err))
+        return false;
+    list = document_append_array_begin(&call->reply, SLICE("values"));
+    for (size_t i = 0; i < gathering.set.count; i++)
+        document_append(&call->reply, document_index_key((uint32_t)i, text),
+                        &gathering.set.values[i]);
+    document_end(&call->reply, list);
+    return true;
+}

@@ -1,0 +1,85 @@
+#include "front/mongo/command/filter.h"
+
+#include "front/mongo/match/match.h"
+
+bool mongo_filter_compile(struct slice filter, struct query_build *build,
+                          const struct query_expression **ret_filter, struct error *err)
+{
+    *ret_filter = NULL;
+    return !filter.data || !document_count(filter) ||
+           mongo_match_compile(filter, NULL, build, ret_filter, err);
+}
+
+/* A value that stands for itself, not operators or a pattern. */
+static bool is_plain(const struct document_value *value)
+{
+    struct document_iter iter;
+
+    if (value->type == DOCUMENT_REGEX)
+        return false;
+    if (value->type != DOCUMENT_OBJECT)
+        return true;
+    document_iter_init(&iter, value->document);
+    return !document_iter_next(&iter) || iter.key.len == 0 || iter.key.data[0] != '$';
+}
+
+bool mongo_filter_is_id(struct slice filter, struct document_value *ret_id)
+{
+    struct document_iter iter;
+
+    if (!filter.data)
+        return false;
+    document_iter_init(&iter, filter);
+    if (!document_iter_next(&iter) || !slice_equal(iter.key, SLICE("_id")) ||
+        !is_plain(&iter.value) || iter.value.type == DOCUMENT_ARRAY ||
+        iter.value.type == DOCUMENT_UNDEFINED || iter.value.type == DOCUMENT_NULL)
+        return false;
+    *ret_id = iter.value;
+    return !document_iter_next(&iter);
+}
+
+/* --- Lists ----------------------------------------------------------------------------------- */
+
+struct listing {
+    struct arena *arena;
+    struct slice *documents;
+    size_t count;
+};
+
+static bool listing_take(void *self, const struct document_value *value, struct error *err UNUSED)
+{
+    struct listing *listing = self;
+
+    listing->documents[listing->count++] = arena_copy(listing->arena, value->document);
+    return true;
+}
+
+bool mongo_filter_documents(struct mongo_call *call, struct slice filter, struct slice *documents,
+                            size_t *count, struct error *err)
+{
+    struct query_build build = {
+        .arena = call->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+    struct listing listing = {call->arena, ARENA_ARRAY(call->arena, struct slice, *count + 1), 0};
+    struct query_request request = {.limits = {.rows_max = *count + 1, .bytes_max = UINT64_MAX},
+                                    .arena = call->arena,
+                                    .row = listing_take,
+                                    .self = &listing};
+    const struct query_expression *where;
+    struct query_plan plan;
+    struct query_page page;
+
+    if (!mongo_filter_compile(filter, &build, &where, err))
+        return false;
+    if (!where)
+        return true;
+    plan = (struct query_plan){
+        .query = {.filter = where, .select = query_variable(&build, 0), .limit = UINT64_MAX},
+        .slot_count = 1,
+        .order = DOCUMENT_ORDER_MONGO,
+        .order_free = true};
+    if (!query_run_documents(&plan, documents, *count, &request, &page, err))
+        return false;
+    memcpy(documents, listing.documents, listing.count * sizeof *documents);
+    *count = listing.count;
+    return true;
+}

@@ -1,0 +1,140 @@
+/* insert: a bulk of creates, a part of the batch at a time, so that what a part holds in memory is
+ * bounded however many documents there are. */
+#include "front/mongo/command/arguments.h"
+#include "front/mongo/command/item.h"
+#include "item/bulk.h"
+
+enum { BATCH_MAX = 100000, PART_MAX = 256, ERRORS_TEXT_MAX = 1024 * 1024 };
+
+struct insert {
+    struct slice documents; /* or a sequence */
+    bool ordered;
+};
+
+struct inserting {
+    struct mongo_call *call;
+    struct mongo_namespace name;
+    struct mongo_collection collection;
+    bool ordered;
+    int32_t inserted;
+    struct buf errors; /* elements of writeErrors */
+    uint32_t error_count;
+};
+
+static void error_add(struct inserting *inserting, size_t index, const struct document_value *id,
+                      const struct error *err)
+{
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t one = document_append_object_begin(&inserting->errors,
+                                              document_index_key(inserting->error_count++, text));
+
+    document_append_int32(&inserting->errors, SLICE("index"), (int32_t)index);
+    if (inserting->errors.len < ERRORS_TEXT_MAX) {
+        mongo_write_error_append(inserting->call, &inserting->name, id, err, &inserting->errors);
+    } else { /* a batch in which everything fails must fit a reply */
+        document_append_int32(&inserting->errors, SLICE("code"), mongo_error_code(err));
+        document_append_string(&inserting->errors, SLICE("errmsg"), SLICE(""));
+    }
+    document_end(&inserting->errors, one);
+}
+
+static bool grown(void *context, struct error *err)
+{
+    struct mongo_call *call = context;
+    size_t used = arena_used(call->arena);
+
+    return used <= call->held || front_call_hold(&call->front, used - call->held, err);
+}
+
+/* One part of the batch, from the index on. False: no more are to be inserted. */
+static bool part_run(struct inserting *inserting, struct item_operation *operations, size_t count,
+                     size_t index)
+{
+    const struct bulk_options options = {
+        .in_order = inserting->ordered, .grown = grown, .context = inserting->call};
+    bool on = true;
+
+    bulk_run(operations, count, &options);
+    for (size_t i = 0; i < count; i++) {
+        struct item_operation *op = &operations[i];
+
+        mongo_call_charged(inserting->call, &op->metered);
+        if (!op->ended || !on)
+            continue;
+        if (op->err.code == ERROR_NONE) {
+            inserting->inserted++;
+            continue;
+        }
+        error_add(inserting, index + i, &op->id, &op->err);
+        on = !inserting->ordered;
+    }
+    return on;
+}
+
+/* Takes the next documents of the batch and inserts them. */
+static bool part_insert(struct inserting *inserting, struct mongo_documents *documents,
+                        size_t *index)
+{
+    struct mongo_call *call = inserting->call;
+    struct item_operation *operations = ARENA_ARRAY(call->arena, struct item_operation, PART_MAX);
+    size_t count = 0;
+    struct slice document;
+
+    while (count < PART_MAX && mongo_documents_next(documents, &document)) {
+        struct item_operation *op = &operations[count++];
+        struct mongo_item item;
+
+        *op = mongo_operation(call, &inserting->collection, ITEM_CREATE);
+        op->id = document_null();
+        if (mongo_item_make(call, document, &item, &op->err)) {
+            op->id = item.id;
+            op->document = item.document;
+            op->key = mongo_item_key(&inserting->collection, item.document);
+            op->err.code = ERROR_NONE;
+        } else {
+            op->ended = true;
+        }
+        if (op->ended && inserting->ordered)
+            break; /* those before it are inserted, none behind */
+    }
+    *index += count;
+    return count && part_run(inserting, operations, count, *index - count) && count == PART_MAX;
+}
+
+bool mongo_insert(struct mongo_call *call, struct error *err)
+{
+    static const struct mongo_field fields[] = {
+        {"documents", MONGO_FIELD_ARRAY, offsetof(struct insert, documents), true},
+        {"ordered", MONGO_FIELD_BOOL, offsetof(struct insert, ordered)},
+        {"bypassDocumentValidation", MONGO_FIELD_ANY}, /* there are no validators */
+        {"bypassEmptyTsReplacement", MONGO_FIELD_ANY},
+    };
+    struct insert asked = {.ordered = true};
+    struct inserting inserting = {.call = call};
+    struct mongo_documents documents;
+    size_t index = 0, list;
+
+    if (!mongo_call_namespace(call, &inserting.name, err) ||
+        !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &asked, err) ||
+        !mongo_documents_open(call, "documents", &documents, err))
+        return false;
+    if (documents.count == 0 || documents.count > BATCH_MAX)
+        return mongo_error_set(err, MONGO_INVALID_LENGTH,
+                               "Write batch sizes must be between 1 and %d. Got %zu operations.",
+                               BATCH_MAX, documents.count);
+    if (!mongo_collection_make(call, &inserting.name, &inserting.collection, err))
+        return false;
+    inserting.ordered = asked.ordered;
+    buf_init(&inserting.errors, MONGO_BSON_BYTES_MAX);
+    while (part_insert(&inserting, &documents, &index))
+        front_call_breathe(&call->front);
+    mongo_collection_close(&inserting.collection);
+    document_append_int32(&call->reply, SLICE("n"), inserting.inserted);
+    if (inserting.error_count) {
+        list = document_append_array_begin(&call->reply, SLICE("writeErrors"));
+        buf_append_slice(&call->reply, buf_slice(&inserting.errors));
+        document_end(&call->reply, list);
+    }
+    buf_done(&inserting.errors);
+    return true;
+}

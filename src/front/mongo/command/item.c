@@ -1,0 +1,175 @@
+#include "front/mongo/command/item.h"
+
+/* --- The _id --------------------------------------------------------------------------------- */
+
+static bool id_check(const struct document_value *id, struct error *err)
+{
+    struct document_iter iter;
+
+    if (id->type == DOCUMENT_ARRAY || id->type == DOCUMENT_REGEX || id->type == DOCUMENT_UNDEFINED)
+        return mongo_error_set(err, MONGO_INVALID_ID_FIELD, "The '_id' value cannot be of type %s",
+                               mongo_type_name(id->type));
+    if (id->type != DOCUMENT_OBJECT)
+        return true;
+    document_iter_init(&iter, id->document);
+    while (document_iter_next(&iter))
+        if (iter.key.len && iter.key.data[0] == '$')
+            return mongo_error_set(err, MONGO_DOLLAR_PREFIXED_FIELD_NAME,
+                                   "_id fields may not contain '$'-prefixed fields: %.*s is not "
+                                   "valid for storage.",
+                                   (int)MIN(iter.key.len, (size_t)64), (const char *)iter.key.data);
+    return true;
+}
+
+/* What has to be done with a document before it can be stored. */
+struct look {
+    struct document_value id; /* undefined: it has none */
+    bool first;               /* and it stands first */
+    bool stamps;              /* empty timestamps are to be filled in */
+};
+
+static bool is_empty_stamp(const struct document_iter *iter)
+{
+    return iter->value.type == DOCUMENT_TIMESTAMP && iter->value.timestamp == 0;
+}
+
+static bool document_look(struct slice document, struct look *ret_look, struct error *err)
+{
+    struct look look = {.id = document_undefined()};
+    struct document_iter iter;
+    bool there = false;
+    size_t at = 0;
+
+    document_iter_init(&iter, document);
+    for (; document_iter_next(&iter); at++) {
+        if (slice_equal(iter.key, SLICE("_id"))) {
+            if (there)
+                return mongo_error_set(err, MONGO_BAD_VALUE,
+                                       "can't have multiple _id fields in one document");
+            there = true;
+            look.first = at == 0;
+            look.id = iter.value;
+            if (!id_check(&look.id, err))
+                return false;
+        } else if (is_empty_stamp(&iter)) {
+            look.stamps = true;
+        }
+    }
+    *ret_look = look;
+    return true;
+}
+
+/* --- Documents ------------------------------------------------------------------------------- */
+
+static bool size_check(struct slice document, struct error *err)
+{
+    return document.len <= MONGO_BSON_BYTES_MAX ||
+           mongo_error_set(err, MONGO_BSON_OBJECT_TOO_LARGE,
+                           "BSONObj size: %zu (0x%zX) is invalid. Size must be between 0 and "
+                           "16793600(16MB)",
+                           document.len, document.len);
+}
+
+/* The _id, then everything else in its order. */
+static struct slice document_rebuild(struct mongo_call *call, struct slice document,
+                                     const struct document_value *id)
+{
+    CLEANUP(buf_done) struct buf out;
+    int64_t now_s = clock_read_wall_ms(call->services->clock) / 1000;
+    struct document_value stamp = {.type = DOCUMENT_TIMESTAMP,
+                                   .timestamp = (uint64_t)now_s << 32 | 1};
+    struct document_iter iter;
+    size_t begin;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    begin = document_begin(&out);
+    document_append(&out, SLICE("_id"), id);
+    document_iter_init(&iter, document);
+    while (document_iter_next(&iter)) {
+        if (slice_equal(iter.key, SLICE("_id")))
+            continue;
+        if (is_empty_stamp(&iter))
+            document_append(&out, iter.key, &stamp);
+        else
+            buf_append(&out, iter.element, (size_t)(iter.at - iter.element));
+    }
+    document_end(&out, begin);
+    return arena_copy(call->arena, buf_slice(&out));
+}
+
+/* Slices of the item point into its own document. */
+static bool item_finish(struct mongo_call *call, struct slice document, const struct look *look,
+                        const struct document_value *id, struct mongo_item *ret_item,
+                        struct error *err)
+{
+    if (!look->first || look->stamps)
+        document = document_rebuild(call, document, id);
+    ret_item->document = document;
+    (void)document_find(document, SLICE("_id"), &ret_item->id);
+    return size_check(document, err);
+}
+
+bool mongo_item_make(struct mongo_call *call, struct slice document, struct mongo_item *ret_item,
+                     struct error *err)
+{
+    uint8_t made[DOCUMENT_OBJECT_ID_SIZE];
+    struct look look;
+
+    if (!size_check(document, err) || !document_look(document, &look, err))
+        return false;
+    if (look.id.type == DOCUMENT_UNDEFINED) {
+        mongo_object_id(call->mongo, made);
+        look.id = (struct document_value){.type = DOCUMENT_OBJECT_ID, .id = made};
+    }
+    return item_finish(call, document, &look, &look.id, ret_item, err);
+}
+
+/* --- Operations ------------------------------------------------------------------------------ */
+
+struct partition_key mongo_item_key(const struct mongo_collection *collection,
+                                    struct slice document)
+{
+    const struct partition_definition *key = &collection->space.definition->key;
+    const struct document_value none = document_undefined();
+
+    if (key->system_key || !document.data)
+        return partition_key_of(key, &none, 1);
+    return partition_key_extract(key, document);
+}
+
+struct item_operation mongo_operation(const struct mongo_call *call,
+                                      const struct mongo_collection *collection,
+                                      enum item_verb verb)
+{
+    return (struct item_operation){.space = &collection->space,
+                                   .meters = call->services->meters,
+                                   .arena = call->arena,
+                                   .verb = verb,
+                                   .metered = mongo_call_metered(call)};
+}
+
+void mongo_write_error_append(struct mongo_call *call, const struct mongo_namespace *name,
+                              const struct document_value *id, const struct error *err,
+                              struct buf *out)
+{
+    size_t part;
+
+    if (err->code != ERROR_ITEM_EXISTS) {
+        mongo_error_append(call, err, out);
+        return;
+    }
+    document_append_int32(out, SLICE("code"), MONGO_DUPLICATE_KEY);
+    part = document_append_object_begin(out, SLICE("keyPattern"));
+    document_append_int32(out, SLICE("_id"), 1);
+    document_end(out, part);
+    part = document_append_object_begin(out, SLICE("keyValue"));
+    document_append(out, SLICE("_id"), id);
+    document_end(out, part);
+    document_append_string(
+        out, SLICE("errmsg"),
+        arena_printf(call->arena,
+                     "E11000 duplicate key error collection: %.*s.%.*s index: _id_ dup key: "
+                     "{ _id: %.*s }",
+                     SLICE_ARG(name->database), SLICE_ARG(name->collection),
+                     SLICE_ARG(mongo_text_value(id, call->arena))));
+}

@@ -1,0 +1,395 @@
+/* The way of a message: read, find the command, who asks, run it, reply. Up to the command nothing
+ * blocks but what is long: such a message goes to a worker as it is and is read there. */
+#include "front/mongo/command/mongo.h"
+
+#include "base/clock.h"
+#include "front/fault.h"
+#include "front/mongo/command/arguments.h"
+#include "front/mongo/command/call.h"
+#include "front/owner.h"
+
+#include <openssl/crypto.h>
+
+enum {
+    LOOP_BYTES_MAX = 64 * 1024, /* a longer message is read on a worker */
+    STRANGER_BYTES_MAX = 64 * 1024,
+    REPLY_USUAL = 512,
+    MESSAGE_COPIES = 2, /* what a long message becomes while it is worked on */
+};
+
+/* --- Sessions -------------------------------------------------------------------------------- */
+
+struct face_context {
+    struct mongo *mongo;
+    enum mongo_face face;
+};
+
+static void *session_open(void *context, const struct mongo_peer *peer)
+{
+    const struct face_context *face = context;
+    struct mongo_session *session = MEMORY_NEW(struct mongo_session);
+
+    session->mongo = face->mongo;
+    session->face = face->face;
+    session->peer = *peer;
+    /* as a mongod on the same machine that was started without users */
+    session->known = face->mongo->options.door.dev && net_address_is_loopback(&peer->address);
+    snprintf(session->account, sizeof session->account, "%s", CATALOGUE_ACCOUNT_DEFAULT);
+    return session;
+}
+
+static void session_close(void *state)
+{
+    struct mongo_session *session = state;
+
+    arena_free(session->sasl.arena);
+    OPENSSL_cleanse(session, sizeof *session);
+    memory_free(session);
+}
+
+static size_t session_bytes_max(const void *state)
+{
+    const struct mongo_session *session = state;
+
+    return session->known ? MONGO_MESSAGE_BYTES_MAX : STRANGER_BYTES_MAX;
+}
+
+/* --- The front ------------------------------------------------------------------------------- */
+
+static void handle(struct mongo_request *request, void *context);
+
+struct whole {
+    struct mongo mongo;
+    struct face_context faces[MONGO_FACES];
+};
+
+struct mongo *mongo_new(const struct mongo_options *options)
+{
+    struct whole *whole = MEMORY_NEW(struct whole);
+    struct mongo *mongo = &whole->mongo;
+    uint32_t first;
+
+    mongo->options = *options;
+    mongo->credentials = mongo_credentials_new(options->seal);
+    mongo->cursors = front_cursors_new(&(struct front_cursors_options){
+        .count_max = options->cursors_max, .account_count_max = (options->cursors_max + 1) / 2});
+    mongo->started_ms = clock_read_monotonic_ms(options->services.clock);
+    random_secret(&first, sizeof first);
+    random_secret(mongo->object_id_random, sizeof mongo->object_id_random);
+    random_secret(mongo->process_id, sizeof mongo->process_id);
+    atomic_init(&mongo->object_ids, first);
+    for (int i = 0; i < MONGO_FACES; i++) {
+        whole->faces[i] = (struct face_context){mongo, (enum mongo_face)i};
+        mongo->wires[i] = mongo_wire_new(
+            &options->wire, &(struct mongo_wire_handler){.open = session_open,
+                                                         .handle = handle,
+                                                         .close = session_close,
+                                                         .bytes_max = session_bytes_max,
+                                                         .context = &whole->faces[i]});
+    }
+    snprintf(mongo->advertised, sizeof mongo->advertised, "%s", options->advertise);
+    return mongo;
+}
+
+struct mongo_wire *mongo_wire_of(struct mongo *mongo, enum mongo_face face)
+{
+    return mongo->wires[face];
+}
+
+void mongo_listens(struct mongo *mongo, const struct net_address *address)
+{
+    if (!mongo->options.advertise[0])
+        net_address_text(address, mongo->advertised);
+}
+
+void mongo_wait(struct mongo *mongo)
+{
+    front_calls_wait(&mongo->under_way);
+}
+
+void mongo_free(struct mongo *mongo)
+{
+    if (!mongo)
+        return;
+    front_cursors_free(mongo->cursors);
+    for (int i = 0; i < MONGO_FACES; i++)
+        mongo_wire_free(mongo->wires[i]);
+    mongo_credentials_free(mongo->credentials);
+    memory_free(CONTAINER_OF(mongo, struct whole, mongo));
+}
+
+/* --- Who asks -------------------------------------------------------------------------------- */
+
+static struct mongo_call *mongo_of(const struct front_call *call)
+{
+    return CONTAINER_OF(call, struct mongo_call, front);
+}
+
+/* The account of a session that is known. What is missing is told when a command needs it. */
+static bool account_find(struct mongo_call *call, struct error *err)
+{
+    struct mongo_session *session = call->session;
+
+    if (!front_account_find(call->services, slice_of_text(session->account),
+                            call->options->door.accounts_by_use, call->arena, &call->account, err))
+        return false;
+    if (session->by_key && !mongo_key_holds(&session->key, &call->account)) {
+        session->known = session->by_key = false;
+        return mongo_error_set(err, MONGO_REAUTHENTICATION_REQUIRED,
+                               "the key that the connection was authenticated with has been "
+                               "replaced");
+    }
+    if (call->account.account && call->services->owners)
+        call->owner =
+            net_owners_find(call->services->owners, account_info(call->account.account)->number);
+    if (call->owner)
+        mongo_request_bill(call->request, net_owner_memory(call->owner));
+    return true;
+}
+
+static bool need_check(struct mongo_call *call, struct error *err)
+{
+    enum mongo_need need = call->command->need;
+
+    if (need == MONGO_NEED_NOTHING)
+        return true;
+    if (call->stranger) {
+        *err = *call->stranger;
+        return false;
+    }
+    if (!call->session->known)
+        return mongo_error_set(err, MONGO_UNAUTHORIZED, "Command %.*s requires authentication",
+                               SLICE_ARG(call->name));
+    if (!front_account_check(call->account.missing, call->account.id, err))
+        return false;
+    if (need == MONGO_NEED_WRITE && call->session->by_key && call->session->key.readonly)
+        return mongo_error_set(err, MONGO_UNAUTHORIZED,
+                               "not authorized on %.*s to execute command { %.*s }: the key may "
+                               "only read",
+                               (int)MIN(call->message.database.len, (size_t)64),
+                               (const char *)call->message.database.data, SLICE_ARG(call->name));
+    return front_owner_hold(call->owner, 0, err);
+}
+
+/* --- What is asked --------------------------------------------------------------------------- */
+
+static bool message_read(struct mongo_call *call, struct error *err)
+{
+    size_t len = mongo_message_unpacked_len(call->request->bytes);
+
+    if (!call->may_block && len > LOOP_BYTES_MAX) {
+        call->cold = true;
+        return false;
+    }
+    if (len != call->request->bytes.len && !front_call_hold(&call->front, len, err))
+        return false;
+    switch (mongo_message_read(call->request->bytes, call->validated, call->arena, &call->message,
+                               err)) {
+    case MONGO_READ_GOOD:
+        call->understood = call->validated = true;
+        return true;
+    case MONGO_READ_REFUSED:
+        break;
+    case MONGO_READ_LAST:
+        call->close = true;
+        break;
+    case MONGO_READ_BROKEN:
+        call->broken = call->close = true;
+        return error_set(err, ERROR_BAD_REQUEST, "no message of MongoDB's protocol");
+    }
+    return false;
+}
+
+static bool command_find(struct mongo_call *call, struct error *err)
+{
+    struct document_iter iter;
+
+    document_iter_init(&iter, call->message.body);
+    if (!document_iter_next(&iter))
+        return mongo_error_set(err, MONGO_COMMAND_NOT_FOUND, "no such command: ''");
+    call->name = iter.key;
+    call->target = iter.value;
+    call->command = mongo_command_find(call->name);
+    if (call->message.operation == MONGO_OP_QUERY && (!call->command || !call->command->legacy))
+        return mongo_error_set(err, MONGO_UNSUPPORTED_OP_QUERY_COMMAND,
+                               "Unsupported OP_QUERY command: %.*s. The client driver may require "
+                               "an upgrade.",
+                               (int)MIN(call->name.len, (size_t)64), (const char *)call->name.data);
+    if (!call->command)
+        return mongo_error_set(err, MONGO_COMMAND_NOT_FOUND, "no such command: '%.*s'",
+                               (int)MIN(call->name.len, (size_t)64), (const char *)call->name.data);
+    return true;
+}
+
+static bool place_check(const struct mongo_call *call, struct error *err)
+{
+    if (call->command->admin && !slice_equal(call->message.database, SLICE("admin")))
+        return mongo_error_set(err, MONGO_UNAUTHORIZED,
+                               "%s may only be run against the admin database.",
+                               call->command->name);
+    if (!call->command->run)
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "%s: %s", call->command->name,
+                               call->command->meaning);
+    return true;
+}
+
+/* --- Its life -------------------------------------------------------------------------------- */
+
+static void reply_begin(struct mongo_call *call)
+{
+    buf_clear(&call->reply);
+    call->reply_begin = document_begin(&call->reply);
+}
+
+/* By use, where something may come of it. */
+static bool account_is_made(const struct mongo_call *call)
+{
+    return call->command->need == MONGO_NEED_WRITE && !call->account.account;
+}
+
+static bool call_run(struct front_call *front, struct error *err)
+{
+    struct mongo_call *call = mongo_of(front);
+
+    reply_begin(call);
+    if (!message_read(call, err) || !command_find(call, err) || !need_check(call, err) ||
+        !place_check(call, err) || !mongo_generic_check(call, err))
+        return false;
+    if (!call->may_block && (call->command->place == MONGO_PLACE_WORKER || account_is_made(call))) {
+        call->cold = true;
+        return false;
+    }
+    if (account_is_made(call) &&
+        !front_account_make(call->services, call->account.id, &call->account.account, err))
+        return false;
+    return call->command->run(call, err);
+}
+
+static uint64_t call_part(const struct front_call *front)
+{
+    const struct mongo_call *call = mongo_of(front);
+
+    return call->understood && call->target.type == DOCUMENT_STRING
+               ? front_owner_part(call->message.database, call->target.text)
+               : 0;
+}
+
+/* What getLastRequestStatistics tells of: not of itself, nor of what clients do by themselves. */
+static void call_settle(struct front_call *front)
+{
+    struct mongo_call *call = mongo_of(front);
+    struct mongo_session *session = call->session;
+
+    if (!call->command)
+        return;
+    atomic_fetch_add_explicit(&call->mongo->tallies[call->command->tally], 1, memory_order_relaxed);
+    if (call->command->need < MONGO_NEED_READ)
+        return;
+    snprintf(session->last_name, sizeof session->last_name, "%s", call->command->name);
+    session->last_cru = call->charge_cru;
+    session->last_ns = clock_monotonic_ns() - call->request->started_ns;
+}
+
+/* Sends the reply, which is ended, or nothing to whoever does not want one. */
+static void call_send(struct mongo_call *call)
+{
+    int32_t id = atomic_fetch_add_explicit(&call->mongo->request_ids, 1, memory_order_relaxed);
+    /* answering ends the request, and with it the arena the call is in */
+    CLEANUP(buf_done) struct buf reply = call->reply;
+    struct mongo_request *request = call->request;
+    bool close = call->close;
+    struct buf out;
+    size_t len = 0;
+    uint8_t *bytes = NULL;
+    struct error err;
+
+    buf_init(&out, MONGO_MESSAGE_BYTES_MAX + 1024);
+    if (!call->broken && !(call->message.flags & MONGO_FLAG_MORE_TO_COME)) {
+        if (mongo_reply_append(&call->message, id, buf_slice(&reply), &out, &err))
+            bytes = buf_take(&out, &len);
+        else
+            close = true; /* replies are kept far below the limit */
+    }
+    buf_done(&out);
+    mongo_request_answer(request, bytes, len, close);
+}
+
+static void call_answer(struct front_call *front)
+{
+    struct mongo_call *call = mongo_of(front);
+
+    document_append_double(&call->reply, SLICE("ok"), 1);
+    document_end(&call->reply, call->reply_begin);
+    call_send(call);
+}
+
+static void call_refuse(struct front_call *front, const struct error *err)
+{
+    struct mongo_call *call = mongo_of(front);
+    char name[MONGO_CODE_NAME_SIZE];
+
+    reply_begin(call);
+    document_append_double(&call->reply, SLICE("ok"), 0);
+    document_append_string(&call->reply, SLICE("errmsg"),
+                           mongo_error_text(call, err, call->wait_ms));
+    document_append_int32(&call->reply, SLICE("code"), mongo_error_code(err));
+    document_append_string(&call->reply, SLICE("codeName"),
+                           slice_of_text(mongo_error_name(err, name)));
+    document_end(&call->reply, call->reply_begin);
+    call_send(call);
+}
+
+static const struct front_call_kind kind = {.run = call_run,
+                                            .part = call_part,
+                                            .settle = call_settle,
+                                            .answer = call_answer,
+                                            .refuse = call_refuse};
+
+/* --- The transport --------------------------------------------------------------------------- */
+
+static void transport_keep(struct front_call *call)
+{
+    mongo_request_keep(mongo_of(call)->request);
+}
+
+static void transport_restart(struct front_call *call)
+{
+    buf_clear(&mongo_of(call)->reply);
+}
+
+static const atomic_bool *transport_cancel_flag(const struct front_call *call)
+{
+    return mongo_request_cancel_flag(mongo_of(call)->request);
+}
+
+static const struct front_transport transport = {
+    .keep = transport_keep, .restart = transport_restart, .cancel_flag = transport_cancel_flag};
+
+static void handle(struct mongo_request *request, void *context)
+{
+    const struct face_context *face = context;
+    struct mongo *mongo = face->mongo;
+    struct mongo_call *call = ARENA_NEW(request->arena, struct mongo_call);
+    struct error err;
+
+    call->transport = &transport;
+    call->kind = &kind;
+    call->services = &mongo->options.services;
+    call->under_way = &mongo->under_way;
+    call->loop = request->loop;
+    call->arena = request->arena;
+    call->mongo = mongo;
+    call->options = &mongo->options;
+    call->session = request->session;
+    call->request = request;
+    if (request->bytes.len > LOOP_BYTES_MAX)
+        call->work_bytes = MESSAGE_COPIES * request->bytes.len;
+    buf_init(&call->reply, MONGO_MESSAGE_BYTES_MAX);
+    (void)buf_reserve(&call->reply, REPLY_USUAL);
+    if (call->session->known && !account_find(call, &err)) {
+        /* hello and its like are answered all the same; others hear why */
+        call->stranger = ARENA_NEW(call->arena, struct error);
+        *call->stranger = err;
+    }
+    front_call_run(&call->front, false);
+}

@@ -1,0 +1,46 @@
+/* The MongoDB front: databases and collections of an account as MongoDB's clients see them.
+ *
+ * It has two faces, which differ in what hello says alone: a mongos, and the primary of the replica
+ * set "globaldb", as the hosted service shows itself. docs/design/mongo.md is the plan. */
+#pragma once
+
+#include "front/front.h"
+#include "front/kit/http.h"
+#include "front/mongo/auth/credentials.h"
+#include "front/mongo/wire/connection.h"
+
+struct mongo; /* opaque, owned by the server */
+
+enum mongo_face { MONGO_FACE_MONGOS, MONGO_FACE_REPLICA_SET, MONGO_FACES };
+
+/* The account that the emulator's connection strings name; with --dev it is the default account. */
+#define MONGO_EMULATOR_ACCOUNT "localhost"
+
+struct mongo_options {
+    struct front_services services;
+    struct front_door door;
+    uint8_t seal[MONGO_SEAL_BYTES];
+    bool strong; /* reads are priced as strongly consistent ones */
+    struct mongo_wire_settings wire;
+    const char *advertise;    /* HOST:PORT of the replica set; "": where it listens */
+    int64_t cursor_ms;        /* a cursor that is not come back for so long is closed */
+    size_t cursors_max;       /* open at a time; of one account half of them */
+    uint32_t connections_max; /* of the listener, for serverStatus */
+};
+
+/* Options are copied, the texts in them are borrowed. */
+struct mongo *mongo_new(const struct mongo_options *options);
+
+/* The context of a listener with mongo_wire_protocol. */
+struct mongo_wire *mongo_wire_of(struct mongo *mongo, enum mongo_face face);
+
+/* Where the replica set listens, for hello, once it does. */
+void mongo_listens(struct mongo *mongo, const struct net_address *address);
+
+/* Waits for the writes that a committer will still end. After the listeners have gone, before the
+ * loops go. */
+void mongo_wait(struct mongo *mongo);
+
+/* After the loops are gone. NULL is fine. */
+void mongo_free(struct mongo *mongo);
+CLEANUP_FN(struct mongo *, mongo_free)

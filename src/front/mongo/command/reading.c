@@ -1,0 +1,166 @@
+#include "front/mongo/command/reading.h"
+
+#include "front/kit/queries.h"
+#include "front/mongo/command/sort.h"
+#include "front/mongo/projection/projection.h"
+#include "query/expression/item.h"
+
+#include <xxhash.h>
+
+/* --- The row --------------------------------------------------------------------------------- */
+
+/* The stored document: without the system properties that slot 0 has for other languages. */
+static bool document_evaluate(const struct query_expression *expression UNUSED,
+                              struct query_context *context, struct document_value *ret_value,
+                              struct error *err UNUSED)
+{
+    const struct query_item *bound = context->slots[0].hidden_self;
+
+    *ret_value = bound ? document_object(bound->item->document) : document_undefined();
+    return true;
+}
+
+static bool version_evaluate(const struct query_expression *expression UNUSED,
+                             struct query_context *context, struct document_value *ret_value,
+                             struct error *err)
+{
+    const struct query_item *bound = context->slots[0].hidden_self;
+    struct buf *out = &context->scratch;
+    size_t mark = query_build_begin(context), begin;
+    struct document_value document;
+    char etag[ITEM_ETAG_LEN];
+
+    *ret_value = document_undefined();
+    if (!bound)
+        return true;
+    if (!query_work(context, bound->item->document.len >> 4, err))
+        return false;
+    document = document_object(bound->item->document);
+    item_etag(&bound->item->header, etag);
+    begin = document_begin(out);
+    document_append(out, SLICE("d"), &document);
+    document_append_string(out, SLICE("e"), slice_of(etag, sizeof etag));
+    return query_build_close(context, mark, begin, DOCUMENT_OBJECT, ret_value, err);
+}
+
+static const struct query_kind document_kind = {"document", document_evaluate, QUERY_STABLE};
+static const struct query_kind version_kind = {"version", version_evaluate, QUERY_STABLE};
+
+/* --- The plan -------------------------------------------------------------------------------- */
+
+static uint64_t fingerprint_of(const struct mongo_reading *reading)
+{
+    const struct slice parts[] = {reading->filter, reading->projection, reading->sort};
+    uint64_t print = reading->skip * 31 + reading->limit + (uint64_t)reading->shape;
+
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        print = XXH3_64bits_withSeed(parts[i].len ? parts[i].data : (const uint8_t *)"",
+                                     parts[i].len, print * 31 + parts[i].len);
+    return print;
+}
+
+static const struct slice everything = SLICE("\5\0\0\0\0"); /* {} */
+
+static bool is_given(struct slice document)
+{
+    return document.data && document_count(document);
+}
+
+static bool select_compile(struct mongo_reading *reading, struct query_build *build,
+                           const struct query_expression **ret_select, struct error *err)
+{
+    const struct query_kind *kind =
+        reading->shape == MONGO_SHAPE_DOCUMENT ? &document_kind : &version_kind;
+    const struct query_expression *item = query_variable(build, 0);
+    const struct mongo_projection *projection;
+
+    if (is_given(reading->projection)) {
+        assert(reading->shape == MONGO_SHAPE_DOCUMENT);
+        if (!mongo_projection_compile(reading->projection, NULL, reading->match, build, &projection,
+                                      err))
+            return false;
+        if (!mongo_projection_is_whole(projection)) {
+            *ret_select = mongo_projection_expression(projection, build);
+            return true;
+        }
+    }
+    *ret_select = query_node(build, kind, sizeof(struct query_expression), &item, 1);
+    return true;
+}
+
+bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena, struct error *err)
+{
+    const struct mongo_match_options options = {.collation = reading->collation};
+    struct query_build build = {
+        .arena = arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+    const struct query_expression *filter = NULL, *select;
+    const struct query_order *order;
+    size_t order_count;
+
+    if (!mongo_match_parse(reading->filter.data ? reading->filter : everything, &options, &build,
+                           &reading->match, err))
+        return false;
+    if (is_given(reading->filter))
+        filter = mongo_match_expression(reading->match, &build);
+    if (!select_compile(reading, &build, &select, err) ||
+        !mongo_sort_compile(reading->sort, &build, &order, &order_count, err))
+        return false;
+    reading->plan = (struct query_plan){.query = {.filter = filter,
+                                                  .select = select,
+                                                  .order = order_count ? order : NULL,
+                                                  .order_count = order_count,
+                                                  .offset = reading->skip,
+                                                  .limit = reading->limit},
+                                        .slot_count = 1,
+                                        .order = DOCUMENT_ORDER_MONGO,
+                                        .order_free = true,
+                                        .fingerprint = fingerprint_of(reading)};
+    if (build.failed)
+        *err = build.error;
+    return !build.failed;
+}
+
+bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *collection,
+                        const struct mongo_reading *reading, struct mongo_page *page,
+                        struct error *err)
+{
+    struct metered_call metered = mongo_call_metered(call);
+    struct query_request request = {
+        .space = &collection->space,
+        .container = container_rid(collection->container),
+        .call = &metered,
+        .continuation = page->continuation,
+        .limits = {.rows_max = page->rows_max,
+                   .bytes_max = page->bytes_max,
+                   .deadline_ms = page->deadline_ms},
+        .order_unindexed = true,
+        .row = page->row,
+        .self = page->self,
+    };
+    struct query_page done;
+    bool fine = front_query_run(&call->front, &reading->plan, &request, &done, err);
+
+    mongo_call_charged(call, &metered);
+    if (fine)
+        page->continuation = done.continuation;
+    return fine;
+}
+
+bool mongo_deadline(const struct mongo_call *call, int64_t *ret_deadline_ms, struct error *err)
+{
+    struct document_value value;
+    int64_t ms;
+
+    *ret_deadline_ms = 0;
+    if (!document_find(call->message.body, SLICE("maxTimeMS"), &value) ||
+        value.type == DOCUMENT_NULL || value.type == DOCUMENT_UNDEFINED)
+        return true;
+    if (!document_to_int64(&value, &ms))
+        return mongo_error_set(err, MONGO_BAD_VALUE, "maxTimeMS must be a whole number");
+    if (ms < 0 || ms > INT32_MAX)
+        return mongo_error_set(err, MONGO_BAD_VALUE, "%lld value for maxTimeMS is out of range",
+                               (long long)ms);
+    if (ms)
+        *ret_deadline_ms = clock_read_monotonic_ms(call->services->clock) + ms;
+    return true;
+}

@@ -1,0 +1,46 @@
+/* Reading: documents of a collection that match a filter, page by page; what find, count, distinct,
+ * update and delete have in common. */
+#pragma once
+
+#include "front/mongo/command/item.h"
+#include "front/mongo/match/match.h"
+#include "query/run.h"
+
+/* What is given of an item that matches. */
+enum mongo_shape {
+    MONGO_SHAPE_DOCUMENT, /* the document, as far as the projection shows it */
+    MONGO_SHAPE_VERSION,  /* {d: the document, e: its etag} */
+};
+
+/* A query over a collection; lives in an arena and may be used for many pages. */
+struct mongo_reading {
+    enum mongo_shape shape;
+    struct slice filter, projection, sort, collation; /* BSON; data NULL: none */
+    uint64_t skip, limit;                             /* limit UINT64_MAX: all */
+
+    /* Of mongo_reading_prepare. */
+    struct query_plan plan;
+    const struct mongo_match *match;
+};
+
+/* Compiles it. What it needs is copied into the arena. */
+NODISCARD bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena,
+                                     struct error *err);
+
+/* One page of it, from the continuation on (empty: from the beginning). */
+struct mongo_page {
+    uint64_t rows_max, bytes_max;
+    int64_t deadline_ms;       /* of the monotonic clock; 0: the server's own */
+    struct slice continuation; /* in and out; empty: there is no more */
+    bool (*row)(void *self, const struct document_value *value, struct error *err);
+    void *self;
+};
+
+NODISCARD bool mongo_reading_page(struct mongo_call *call,
+                                  const struct mongo_collection *collection,
+                                  const struct mongo_reading *reading, struct mongo_page *page,
+                                  struct error *err);
+
+/* When maxTimeMS of the command ends; 0: it names none. */
+NODISCARD bool mongo_deadline(const struct mongo_call *call, int64_t *ret_deadline_ms,
+                              struct error *err);

@@ -1,0 +1,335 @@
+/* Authentication: saslStart, saslContinue, and what of it comes with hello.
+ *
+ * The first step of SCRAM says the same whether the account exists or not; the second, which may
+ * derive keys for milliseconds, runs on a worker. An answer never says which part was wrong. */
+#include "front/mongo/command/sasl.h"
+
+#include "front/mongo/command/arguments.h"
+#include "front/mongo/command/call.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+enum { NONCE_BYTES = 24, PLAIN_MAX = 1024 };
+
+static bool failed(struct error *err)
+{
+    return mongo_error_set(err, MONGO_AUTHENTICATION_FAILED, "Authentication failed.");
+}
+
+static void sasl_end(struct mongo_session *session)
+{
+    arena_free(session->sasl.arena);
+    session->sasl = (struct mongo_sasl){0};
+}
+
+static void session_forget(struct mongo_session *session)
+{
+    session->known = session->by_key = false;
+    OPENSSL_cleanse(&session->key, sizeof session->key);
+    session->user[0] = session->user_database[0] = '\0';
+}
+
+/* --- Accounts -------------------------------------------------------------------------------- */
+
+/* With --dev the account of the emulator's connection strings is the default account, unless
+ * somebody has made one of that name. */
+static bool account_named(struct mongo_call *call, struct slice user,
+                          struct front_account *ret_account, struct error *err)
+{
+    bool emulator = call->options->door.dev && slice_equal(user, SLICE(MONGO_EMULATOR_ACCOUNT));
+
+    if (user.len == 0 || user.len >= MONGO_ACCOUNT_MAX)
+        return failed(err);
+    if (!front_account_find(call->services, user, call->options->door.accounts_by_use && !emulator,
+                            call->arena, ret_account, err))
+        return failed(err);
+    if (!emulator || !ret_account->missing)
+        return true;
+    front_account_done(ret_account);
+    return front_account_find(call->services, slice_of_text(CATALOGUE_ACCOUNT_DEFAULT), false,
+                              call->arena, ret_account, err);
+}
+
+static void session_know(struct mongo_call *call, struct slice user, struct slice database,
+                         const struct front_account *account, const struct mongo_key *key)
+{
+    struct mongo_session *session = call->session;
+
+    snprintf(session->account, sizeof session->account, "%.*s", SLICE_ARG(account->id));
+    snprintf(session->user, sizeof session->user, "%.*s", SLICE_ARG(user));
+    snprintf(session->user_database, sizeof session->user_database, "%.*s",
+             (int)MIN(database.len, sizeof session->user_database - 1),
+             (const char *)database.data);
+    session->key = *key;
+    session->known = session->by_key = true;
+}
+
+/* --- Beginning ------------------------------------------------------------------------------- */
+
+struct start {
+    struct slice mechanism;
+    struct document_value payload;
+    struct slice options;
+    struct slice db;
+};
+
+static const struct mongo_field start_fields[] = {
+    {"mechanism", MONGO_FIELD_STRING, offsetof(struct start, mechanism), true},
+    {"payload", MONGO_FIELD_VALUE, offsetof(struct start, payload), true},
+    {"autoAuthorize", MONGO_FIELD_ANY},
+    {"options", MONGO_FIELD_OBJECT, offsetof(struct start, options)},
+    {"db", MONGO_FIELD_STRING, offsetof(struct start, db)},
+};
+
+/* Drivers send bytes; old shells a text. */
+static bool payload_bytes(const struct document_value *payload, struct slice *ret_bytes)
+{
+    if (payload->type == DOCUMENT_BINARY)
+        *ret_bytes = payload->binary.bytes;
+    else if (payload->type == DOCUMENT_STRING)
+        *ret_bytes = payload->text;
+    else
+        return false;
+    return true;
+}
+
+static bool option_true(struct slice options, struct slice name)
+{
+    struct document_value value;
+
+    return options.data && document_find(options, name, &value) && value.type == DOCUMENT_BOOL &&
+           value.boolean;
+}
+
+static void step_append(struct buf *out, int32_t id, bool done, struct slice payload)
+{
+    const struct document_value bytes = {.type = DOCUMENT_BINARY, .binary = {.bytes = payload}};
+
+    document_append_int32(out, SLICE("conversationId"), id);
+    document_append_bool(out, SLICE("done"), done);
+    document_append(out, SLICE("payload"), &bytes);
+}
+
+static bool scram_start(struct mongo_call *call, enum mongo_scram scram, const struct start *start,
+                        struct buf *out, struct error *err)
+{
+    struct mongo_sasl *sasl = &call->session->sasl;
+    struct mongo_scram_first first;
+    uint8_t random[NONCE_BYTES];
+    char ours[2 * NONCE_BYTES];
+    struct slice payload;
+    int32_t id = sasl->id + 1;
+
+    sasl_end(call->session);
+    if (!payload_bytes(&start->payload, &payload))
+        return failed(err);
+    sasl->arena = arena_new();
+    payload = arena_copy(sasl->arena, payload);
+    if (!mongo_scram_first_read(payload, sasl->arena, &first)) {
+        sasl_end(call->session);
+        return failed(err);
+    }
+    random_secret(random, sizeof random);
+    EVP_EncodeBlock((uint8_t *)ours, random, sizeof random);
+    sasl->begun = true;
+    sasl->id = id;
+    sasl->scram = scram;
+    sasl->skip_empty = option_true(start->options, SLICE("skipEmptyExchange"));
+    sasl->user = first.user;
+    sasl->first_bare = first.bare;
+    sasl->nonce = arena_printf(sasl->arena, "%.*s%s", SLICE_ARG(first.nonce), ours);
+    sasl->server_first =
+        mongo_scram_challenge(sasl->nonce, mongo_credentials_salt(call->mongo->credentials),
+                              MONGO_ITERATIONS, sasl->arena);
+    step_append(out, id, false, sasl->server_first);
+    return true;
+}
+
+/* nobody, user and password, with a NUL before each of the two */
+static bool plain_start(struct mongo_call *call, const struct start *start, struct buf *out,
+                        struct error *err)
+{
+    struct slice payload, authority, user, password;
+    struct front_account account = {0};
+    struct mongo_key key;
+    bool good;
+
+    if (!payload_bytes(&start->payload, &payload) || payload.len > PLAIN_MAX ||
+        !slice_split(payload, 0, &authority, &user) || !slice_split(user, 0, &user, &password) ||
+        (authority.len && !slice_equal(authority, user)))
+        return failed(err);
+    if (!account_named(call, user, &account, err))
+        return false;
+    good = mongo_credentials_compare(
+        &(struct mongo_candidates){user, &account, call->options->door.dev}, password, &key);
+    if (good)
+        session_know(call, user, SLICE("$external"), &account, &key);
+    front_account_done(&account);
+    if (!good)
+        return failed(err);
+    step_append(out, 1, true, SLICE_NONE);
+    return true;
+}
+
+static bool start_run(struct mongo_call *call, const struct start *start, struct buf *out,
+                      struct error *err)
+{
+    if (slice_equal(start->mechanism, SLICE("SCRAM-SHA-256")))
+        return scram_start(call, MONGO_SCRAM_SHA_256, start, out, err);
+    if (slice_equal(start->mechanism, SLICE("SCRAM-SHA-1")))
+        return scram_start(call, MONGO_SCRAM_SHA_1, start, out, err);
+    if (slice_equal(start->mechanism, SLICE("PLAIN")) && call->session->peer.tls)
+        return plain_start(call, start, out, err);
+    return mongo_error_set(
+        err, MONGO_MECHANISM_UNAVAILABLE, "Received authentication for mechanism %.*s which is %s",
+        (int)MIN(start->mechanism.len, (size_t)32), (const char *)start->mechanism.data,
+        slice_equal(start->mechanism, SLICE("PLAIN")) ? "offered under TLS alone" : "not enabled");
+}
+
+bool mongo_sasl_start(struct mongo_call *call, struct error *err)
+{
+    struct start start = {0};
+
+    return mongo_arguments_read(call, start_fields, ARRAY_LEN(start_fields), &start, err) &&
+           start_run(call, &start, &call->reply, err);
+}
+
+/* --- Going on -------------------------------------------------------------------------------- */
+
+struct going_on {
+    int64_t id;
+    struct document_value payload;
+};
+
+static const struct mongo_field continue_fields[] = {
+    {"conversationId", MONGO_FIELD_NUMBER, offsetof(struct going_on, id), true},
+    {"payload", MONGO_FIELD_VALUE, offsetof(struct going_on, payload), true},
+};
+
+static bool proof_check(struct mongo_call *call, struct slice payload, struct slice *ret_answer,
+                        struct error *err)
+{
+    struct mongo_sasl *sasl = &call->session->sasl;
+    struct front_account account = {0};
+    uint8_t signature[MONGO_SCRAM_KEY_MAX];
+    struct mongo_scram_final final;
+    struct slice signed_text;
+    struct mongo_key key;
+    bool good;
+
+    if (!mongo_scram_final_read(payload, &final) || !slice_equal(final.nonce, sasl->nonce))
+        return failed(err);
+    if (!account_named(call, sasl->user, &account, err))
+        return false;
+    signed_text = arena_printf(call->arena, "%.*s,%.*s,%.*s", SLICE_ARG(sasl->first_bare),
+                               SLICE_ARG(sasl->server_first), SLICE_ARG(final.unproved));
+    good = mongo_credentials_prove(
+        call->mongo->credentials,
+        &(struct mongo_candidates){sasl->user, &account, call->options->door.dev}, sasl->scram,
+        signed_text, &final, &key, signature);
+    if (good) {
+        session_know(call, sasl->user, call->message.database, &account, &key);
+        *ret_answer = mongo_scram_final_text(sasl->scram, signature, call->arena);
+    }
+    front_account_done(&account);
+    return good || failed(err);
+}
+
+bool mongo_sasl_continue(struct mongo_call *call, struct error *err)
+{
+    struct mongo_session *session = call->session;
+    struct mongo_sasl *sasl = &session->sasl;
+    struct slice payload, answer = SLICE_NONE;
+    struct going_on going_on = {0};
+    bool done = true, good = true;
+
+    if (!mongo_arguments_read(call, continue_fields, ARRAY_LEN(continue_fields), &going_on, err))
+        return false;
+    if (!sasl->begun || going_on.id != sasl->id)
+        return mongo_error_set(err, MONGO_PROTOCOL_ERROR, "No SASL session state found");
+    if (!payload_bytes(&going_on.payload, &payload)) {
+        good = failed(err);
+    } else if (!sasl->proved) {
+        good = proof_check(call, payload, &answer, err);
+        done = sasl->skip_empty;
+        sasl->proved = good;
+    } else if (payload.len) {
+        good = mongo_error_set(err, MONGO_PROTOCOL_ERROR, "the exchange is over");
+    }
+    if (good)
+        step_append(&call->reply, sasl->id, done, answer);
+    else
+        session_forget(session);
+    if (done || !good) {
+        int32_t id = sasl->id;
+
+        sasl_end(session);
+        sasl->id = id; /* the next conversation has another */
+    }
+    return good;
+}
+
+bool mongo_logout(struct mongo_call *call, struct error *err UNUSED)
+{
+    session_forget(call->session);
+    sasl_end(call->session);
+    return true;
+}
+
+/* --- With hello ------------------------------------------------------------------------------ */
+
+static void mechanisms_append(struct mongo_call *call)
+{
+    struct document_value value;
+    size_t list;
+
+    if (!document_find(call->message.body, SLICE("saslSupportedMechs"), &value) ||
+        value.type != DOCUMENT_STRING)
+        return;
+    /* the same for every user: who has none is not told */
+    list = document_append_array_begin(&call->reply, SLICE("saslSupportedMechs"));
+    document_append_string(&call->reply, SLICE("0"), SLICE("SCRAM-SHA-256"));
+    document_append_string(&call->reply, SLICE("1"), SLICE("SCRAM-SHA-1"));
+    document_end(&call->reply, list);
+}
+
+static const struct mongo_field speculative_fields[] = {
+    {"saslStart", MONGO_FIELD_ANY},
+    {"mechanism", MONGO_FIELD_STRING, offsetof(struct start, mechanism), true},
+    {"payload", MONGO_FIELD_VALUE, offsetof(struct start, payload), true},
+    {"autoAuthorize", MONGO_FIELD_ANY},
+    {"options", MONGO_FIELD_OBJECT, offsetof(struct start, options)},
+    {"db", MONGO_FIELD_STRING, offsetof(struct start, db)},
+};
+
+/* What fails here is left out, and the client begins anew by itself. */
+static void speculative_append(struct mongo_call *call)
+{
+    CLEANUP(buf_done) struct buf step;
+    struct document_value value;
+    struct start start = {0};
+    struct error unused;
+    size_t begin;
+
+    buf_init(&step, BUF_DEFAULT_MAX);
+    if (!document_find(call->message.body, SLICE("speculativeAuthenticate"), &value) ||
+        value.type != DOCUMENT_OBJECT ||
+        !document_find(value.document, SLICE("saslStart"), &(struct document_value){0}) ||
+        !mongo_fields_read(value.document, "speculativeAuthenticate", speculative_fields,
+                           ARRAY_LEN(speculative_fields), &start, &unused) ||
+        !slice_starts_with(start.mechanism, SLICE("SCRAM-")))
+        return;
+    begin = document_begin(&step);
+    if (!start_run(call, &start, &step, &unused))
+        return;
+    document_end(&step, begin);
+    value = document_object(buf_slice(&step));
+    document_append(&call->reply, SLICE("speculativeAuthenticate"), &value);
+}
+
+void mongo_sasl_hello(struct mongo_call *call)
+{
+    mechanisms_append(call);
+    speculative_append(call);
+}

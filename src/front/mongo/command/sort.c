@@ -1,0 +1,179 @@
+/* A document sorts by the least value that its path leads to, and where the order descends by the
+ * greatest: a path leads through every element of an array. What is missing is null; an array
+ * without elements comes before that. */
+#include "front/mongo/command/sort.h"
+
+#include "document/bson.h"
+#include "document/order.h"
+#include "front/mongo/error.h"
+
+enum { KEYS_MAX = 32, COMPONENTS_MAX = 200 };
+
+struct key_node {
+    struct query_expression head;
+    const struct slice *components;
+    size_t count;
+    bool descending;
+};
+
+/* The walk of one document. */
+struct walk {
+    const struct key_node *node;
+    struct query_context *context;
+    struct document_value best;
+    bool any;
+};
+
+static void consider(struct walk *walk, const struct document_value *value)
+{
+    int order;
+
+    if (walk->any) {
+        order = document_compare(DOCUMENT_ORDER_MONGO, value, &walk->best);
+        if (walk->node->descending ? order <= 0 : order >= 0)
+            return;
+    }
+    walk->best = *value;
+    walk->any = true;
+}
+
+static bool leaf(struct walk *walk, const struct document_value *value, struct error *err)
+{
+    const struct document_value empty = document_undefined();
+    struct document_iter iter;
+    bool some = false;
+
+    if (value->type != DOCUMENT_ARRAY) {
+        consider(walk, value);
+        return true;
+    }
+    document_iter_init(&iter, value->document);
+    for (; document_iter_next(&iter); some = true) {
+        if (!query_work(walk->context, 1, err))
+            return false;
+        consider(walk, &iter.value);
+    }
+    if (!some)
+        consider(walk, &empty);
+    return true;
+}
+
+static bool component_index(struct slice name, uint64_t *ret_index)
+{
+    return name.len < 10 && slice_to_uint64(name, ret_index);
+}
+
+/* The value stands at the first `at` components. */
+static bool descend(struct walk *walk, const struct document_value *value, size_t at,
+                    struct error *err)
+{
+    struct document_value inner;
+    struct document_iter iter;
+    uint64_t index;
+
+    if (at == walk->node->count)
+        return leaf(walk, value, err);
+    if (!query_work(walk->context, 1, err))
+        return false;
+    if (value->type == DOCUMENT_OBJECT) {
+        if (document_find(value->document, walk->node->components[at], &inner))
+            return descend(walk, &inner, at + 1, err);
+    } else if (value->type == DOCUMENT_ARRAY) {
+        if (component_index(walk->node->components[at], &index) &&
+            document_find_index(value->document, index, &inner) &&
+            !descend(walk, &inner, at + 1, err))
+            return false;
+        document_iter_init(&iter, value->document);
+        while (document_iter_next(&iter))
+            if (iter.value.type == DOCUMENT_OBJECT && !descend(walk, &iter.value, at, err))
+                return false;
+        return true;
+    }
+    inner = document_null();
+    consider(walk, &inner);
+    return true;
+}
+
+static bool key_evaluate(const struct query_expression *expression, struct query_context *context,
+                         struct document_value *ret_value, struct error *err)
+{
+    struct walk walk = {.node = (const struct key_node *)expression, .context = context};
+
+    if (!descend(&walk, &context->slots[0].value, 0, err))
+        return false;
+    *ret_value = walk.any ? walk.best : document_null();
+    return true;
+}
+
+static const struct query_kind key_kind = {"sort key", key_evaluate, QUERY_STABLE};
+
+static const struct slice *components_split(struct slice path, struct arena *arena,
+                                            size_t *ret_count)
+{
+    struct slice *components = ARENA_ARRAY(arena, struct slice, COMPONENTS_MAX);
+    struct slice rest = arena_copy(arena, path), head, tail;
+    size_t count = 0;
+
+    while (count < COMPONENTS_MAX - 1 && slice_split(rest, '.', &head, &tail)) {
+        components[count++] = head;
+        rest = tail;
+    }
+    components[count++] = rest;
+    *ret_count = count;
+    return components;
+}
+
+static bool direction_read(const struct document_value *value, bool *ret_descending,
+                           struct error *err)
+{
+    double number;
+
+    if (value->type == DOCUMENT_OBJECT)
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "sort: $meta is not offered yet");
+    if (!document_to_double(value, &number) || (number != 1 && number != -1))
+        return mongo_error_set(err, 15975,
+                               "$sort key ordering must be 1 (for ascending) or -1 "
+                               "(for descending)");
+    *ret_descending = number < 0;
+    return true;
+}
+
+bool mongo_sort_compile(struct slice sort, struct query_build *build,
+                        const struct query_order **ret_order, size_t *ret_count, struct error *err)
+{
+    struct query_order *order;
+    struct document_iter iter;
+    size_t count = 0;
+
+    *ret_order = NULL;
+    *ret_count = 0;
+    if (!sort.data)
+        return true;
+    order = ARENA_ARRAY(build->arena, struct query_order, KEYS_MAX);
+    document_iter_init(&iter, sort);
+    while (document_iter_next(&iter)) {
+        const struct query_expression *item = query_variable(build, 0);
+        struct key_node *node;
+        bool descending = false;
+
+        if (count == KEYS_MAX)
+            return mongo_error_set(err, MONGO_BAD_VALUE, "too many compound keys: at most %d",
+                                   KEYS_MAX);
+        if (!direction_read(&iter.value, &descending, err))
+            return false;
+        if (slice_equal(iter.key, SLICE("$natural")))
+            continue;
+        if (!iter.key.len || iter.key.data[0] == '$')
+            return mongo_error_set(err, MONGO_BAD_VALUE, "FieldPath field names may not %s.",
+                                   iter.key.len ? "start with '$'" : "be empty");
+        node = query_node(build, &key_kind, sizeof *node, &item, 1);
+        if (!build->failed) {
+            node->components = components_split(iter.key, build->arena, &node->count);
+            node->descending = descending;
+        }
+        order[count++] = (struct query_order){&node->head, descending};
+    }
+    *ret_order = order;
+    *ret_count = count;
+    return true;
+}

@@ -1,0 +1,723 @@
+/* update, delete and findAndModify: look for what matches, then write the version that was seen.
+ * Whoever was overtaken by another writer looks at the document again, which may not match any
+ * more.
+ *
+ * What a statement looks at is in arenas of its own, one for each page, so that a statement over
+ * all documents of a collection holds no more than a page of them. */
+#include "base/clock.h"
+#include "front/mongo/command/arguments.h"
+#include "front/mongo/command/filter.h"
+#include "front/mongo/command/reading.h"
+#include "front/mongo/projection/projection.h"
+#include "front/mongo/update/update.h"
+#include "item/bulk.h"
+
+enum {
+    BATCH_MAX = 100000,
+    ATTEMPTS_MAX = 64,
+    PAGE_ROWS = 256,
+    PAGE_BYTES = 4 * 1024 * 1024,
+    ERRORS_TEXT_MAX = 1024 * 1024,
+};
+
+/* What is the same for all statements of a command, and what has become of them. */
+struct writing {
+    struct mongo_call *call;
+    struct mongo_namespace name;
+    struct mongo_collection collection;
+    int64_t deadline_ms;
+    int32_t matched, modified; /* n and nModified */
+    struct buf errors, upserted;
+    uint32_t error_count, upserted_count;
+};
+
+/* A document that matches, as it was seen; in an arena. */
+struct seen {
+    struct slice document, etag;
+    struct document_value id;
+};
+
+/* One statement: what it looks for, and what it makes of it. */
+struct statement {
+    struct mongo_reading reading;
+    const struct mongo_update *update; /* NULL: it deletes */
+    bool upsert, multi;
+
+    /* Of the last document that was written, for findAndModify; in the call's arena. */
+    struct slice before, after;     /* data NULL: there was, or is, none */
+    struct document_value upserted; /* its _id; undefined: nothing was inserted */
+};
+
+/* Lost against another writer: nothing was done, and the next look shows why. */
+static bool is_overtaken(const struct error *err)
+{
+    return err->code == ERROR_PRECONDITION_FAILED || err->code == ERROR_ITEM_MISSING;
+}
+
+static bool overtaken_too_often(struct error *err)
+{
+    return error_set(err, ERROR_CONFLICT, "other writers were faster %d times", ATTEMPTS_MAX);
+}
+
+/* --- Looking --------------------------------------------------------------------------------- */
+
+struct look {
+    struct arena *arena;
+    struct seen *seen;
+    size_t count, max;
+};
+
+static bool look_take(void *self, const struct document_value *value, struct error *err UNUSED)
+{
+    struct look *look = self;
+    struct seen *seen = &look->seen[look->count++];
+    struct document_value part = document_undefined();
+
+    assert(look->count <= look->max);
+    (void)document_find(value->document, SLICE("d"), &part);
+    seen->document = arena_copy(look->arena, part.document);
+    (void)document_find(value->document, SLICE("e"), &part);
+    seen->etag = arena_copy(look->arena, part.text);
+    (void)document_find(seen->document, SLICE("_id"), &seen->id);
+    return true;
+}
+
+/* The item with this _id, as it is now. *ret_found false: there is none. */
+static bool id_look(struct writing *writing, const struct document_value *id, struct arena *arena,
+                    struct seen *ret_seen, bool *ret_found, struct error *err)
+{
+    struct item_operation op = mongo_operation(writing->call, &writing->collection, ITEM_READ);
+    char etag[ITEM_ETAG_LEN];
+
+    op.id = *id;
+    op.key = mongo_item_key(&writing->collection, SLICE_NONE);
+    op.arena = arena;
+    *ret_found = item_operation_run(&op, err);
+    mongo_call_charged(writing->call, &op.metered);
+    if (!*ret_found)
+        return err->code == ERROR_ITEM_MISSING;
+    item_etag(&op.result.item.header, etag);
+    ret_seen->document = op.result.item.document;
+    ret_seen->etag = arena_copy(arena, slice_of(etag, sizeof etag));
+    (void)document_find(op.result.item.document, SLICE("_id"), &ret_seen->id);
+    return true;
+}
+
+/* Up to look->max documents that match, behind the continuation. */
+static bool page_look(struct writing *writing, const struct statement *statement,
+                      struct slice *continuation, struct look *look, struct error *err)
+{
+    struct mongo_page page = {.rows_max = look->max,
+                              .bytes_max = PAGE_BYTES,
+                              .deadline_ms = writing->deadline_ms,
+                              .continuation = *continuation,
+                              .row = look_take,
+                              .self = look};
+
+    if (!mongo_reading_page(writing->call, &writing->collection, &statement->reading, &page, err))
+        return false;
+    *continuation = page.continuation;
+    return true;
+}
+
+/* One document that matches, or none. */
+static bool one_look(struct writing *writing, const struct statement *statement,
+                     struct arena *arena, struct seen *ret_seen, bool *ret_found, struct error *err)
+{
+    struct look look = {.arena = arena, .seen = ret_seen, .max = 1};
+    struct slice continuation = SLICE_NONE;
+    struct document_value id;
+
+    *ret_found = false;
+    if (!writing->collection.container)
+        return true;
+    if (mongo_filter_is_id(statement->reading.filter, &id) &&
+        writing->collection.space.definition->key.system_key)
+        return id_look(writing, &id, arena, ret_seen, ret_found, err);
+    do /* a page may end early, for its time was up */
+        if (!page_look(writing, statement, &continuation, &look, err))
+            return false;
+    while (!look.count && continuation.len);
+    *ret_found = look.count > 0;
+    return true;
+}
+
+/* --- One document ---------------------------------------------------------------------------- */
+
+static void context_begin(struct query_context *context, struct query_slot *slot,
+                          struct slice document, struct writing *writing, struct arena *arena)
+{
+    *slot = (struct query_slot){.value = document_object(document)};
+    query_context_init(context, arena, NULL, writing->call->services->clock);
+    context->slots = slot;
+    context->slot_count = 1;
+    context->order = DOCUMENT_ORDER_MONGO;
+    context->keep_nonfinite = true;
+}
+
+static struct mongo_update_input input_of(const struct writing *writing, struct slice document,
+                                          struct query_context *context)
+{
+    int64_t now_ms = clock_read_wall_ms(writing->call->services->clock);
+
+    return (struct mongo_update_input){.document = document,
+                                       .position = -1,
+                                       .now_ms = now_ms,
+                                       .now_timestamp = (uint64_t)(now_ms / 1000) << 32 | 1,
+                                       .context = context};
+}
+
+/* What the document becomes. *ret_holds false: it does not match, as seen now. */
+static bool document_change(struct writing *writing, const struct statement *statement,
+                            struct slice document, struct arena *arena,
+                            struct mongo_update_result *ret_result, bool *ret_holds,
+                            struct error *err)
+{
+    CLEANUP(query_context_done) struct query_context context;
+    const struct document_value value = document_object(document);
+    struct mongo_update_input input;
+    struct query_slot slot;
+
+    context_begin(&context, &slot, document, writing, arena);
+    input = input_of(writing, document, &context);
+    if (!mongo_match_position(statement->reading.match, &value, &context, ret_holds,
+                              &input.position, err))
+        return false;
+    return !*ret_holds || !statement->update ||
+           mongo_update_apply(statement->update, &input, arena, ret_result, err);
+}
+
+/* Writes what the document becomes, or deletes it. *ret_written false: another writer was first. */
+static bool seen_write(struct writing *writing, const struct seen *seen, struct slice after,
+                       struct arena *arena, bool *ret_written, struct error *err)
+{
+    struct item_operation op = mongo_operation(writing->call, &writing->collection,
+                                               after.data ? ITEM_REPLACE : ITEM_DELETE);
+    bool done;
+
+    op.id = seen->id;
+    op.key = mongo_item_key(&writing->collection, after.data ? after : seen->document);
+    op.arena = arena;
+    op.document = after;
+    op.options.if_match = seen->etag;
+    done = item_operation_run(&op, err);
+    mongo_call_charged(writing->call, &op.metered);
+    *ret_written = done;
+    return done || is_overtaken(err);
+}
+
+/* Carries the statement out on a document that was seen to match; overtaken, on what it is then. */
+static bool seen_carry_out(struct writing *writing, struct statement *statement, struct seen *seen,
+                           struct arena *arena, bool *ret_done, struct error *err)
+{
+    for (int attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+        struct mongo_update_result result = {0};
+        bool there, written = true;
+
+        if (!document_change(writing, statement, seen->document, arena, &result, ret_done, err))
+            return false;
+        if (!*ret_done)
+            return true;
+        if (!statement->update || result.changed) {
+            if (!seen_write(writing, seen, result.document, arena, &written, err))
+                return false;
+        }
+        if (written) {
+            writing->matched++;
+            writing->modified += result.changed;
+            statement->before = arena_copy(writing->call->arena, seen->document);
+            statement->after = result.document.data
+                                   ? arena_copy(writing->call->arena, result.document)
+                                   : SLICE_NONE;
+            return true;
+        }
+        if (!id_look(writing, &seen->id, arena, seen, &there, err))
+            return false;
+        *ret_done = false;
+        if (!there)
+            return true;
+    }
+    return overtaken_too_often(err);
+}
+
+/* --- Inserting what was not found ------------------------------------------------------------ */
+
+static bool upsert_insert(struct writing *writing, struct statement *statement, size_t index,
+                          struct error *err)
+{
+    CLEANUP(query_context_done) struct query_context context;
+    struct mongo_call *call = writing->call;
+    uint8_t made[DOCUMENT_OBJECT_ID_SIZE];
+    const struct document_value new_id = {.type = DOCUMENT_OBJECT_ID, .id = made};
+    struct mongo_update_input input;
+    struct item_operation op;
+    struct query_slot slot;
+    struct mongo_item item;
+    struct slice document;
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t one;
+
+    context_begin(&context, &slot, SLICE_NONE, writing, call->arena);
+    slot.value = document_undefined();
+    input = input_of(writing, SLICE_NONE, &context);
+    input.inserting = true;
+    mongo_object_id(call->mongo, made);
+    if (!mongo_update_upsert(statement->update, statement->reading.match, &input, &new_id,
+                             call->arena, &document, err) ||
+        !mongo_item_make(call, document, &item, err) ||
+        !mongo_collection_make(call, &writing->name, &writing->collection, err))
+        return false;
+    op = mongo_operation(call, &writing->collection, ITEM_CREATE);
+    op.id = item.id;
+    op.key = mongo_item_key(&writing->collection, item.document);
+    op.document = item.document;
+    statement->upserted = item.id;
+    if (!item_operation_run(&op, err)) {
+        mongo_call_charged(call, &op.metered);
+        return false;
+    }
+    mongo_call_charged(call, &op.metered);
+    statement->after = item.document;
+    writing->matched++;
+    one = document_append_object_begin(&writing->upserted,
+                                       document_index_key(writing->upserted_count++, text));
+    document_append_int32(&writing->upserted, SLICE("index"), (int32_t)index);
+    document_append(&writing->upserted, SLICE("_id"), &item.id);
+    document_end(&writing->upserted, one);
+    return true;
+}
+
+/* --- Statements ------------------------------------------------------------------------------ */
+
+/* On one document that matches, or on none. */
+static bool one_run(struct writing *writing, struct statement *statement, size_t index,
+                    struct error *err)
+{
+    for (int attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+        CLEANUP(arena_free) struct arena *arena = arena_new();
+        bool found, done = false;
+        struct seen seen;
+
+        if (!one_look(writing, statement, arena, &seen, &found, err) ||
+            (found && !seen_carry_out(writing, statement, &seen, arena, &done, err)))
+            return false;
+        if (done)
+            return true;
+        if (found)
+            continue; /* it has gone, or become another */
+        if (!statement->upsert || upsert_insert(writing, statement, index, err))
+            return true;
+        /* taken by a document that came meanwhile, or else by one that does not match */
+        if (err->code != ERROR_ITEM_EXISTS || attempt)
+            return false;
+        statement->upserted = document_undefined();
+    }
+    return overtaken_too_often(err);
+}
+
+/* Deletes a page of documents at once; those that were overtaken one by one. */
+static bool page_delete(struct writing *writing, struct statement *statement,
+                        const struct look *look, struct error *err)
+{
+    struct item_operation *operations =
+        ARENA_ARRAY(look->arena, struct item_operation, look->count);
+    bool fine = true, done;
+
+    for (size_t i = 0; i < look->count; i++) {
+        operations[i] = mongo_operation(writing->call, &writing->collection, ITEM_DELETE);
+        operations[i].id = look->seen[i].id;
+        operations[i].key = mongo_item_key(&writing->collection, look->seen[i].document);
+        operations[i].arena = look->arena;
+        operations[i].options.if_match = look->seen[i].etag;
+    }
+    bulk_run(operations, look->count, &(struct bulk_options){0});
+    for (size_t i = 0; i < look->count; i++) {
+        mongo_call_charged(writing->call, &operations[i].metered);
+        if (operations[i].err.code == ERROR_NONE)
+            writing->matched++;
+        else if (!fine)
+            continue;
+        else if (is_overtaken(&operations[i].err))
+            fine = seen_carry_out(writing, statement, &look->seen[i], look->arena, &done, err);
+        else
+            fine = false, *err = operations[i].err;
+    }
+    return fine;
+}
+
+static bool page_update(struct writing *writing, struct statement *statement,
+                        const struct look *look, struct error *err)
+{
+    bool done;
+
+    for (size_t i = 0; i < look->count; i++)
+        if (!seen_carry_out(writing, statement, &look->seen[i], look->arena, &done, err))
+            return false;
+    return true;
+}
+
+/* On all documents that match. They are looked at in the order of their _id, which no update
+ * changes: none is seen twice. */
+static bool all_run(struct writing *writing, struct statement *statement, size_t index,
+                    struct error *err)
+{
+    struct slice continuation = SLICE_NONE;
+    int32_t before = writing->matched;
+
+    while (writing->collection.container) {
+        CLEANUP(arena_free) struct arena *arena = arena_new();
+        struct look look = {
+            .arena = arena, .seen = ARENA_ARRAY(arena, struct seen, PAGE_ROWS), .max = PAGE_ROWS};
+
+        if (!page_look(writing, statement, &continuation, &look, err))
+            return false;
+        if (look.count && !(statement->update ? page_update(writing, statement, &look, err)
+                                              : page_delete(writing, statement, &look, err)))
+            return false;
+        if (!continuation.len)
+            break;
+        front_call_breathe(&writing->call->front);
+    }
+    return writing->matched != before || !statement->upsert ||
+           upsert_insert(writing, statement, index, err);
+}
+
+static bool statement_run(struct writing *writing, struct statement *statement, size_t index,
+                          struct error *err)
+{
+    return statement->multi ? all_run(writing, statement, index, err)
+                            : one_run(writing, statement, index, err);
+}
+
+/* --- Reading statements ---------------------------------------------------------------------- */
+
+static bool is_given(const struct document_value *value)
+{
+    return value->type != DOCUMENT_UNDEFINED && value->type != DOCUMENT_NULL;
+}
+
+/* What would be done otherwise and cannot be. */
+static bool options_check(const char *command, const struct document_value *hint,
+                          const struct document_value *variables, struct error *err)
+{
+    return (!is_given(hint) && !is_given(variables)) ||
+           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "%s: %s is not offered yet", command,
+                           is_given(hint) ? "hint" : "let");
+}
+
+struct deletion {
+    struct slice q, collation;
+    int64_t limit;
+    struct document_value hint;
+};
+
+static const struct mongo_field deletion_fields[] = {
+    {"q", MONGO_FIELD_OBJECT, offsetof(struct deletion, q), true},
+    {"limit", MONGO_FIELD_NUMBER, offsetof(struct deletion, limit), true},
+    {"collation", MONGO_FIELD_OBJECT, offsetof(struct deletion, collation)},
+    {"hint", MONGO_FIELD_VALUE, offsetof(struct deletion, hint)},
+};
+
+static bool deletion_read(struct mongo_call *call, struct slice document,
+                          struct statement *ret_statement, struct error *err)
+{
+    const struct document_value none = document_undefined();
+    struct deletion deletion = {0};
+
+    if (!mongo_fields_read(document, "delete.deletes", deletion_fields, ARRAY_LEN(deletion_fields),
+                           &deletion, err) ||
+        !options_check("delete", &deletion.hint, &none, err))
+        return false;
+    if (deletion.limit != 0 && deletion.limit != 1)
+        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
+                               "The limit field in delete objects must be 0 or 1. Got %lld",
+                               (long long)deletion.limit);
+    *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
+                                                    .filter = deletion.q,
+                                                    .collation = deletion.collation,
+                                                    .limit = UINT64_MAX},
+                                        .multi = deletion.limit == 0,
+                                        .upserted = document_undefined()};
+    return mongo_reading_prepare(&ret_statement->reading, call->arena, err);
+}
+
+struct change {
+    struct slice q, collation, array_filters;
+    struct document_value u, hint, variables;
+    bool multi, upsert;
+};
+
+static const struct mongo_field change_fields[] = {
+    {"q", MONGO_FIELD_OBJECT, offsetof(struct change, q), true},
+    {"u", MONGO_FIELD_VALUE, offsetof(struct change, u), true},
+    {"multi", MONGO_FIELD_BOOL, offsetof(struct change, multi)},
+    {"upsert", MONGO_FIELD_BOOL, offsetof(struct change, upsert)},
+    {"collation", MONGO_FIELD_OBJECT, offsetof(struct change, collation)},
+    {"hint", MONGO_FIELD_VALUE, offsetof(struct change, hint)},
+    {"arrayFilters", MONGO_FIELD_ARRAY, offsetof(struct change, array_filters)},
+    {"c", MONGO_FIELD_VALUE, offsetof(struct change, variables)},
+};
+
+static bool update_prepare(struct mongo_call *call, const struct document_value *update,
+                           struct slice array_filters, struct statement *statement,
+                           struct error *err)
+{
+    struct query_build build = {
+        .arena = call->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+
+    return mongo_update_compile(
+        update,
+        &(struct mongo_update_options){.array_filters = array_filters, .multi = statement->multi},
+        &build, &statement->update, err);
+}
+
+static bool change_read(struct mongo_call *call, struct slice document,
+                        struct statement *ret_statement, struct error *err)
+{
+    struct change change = {0};
+
+    if (!mongo_fields_read(document, "update.updates", change_fields, ARRAY_LEN(change_fields),
+                           &change, err) ||
+        !options_check("update", &change.hint, &change.variables, err))
+        return false;
+    *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
+                                                    .filter = change.q,
+                                                    .collation = change.collation,
+                                                    .limit = UINT64_MAX},
+                                        .multi = change.multi,
+                                        .upsert = change.upsert,
+                                        .upserted = document_undefined()};
+    return mongo_reading_prepare(&ret_statement->reading, call->arena, err) &&
+           update_prepare(call, &change.u, change.array_filters, ret_statement, err);
+}
+
+/* --- update and delete ----------------------------------------------------------------------- */
+
+static void error_add(struct writing *writing, size_t index, const struct document_value *id,
+                      const struct error *err)
+{
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t one = document_append_object_begin(&writing->errors,
+                                              document_index_key(writing->error_count++, text));
+
+    document_append_int32(&writing->errors, SLICE("index"), (int32_t)index);
+    if (writing->errors.len < ERRORS_TEXT_MAX) {
+        mongo_write_error_append(writing->call, &writing->name, id, err, &writing->errors);
+    } else {
+        document_append_int32(&writing->errors, SLICE("code"), mongo_error_code(err));
+        document_append_string(&writing->errors, SLICE("errmsg"), SLICE(""));
+    }
+    document_end(&writing->errors, one);
+}
+
+static void list_append(struct buf *out, const char *name, const struct buf *elements)
+{
+    size_t list = document_append_array_begin(out, slice_of_text(name));
+
+    buf_append_slice(out, buf_slice(elements));
+    document_end(out, list);
+}
+
+static bool grown_check(struct mongo_call *call, struct error *err)
+{
+    size_t used = arena_used(call->arena);
+
+    return used <= call->held || front_call_hold(&call->front, used - call->held, err);
+}
+
+static void statements_run(struct writing *writing, struct mongo_documents *statements, bool update,
+                           bool ordered)
+{
+    struct slice document;
+
+    for (size_t i = 0; mongo_documents_next(statements, &document); i++) {
+        struct statement statement = {.upserted = document_undefined()};
+        struct error err;
+
+        if (grown_check(writing->call, &err) &&
+            (update ? change_read : deletion_read)(writing->call, document, &statement, &err) &&
+            statement_run(writing, &statement, i, &err))
+            continue;
+        error_add(writing, i, &statement.upserted, &err);
+        if (ordered)
+            return;
+    }
+}
+
+struct command {
+    struct slice statements;
+    struct document_value let;
+    bool ordered;
+};
+
+static bool command_run(struct mongo_call *call, const char *list, bool update, struct error *err)
+{
+    const struct mongo_field fields[] = {
+        {list, MONGO_FIELD_ARRAY, offsetof(struct command, statements), true},
+        {"ordered", MONGO_FIELD_BOOL, offsetof(struct command, ordered)},
+        {"let", MONGO_FIELD_VALUE, offsetof(struct command, let)},
+        {"bypassDocumentValidation", MONGO_FIELD_ANY},
+    };
+    const struct document_value none = document_undefined();
+    struct command command = {.ordered = true};
+    struct writing writing = {.call = call};
+    struct mongo_documents statements;
+
+    if (!mongo_call_namespace(call, &writing.name, err) ||
+        !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &command, err) ||
+        !options_check(call->command->name, &none, &command.let, err) ||
+        !mongo_deadline(call, &writing.deadline_ms, err) ||
+        !mongo_documents_open(call, list, &statements, err))
+        return false;
+    if (statements.count == 0 || statements.count > BATCH_MAX)
+        return mongo_error_set(err, MONGO_INVALID_LENGTH,
+                               "Write batch sizes must be between 1 and %d. Got %zu operations.",
+                               BATCH_MAX, statements.count);
+    if (!mongo_collection_open(call, &writing.name, &writing.collection, err))
+        return false;
+    buf_init(&writing.errors, MONGO_BSON_BYTES_MAX);
+    buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
+    statements_run(&writing, &statements, update, command.ordered);
+    mongo_collection_close(&writing.collection);
+    document_append_int32(&call->reply, SLICE("n"), writing.matched);
+    if (update)
+        document_append_int32(&call->reply, SLICE("nModified"), writing.modified);
+    if (writing.upserted_count)
+        list_append(&call->reply, "upserted", &writing.upserted);
+    if (writing.error_count)
+        list_append(&call->reply, "writeErrors", &writing.errors);
+    buf_done(&writing.errors);
+    buf_done(&writing.upserted);
+    return true;
+}
+
+bool mongo_update(struct mongo_call *call, struct error *err)
+{
+    return command_run(call, "updates", true, err);
+}
+
+bool mongo_delete(struct mongo_call *call, struct error *err)
+{
+    return command_run(call, "deletes", false, err);
+}
+
+/* --- findAndModify --------------------------------------------------------------------------- */
+
+struct modification {
+    struct slice query, sort, fields, collation, array_filters;
+    struct document_value update, hint, let;
+    bool remove, new_one, upsert;
+};
+
+static const struct mongo_field modification_fields[] = {
+    {"query", MONGO_FIELD_OBJECT, offsetof(struct modification, query)},
+    {"sort", MONGO_FIELD_OBJECT, offsetof(struct modification, sort)},
+    {"remove", MONGO_FIELD_BOOL, offsetof(struct modification, remove)},
+    {"update", MONGO_FIELD_VALUE, offsetof(struct modification, update)},
+    {"new", MONGO_FIELD_BOOL, offsetof(struct modification, new_one)},
+    {"fields", MONGO_FIELD_OBJECT, offsetof(struct modification, fields)},
+    {"upsert", MONGO_FIELD_BOOL, offsetof(struct modification, upsert)},
+    {"collation", MONGO_FIELD_OBJECT, offsetof(struct modification, collation)},
+    {"arrayFilters", MONGO_FIELD_ARRAY, offsetof(struct modification, array_filters)},
+    {"hint", MONGO_FIELD_VALUE, offsetof(struct modification, hint)},
+    {"let", MONGO_FIELD_VALUE, offsetof(struct modification, let)},
+    {"bypassDocumentValidation", MONGO_FIELD_ANY},
+};
+
+static bool modification_check(const struct modification *asked, struct error *err)
+{
+    if (asked->remove && is_given(&asked->update))
+        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
+                               "Cannot specify both an update and remove=true");
+    if (asked->remove && asked->new_one)
+        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
+                               "Cannot specify both new=true and remove=true; 'remove' always "
+                               "returns the deleted document");
+    if (asked->remove && asked->upsert)
+        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
+                               "Cannot specify both upsert=true and remove=true");
+    if (!asked->remove && !is_given(&asked->update))
+        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
+                               "Either an update or remove=true must be specified");
+    return options_check("findAndModify", &asked->hint, &asked->let, err);
+}
+
+/* The part of a document that is wanted; in the arena. */
+static bool document_show(struct writing *writing, const struct statement *statement,
+                          struct slice document, struct slice fields,
+                          struct document_value *ret_value, struct error *err)
+{
+    CLEANUP(query_context_done) struct query_context context;
+    struct query_build build = {
+        .arena = writing->call->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+    const struct mongo_projection *projection;
+    struct query_slot slot;
+
+    context_begin(&context, &slot, document, writing, writing->call->arena);
+    *ret_value = document_object(document);
+    return !fields.data || !document_count(fields) ||
+           (mongo_projection_compile(fields, NULL, statement->reading.match, &build, &projection,
+                                     err) &&
+            mongo_projection_apply(projection, &slot.value, &context, ret_value, err));
+}
+
+static bool modification_answer(struct writing *writing, const struct statement *statement,
+                                const struct modification *asked, struct error *err)
+{
+    bool inserted = statement->upserted.type != DOCUMENT_UNDEFINED;
+    struct slice shown = asked->new_one ? statement->after : statement->before;
+    struct buf *out = &writing->call->reply;
+    struct document_value value = document_null();
+    size_t part;
+
+    if (shown.data && !document_show(writing, statement, shown, asked->fields, &value, err))
+        return false;
+    part = document_append_object_begin(out, SLICE("lastErrorObject"));
+    document_append_int32(out, SLICE("n"), writing->matched);
+    if (!asked->remove) {
+        document_append_bool(out, SLICE("updatedExisting"), writing->matched && !inserted);
+        if (inserted)
+            document_append(out, SLICE("upserted"), &statement->upserted);
+    }
+    document_end(out, part);
+    document_append(out, SLICE("value"), &value);
+    return true;
+}
+
+/* A duplicate is the command's error here, with the words and fields of a write error. */
+bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
+{
+    struct writing writing = {.call = call};
+    struct modification asked = {0};
+    struct statement statement;
+    bool fine;
+
+    if (!mongo_call_namespace(call, &writing.name, err) ||
+        !mongo_arguments_read(call, modification_fields, ARRAY_LEN(modification_fields), &asked,
+                              err) ||
+        !modification_check(&asked, err) || !mongo_deadline(call, &writing.deadline_ms, err) ||
+        !mongo_collection_open(call, &writing.name, &writing.collection, err))
+        return false;
+    statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
+                                               .filter = asked.query,
+                                               .sort = asked.sort,
+                                               .collation = asked.collation,
+                                               .limit = UINT64_MAX},
+                                   .upsert = asked.upsert,
+                                   .upserted = document_undefined()};
+    buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
+    fine = mongo_reading_prepare(&statement.reading, call->arena, err) &&
+           (asked.remove ||
+            update_prepare(call, &asked.update, asked.array_filters, &statement, err)) &&
+           one_run(&writing, &statement, 0, err) &&
+           modification_answer(&writing, &statement, &asked, err);
+    mongo_collection_close(&writing.collection);
+    buf_done(&writing.upserted);
+    if (!fine && err->code == ERROR_ITEM_EXISTS)
+        return mongo_error_set(err, MONGO_DUPLICATE_KEY,
+                               "E11000 duplicate key error collection: %.*s.%.*s index: _id_ dup "
+                               "key: { _id: %.*s }",
+                               SLICE_ARG(writing.name.database), SLICE_ARG(writing.name.collection),
+                               SLICE_ARG(mongo_text_value(&statement.upserted, call->arena)));
+    return fine;
+}

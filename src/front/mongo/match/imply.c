@@ -1,0 +1,375 @@
+/* Which values an item must have for a filter to hold, for indexes and partition keys.
+ *
+ * A path of a filter leads through arrays or not, at every step: `a.b` is the values at /a/b, at
+ * /a/[]/b, at /a/b/[] and at /a/[]/b/[], and the filter is the `any` of them. Where those are too
+ * many nothing is said. What may be missing, and what is an object or array, is in no index.
+ *
+ * Several comparisons of one path, {a: {$gt: 1, $lt: 5}}, may each hold for another element of an
+ * array; a value that is none has to be in all of the ranges. So where no array is on the way the
+ * ranges are intersected, and elsewhere the first of them stands for all. */
+#include "query/expression/imply.h"
+#include "front/mongo/match/match_private.h"
+
+#include <math.h>
+
+enum { WAYS_MAX = 16 };
+
+/* One of the paths that a filter's path may mean. */
+struct way {
+    struct query_operand operand;
+    bool exact;    /* false: more is found there than the path means */
+    bool numbered; /* it ends at an element by number */
+};
+
+struct ways {
+    struct way list[WAYS_MAX];
+    size_t count;
+    bool full; /* there are more */
+};
+
+static void ways_add(struct ways *ways, struct query_operand operand, bool exact, bool numbered)
+{
+    if (!operand.is_path || ways->count == WAYS_MAX) {
+        ways->full = true;
+        return;
+    }
+    ways->list[ways->count++] = (struct way){operand, exact, numbered};
+}
+
+static void step(const struct query_implying *implying, const struct match_component *component,
+                 const struct ways *from, struct ways *to)
+{
+    for (size_t i = 0; i < from->count && !to->full; i++) {
+        const struct way *way = &from->list[i];
+        struct query_operand each = query_operand_elements(implying, &way->operand);
+
+        ways_add(to, query_operand_property(implying, &way->operand, component->name), way->exact,
+                 false);
+        ways_add(to, query_operand_property(implying, &each, component->name), way->exact, false);
+        if (component->index >= 0)
+            ways_add(to, each, false, true);
+    }
+}
+
+/* All that the path may mean, short of the elements of what it ends at. bases NULL: it begins at
+ * the item. */
+static bool ways_find(const struct query_implying *implying, const struct match_path *path,
+                      const struct ways *bases, struct ways *ret_ways)
+{
+    struct ways now = {0}, next;
+    size_t at = 0;
+
+    if (bases) {
+        for (size_t i = 0; i < bases->count; i++) {
+            const struct way *base = &bases->list[i];
+
+            ways_add(&now,
+                     query_operand_property(implying, &base->operand, path->components[0].name),
+                     base->exact, false);
+            /* An element that is an array has its own elements for fields. */
+            if (path->components[0].index >= 0)
+                ways_add(&now, query_operand_elements(implying, &base->operand), false, false);
+        }
+    } else {
+        ways_add(&now, query_operand_of(implying, path->first), true, false);
+    }
+    for (at = 1; at < path->count && !now.full; at++) {
+        next = (struct ways){0};
+        step(implying, &path->components[at], &now, &next);
+        now = next;
+    }
+    *ret_ways = now;
+    return !now.full && now.count;
+}
+
+static void ways_add_elements(const struct query_implying *implying, struct ways *ways)
+{
+    size_t count = ways->count;
+
+    for (size_t i = 0; i < count && !ways->full; i++)
+        if (!ways->list[i].numbered)
+            ways_add(ways, query_operand_elements(implying, &ways->list[i].operand),
+                     ways->list[i].exact, false);
+}
+
+/* --- One predicate at one path ---------------------------------------------------------------- */
+
+static bool is_scalar(const struct document_value *value)
+{
+    return value->type != DOCUMENT_OBJECT && value->type != DOCUMENT_ARRAY &&
+           value->type != DOCUMENT_CODE_WITH_SCOPE && value->type != DOCUMENT_NULL;
+}
+
+/* NaN is the least number of an index, and less than nothing here. */
+static const struct query_implied *not_nan(const struct query_implying *implying,
+                                           const struct query_operand *operand,
+                                           const struct document_value *value,
+                                           const struct query_implied *range)
+{
+    static const struct document_value nan = {.type = DOCUMENT_DOUBLE, .number = NAN};
+
+    if (!document_is_number(value))
+        return range;
+    return query_implied_both(implying, range, query_implied_above(implying, operand, &nan, false));
+}
+
+static const struct query_implied *comparison_imply(const struct query_implying *implying,
+                                                    const struct match_node *node,
+                                                    const struct query_operand *operand)
+{
+    const struct document_value *value = &node->value;
+    bool at_too = node->kind == MATCH_LESS_EQUAL || node->kind == MATCH_GREATER_EQUAL;
+
+    if (!is_scalar(value))
+        return NULL;
+    if (node->kind == MATCH_EQUAL)
+        return query_implied_points(implying, operand, value, 1);
+    if (value->type == DOCUMENT_MIN_KEY || value->type == DOCUMENT_MAX_KEY ||
+        value->type == DOCUMENT_SYMBOL)
+        return NULL;
+    if (node->kind == MATCH_LESS || node->kind == MATCH_LESS_EQUAL)
+        return not_nan(implying, operand, value,
+                       query_implied_below(implying, operand, value, at_too));
+    return query_implied_above(implying, operand, value, at_too);
+}
+
+/* The text that everything the pattern matches begins with, if it says so in plain letters. */
+static struct slice prefix_of(const struct match_node *regex)
+{
+    struct slice pattern = regex->regex.pattern;
+    size_t end = 1;
+
+    if (pattern.len < 2 || pattern.data[0] != '^' || regex->regex.modifiers.len ||
+        memchr(pattern.data, '|', pattern.len))
+        return SLICE_NONE;
+    while (end < pattern.len && !memchr("\\^$.[]|()?*+{}", pattern.data[end], 14))
+        end++;
+    /* What follows a letter may say that there is none of it. */
+    if (end < pattern.len && memchr("?*{", pattern.data[end], 3))
+        end--;
+    while (end > 1 && end < pattern.len && (pattern.data[end] & 0xC0) == 0x80)
+        end--;
+    return slice_of(pattern.data + 1, end - 1);
+}
+
+static const struct query_implied *regex_imply(const struct query_implying *implying,
+                                               const struct match_node *node,
+                                               const struct query_operand *operand)
+{
+    struct document_value same = {.type = DOCUMENT_REGEX,
+                                  .regex = {node->regex.pattern, node->regex.options}};
+    struct slice prefix = prefix_of(node);
+    const struct query_implied *sides[2];
+
+    if (!prefix.len)
+        return NULL;
+    sides[0] = query_implied_inexact(implying, query_implied_prefix(implying, operand, prefix));
+    sides[1] = query_implied_inexact(implying, query_implied_points(implying, operand, &same, 1));
+    return query_implied_any(implying, sides, 2);
+}
+
+static const struct query_implied *in_imply(const struct query_implying *implying,
+                                            const struct match_node *node,
+                                            const struct query_operand *operand)
+{
+    const struct query_implied **sides;
+
+    if (node->in.null)
+        return NULL;
+    for (size_t i = 0; i < node->in.count; i++)
+        if (!is_scalar(&node->in.values[i]))
+            return NULL;
+    sides = ARENA_ARRAY(implying->arena, const struct query_implied *, node->count + 1);
+    for (size_t i = 0; i < node->count; i++)
+        sides[i] = regex_imply(implying, node->children[i], operand);
+    sides[node->count] = query_implied_points(implying, operand, node->in.values, node->in.count);
+    return query_implied_any(implying, sides, node->count + 1);
+}
+
+static const struct query_implied *value_imply(const struct query_implying *implying,
+                                               const struct match_node *node, const struct way *way)
+{
+    const struct query_implied *implied = NULL;
+
+    switch (node->kind) {
+    case MATCH_EQUAL:
+    case MATCH_LESS:
+    case MATCH_LESS_EQUAL:
+    case MATCH_GREATER:
+    case MATCH_GREATER_EQUAL:
+        implied = comparison_imply(implying, node, &way->operand);
+        break;
+    case MATCH_IN:
+        implied = in_imply(implying, node, &way->operand);
+        break;
+    case MATCH_REGEX:
+        implied = regex_imply(implying, node, &way->operand);
+        break;
+    default:
+        return NULL;
+    }
+    return way->exact ? implied : query_implied_inexact(implying, implied);
+}
+
+/* --- Trees ------------------------------------------------------------------------------------ */
+
+static const struct query_implied *imply(const struct query_implying *implying,
+                                         const struct match_node *node, const struct ways *bases);
+
+static bool is_comparison(const struct match_node *node)
+{
+    return node->path && node->kind >= MATCH_EQUAL && node->kind <= MATCH_GREATER_EQUAL;
+}
+
+/* Several comparisons of one path. */
+static const struct query_implied *ranges_imply(const struct query_implying *implying,
+                                                const struct match_node *const *nodes, size_t count,
+                                                const struct ways *bases)
+{
+    const struct query_implied *sides[WAYS_MAX];
+    struct ways ways;
+
+    if (!ways_find(implying, nodes[0]->path, bases, &ways))
+        return NULL;
+    ways_add_elements(implying, &ways);
+    if (ways.full)
+        return NULL;
+    for (size_t i = 0; i < ways.count; i++) {
+        const struct way *way = &ways.list[i];
+
+        sides[i] = value_imply(implying, nodes[0], way);
+        for (size_t n = 1; n < count && !way->operand.elements && sides[i]; n++) {
+            const struct query_implied *more = value_imply(implying, nodes[n], way);
+
+            if (more && sides[i]->kind == QUERY_IMPLIED_CONDITION &&
+                (more->kind == QUERY_IMPLIED_CONDITION || more->kind == QUERY_IMPLIED_NEVER))
+                sides[i] = query_implied_both(implying, sides[i], more);
+            else
+                sides[i] = query_implied_inexact(implying, sides[i]);
+        }
+        if (count > 1 && way->operand.elements)
+            sides[i] = query_implied_inexact(implying, sides[i]);
+    }
+    return query_implied_any(implying, sides, ways.count);
+}
+
+static const struct query_implied *predicate_imply(const struct query_implying *implying,
+                                                   const struct match_node *node,
+                                                   const struct ways *bases)
+{
+    const struct query_implied *sides[WAYS_MAX];
+    struct ways ways;
+
+    if (!ways_find(implying, node->path, bases, &ways))
+        return NULL;
+    ways_add_elements(implying, &ways);
+    if (ways.full)
+        return NULL;
+    for (size_t i = 0; i < ways.count; i++)
+        sides[i] = value_imply(implying, node, &ways.list[i]);
+    return query_implied_any(implying, sides, ways.count);
+}
+
+/* What holds for one element holds for a value at the path of elements. */
+static const struct query_implied *element_imply(const struct query_implying *implying,
+                                                 const struct match_node *node,
+                                                 const struct ways *bases)
+{
+    struct ways ways, elements = {0};
+
+    if (!node->path || !ways_find(implying, node->path, bases, &ways))
+        return NULL;
+    for (size_t i = 0; i < ways.count; i++)
+        ways_add(&elements, query_operand_elements(implying, &ways.list[i].operand), false, false);
+    if (elements.full)
+        return NULL;
+    return imply(implying, node->children[0], &elements);
+}
+
+/* A predicate of the elements themselves. */
+static const struct query_implied *itself_imply(const struct query_implying *implying,
+                                                const struct match_node *node,
+                                                const struct ways *bases)
+{
+    const struct query_implied *sides[WAYS_MAX];
+
+    if (!bases)
+        return NULL;
+    for (size_t i = 0; i < bases->count; i++)
+        sides[i] = value_imply(implying, node, &bases->list[i]);
+    return query_implied_any(implying, sides, bases->count);
+}
+
+/* The children that compare the same path are taken together. */
+static const struct query_implied *all_imply(const struct query_implying *implying,
+                                             const struct match_node *node,
+                                             const struct ways *bases)
+{
+    const struct query_implied **parts =
+        ARENA_ARRAY(implying->arena, const struct query_implied *, node->count + 1);
+    const struct match_node **same =
+        ARENA_ARRAY(implying->arena, const struct match_node *, node->count + 1);
+    size_t count = 0;
+
+    for (size_t i = 0; i < node->count; i++) {
+        const struct match_node *child = node->children[i];
+        size_t found = 0;
+
+        if (is_comparison(child))
+            while (i + found < node->count && is_comparison(node->children[i + found]) &&
+                   node->children[i + found]->path == child->path) {
+                same[found] = node->children[i + found];
+                found++;
+            }
+        if (found > 1) {
+            parts[count++] = ranges_imply(implying, same, found, bases);
+            i += found - 1;
+        } else {
+            parts[count++] = imply(implying, child, bases);
+        }
+    }
+    return query_implied_all(implying, parts, count);
+}
+
+static const struct query_implied *any_imply(const struct query_implying *implying,
+                                             const struct match_node *node,
+                                             const struct ways *bases)
+{
+    const struct query_implied **parts =
+        ARENA_ARRAY(implying->arena, const struct query_implied *, node->count + 1);
+
+    for (size_t i = 0; i < node->count; i++)
+        parts[i] = imply(implying, node->children[i], bases);
+    return query_implied_any(implying, parts, node->count);
+}
+
+static const struct query_implied *imply(const struct query_implying *implying,
+                                         const struct match_node *node, const struct ways *bases)
+{
+    switch (node->kind) {
+    case MATCH_ALL:
+        return all_imply(implying, node, bases);
+    case MATCH_ANY:
+        return any_imply(implying, node, bases);
+    case MATCH_ELEMENT:
+    case MATCH_ELEMENT_OBJECT:
+        return element_imply(implying, node, bases);
+    case MATCH_EQUAL:
+    case MATCH_LESS:
+    case MATCH_LESS_EQUAL:
+    case MATCH_GREATER:
+    case MATCH_GREATER_EQUAL:
+    case MATCH_IN:
+    case MATCH_REGEX:
+        return node->path ? predicate_imply(implying, node, bases)
+                          : itself_imply(implying, node, bases);
+    default:
+        return NULL;
+    }
+}
+
+const struct query_implied *match_node_imply(const struct match_node *node,
+                                             const struct query_implying *implying)
+{
+    return imply(implying, node, NULL);
+}

@@ -1,0 +1,78 @@
+"""The MongoDB API through PyMongo: connecting with and without credentials, documents, cursors."""
+
+import bson
+import claims
+import pymongo
+import pymongo.errors
+
+
+def connect(endpoint, **options):
+    return pymongo.MongoClient(endpoint.mongo, serverSelectionTimeoutMS=15000, **options)
+
+
+def claim_the_server_is_a_mongos(endpoint):
+    with connect(endpoint) as client:
+        assert client.is_mongos
+        assert client.server_info()["version"].startswith("7.0.")
+
+
+def claim_documents_go_in_and_come_out(endpoint):
+    with connect(endpoint) as client:
+        people = client.shop.people
+        made = people.insert_one({"name": "Ann", "n": bson.int64.Int64(5)}).inserted_id
+        assert people.find_one({"_id": made}) == {"_id": made, "name": "Ann", "n": 5}
+        assert people.find_one({"name": "Ann"})["_id"] == made
+        assert people.replace_one({"_id": made}, {"name": "Bob"}).modified_count == 1
+        assert people.find_one({"_id": made}) == {"_id": made, "name": "Bob"}
+        assert people.delete_one({"_id": made}).deleted_count == 1
+        assert people.find_one({"_id": made}) is None
+
+
+def claim_duplicates_are_told_by_name(endpoint):
+    with connect(endpoint) as client:
+        people = client.shop.twice
+        people.insert_one({"_id": 1})
+        error = claims.raises(pymongo.errors.DuplicateKeyError, people.insert_one, {"_id": 1})
+        assert error.details["keyValue"] == {"_id": 1}
+        bulk = claims.raises(pymongo.errors.BulkWriteError, people.insert_many, [{"_id": 2}, {"_id": 2}, {"_id": 3}], ordered=False)
+        assert bulk.details["nInserted"] == 2
+
+
+def claim_cursors_go_over_several_batches(endpoint):
+    with connect(endpoint) as client:
+        many = client.shop.many
+        many.insert_many([{"_id": i, "text": "x" * 100} for i in range(2500)])
+        assert sorted(row["_id"] for row in many.find(batch_size=300)) == list(range(2500))
+        assert len(list(many.find().limit(7))) == 7
+        assert many.estimated_document_count() == 2500
+        assert many.delete_many({}).deleted_count == 2500
+
+
+def claim_accounts_authenticate_with_their_keys(endpoint):
+    for mechanism in ("SCRAM-SHA-1", "SCRAM-SHA-256"):
+        with connect(endpoint, username="default", password=endpoint.key, authMechanism=mechanism) as client:
+            assert client.admin.command("connectionStatus")["authInfo"]["authenticatedUsers"] == [{"user": "default", "db": "admin"}]
+        with connect(endpoint, username="default", password="wrong", authMechanism=mechanism) as client:
+            error = claims.raises(pymongo.errors.OperationFailure, client.shop.people.find_one)
+            assert error.code == 18, error
+
+
+def claim_writes_without_an_answer_are_carried_out(endpoint):
+    with connect(endpoint) as client:
+        quiet = client.shop.get_collection("quiet", write_concern=pymongo.WriteConcern(w=0))
+        assert not quiet.insert_one({"_id": 1}).acknowledged
+        assert client.shop.command("ping")["ok"] == 1
+        while client.shop.quiet.find_one({"_id": 1}) is None:
+            pass
+
+
+def claim_a_database_is_dropped(endpoint):
+    with connect(endpoint) as client:
+        client.away.c.insert_one({})
+        assert "away" in client.list_database_names()
+        assert client.away.list_collection_names() == ["c"]
+        client.drop_database("away")
+        assert "away" not in client.list_database_names()
+
+
+claims.run(globals())
