@@ -33,7 +33,9 @@ bool query_other_run(struct query_stages *run, struct slice container,
                      bool (*row)(void *self, const struct document_value *value, struct error *err),
                      void *self, struct error *err)
 {
+    CLEANUP(arena_free) struct arena *arena = arena_new();
     struct metered_call call = {0}, *payer = run->request->call;
+    struct query_binding *all;
     struct query_request request;
     struct query_page page;
 
@@ -57,8 +59,15 @@ bool query_other_run(struct query_stages *run, struct slice container,
     request.limits.rows_max = UINT64_MAX;
     request.limits.rendered = NULL;
     request.limits.cru_max = request.limits.pause_ms = 0;
-    request.bindings = bindings;
-    request.binding_count = binding_count;
+    /* What was bound around stays bound: plans within plans see all of it. */
+    all = ARENA_ARRAY(arena, struct query_binding, request.binding_count + binding_count + 1);
+    for (size_t i = 0; i < request.binding_count; i++)
+        all[i] = request.bindings[i];
+    for (size_t i = 0; i < binding_count; i++)
+        all[request.binding_count + i] = bindings[i];
+    request.bindings = all;
+    request.binding_count += binding_count;
+    request.arena = arena;
     request.row = row;
     request.self = self;
     if (!request.other(request.other_self, container, &request, err))
