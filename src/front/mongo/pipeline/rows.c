@@ -1,7 +1,7 @@
 /* Stages that look at one document at a time, and those that order, count and choose them. */
 #include "front/mongo/pipeline/pipeline_private.h"
 
-#include "query/value/value.h"
+#include "base/random.h"
 
 #include <xxhash.h>
 
@@ -130,7 +130,7 @@ bool stage_sample(struct pipeline *p, const struct document_value *specification
         return mongo_error_set(err, 28746, "size argument to $sample must be a number");
     if (!document_to_int64(&size, &amount) || amount <= 0)
         return mongo_error_set(err, 28747, "size argument to $sample must be a positive integer");
-    random_bytes(seed, sizeof *seed);
+    random_secret(seed, sizeof *seed);
     root = pipeline_root(p);
     order = ARENA_NEW(p->build->arena, struct query_order);
     order->expression = pipeline_node(p->build, &chance_kind, seed, &root, 1);
