@@ -2,6 +2,7 @@
 #include "front/mongo/command/cursor.h"
 
 #include "front/mongo/command/arguments.h"
+#include "front/mongo/command/session.h"
 
 enum {
     FIRST_BATCH = 101,
@@ -85,8 +86,10 @@ struct mongo_cursor *mongo_cursor_new(const struct mongo_call *call,
     cursor->database = arena_copy(arena, name->database);
     cursor->collection = arena_copy(arena, name->collection);
     cursor->in_session = session.len == MONGO_SESSION_ID_LEN;
-    if (cursor->in_session)
+    if (cursor->in_session) {
         memcpy(cursor->session, session.data, MONGO_SESSION_ID_LEN);
+        mongo_call_session_name(call, session, cursor->head.tag);
+    }
     return cursor;
 }
 

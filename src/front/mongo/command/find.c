@@ -54,9 +54,7 @@ static bool find_check(const struct find *find, struct error *err)
                     (document_find(find->hint.document, SLICE("$natural"), &natural) ||
                      document_find(find->hint.document, SLICE("_id"), &natural)));
 
-    if (is_given(find->let))
-        refused = "let";
-    else if (hinted)
+    if (hinted)
         refused = "hint";
     else if (is_value(&find->min) || is_value(&find->max))
         refused = "min and max";
@@ -124,6 +122,7 @@ static bool find_many(struct mongo_call *call, const struct mongo_collection *co
     reading->projection = document_copy(cursor->arena, find->projection);
     reading->sort = document_copy(cursor->arena, find->sort);
     reading->collation = document_copy(cursor->arena, find->collation);
+    reading->let = document_copy(cursor->arena, find->let);
     reading->skip = (uint64_t)find->skip;
     reading->limit = find->limit ? (uint64_t)find->limit : UINT64_MAX;
     return mongo_reading_prepare(reading, cursor->arena, err) &&
