@@ -6,8 +6,6 @@
 
 #include "front/mongo/command/reading.h"
 
-enum { MONGO_SESSION_ID_LEN = 16 };
-
 struct mongo_cursor {
     struct front_cursor head;
     struct arena *arena; /* owns it, and all that the reading needs */

@@ -193,11 +193,11 @@ static bool root_evaluate(const struct query_expression *expression, struct quer
     const char *what = ((const struct pipeline_node *)expression)->data;
     CLEANUP(buf_done) struct buf text;
 
+    buf_init(&text, 256);
     if (!query_evaluate(expression->children[0], context, ret_value, err))
         return false;
     if (ret_value->type == DOCUMENT_OBJECT)
         return true;
-    buf_init(&text, 256);
     if (ret_value->type == DOCUMENT_UNDEFINED)
         buf_append(&text, "MISSING", 7);
     else
