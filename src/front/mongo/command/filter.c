@@ -1,13 +1,16 @@
 #include "front/mongo/command/filter.h"
 
+#include "front/mongo/expression/expression.h"
 #include "front/mongo/match/match.h"
 
 bool mongo_filter_compile(struct slice filter, struct query_build *build,
                           const struct query_expression **ret_filter, struct error *err)
 {
+    const struct mongo_match_options options = {.expression = mongo_expression_hook};
+
     *ret_filter = NULL;
     return !filter.data || !document_count(filter) ||
-           mongo_match_compile(filter, NULL, build, ret_filter, err);
+           mongo_match_compile(filter, &options, build, ret_filter, err);
 }
 
 bool mongo_filter_is_plain(const struct document_value *value)

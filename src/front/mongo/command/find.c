@@ -110,6 +110,7 @@ static struct cursor *cursor_new(struct mongo_call *call, const struct mongo_nam
     cursor->reading.projection = document_copy(arena, find->projection);
     cursor->reading.sort = document_copy(arena, find->sort);
     cursor->reading.collation = document_copy(arena, find->collation);
+    cursor->reading.let = document_copy(arena, find->let);
     cursor->reading.skip = (uint64_t)find->skip;
     cursor->reading.limit = find->limit ? (uint64_t)find->limit : UINT64_MAX;
     cursor->in_session = session.len == SESSION_ID_LEN;
@@ -186,9 +187,7 @@ static bool find_check(const struct find *find, struct error *err)
                     (document_find(find->hint.document, SLICE("$natural"), &natural) ||
                      document_find(find->hint.document, SLICE("_id"), &natural)));
 
-    if (is_given(find->let))
-        refused = "let";
-    else if (hinted)
+    if (hinted)
         refused = "hint";
     else if (is_value(&find->min) || is_value(&find->max))
         refused = "min and max";

@@ -27,6 +27,7 @@ struct writing {
     struct mongo_namespace name;
     struct mongo_collection collection;
     int64_t deadline_ms;
+    struct slice let;          /* variables; data NULL: none */
     int32_t matched, modified; /* n and nModified */
     struct buf errors, upserted;
     uint32_t error_count, upserted_count;
@@ -483,12 +484,10 @@ static bool is_given(const struct document_value *value)
 }
 
 /* What would be done otherwise and cannot be. */
-static bool options_check(const char *command, const struct document_value *hint,
-                          const struct document_value *variables, struct error *err)
+static bool options_check(const char *command, const struct document_value *hint, struct error *err)
 {
-    return (!is_given(hint) && !is_given(variables)) ||
-           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "%s: %s is not offered yet", command,
-                           is_given(hint) ? "hint" : "let");
+    return !is_given(hint) ||
+           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "%s: hint is not offered yet", command);
 }
 
 struct deletion {
@@ -507,12 +506,11 @@ static const struct mongo_field deletion_fields[] = {
 static bool deletion_read(struct mongo_call *call, struct slice document,
                           struct statement *ret_statement, struct error *err)
 {
-    const struct document_value none = document_undefined();
     struct deletion deletion = {0};
 
     if (!mongo_fields_read(document, "delete.deletes", deletion_fields, ARRAY_LEN(deletion_fields),
                            &deletion, err) ||
-        !options_check("delete", &deletion.hint, &none, err))
+        !options_check("delete", &deletion.hint, err))
         return false;
     if (deletion.limit != 0 && deletion.limit != 1)
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
@@ -521,6 +519,7 @@ static bool deletion_read(struct mongo_call *call, struct slice document,
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = deletion.q,
                                                     .collation = deletion.collation,
+                                                    .let = ret_statement->reading.let,
                                                     .limit = UINT64_MAX},
                                         .multi = deletion.limit == 0,
                                         .upserted = document_undefined()};
@@ -564,11 +563,14 @@ static bool change_read(struct mongo_call *call, struct slice document,
 
     if (!mongo_fields_read(document, "update.updates", change_fields, ARRAY_LEN(change_fields),
                            &change, err) ||
-        !options_check("update", &change.hint, &change.variables, err))
+        !options_check("update", &change.hint, err))
         return false;
+    if (is_given(&change.variables))
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "update: c is not offered yet");
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = change.q,
                                                     .collation = change.collation,
+                                                    .let = ret_statement->reading.let,
                                                     .limit = UINT64_MAX},
                                         .multi = change.multi,
                                         .upsert = change.upsert,
@@ -617,7 +619,8 @@ static void statements_run(struct writing *writing, struct mongo_documents *stat
     struct slice document;
 
     for (size_t i = 0; mongo_documents_next(statements, &document); i++) {
-        struct statement statement = {.upserted = document_undefined()};
+        struct statement statement = {.reading.let = writing->let,
+                                      .upserted = document_undefined()};
         struct error err;
 
         if (grown_check(writing->call, &err) &&
@@ -631,8 +634,7 @@ static void statements_run(struct writing *writing, struct mongo_documents *stat
 }
 
 struct command {
-    struct slice statements;
-    struct document_value let;
+    struct slice statements, let;
     bool ordered;
 };
 
@@ -641,20 +643,19 @@ static bool command_run(struct mongo_call *call, const char *list, bool update, 
     const struct mongo_field fields[] = {
         {list, MONGO_FIELD_ARRAY, offsetof(struct command, statements), true},
         {"ordered", MONGO_FIELD_BOOL, offsetof(struct command, ordered)},
-        {"let", MONGO_FIELD_VALUE, offsetof(struct command, let)},
+        {"let", MONGO_FIELD_OBJECT, offsetof(struct command, let)},
         {"bypassDocumentValidation", MONGO_FIELD_ANY},
     };
-    const struct document_value none = document_undefined();
     struct command command = {.ordered = true};
     struct writing writing = {.call = call};
     struct mongo_documents statements;
 
     if (!mongo_call_namespace(call, &writing.name, err) ||
         !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &command, err) ||
-        !options_check(call->command->name, &none, &command.let, err) ||
         !mongo_deadline(call, &writing.deadline_ms, err) ||
         !mongo_documents_open(call, list, &statements, err))
         return false;
+    writing.let = command.let;
     if (statements.count == 0 || statements.count > BATCH_MAX)
         return mongo_error_set(err, MONGO_INVALID_LENGTH,
                                "Write batch sizes must be between 1 and %d. Got %zu operations.",
@@ -690,8 +691,8 @@ bool mongo_delete(struct mongo_call *call, struct error *err)
 /* --- findAndModify --------------------------------------------------------------------------- */
 
 struct modification {
-    struct slice query, sort, fields, collation, array_filters;
-    struct document_value update, hint, let;
+    struct slice query, sort, fields, collation, array_filters, let;
+    struct document_value update, hint;
     bool remove, new_one, upsert;
 };
 
@@ -706,7 +707,7 @@ static const struct mongo_field modification_fields[] = {
     {"collation", MONGO_FIELD_OBJECT, offsetof(struct modification, collation)},
     {"arrayFilters", MONGO_FIELD_ARRAY, offsetof(struct modification, array_filters)},
     {"hint", MONGO_FIELD_VALUE, offsetof(struct modification, hint)},
-    {"let", MONGO_FIELD_VALUE, offsetof(struct modification, let)},
+    {"let", MONGO_FIELD_OBJECT, offsetof(struct modification, let)},
     {"bypassDocumentValidation", MONGO_FIELD_ANY},
 };
 
@@ -725,7 +726,7 @@ static bool modification_check(const struct modification *asked, struct error *e
     if (!asked->remove && !is_given(&asked->update))
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
                                "Either an update or remove=true must be specified");
-    return options_check("findAndModify", &asked->hint, &asked->let, err);
+    return options_check("findAndModify", &asked->hint, err);
 }
 
 /* The part of a document that is wanted; in the arena. */
@@ -736,14 +737,17 @@ static bool document_show(struct writing *writing, const struct statement *state
     CLEANUP(query_context_done) struct query_context context;
     struct query_build build = {
         .arena = writing->call->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+    const struct mongo_match_options options = {.expression = mongo_expression_hook,
+                                                .expression_self =
+                                                    (void *)&statement->reading.expressions};
     const struct mongo_projection *projection;
     struct query_slot slot;
 
     context_begin(&context, &slot, document, writing, writing->call->arena);
     *ret_value = document_object(document);
     return !fields.data || !document_count(fields) ||
-           (mongo_projection_compile(fields, NULL, statement->reading.match, &build, &projection,
-                                     err) &&
+           (mongo_projection_compile(fields, &options, statement->reading.match, &build,
+                                     &projection, err) &&
             mongo_projection_apply(projection, &slot.value, &context, ret_value, err));
 }
 
@@ -788,6 +792,7 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
                                                .filter = asked.query,
                                                .sort = asked.sort,
                                                .collation = asked.collation,
+                                               .let = asked.let,
                                                .limit = UINT64_MAX},
                                    .upsert = asked.upsert,
                                    .upserted = document_undefined()};
