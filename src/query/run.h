@@ -67,8 +67,8 @@ struct query_binding {
 
 struct query_request {
     const struct item_space *space; /* NULL: there is no container, and no items */
-    struct rid container;      /* what _rid and _self are made of */
-    struct meters *meters;     /* NULL: not held back, but priced */
+    struct rid container;           /* what _rid and _self are made of */
+    struct meters *meters;          /* NULL: not held back, but priced */
     struct metered_call *call; /* in: how it is paid; out: charge and wait. NULL: the defaults */
     bool paid;                 /* an earlier page has paid for what is read: only work is charged */
     struct query_scope scope;

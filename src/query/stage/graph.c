@@ -9,9 +9,9 @@
 
 struct search {
     struct query_stages *run;
-    struct arena *arena;          /* of the sets and what they hold */
-    struct query_set found;       /* identities */
-    struct query_set asked;       /* values, those of the next step last */
+    struct arena *arena;    /* of the sets and what they hold */
+    struct query_set found; /* identities */
+    struct query_set asked; /* values, those of the next step last */
     uint64_t step;
     bool (*row)(void *self, const struct document_value *value, struct error *err);
     void *self;
@@ -102,9 +102,8 @@ static bool step_run(struct search *search, const struct query_lookup *lookup,
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct query_plan plan = *lookup->plan;
-    struct query_build build = {.arena = arena,
-                                .order = plan.order,
-                                .keep_nonfinite = plan.order == DOCUMENT_ORDER_MONGO};
+    struct query_build build = {
+        .arena = arena, .order = plan.order, .keep_nonfinite = plan.order == DOCUMENT_ORDER_MONGO};
     const struct document_value values = step_values(search, from, to, arena);
     const struct query_expression *condition, *tuple[3];
     const void *pair;

@@ -227,8 +227,8 @@ static bool row_belongs(struct query_looking *looking, const struct waiting *row
 
     *ret_belongs = false;
     if (pairing)
-        return !row->pair || pairing->belongs(row->pair, foreign, &looking->flow->run->context,
-                                              ret_belongs, err);
+        return !row->pair ||
+               pairing->belongs(row->pair, foreign, &looking->flow->run->context, ret_belongs, err);
     *ret_belongs = row->local.type != DOCUMENT_UNDEFINED &&
                    query_values_same(looking->flow->run->plan->order, &row->local, foreign);
     return true;

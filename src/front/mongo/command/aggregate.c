@@ -47,8 +47,7 @@ static bool hint_is_fine(const struct document_value *hint)
 static bool aggregate_check(const struct aggregate *aggregate, struct error *err)
 {
     if (aggregate->explain)
-        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
-                               "aggregate: explain is not offered yet");
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "aggregate: explain is not offered yet");
     if (!aggregate->cursor.data)
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
                                "The 'cursor' option is required, except for aggregate with the "

@@ -191,12 +191,13 @@ static bool not_found(int64_t id, struct error *err)
 }
 
 /* A cursor belongs to its session and its collection. */
-static bool cursor_check(const struct mongo_call *call, const struct mongo_cursor *cursor, int64_t id,
-                         const struct more *more, struct error *err)
+static bool cursor_check(const struct mongo_call *call, const struct mongo_cursor *cursor,
+                         int64_t id, const struct more *more, struct error *err)
 {
     struct slice session = mongo_session_id(call);
-    bool same = cursor->in_session ? slice_equal(session, slice_of(cursor->session, MONGO_SESSION_ID_LEN))
-                                   : session.len == 0;
+    bool same = cursor->in_session
+                    ? slice_equal(session, slice_of(cursor->session, MONGO_SESSION_ID_LEN))
+                    : session.len == 0;
 
     if (!same)
         return mongo_error_set(err, MONGO_UNAUTHORIZED,
@@ -215,8 +216,8 @@ static bool cursor_check(const struct mongo_call *call, const struct mongo_curso
                            (const char *)more->collection.data, SLICE_ARG(cursor->ns));
 }
 
-static bool cursor_batch(struct mongo_call *call, struct mongo_cursor *cursor, const struct more *more,
-                         struct error *err)
+static bool cursor_batch(struct mongo_call *call, struct mongo_cursor *cursor,
+                         const struct more *more, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
     const struct mongo_namespace name = {cursor->database, cursor->collection};

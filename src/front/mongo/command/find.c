@@ -68,14 +68,14 @@ static bool find_check(const struct find *find, struct error *err)
 
 /* Of one _id: a read of one item, on the loop if it is in memory. */
 static bool find_one(struct mongo_call *call, const struct mongo_collection *collection,
-                     struct slice ns, const struct document_value *id, struct error *err)
+                     struct slice ns, const struct item_operation *named, struct error *err)
 {
     struct item_operation op = mongo_operation(call, collection, ITEM_READ);
     struct document_value value;
     bool found;
 
-    op.id = *id;
-    op.key = mongo_item_key(collection, SLICE_NONE);
+    op.id = named->id;
+    op.key = named->key;
     if (call->may_block) {
         found = item_operation_run(&op, err);
     } else {
@@ -132,8 +132,8 @@ static bool find_many(struct mongo_call *call, const struct mongo_collection *co
 bool mongo_find(struct mongo_call *call, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
+    struct item_operation named;
     struct mongo_namespace name;
-    struct document_value id;
     struct find find = {0};
 
     if (!mongo_call_namespace(call, &name, err) ||
@@ -144,11 +144,9 @@ bool mongo_find(struct mongo_call *call, struct error *err)
         mongo_cursor_single(call, mongo_namespace_text(call->arena, &name), NULL);
         return true;
     }
-    if (mongo_filter_is_id(find.filter, &id) && !find.skip && !is_given(find.projection) &&
-        !is_given(find.collation) && !(batch_is_given(call) && find.batch_size == 0) &&
-        collection.space.definition->key.system_key)
-        return find_one(call, &collection, mongo_namespace_text(call->arena, &name), &id, err);
-    return mongo_call_blocks(call) &&
-           find_many(call, &collection, &name, &find, err);
+    if (!find.skip && !is_given(find.projection) && !is_given(find.collation) &&
+        !(batch_is_given(call) && find.batch_size == 0) &&
+        mongo_item_named(&collection, find.filter, &named.id, &named.key))
+        return find_one(call, &collection, mongo_namespace_text(call->arena, &name), &named, err);
+    return mongo_call_blocks(call) && find_many(call, &collection, &name, &find, err);
 }
-

@@ -5,6 +5,7 @@
  * What a statement looks at is in arenas of its own, one for each page, so that a statement over
  * all documents of a collection holds no more than a page of them. */
 #include "base/clock.h"
+#include "document/order.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/filter.h"
 #include "front/mongo/command/reading.h"
@@ -49,10 +50,12 @@ struct statement {
     struct document_value upserted; /* its _id; undefined: nothing was inserted */
 };
 
-/* Lost against another writer: nothing was done, and the next look shows why. */
+/* Lost against another writer, or against another shard key: nothing was done, and the next look
+ * shows why. */
 static bool is_overtaken(const struct error *err)
 {
-    return err->code == ERROR_PRECONDITION_FAILED || err->code == ERROR_ITEM_MISSING;
+    return err->code == ERROR_PRECONDITION_FAILED || err->code == ERROR_ITEM_MISSING ||
+           err->code == ERROR_REKEYED;
 }
 
 static bool overtaken_too_often(struct error *err)
@@ -83,15 +86,16 @@ static bool look_take(void *self, const struct document_value *value, struct err
     return true;
 }
 
-/* The item with this _id, as it is now. *ret_found false: there is none. */
-static bool id_look(struct writing *writing, const struct document_value *id, struct arena *arena,
-                    struct seen *ret_seen, bool *ret_found, struct error *err)
+/* The item with this _id and key, as it is now. *ret_found false: there is none. */
+static bool item_look(struct writing *writing, const struct document_value *id,
+                      const struct partition_key *key, struct arena *arena, struct seen *ret_seen,
+                      bool *ret_found, struct error *err)
 {
     struct item_operation op = mongo_operation(writing->call, &writing->collection, ITEM_READ);
     char etag[ITEM_ETAG_LEN];
 
     op.id = *id;
-    op.key = mongo_item_key(&writing->collection, SLICE_NONE);
+    op.key = *key;
     op.arena = arena;
     *ret_found = item_operation_run(&op, err);
     mongo_call_charged(writing->call, &op.metered);
@@ -127,14 +131,14 @@ static bool one_look(struct writing *writing, const struct statement *statement,
 {
     struct look look = {.arena = arena, .seen = ret_seen, .max = 1};
     struct slice continuation = SLICE_NONE;
+    struct partition_key key;
     struct document_value id;
 
     *ret_found = false;
     if (!writing->collection.container)
         return true;
-    if (mongo_filter_is_id(statement->reading.filter, &id) &&
-        writing->collection.space.definition->key.system_key)
-        return id_look(writing, &id, arena, ret_seen, ret_found, err);
+    if (mongo_item_named(&writing->collection, statement->reading.filter, &id, &key))
+        return item_look(writing, &id, &key, arena, ret_seen, ret_found, err);
     do /* a page may end early, for its time was up */
         if (!page_look(writing, statement, &continuation, &look, err))
             return false;
@@ -197,14 +201,41 @@ static bool seen_write(struct writing *writing, const struct seen *seen, struct 
     bool done;
 
     op.id = seen->id;
-    op.key = mongo_item_key(&writing->collection, after.data ? after : seen->document);
+    op.key = mongo_item_key(&writing->collection, seen->document);
     op.arena = arena;
     op.document = after;
+    if (after.data && !mongo_shard_key_keep(&writing->collection, seen->document, after, err))
+        return false;
     op.options.if_match = seen->etag;
     done = item_operation_run(&op, err);
     mongo_call_charged(writing->call, &op.metered);
     *ret_written = done;
     return done || is_overtaken(err);
+}
+
+/* The document as it is now, after another writer, or another shard key, was faster. */
+static bool seen_again(struct writing *writing, struct seen *seen, bool rekeyed,
+                       struct arena *arena, bool *ret_there, struct error *err)
+{
+    struct partition_key key;
+
+    *ret_there = false;
+    if (rekeyed &&
+        !mongo_collection_reopen(writing->call, &writing->name, &writing->collection, err))
+        return false;
+    if (!writing->collection.container)
+        return true;
+    key = mongo_item_key(&writing->collection, seen->document);
+    return item_look(writing, &seen->id, &key, arena, seen, ret_there, err);
+}
+
+static void written_keep(const struct writing *writing, struct statement *statement,
+                         struct slice before, struct slice after)
+{
+    struct arena *arena = writing->call->arena;
+
+    statement->before = arena_copy(arena, before);
+    statement->after = after.data ? arena_copy(arena, after) : SLICE_NONE;
 }
 
 /* Carries the statement out on a document that was seen to match; overtaken, on what it is then. */
@@ -226,13 +257,11 @@ static bool seen_carry_out(struct writing *writing, struct statement *statement,
         if (written) {
             writing->matched++;
             writing->modified += result.changed;
-            statement->before = arena_copy(writing->call->arena, seen->document);
-            statement->after = result.document.data
-                                   ? arena_copy(writing->call->arena, result.document)
-                                   : SLICE_NONE;
+            if (!statement->multi) /* of all documents nobody asks, and they would not fit */
+                written_keep(writing, statement, seen->document, result.document);
             return true;
         }
-        if (!id_look(writing, &seen->id, arena, seen, &there, err))
+        if (!seen_again(writing, seen, err->code == ERROR_REKEYED, arena, &there, err))
             return false;
         *ret_done = false;
         if (!there)
@@ -242,6 +271,42 @@ static bool seen_carry_out(struct writing *writing, struct statement *statement,
 }
 
 /* --- Inserting what was not found ------------------------------------------------------------ */
+
+/* Where to insert follows from the filter: of a sharded collection it has to say the whole key, and
+ * what is inserted has to have it. */
+static bool upsert_check(struct writing *writing, const struct statement *statement,
+                         struct slice document, struct error *err)
+{
+    const struct partition_definition *key;
+    struct mongo_equality *equalities;
+    size_t count;
+
+    if (!mongo_collection_is_sharded(&writing->collection))
+        return true;
+    key = &writing->collection.space.definition->key;
+    if (!mongo_match_equalities(statement->reading.match, writing->call->arena, &equalities, &count,
+                                err))
+        return false;
+    for (size_t i = 0; i < key->path_count; i++) {
+        bool found = false;
+
+        for (size_t e = 0; e < count && !found; e++) {
+            struct document_value value;
+
+            found = mongo_path_is_called(&key->paths[i], equalities[e].path);
+            if (found && document_path_find(&key->paths[i], document, &value) &&
+                document_compare(DOCUMENT_ORDER_MONGO, &value, &equalities[e].value) != 0)
+                return mongo_error_set(err, MONGO_IMMUTABLE_FIELD,
+                                       "the update would give the document another shard key than "
+                                       "the query of the upsert names");
+        }
+        if (!found)
+            return mongo_error_set(err, MONGO_SHARD_KEY_NOT_FOUND,
+                                   "Failed to target upsert by query :: could not extract exact "
+                                   "shard key");
+    }
+    return mongo_shard_key_check(&writing->collection, document, err);
+}
 
 static bool upsert_insert(struct writing *writing, struct statement *statement, size_t index,
                           struct error *err)
@@ -265,8 +330,11 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     mongo_object_id(call->mongo, made);
     if (!mongo_update_upsert(statement->update, statement->reading.match, &input, &new_id,
                              call->arena, &document, err) ||
-        !mongo_item_make(call, document, &item, err) ||
-        !mongo_collection_make(call, &writing->name, &writing->collection, err))
+        !mongo_item_make(call, document, &item, err))
+        return false;
+    mongo_collection_close(&writing->collection);
+    if (!mongo_collection_make(call, &writing->name, &writing->collection, err) ||
+        !upsert_check(writing, statement, item.document, err))
         return false;
     op = mongo_operation(call, &writing->collection, ITEM_CREATE);
     op.id = item.id;
@@ -290,6 +358,16 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
 
 /* --- Statements ------------------------------------------------------------------------------ */
 
+/* The collection has another shard key than what was looked at, of which nothing was done: it is
+ * opened anew. */
+static bool is_rekeyed(struct writing *writing, struct error *err)
+{
+    struct error ignored;
+
+    return err->code == ERROR_REKEYED &&
+           mongo_collection_reopen(writing->call, &writing->name, &writing->collection, &ignored);
+}
+
 /* On one document that matches, or on none. */
 static bool one_run(struct writing *writing, struct statement *statement, size_t index,
                     struct error *err)
@@ -300,14 +378,19 @@ static bool one_run(struct writing *writing, struct statement *statement, size_t
         struct seen seen;
 
         if (!one_look(writing, statement, arena, &seen, &found, err) ||
-            (found && !seen_carry_out(writing, statement, &seen, arena, &done, err)))
+            (found && !seen_carry_out(writing, statement, &seen, arena, &done, err))) {
+            if (is_rekeyed(writing, err))
+                continue;
             return false;
+        }
         if (done)
             return true;
         if (found)
             continue; /* it has gone, or become another */
         if (!statement->upsert || upsert_insert(writing, statement, index, err))
             return true;
+        if (is_rekeyed(writing, err))
+            continue;
         /* taken by a document that came meanwhile, or else by one that does not match */
         if (err->code != ERROR_ITEM_EXISTS || attempt)
             return false;
@@ -370,8 +453,18 @@ static bool all_run(struct writing *writing, struct statement *statement, size_t
         struct look look = {
             .arena = arena, .seen = ARENA_ARRAY(arena, struct seen, PAGE_ROWS), .max = PAGE_ROWS};
 
-        if (!page_look(writing, statement, &continuation, &look, err))
-            return false;
+        if (!page_look(writing, statement, &continuation, &look, err)) {
+            if (writing->matched == before && is_rekeyed(writing, err)) {
+                continuation = SLICE_NONE;
+                continue;
+            }
+            return err->code == ERROR_REKEYED
+                       ? mongo_error_set(err, MONGO_QUERY_PLAN_KILLED,
+                                         "the collection got another shard key while its documents "
+                                         "were written: %d were",
+                                         writing->matched - before)
+                       : false;
+        }
         if (look.count && !(statement->update ? page_update(writing, statement, &look, err)
                                               : page_delete(writing, statement, &look, err)))
             return false;

@@ -46,8 +46,8 @@ bool stage_facet(struct pipeline *p, const struct document_value *specification,
         inner.in_facet = true;
         if (!pipeline_append(&inner, iter.value.document, err))
             return false;
-        chains[at] = (struct query_chain){inner.stages, inner.count,
-                                          query_variable(p->build, inner.slot)};
+        chains[at] =
+            (struct query_chain){inner.stages, inner.count, query_variable(p->build, inner.slot)};
         names[at] = arena_copy(arena, iter.key);
         values[at] = query_variable(p->build, slots[at]);
     }

@@ -117,8 +117,8 @@ static bool group_all(struct pipeline *p, struct group_fields *fields,
 
     if (!pipeline_result_slot(p, fields->slots++, &slot, err))
         return false;
-    calls[0] = (struct query_aggregate_call){QUERY_COUNT, query_constant(build, document_int32(1)),
-                                             slot};
+    calls[0] =
+        (struct query_aggregate_call){QUERY_COUNT, query_constant(build, document_int32(1)), slot};
     if (fields->count)
         memcpy(calls + 1, fields->calls, fields->count * sizeof *calls);
     pipeline_stage(p, QUERY_STAGE_GROUP)->group =
@@ -126,8 +126,8 @@ static bool group_all(struct pipeline *p, struct group_fields *fields,
     some = query_compare(build, QUERY_GREATER, query_variable(build, slot),
                          query_constant(build, document_int32(0)));
     document = group_document(p, fields, id);
-    pipeline_project(p, query_conditional(build, some, document,
-                                          query_constant(build, document_undefined())));
+    pipeline_project(
+        p, query_conditional(build, some, document, query_constant(build, document_undefined())));
     return true;
 }
 
@@ -352,8 +352,9 @@ static bool output_add(struct pipeline *p, const struct document_value *output, 
     if (output->type == DOCUMENT_UNDEFINED)
         return group_field_add(p, fields, SLICE("count"), &one, err);
     if (output->type != DOCUMENT_OBJECT)
-        return mongo_error_set(err, code, "The %s 'output' field must be an object, but found "
-                                          "type: %s.",
+        return mongo_error_set(err, code,
+                               "The %s 'output' field must be an object, but found "
+                               "type: %s.",
                                stage, mongo_type_name(output->type));
     return group_fields_add(p, fields, output->document, err);
 }
@@ -361,10 +362,8 @@ static bool output_add(struct pipeline *p, const struct document_value *output, 
 bool stage_bucket(struct pipeline *p, const struct document_value *specification, struct error *err)
 {
     struct document_value by, bounds, otherwise, output;
-    const struct stage_field arguments[] = {{"groupBy", &by},
-                                            {"boundaries", &bounds},
-                                            {"default", &otherwise},
-                                            {"output", &output}};
+    const struct stage_field arguments[] = {
+        {"groupBy", &by}, {"boundaries", &bounds}, {"default", &otherwise}, {"output", &output}};
     const struct stage_terms terms = {"$bucket", 40201, 40197};
     struct bucket *bucket = ARENA_NEW(p->build->arena, struct bucket);
     struct group_fields *fields = fields_new(p);

@@ -253,8 +253,8 @@ static bool lets_compile(struct pipeline *p, const struct document_value *let,
             !pipeline_expression(p, &iter.value, &value, err))
             return false;
         lets[lookup->let_count] = (struct query_let){value, slot};
-        variables[other->variable_count++] = (struct mongo_variable){
-            arena_copy(arena, iter.key), query_variable(p->build, slot)};
+        variables[other->variable_count++] =
+            (struct mongo_variable){arena_copy(arena, iter.key), query_variable(p->build, slot)};
     }
     lookup->lets = lets;
     other->variables = variables;
@@ -282,8 +282,7 @@ static bool lookup_check(const struct lookup *l, struct error *err)
         !string_check(&l->foreign, "foreignField", err) || !string_check(&l->as, "as", err))
         return false;
     if (l->as.type == DOCUMENT_UNDEFINED)
-        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
-                               "must specify 'as' field for a $lookup");
+        return mongo_error_set(err, MONGO_FAILED_TO_PARSE, "must specify 'as' field for a $lookup");
     if (equal && (l->local.type == DOCUMENT_UNDEFINED || l->foreign.type == DOCUMENT_UNDEFINED))
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
                                "$lookup requires both or neither of 'localField' and "
@@ -299,11 +298,12 @@ static bool lookup_check(const struct lookup *l, struct error *err)
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
                                "$lookup with a 'let' argument must also specify 'pipeline'");
     if (l->from.type == DOCUMENT_UNDEFINED && !piped)
-        return mongo_error_set(err, MONGO_FAILED_TO_PARSE, "must specify 'pipeline' when 'from' "
-                                                           "is empty");
+        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
+                               "must specify 'pipeline' when 'from' "
+                               "is empty");
     return pipeline_path_check(l->as.text, err) &&
-           (!equal || (pipeline_path_check(l->local.text, err) &&
-                       pipeline_path_check(l->foreign.text, err)));
+           (!equal ||
+            (pipeline_path_check(l->local.text, err) && pipeline_path_check(l->foreign.text, err)));
 }
 
 /* The looked-up array becomes a field of the document. */
@@ -359,8 +359,7 @@ bool stage_union_with(struct pipeline *p, const struct document_value *specifica
     struct document_value collection, pipeline = document_undefined();
     const struct stage_field fields[] = {{"coll", &collection}, {"pipeline", &pipeline}};
     const struct stage_terms terms = {"$unionWith", MONGO_FAILED_TO_PARSE, 40415};
-    struct pipeline_other other = {.variables = p->variables,
-                                   .variable_count = p->variable_count};
+    struct pipeline_other other = {.variables = p->variables, .variable_count = p->variable_count};
     struct query_union unite = {0};
     struct query_plan *plan;
 
@@ -468,8 +467,7 @@ static bool graph_path_check(const struct document_value *value, const char *nam
                              struct error *err)
 {
     if (value->type != DOCUMENT_STRING)
-        return mongo_error_set(err, 40103,
-                               "expected string as argument for %s, found: %s", name,
+        return mongo_error_set(err, 40103, "expected string as argument for %s, found: %s", name,
                                mongo_type_name(value->type));
     return pipeline_path_check(value->text, err);
 }
@@ -503,8 +501,7 @@ static bool graph_check(const struct graph *g, uint64_t *ret_steps_max, struct e
     if (g->depth_max.type == DOCUMENT_UNDEFINED)
         return true;
     if (!document_is_number(&g->depth_max))
-        return mongo_error_set(err, 40100,
-                               "maxDepth requires numeric argument, found type: %s",
+        return mongo_error_set(err, 40100, "maxDepth requires numeric argument, found type: %s",
                                mongo_type_name(g->depth_max.type));
     if (!document_to_int64(&g->depth_max, &depth))
         return mongo_error_set(err, 40102, "maxDepth could not be represented as a long long");
@@ -549,8 +546,7 @@ bool stage_graph_lookup(struct pipeline *p, const struct document_value *specifi
     struct query_graph *search = ARENA_NEW(build->arena, struct query_graph);
     struct graph_data *data = ARENA_NEW(build->arena, struct graph_data);
     struct query_lookup lookup = {.slot = SLOT_BESIDE, .graph = search};
-    struct pipeline_other other = {.variables = p->variables,
-                                   .variable_count = p->variable_count};
+    struct pipeline_other other = {.variables = p->variables, .variable_count = p->variable_count};
     const struct query_expression *start, *item = mongo_expression_root(build, SLOT_ITEM), *found;
     struct query_plan *plan;
 
@@ -568,8 +564,8 @@ bool stage_graph_lookup(struct pipeline *p, const struct document_value *specifi
         return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
                                "$graphLookup over a view is not offered");
     search->next = values_of(p, g.connect_from.text, SLOT_ITEM, false);
-    data->depth = g.depth.type == DOCUMENT_STRING ? arena_copy(build->arena, g.depth.text)
-                                                  : SLICE_NONE;
+    data->depth =
+        g.depth.type == DOCUMENT_STRING ? arena_copy(build->arena, g.depth.text) : SLICE_NONE;
     lookup.plan = plan;
     lookup.local = pipeline_node(build, &start_kind, NULL, &start, 1);
     lookup.foreign = item;

@@ -7,4 +7,4 @@
 
 /* The elements of a pipeline, in the order they are run; borrowed from it. */
 const struct document_value *mongo_pipeline_reorder(struct slice pipeline, struct arena *arena,
-                                              size_t *ret_count);
+                                                    size_t *ret_count);

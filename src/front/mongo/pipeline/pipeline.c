@@ -179,8 +179,7 @@ bool pipeline_path_check(struct slice path, struct error *err)
                                    "FieldPath field names may not start with '$'. Consider using "
                                    "$getField or $setField.");
         if (memchr(head.data, 0, head.len))
-            return mongo_error_set(err, 16411,
-                                   "FieldPath field names may not contain '\\0'.");
+            return mongo_error_set(err, 16411, "FieldPath field names may not contain '\\0'.");
         rest = tail;
     } while (!last);
     return true;
@@ -238,8 +237,8 @@ static bool row_of(struct slice name, const struct stage_row **ret_row, struct e
     if (!*ret_row)
         return mongo_error_set(err, 40324, "Unrecognized pipeline stage name: '%.*s'",
                                (int)MIN(name.len, (size_t)80), (const char *)name.data);
-    return !(*ret_row)->why || mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "%s: %s",
-                                               (*ret_row)->name, (*ret_row)->why);
+    return !(*ret_row)->why ||
+           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "%s: %s", (*ret_row)->name, (*ret_row)->why);
 }
 
 static bool stage_append(struct pipeline *p, const struct document_value *value, struct error *err)
@@ -291,8 +290,8 @@ bool pipeline_append(struct pipeline *p, struct slice stages, struct error *err)
 
 static uint64_t fingerprint_of(struct slice pipeline, const struct mongo_pipeline_options *options)
 {
-    const struct slice parts[] = {pipeline,           options->database, options->collection,
-                                  options->let, options->collation,   options->prefix};
+    const struct slice parts[] = {pipeline,     options->database,  options->collection,
+                                  options->let, options->collation, options->prefix};
     uint64_t print = 17;
 
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
@@ -330,8 +329,9 @@ bool pipeline_other_compile(struct pipeline *p, const struct pipeline_other *oth
                              .nesting = p->nesting + 1};
 
     if (inner.nesting > PIPELINE_NESTING_MAX)
-        return mongo_error_set(err, 232, "Maximum number of nested sub-pipelines exceeded. "
-                                         "Limit is %d",
+        return mongo_error_set(err, 232,
+                               "Maximum number of nested sub-pipelines exceeded. "
+                               "Limit is %d",
                                PIPELINE_NESTING_MAX);
     options.database = other->database;
     options.collection = other->collection;
@@ -346,8 +346,8 @@ bool pipeline_other_compile(struct pipeline *p, const struct pipeline_other *oth
                                &pipeline, err))
             return false;
         if (pipeline.data) {
-            *ret_container = arena_printf(arena, "%.*s.%.*s", SLICE_ARG(other->database),
-                                          SLICE_ARG(base));
+            *ret_container =
+                arena_printf(arena, "%.*s.%.*s", SLICE_ARG(other->database), SLICE_ARG(base));
             if (!pipeline_append(&inner, pipeline, err))
                 return false;
         }

@@ -49,7 +49,11 @@ enum mongo_when_matched {
     MONGO_MATCHED_PIPELINE,
 };
 
-enum mongo_when_not_matched { MONGO_UNMATCHED_INSERT, MONGO_UNMATCHED_DISCARD, MONGO_UNMATCHED_FAIL };
+enum mongo_when_not_matched {
+    MONGO_UNMATCHED_INSERT,
+    MONGO_UNMATCHED_DISCARD,
+    MONGO_UNMATCHED_FAIL
+};
 
 enum { MONGO_MERGE_ON_MAX = 32 };
 
@@ -77,8 +81,8 @@ enum { MONGO_PIPELINE_STAGES_MAX = 1000 };
  * returns true. */
 NODISCARD bool mongo_pipeline_compile(struct slice pipeline,
                                       const struct mongo_pipeline_options *options,
-                                      struct query_build *build, struct mongo_pipeline *ret_pipeline,
-                                      struct error *err);
+                                      struct query_build *build,
+                                      struct mongo_pipeline *ret_pipeline, struct error *err);
 
 /* --- Updates --------------------------------------------------------------------------------- */
 

@@ -26,8 +26,8 @@ enum {
 };
 
 enum {
-    PIPELINE_NESTING_MAX = 20,       /* of $lookup in $lookup */
-    PIPELINE_CHAIN_MAX = 4000,       /* stages of the core in all */
+    PIPELINE_NESTING_MAX = 20, /* of $lookup in $lookup */
+    PIPELINE_CHAIN_MAX = 4000, /* stages of the core in all */
 };
 
 /* What all pipelines of a plan have in common. */
@@ -42,14 +42,14 @@ struct pipeline {
     const struct mongo_pipeline_options *options;
     struct query_stage *stages;
     size_t count, capacity;
-    uint32_t slot;          /* where the document stands */
-    uint32_t turns[2];      /* where documents go in turn */
+    uint32_t slot;     /* where the document stands */
+    uint32_t turns[2]; /* where documents go in turn */
     const struct mongo_variable *variables;
     size_t variable_count;
     struct pipeline_shared *shared;
-    unsigned nesting;       /* pipelines around it, facets not counted */
+    unsigned nesting; /* pipelines around it, facets not counted */
     bool in_facet;
-    bool constant;          /* it begins with documents of its own */
+    bool constant;           /* it begins with documents of its own */
     size_t position, length; /* of the stage being compiled, in the pipeline */
     struct slice stage_name;
     struct mongo_target target;
@@ -97,7 +97,8 @@ NODISCARD bool pipeline_other_compile(struct pipeline *p, const struct pipeline_
 #undef STAGE
 #undef STAGE_REFUSED
 
-/* --- Helpers ----------------------------------------------------------------------------------- */
+/* --- Helpers -----------------------------------------------------------------------------------
+ */
 
 /* A name for a field of the result, "n": 40156 and its kin are the caller's. */
 bool pipeline_is_field_name(struct slice name);

@@ -9,8 +9,8 @@
 
 bool stage_match(struct pipeline *p, const struct document_value *specification, struct error *err)
 {
-    struct mongo_expression_options *scope = ARENA_NEW(p->build->arena,
-                                                       struct mongo_expression_options);
+    struct mongo_expression_options *scope =
+        ARENA_NEW(p->build->arena, struct mongo_expression_options);
     const struct mongo_match_options options = {.slot = p->slot,
                                                 .collation = p->options->collation,
                                                 .expression = mongo_expression_hook,
@@ -146,18 +146,20 @@ static bool shape_append(struct pipeline *p, const struct document_value *specif
                          bool adding, struct error *err)
 {
     const struct mongo_expression_options scope = pipeline_scope(p);
-    const char *name = adding && p->stage_name.len == 4 ? "$set" : adding ? "$addFields"
-                                                                          : "$project";
+    const char *name = adding && p->stage_name.len == 4 ? "$set"
+                       : adding                         ? "$addFields"
+                                                        : "$project";
     const struct query_expression *document;
 
     if (specification->type != DOCUMENT_OBJECT)
-        return adding ? mongo_error_set(err, 40272, "%s specification stage must be an object, got "
-                                                    "%s",
+        return adding ? mongo_error_set(err, 40272,
+                                        "%s specification stage must be an object, got "
+                                        "%s",
                                         name, mongo_type_name(specification->type))
                       : mongo_error_set(err, 15969, "$project specification must be an object");
-    if (adding ? !mongo_shape_add(specification->document, name, &scope, p->build, &document, err)
-               : !mongo_shape_project(specification->document, name, &scope, p->build, &document,
-                                      err))
+    if (adding
+            ? !mongo_shape_add(specification->document, name, &scope, p->build, &document, err)
+            : !mongo_shape_project(specification->document, name, &scope, p->build, &document, err))
         return false;
     pipeline_project(p, document);
     return true;
@@ -202,12 +204,12 @@ static bool root_evaluate(const struct query_expression *expression, struct quer
         buf_append(&text, "MISSING", 7);
     else
         mongo_text_append(&text, ret_value, 80);
-    return mongo_error_set(err, 40228,
-                           "%s must evaluate to an object, but resulting value was: %.*s. Type of "
-                           "resulting value: '%s'.",
-                           what, (int)text.len, (const char *)text.data,
-                           ret_value->type == DOCUMENT_UNDEFINED ? "missing"
-                                                                 : mongo_type_name(ret_value->type));
+    return mongo_error_set(
+        err, 40228,
+        "%s must evaluate to an object, but resulting value was: %.*s. Type of "
+        "resulting value: '%s'.",
+        what, (int)text.len, (const char *)text.data,
+        ret_value->type == DOCUMENT_UNDEFINED ? "missing" : mongo_type_name(ret_value->type));
 }
 
 static const struct query_kind root_kind = {"root", root_evaluate, QUERY_STABLE};
@@ -535,8 +537,9 @@ static bool unwind_read(const struct document_value *specification, struct slice
                                "expected a string as the path for $unwind stage, got %s",
                                mongo_type_name(path.type));
     if (!path.text.len || path.text.data[0] != '$')
-        return mongo_error_set(err, 28818, "path option to $unwind stage should be prefixed with "
-                                           "a '$': %.*s",
+        return mongo_error_set(err, 28818,
+                               "path option to $unwind stage should be prefixed with "
+                               "a '$': %.*s",
                                (int)MIN(path.text.len, (size_t)80), (const char *)path.text.data);
     if (keep.type != DOCUMENT_UNDEFINED && keep.type != DOCUMENT_BOOL)
         return mongo_error_set(err, 28809,
@@ -552,8 +555,7 @@ static bool unwind_read(const struct document_value *specification, struct slice
         return mongo_error_set(err, 28822,
                                "includeArrayIndex option to $unwind stage should not be prefixed "
                                "with a '$': %.*s",
-                               (int)MIN(index.text.len, (size_t)80),
-                               (const char *)index.text.data);
+                               (int)MIN(index.text.len, (size_t)80), (const char *)index.text.data);
     *ret_path = slice_skip(path.text, 1);
     *ret_index = index.type == DOCUMENT_STRING ? index.text : SLICE_NONE;
     *ret_keep = keep.type == DOCUMENT_BOOL && keep.boolean;

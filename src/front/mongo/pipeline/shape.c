@@ -139,8 +139,8 @@ static void expression_keep(struct compile *c, const struct query_expression *ex
         const struct query_expression **before = c->expressions;
 
         c->expression_capacity = c->expression_capacity ? 2 * c->expression_capacity : 8;
-        c->expressions = ARENA_ARRAY(c->build->arena, const struct query_expression *,
-                                     c->expression_capacity);
+        c->expressions =
+            ARENA_ARRAY(c->build->arena, const struct query_expression *, c->expression_capacity);
         if (c->expression_count)
             memcpy(c->expressions, before, c->expression_count * sizeof *before);
     }
@@ -543,8 +543,9 @@ static bool object_write(struct walk *walk, const struct shape_node *node, struc
 
         if (done[i] || !child->computes)
             continue;
-        if (child->kind == SHAPE_COMPUTED ? !computed_append(walk, child, depth)
-                                          : !object_append(walk, child, child->name, nothing, depth))
+        if (child->kind == SHAPE_COMPUTED
+                ? !computed_append(walk, child, depth)
+                : !object_append(walk, child, child->name, nothing, depth))
             return false;
     }
     return true;

@@ -25,8 +25,8 @@ NODISCARD bool mongo_shape_unset(const struct document_value *paths,
 
 /* The document of a slot with the value of an expression at a path, for stages that set one field;
  * undefined: it is taken away. */
-NODISCARD bool mongo_shape_set(struct slice path, const struct query_expression *value, uint32_t slot,
-                               struct query_build *build,
+NODISCARD bool mongo_shape_set(struct slice path, const struct query_expression *value,
+                               uint32_t slot, struct query_build *build,
                                const struct query_expression **ret_document, struct error *err);
 
 /* Several at once: values[i] at paths[i]. */
