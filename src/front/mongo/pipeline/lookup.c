@@ -518,9 +518,9 @@ static struct slice restriction_pipeline(struct pipeline *p, const struct docume
     CLEANUP(buf_done) struct buf buf;
     size_t list, stage;
 
+    buf_init(&buf, SIZE_MAX / 2);
     if (match->type != DOCUMENT_OBJECT)
         return SLICE_NONE;
-    buf_init(&buf, SIZE_MAX / 2);
     list = document_begin(&buf);
     stage = document_append_object_begin(&buf, SLICE("0"));
     document_append(&buf, SLICE("$match"), match);
