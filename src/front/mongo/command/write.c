@@ -201,9 +201,9 @@ static struct slice description_of(const struct mongo_update_result *result, str
     CLEANUP(buf_done) struct buf out;
     size_t begin;
 
+    buf_init(&out, ENGINE_VALUE_MAX);
     if (!result->updated_fields.data)
         return SLICE_NONE;
-    buf_init(&out, ENGINE_VALUE_MAX);
     begin = document_begin(&out);
     document_append(&out, SLICE("updatedFields"), &updated);
     document_append(&out, SLICE("removedFields"), &removed);
