@@ -115,12 +115,20 @@ NODISCARD bool mongo_database_check(struct slice name, struct error *err);
 
 /* A collection, opened; closed with mongo_collection_close. */
 struct mongo_collection {
-    struct container *container; /* NULL: there is none */
+    struct container *container;      /* NULL: there is none */
+    const struct mongo_virtual *made; /* by the server (virtual.h); NULL: it is none of those */
     struct item_space space;
 };
 
+/* Is there such a collection? */
+static inline bool mongo_collection_exists(const struct mongo_collection *collection)
+{
+    return collection->container || collection->made;
+}
+
 /* Opens it. *ret_collection is all zero where there is none, which is no error.
- * MONGO_COMMAND_NOT_SUPPORTED: the container's items are of another API. */
+ * MONGO_COMMAND_NOT_SUPPORTED: the container's items are of another API. MONGO_ILLEGAL_OPERATION:
+ * it is one the server makes, and the command writes. */
 NODISCARD bool mongo_collection_open(const struct mongo_call *call,
                                      const struct mongo_namespace *name,
                                      struct mongo_collection *ret_collection, struct error *err);
