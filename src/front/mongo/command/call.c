@@ -86,7 +86,7 @@ static bool virtual_check(const struct mongo_call *call, const struct mongo_virt
                           struct error *err)
 {
     return call->command->need != MONGO_NEED_WRITE ||
-           mongo_error_set(err, MONGO_ILLEGAL_OPERATION,
+           mongo_error_set(err, MONGO_UNAUTHORIZED,
                            "%s.%s is made by the server and cannot be written", made->database,
                            made->collection);
 }

@@ -127,7 +127,7 @@ static inline bool mongo_collection_exists(const struct mongo_collection *collec
 }
 
 /* Opens it. *ret_collection is all zero where there is none, which is no error.
- * MONGO_COMMAND_NOT_SUPPORTED: the container's items are of another API. MONGO_ILLEGAL_OPERATION:
+ * MONGO_COMMAND_NOT_SUPPORTED: the container's items are of another API. MONGO_UNAUTHORIZED:
  * it is one the server makes, and the command writes. */
 NODISCARD bool mongo_collection_open(const struct mongo_call *call,
                                      const struct mongo_namespace *name,
