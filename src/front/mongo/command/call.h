@@ -14,9 +14,17 @@
 #include "front/mongo/command/mongo.h"
 #include "front/mongo/command/terms.h"
 #include "front/mongo/error.h"
+#include "front/mongo/session/cluster_time.h"
+#include "front/mongo/session/fail_points.h"
+#include "front/mongo/session/sessions.h"
 #include "front/mongo/text.h"
 
-enum { MONGO_NONCE_LEN = 32, MONGO_ACCOUNT_MAX = 64, MONGO_NAME_MAX = 40 };
+enum {
+    MONGO_NONCE_LEN = 32,
+    MONGO_ACCOUNT_MAX = 64,
+    MONGO_NAME_MAX = 40,
+    MONGO_APPLICATION_MAX = 128
+};
 
 /* A SASL conversation under way. */
 struct mongo_sasl {
@@ -41,6 +49,7 @@ struct mongo_session {
     char account[MONGO_ACCOUNT_MAX]; /* as it is stored */
     char user[MONGO_ACCOUNT_MAX];    /* as the client calls it */
     char user_database[MONGO_ACCOUNT_MAX];
+    char application[MONGO_APPLICATION_MAX + 1]; /* as hello named it; "": not */
 
     /* Of the last command, for getLastRequestStatistics. */
     char last_name[MONGO_NAME_MAX];
@@ -70,6 +79,9 @@ struct mongo_call {
     bool warned;                         /* that a document failed validation was logged */
     struct buf reply;                    /* a document that is not ended yet */
     size_t reply_begin;
+
+    struct mongo_fail fail; /* what a test wants to become of it */
+    bool fail_looked;       /* it was asked for */
 };
 
 /* The front as its files share it. */
@@ -78,6 +90,9 @@ struct mongo {
     struct mongo_wire *wires[MONGO_FACES];
     struct mongo_credentials *credentials;
     struct front_cursors *cursors;
+    struct mongo_fail_points *fail_points; /* NULL: there are no test commands */
+    struct mongo_sessions *sessions;
+    struct mongo_cluster_time time;
     atomic_int_fast64_t cursors_looked_ms; /* when those whose time is over were last closed */
     atomic_uint under_way;
     atomic_int request_ids;

@@ -3,6 +3,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/filter.h"
 #include "front/mongo/command/reading.h"
+#include "front/mongo/command/session.h"
 
 enum {
     FIRST_BATCH = 101,
@@ -112,8 +113,10 @@ static struct cursor *cursor_new(struct mongo_call *call, const struct mongo_nam
     cursor->reading.skip = (uint64_t)find->skip;
     cursor->reading.limit = find->limit ? (uint64_t)find->limit : UINT64_MAX;
     cursor->in_session = session.len == SESSION_ID_LEN;
-    if (cursor->in_session)
+    if (cursor->in_session) {
         memcpy(cursor->session, session.data, SESSION_ID_LEN);
+        mongo_call_session_name(call, session, cursor->head.tag);
+    }
     return cursor;
 }
 
