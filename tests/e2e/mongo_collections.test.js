@@ -77,6 +77,17 @@ test('of an unordered batch the documents that fail are write errors with errInf
   assert.deepEqual((await people.find().toArray()).map((one) => one._id), [1, 4]);
 });
 
+test('a validator may be an expression over several fields', async (t) => {
+  const { db } = await mongo(t);
+  const spans = await db.createCollection('spans', { validator: { $expr: { $lt: ['$from', '$to'] } } });
+  await spans.insertOne({ _id: 1, from: 1, to: 2 });
+  await assert.rejects(spans.insertOne({ from: 3, to: 2 }), (error) => {
+    assert.equal(error.code, 121);
+    assert.equal(error.errInfo.details.operatorName, '$expr');
+    return true;
+  });
+});
+
 test('levels and actions: off, moderate, warn, and bypassDocumentValidation', async (t) => {
   const { db } = await mongo(t);
   const things = db.collection('things');

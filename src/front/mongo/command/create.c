@@ -139,7 +139,8 @@ bool mongo_create(struct mongo_call *call, struct error *err)
     if (!terms_check(call, &name, options, &terms, err))
         return false;
     write_charged(call);
-    return mongo_collection_create(call, &name, options, &collection, err);
+    return mongo_collection_create(
+        call, &name, &(struct mongo_collection_terms){.options = options}, &collection, err);
 }
 
 /* --- collMod --------------------------------------------------------------------------------- */

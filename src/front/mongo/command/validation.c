@@ -5,19 +5,19 @@
 
 #include "base/clock.h"
 #include "front/mongo/command/terms.h"
+#include "front/mongo/expression/expression.h"
 
 enum { INFO_BYTES_MAX = 32 * 1024, VALUE_BYTES_MAX = 1024, DEPTH_MAX = 16 };
 
 /* --- Matching -------------------------------------------------------------------------------- */
 
-static bool match_compile(const struct mongo_call *call, struct slice filter, struct arena *arena,
+static bool match_compile(struct slice filter, struct arena *arena,
                           const struct mongo_match **ret_match, struct error *err)
 {
-    const struct mongo_match_options options = {0};
+    const struct mongo_match_options options = {.expression = mongo_expression_hook};
     struct query_build build = {
         .arena = arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
 
-    (void)call;
     if (!mongo_match_parse(filter, &options, &build, ret_match, err))
         return false;
     if (build.failed)
@@ -51,7 +51,9 @@ bool mongo_validation_prepare(struct mongo_call *call, const struct mongo_collec
     if (bypass || !terms->validator.data || !document_count(terms->validator) ||
         terms->level == MONGO_LEVEL_OFF)
         return true;
-    return match_compile(call, terms->validator, call->arena, &ret_validation->match, err);
+    /* the collection may be opened anew under the command */
+    ret_validation->filter = arena_copy(call->arena, terms->validator);
+    return match_compile(ret_validation->filter, call->arena, &ret_validation->match, err);
 }
 
 bool mongo_validation_holds(const struct mongo_validation *validation, struct slice document,
@@ -85,7 +87,7 @@ static bool part_holds(const struct explaining *explaining, struct slice filter,
     struct error unused;
     bool holds = true;
 
-    return !match_compile(explaining->call, filter, explaining->arena, &match, &unused) ||
+    return !match_compile(filter, explaining->arena, &match, &unused) ||
            !match_ask(explaining->call, match, document, explaining->arena, &holds, &unused) ||
            holds;
 }
