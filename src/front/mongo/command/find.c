@@ -140,12 +140,12 @@ bool mongo_find(struct mongo_call *call, struct error *err)
         !mongo_arguments_read(call, find_fields, ARRAY_LEN(find_fields), &find, err) ||
         !find_check(&find, err) || !mongo_collection_open(call, &name, &collection, err))
         return false;
-    if (!collection.container) {
+    if (!mongo_collection_exists(&collection)) {
         mongo_cursor_single(call, mongo_namespace_text(call->arena, &name), NULL);
         return true;
     }
     if (!find.skip && !is_given(find.projection) && !is_given(find.collation) &&
-        !(batch_is_given(call) && find.batch_size == 0) &&
+        !(batch_is_given(call) && find.batch_size == 0) && collection.container &&
         mongo_item_named(&collection, find.filter, &named.id, &named.key))
         return find_one(call, &collection, mongo_namespace_text(call->arena, &name), &named, err);
     return mongo_call_blocks(call) && find_many(call, &collection, &name, &find, err);
