@@ -1,6 +1,7 @@
 /* aggregate: a pipeline over a collection, or over documents that a stage of it brings. */
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
+#include "front/mongo/command/view.h"
 #include "front/mongo/pipeline/pipeline.h"
 
 struct aggregate {
@@ -93,6 +94,24 @@ static bool target_read(const struct mongo_call *call, struct mongo_namespace *r
     return mongo_database_check(ret_name->database, err);
 }
 
+/* A view that a stage names. */
+static bool view_find(void *self, struct slice database, struct slice collection,
+                      struct arena *arena, struct slice *ret_base, struct slice *ret_pipeline,
+                      struct error *err)
+{
+    const struct mongo_namespace name = {database, collection};
+    struct mongo_view view;
+
+    *ret_pipeline = SLICE_NONE;
+    if (!mongo_view_resolve(self, &name, &view, err))
+        return false;
+    if (!view.depth)
+        return true;
+    *ret_base = arena_copy(arena, view.on.collection);
+    *ret_pipeline = arena_copy(arena, view.pipeline);
+    return true;
+}
+
 bool mongo_aggregate(struct mongo_call *call, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
@@ -102,19 +121,23 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
     struct mongo_batch_terms terms;
     struct mongo_pipeline pipeline;
     struct mongo_namespace name;
+    struct mongo_view view = {0};
     struct query_build build;
     bool alone;
 
     if (!target_read(call, &name, &alone, err) ||
         !mongo_arguments_read(call, aggregate_fields, ARRAY_LEN(aggregate_fields), &aggregate,
                               err) ||
-        !aggregate_check(&aggregate, err) || !batch_read(aggregate.cursor, &terms, err))
+        !aggregate_check(&aggregate, err) || !batch_read(aggregate.cursor, &terms, err) ||
+        (!alone && !mongo_view_resolve(call, &name, &view, err)))
         return false;
     cursor = mongo_cursor_new(call, &name);
     options = (struct mongo_pipeline_options){.database = name.database,
                                               .collection = alone ? SLICE_NONE : name.collection,
                                               .let = aggregate.let,
-                                              .collation = aggregate.collation};
+                                              .collation = aggregate.collation,
+                                              .prefix = view.depth ? view.pipeline : SLICE_NONE,
+                                              .host = {.view = view_find, .self = call}};
     build = (struct query_build){
         .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err))
@@ -122,7 +145,10 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
     cursor->reading.plan = pipeline.plan;
     cursor->reading.in_memory =
         aggregate.allow_disk_use.type == DOCUMENT_BOOL && !aggregate.allow_disk_use.boolean;
-    if (!pipeline.collectionless && !mongo_collection_open(call, &name, &collection, err))
+    if (view.depth)
+        cursor->base = arena_copy(cursor->arena, view.on.collection);
+    if (!pipeline.collectionless &&
+        !mongo_collection_open(call, view.depth ? &view.on : &name, &collection, err))
         return false;
     return mongo_cursor_first(call, TAKE(cursor), &collection, &terms, err);
 }

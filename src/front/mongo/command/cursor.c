@@ -85,6 +85,7 @@ struct mongo_cursor *mongo_cursor_new(const struct mongo_call *call,
     cursor->ns = mongo_namespace_text(arena, name);
     cursor->database = arena_copy(arena, name->database);
     cursor->collection = arena_copy(arena, name->collection);
+    cursor->base = cursor->collection;
     cursor->in_session = session.len == MONGO_SESSION_ID_LEN;
     if (cursor->in_session) {
         memcpy(cursor->session, session.data, MONGO_SESSION_ID_LEN);
@@ -220,7 +221,7 @@ static bool cursor_batch(struct mongo_call *call, struct mongo_cursor *cursor,
                          const struct more *more, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
-    const struct mongo_namespace name = {cursor->database, cursor->collection};
+    const struct mongo_namespace name = {cursor->database, cursor->base};
     struct batch batch = {.out = &call->reply};
     struct mongo_page page = {
         .rows_max = more->batch_size ? (uint64_t)more->batch_size : UINT64_MAX,

@@ -10,6 +10,7 @@ struct mongo_cursor {
     struct front_cursor head;
     struct arena *arena; /* owns it, and all that the reading needs */
     struct slice ns, database, collection;
+    struct slice base;            /* the collection that is read: that one, or what a view is on */
     struct mongo_reading reading; /* to be filled in, and prepared, by whoever makes the cursor */
     uint8_t continuation[QUERY_CONTINUATION_MAX];
     size_t continuation_len;

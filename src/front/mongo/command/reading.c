@@ -214,6 +214,10 @@ static bool other_open(void *self, struct slice container, struct query_request 
         *other = (struct other){container, collection, others->first};
         others->first = other;
     }
+    if (other->collection.made)
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
+                               "stages that read %.*s, which the server makes, are not offered",
+                               SLICE_ARG(container));
     if (!other->collection.container)
         return true;
     request->space = &other->collection.space;
