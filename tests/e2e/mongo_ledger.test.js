@@ -15,7 +15,7 @@ const commands = page.split('## Stages of pipelines')[0].split('\n').filter((lin
 const examples = {
   saslStart: { body: { mechanism: 'SCRAM-SHA-256', payload: Buffer.from('n,,n=u,r=x') } },
   saslContinue: { body: { conversationId: 9, payload: Buffer.from('') }, code: 17 },
-  endSessions: { value: [] }, refreshSessions: { value: [] }, killSessions: { value: [] },
+  endSessions: { value: [] }, killAllSessions: { value: [] }, killAllSessionsByPattern: { value: [] }, refreshSessions: { value: [] }, killSessions: { value: [] },
   insert: { value: 'c', body: { documents: [{ _id: 1 }] } },
   find: { value: 'c' }, aggregate: { value: 'c', body: { pipeline: [], cursor: {} } },
   getMore: { value: 5, body: { collection: 'c' }, code: 43 },
