@@ -323,7 +323,11 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
         !meters_fill(store, err))
         return false;
     store->caretaker = caretaker_new(&(struct caretaker_options){
-        .catalogue = store->catalogue, .log = log, .pause_ms = settings->caretaker_pause_ms});
+        .catalogue = store->catalogue,
+        .log = log,
+        .pause_ms = settings->caretaker_pause_ms,
+        /* twice: a session that was used at its last moment still has its records */
+        .records_ms = 2 * settings->mongo_session_ms_max});
     if (settings->advise_record && !traffic_start(store, settings, err))
         return false;
     store->heat = heat_start(store, settings);

@@ -2,6 +2,7 @@
  * bounded however many documents there are. */
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/item.h"
+#include "front/mongo/command/retry.h"
 #include "item/bulk.h"
 
 enum { BATCH_MAX = 100000, PART_MAX = 256, ERRORS_TEXT_MAX = 1024 * 1024 };
@@ -81,16 +82,23 @@ static bool part_insert(struct inserting *inserting, struct mongo_documents *doc
     struct slice document;
 
     while (count < PART_MAX && mongo_documents_next(documents, &document)) {
+        const struct mongo_outcome inserted = {.matched = 1, .upserted = document_undefined()};
         struct item_operation *op = &operations[count++];
+        struct mongo_outcome before;
         struct mongo_item item;
 
         *op = mongo_operation(call, &inserting->collection, ITEM_CREATE);
         op->id = document_null();
+        if (mongo_retry_find(call, *index + count - 1, &before)) {
+            op->ended = true; /* well, and long ago */
+            continue;
+        }
         if (mongo_item_make(call, document, &item, &op->err)) {
             op->id = item.id;
             op->document = item.document;
             op->key = mongo_item_key(&inserting->collection, item.document);
             op->err.code = ERROR_NONE;
+            op->options.record = mongo_retry_record(call, *index + count - 1, &inserted);
         } else {
             op->ended = true;
         }
@@ -124,6 +132,10 @@ bool mongo_insert(struct mongo_call *call, struct error *err)
                                BATCH_MAX, documents.count);
     if (!mongo_collection_make(call, &inserting.name, &inserting.collection, err))
         return false;
+    if (!mongo_retry_load(call, &inserting.collection, err)) {
+        mongo_collection_close(&inserting.collection);
+        return false;
+    }
     inserting.ordered = asked.ordered;
     buf_init(&inserting.errors, MONGO_BSON_BYTES_MAX);
     while (part_insert(&inserting, &documents, &index))
