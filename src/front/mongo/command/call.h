@@ -97,6 +97,7 @@ struct mongo {
     struct mongo_cluster_time time;
     atomic_int_fast64_t cursors_looked_ms; /* when those whose time is over were last closed */
     atomic_uint under_way;
+    atomic_int waiting; /* commands, for migrations */
     atomic_int request_ids;
     atomic_uint_fast64_t tallies[MONGO_TALLIES];
     atomic_uint_fast32_t object_ids;
@@ -114,6 +115,7 @@ struct mongo_namespace {
 /* Of the command's own target. */
 NODISCARD bool mongo_call_namespace(const struct mongo_call *call,
                                     struct mongo_namespace *ret_namespace, struct error *err);
+NODISCARD bool mongo_namespace_check(const struct mongo_namespace *name, struct error *err);
 NODISCARD bool mongo_database_check(struct slice name, struct error *err);
 
 /* A collection, opened; closed with mongo_collection_close. */
@@ -131,6 +133,22 @@ NODISCARD bool mongo_collection_open(const struct mongo_call *call,
 NODISCARD bool mongo_collection_make(const struct mongo_call *call,
                                      const struct mongo_namespace *name,
                                      struct mongo_collection *ret_collection, struct error *err);
+/* The same, made with a key and throughput of its own, unless it is there already. All zero: with
+ * neither. */
+struct mongo_collection_terms {
+    struct slice partition_key; /* BSON of a definition's partitionKey; data NULL: none */
+    struct slice strategy;      /* how its values are placed */
+    const struct offer_request *offer;
+};
+NODISCARD bool mongo_collection_make_as(const struct mongo_call *call,
+                                        const struct mongo_namespace *name,
+                                        const struct mongo_collection_terms *terms,
+                                        struct mongo_collection *ret_collection, struct error *err);
+/* The same for one that is open, or was: it may have been dropped, made, or given another shard key
+ * since. */
+NODISCARD bool mongo_collection_reopen(const struct mongo_call *call,
+                                       const struct mongo_namespace *name,
+                                       struct mongo_collection *collection, struct error *err);
 void mongo_collection_close(struct mongo_collection *collection);
 CLEANUP_VALUE_FN(struct mongo_collection, mongo_collection_close)
 
