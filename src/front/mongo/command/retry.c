@@ -127,15 +127,11 @@ bool mongo_retry_find(struct mongo_call *call, size_t nth, struct mongo_outcome 
     return true;
 }
 
-const struct write_record *mongo_retry_record(struct mongo_call *call, size_t nth,
-                                              const struct mongo_outcome *outcome)
+static struct slice outcome_bytes(const struct mongo_outcome *outcome, struct arena *arena)
 {
     CLEANUP(buf_done) struct buf bytes;
-    struct write_record *record;
     size_t whole;
 
-    if (!call->retry)
-        return NULL;
     buf_init(&bytes, MONGO_BSON_BYTES_MAX + 4096);
     whole = document_begin(&bytes);
     document_append_int32(&bytes, SLICE("n"), outcome->matched);
@@ -149,12 +145,22 @@ const struct write_record *mongo_retry_record(struct mongo_call *call, size_t nt
         document_append(&bytes, SLICE("i"), &image);
     }
     document_end(&bytes, whole);
+    return arena_copy(arena, buf_slice(&bytes));
+}
+
+const struct write_record *mongo_retry_record(struct mongo_call *call, size_t nth,
+                                              const struct mongo_outcome *outcome)
+{
+    struct write_record *record;
+
+    if (!call->retry)
+        return NULL;
     record = ARENA_NEW(call->arena, struct write_record);
     *record = (struct write_record){.session = call->logical->name,
                                     .statement = statement_of(call, nth),
                                     .number = call->retry->number,
                                     .wall_ms = clock_read_wall_ms(call->services->clock),
-                                    .outcome = arena_copy(call->arena, buf_slice(&bytes))};
+                                    .outcome = outcome_bytes(outcome, call->arena)};
     return record;
 }
 
