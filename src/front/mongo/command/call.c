@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "front/fault.h"
+#include "front/mongo/command/virtual.h"
 #include "load/offer_meters.h"
 
 enum { DATABASE_NAME_MAX = 63, NAMESPACE_MAX = 255, NAME_SHOWN_MAX = 64 };
@@ -99,12 +100,24 @@ static bool collection_take(const struct mongo_call *call, struct container *con
     return true;
 }
 
+static bool virtual_check(const struct mongo_call *call, const struct mongo_virtual *made,
+                          struct error *err)
+{
+    return call->command->need != MONGO_NEED_WRITE ||
+           mongo_error_set(err, MONGO_UNAUTHORIZED,
+                           "%s.%s is made by the server and cannot be written", made->database,
+                           made->collection);
+}
+
 bool mongo_collection_open_any(const struct mongo_call *call, const struct mongo_namespace *name,
                                struct mongo_collection *ret_collection, struct error *err)
 {
     struct container *container;
 
-    *ret_collection = (struct mongo_collection){0};
+    *ret_collection =
+        (struct mongo_collection){.made = mongo_virtual_find(name->database, name->collection)};
+    if (ret_collection->made)
+        return virtual_check(call, ret_collection->made, err);
     if (!call->account.account)
         return true; /* made by use, and not yet */
     if (!catalogue_container_open(call->services->catalogue, call->account.id, name->database,

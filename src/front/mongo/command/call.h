@@ -126,14 +126,22 @@ NODISCARD bool mongo_namespace_read(const struct document_value *text,
 
 /* A collection, opened; closed with mongo_collection_close. */
 struct mongo_collection {
-    struct container *container; /* NULL: there is none */
+    struct container *container;      /* NULL: there is none */
+    const struct mongo_virtual *made; /* by the server (virtual.h); NULL: it is none of those */
     struct item_space space;
     struct mongo_terms terms; /* borrowed from the container */
 };
 
+/* Is there such a collection? */
+static inline bool mongo_collection_exists(const struct mongo_collection *collection)
+{
+    return collection->container || collection->made;
+}
+
 /* Opens it. *ret_collection is all zero where there is none, which is no error.
- * MONGO_COMMAND_NOT_SUPPORTED: the container's items are of another API.
- * MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW: it is a view. */
+ * MONGO_COMMAND_NOT_SUPPORTED: the container's items are of another API. MONGO_UNAUTHORIZED:
+ * it is one the server makes, and the command writes. MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW: it is a
+ * view. */
 NODISCARD bool mongo_collection_open(const struct mongo_call *call,
                                      const struct mongo_namespace *name,
                                      struct mongo_collection *ret_collection, struct error *err);

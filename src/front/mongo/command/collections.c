@@ -1,12 +1,10 @@
 /* Databases and collections: listing them. create.c makes, changes and drops collections. */
-#include "base/bytes.h"
 #include "catalogue/container_usage.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/call.h"
 #include "front/mongo/command/filter.h"
+#include "front/mongo/command/uuid.h"
 #include "throughput/cost.h"
-
-#include <xxhash.h>
 
 static void metadata_charged(struct mongo_call *call, bool write)
 {
@@ -139,25 +137,6 @@ bool mongo_drop_database(struct mongo_call *call, struct error *err)
 
 /* --- Collections ----------------------------------------------------------------------------- */
 
-/* A UUID that stays with the collection: of the numbers it is known by, which are never used again.
- */
-static void uuid_append(struct buf *out, const struct container *container)
-{
-    const uint32_t numbers[] = {container_account_number(container),
-                                container_database_number(container),
-                                container_info(container)->number};
-    XXH128_hash_t hash = XXH3_128bits(numbers, sizeof numbers);
-    uint8_t bytes[16];
-    const struct document_value uuid = {
-        .type = DOCUMENT_BINARY, .binary = {.bytes = slice_of(bytes, sizeof bytes), .subtype = 4}};
-
-    bytes_put_le64(bytes, hash.low64);
-    bytes_put_le64(bytes + 8, hash.high64);
-    bytes[6] = (uint8_t)((bytes[6] & 0x0F) | 0x80); /* version 8: made as the maker likes */
-    bytes[8] = (uint8_t)((bytes[8] & 0x3F) | 0x80);
-    document_append(out, SLICE("uuid"), &uuid);
-}
-
 static void id_index_append(struct buf *out, struct slice name)
 {
     size_t index = document_append_object_begin(out, name), key;
@@ -191,7 +170,7 @@ static struct slice collection_show(struct mongo_call *call, const struct contai
         part = document_append_object_begin(&one, SLICE("info"));
         document_append_bool(&one, SLICE("readOnly"), view);
         if (!view)
-            uuid_append(&one, container);
+            mongo_uuid_append(container, SLICE("uuid"), &one);
         document_end(&one, part);
         if (!view)
             id_index_append(&one, SLICE("idIndex"));
