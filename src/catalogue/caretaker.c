@@ -37,6 +37,7 @@ struct caretaker {
     int64_t records_ms, records_next_ms; /* wall clock: when records are looked at again */
     bool records_due;                    /* in this round */
     size_t slice;
+    struct history_limits history;
     bool by_hand;
 
     struct mutex lock;
@@ -384,6 +385,28 @@ static bool account_visit(struct caretaker *caretaker, const struct account *acc
     return fine;
 }
 
+/* A node that is away has its turn when it is here again. */
+static bool histories_trim(struct caretaker *caretaker, size_t *done, struct error *err)
+{
+    struct cluster *cluster = catalogue_cluster(caretaker->catalogue);
+    bool fine = true;
+
+    for (size_t i = 0; caretaker->history.retention_ms && i < cluster_count(cluster); i++) {
+        const struct cluster_node *node = cluster_at(cluster, i);
+        bool removed = false;
+
+        if (!cluster_node_serves(node))
+            continue;
+        if (!history_trim(node->engine, node->commit, &caretaker->history,
+                          clock_read_wall_ms(caretaker->clock), &removed, err))
+            fine = (err->code == ERROR_NODE_DOWN || err->code == ERROR_NODE_PAUSED ||
+                    error_prefix(err, "history of node \"%s\"", node->name)) &&
+                   fine;
+        *done += removed;
+    }
+    return fine;
+}
+
 bool caretaker_round(struct caretaker *caretaker, size_t *ret_done, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
@@ -401,6 +424,8 @@ bool caretaker_round(struct caretaker *caretaker, size_t *ret_done, struct error
             fine = account_visit(caretaker, accounts[i], &done, err) && fine;
         account_unref(accounts[i]);
     }
+    if (!must_stop(caretaker))
+        fine = histories_trim(caretaker, &done, err) && fine;
     *ret_done = done;
     return fine;
 }
@@ -443,6 +468,7 @@ struct caretaker *caretaker_new(const struct caretaker_options *options)
     caretaker->pause_ms = options->pause_ms ? options->pause_ms : PAUSE_DEFAULT_MS;
     caretaker->slice = options->slice ? options->slice : SLICE_DEFAULT;
     caretaker->by_hand = options->by_hand;
+    caretaker->history = options->history;
     mutex_init(&caretaker->lock);
     condition_init(&caretaker->wake);
     if (!caretaker->by_hand)

@@ -690,7 +690,8 @@ bool transaction_write(struct transaction *transaction, const struct document_va
                                            .created = !item,
                                            .after = document,
                                            .flags = options->not_indexed ? ITEM_NOT_INDEXED : 0,
-                                           .ttl = ttl});
+                                           .ttl = ttl,
+                                           .description = options->description});
     assert(verb == TRANSACTION_DELETE ? !entity->at : entity->at == to && to->here == entity);
     if (options->record)
         transaction_record_add(transaction, options->record);

@@ -93,6 +93,8 @@ struct transaction_options {
     const struct document_value *new_id;
     struct slice if_match;      /* etag without quotes, or "*"; empty: none */
     struct slice if_none_match; /* likewise */
+    struct slice description;   /* how an update came about, for the history: BSON; data NULL: the
+                                 * item is replaced */
     bool not_indexed;
     /* What is to be found out of the write later, put beside it in the same commit; borrowed until
      * then. NULL: nothing. */

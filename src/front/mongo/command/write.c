@@ -197,10 +197,32 @@ static bool document_change(struct writing *writing, const struct statement *sta
            mongo_update_apply(statement->update, &input, arena, ret_result, err);
 }
 
-/* Writes what the document becomes, or deletes it. *ret_written false: another writer was first. */
-static bool seen_write(struct writing *writing, const struct seen *seen, struct slice after,
-                       struct arena *arena, bool *ret_written, struct error *err)
+/* What an update by operators did, for change streams; absent for a replacement. */
+static struct slice description_of(const struct mongo_update_result *result, struct arena *arena)
 {
+    const struct document_value updated = document_object(result->updated_fields),
+                                removed = document_array(result->removed_fields),
+                                truncated = document_array(result->truncated_arrays);
+    CLEANUP(buf_done) struct buf out;
+    size_t begin;
+
+    buf_init(&out, ENGINE_VALUE_MAX);
+    if (!result->updated_fields.data)
+        return SLICE_NONE;
+    begin = document_begin(&out);
+    document_append(&out, SLICE("updatedFields"), &updated);
+    document_append(&out, SLICE("removedFields"), &removed);
+    document_append(&out, SLICE("truncatedArrays"), &truncated);
+    document_end(&out, begin);
+    return arena_copy(arena, buf_slice(&out));
+}
+
+/* Writes what the document becomes, or deletes it. *ret_written false: another writer was first. */
+static bool seen_write(struct writing *writing, const struct seen *seen,
+                       const struct mongo_update_result *result, struct arena *arena,
+                       bool *ret_written, struct error *err)
+{
+    struct slice after = result->document;
     struct item_operation op = mongo_operation(writing->call, &writing->collection,
                                                after.data ? ITEM_REPLACE : ITEM_DELETE);
     bool done;
@@ -220,6 +242,7 @@ static bool seen_write(struct writing *writing, const struct seen *seen, struct 
                                 .image = writing->image == IMAGE_BEFORE  ? seen->document
                                          : writing->image == IMAGE_AFTER ? after
                                                                          : SLICE_NONE});
+    op.options.description = description_of(result, arena);
     done = item_operation_run(&op, err);
     mongo_call_charged(writing->call, &op.metered);
     *ret_written = done;
@@ -267,7 +290,7 @@ static bool seen_carry_out(struct writing *writing, struct statement *statement,
                                                       seen->document, arena, err))
             return false;
         if (!statement->update || result.changed) {
-            if (!seen_write(writing, seen, result.document, arena, &written, err))
+            if (!seen_write(writing, seen, &result, arena, &written, err))
                 return false;
         }
         if (written) {
