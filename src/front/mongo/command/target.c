@@ -34,8 +34,8 @@ struct filling {
     const struct mongo_target *target;
     const struct mongo_collection *source;
     const struct mongo_reading *reading;
-    struct mongo_namespace name;          /* that is written to */
-    struct mongo_collection collection;   /* the same, open */
+    struct mongo_namespace name;        /* that is written to */
+    struct mongo_collection collection; /* the same, open */
     struct mongo_validation validation;
     struct item_operation *operations;    /* of $out: PART_MAX */
     const struct query_expression *merge; /* of a pipeline: over what is there and what comes */
@@ -146,8 +146,9 @@ static bool out_check(const struct filling *filling, struct error *err)
     if (!target.container)
         return true;
     if (mongo_collection_is_sharded(&target))
-        return mongo_error_set(err, 28769, "namespace '%.*s.%.*s' is sharded so it can't be used "
-                                           "for $out'",
+        return mongo_error_set(err, 28769,
+                               "namespace '%.*s.%.*s' is sharded so it can't be used "
+                               "for $out'",
                                SLICE_ARG(name.database), SLICE_ARG(name.collection));
     if (definition_fields(container_definition(target.container))->index_count)
         return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
@@ -536,8 +537,8 @@ bool mongo_target_run(struct mongo_call *call, const struct mongo_target *target
 {
     struct filling filling = {
         .call = call, .target = target, .source = collection, .reading = reading};
-    bool done = target->kind == MONGO_TARGET_OUT ? out_run(&filling, err)
-                                                 : merge_run(&filling, err);
+    bool done =
+        target->kind == MONGO_TARGET_OUT ? out_run(&filling, err) : merge_run(&filling, err);
 
     mongo_collection_close(&filling.collection);
     return done;

@@ -9,9 +9,10 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/filter.h"
 #include "front/mongo/command/reading.h"
+#include "front/mongo/command/retry.h"
 #include "front/mongo/command/validation.h"
-#include "front/mongo/projection/projection.h"
 #include "front/mongo/pipeline/pipeline.h"
+#include "front/mongo/projection/projection.h"
 #include "front/mongo/update/update.h"
 #include "item/bulk.h"
 
@@ -34,6 +35,8 @@ struct writing {
     int32_t matched, modified; /* n and nModified */
     struct buf errors, upserted;
     uint32_t error_count, upserted_count;
+    size_t statement;                                     /* which it is at, for its record */
+    enum { IMAGE_NONE, IMAGE_BEFORE, IMAGE_AFTER } image; /* what the record keeps of it */
 };
 
 /* A document that matches, as it was seen; in an arena. */
@@ -232,6 +235,14 @@ static bool seen_write(struct writing *writing, const struct seen *seen,
     if (after.data && !mongo_shard_key_keep(&writing->collection, seen->document, after, err))
         return false;
     op.options.if_match = seen->etag;
+    op.options.record = mongo_retry_record(
+        writing->call, writing->statement,
+        &(struct mongo_outcome){.matched = 1,
+                                .modified = after.data != NULL,
+                                .upserted = document_undefined(),
+                                .image = writing->image == IMAGE_BEFORE  ? seen->document
+                                         : writing->image == IMAGE_AFTER ? after
+                                                                         : SLICE_NONE});
     op.options.description = description_of(result, arena);
     done = item_operation_run(&op, err);
     mongo_call_charged(writing->call, &op.metered);
@@ -301,6 +312,17 @@ static bool seen_carry_out(struct writing *writing, struct statement *statement,
 
 /* --- Inserting what was not found ------------------------------------------------------------ */
 
+static void upserted_add(struct writing *writing, size_t index, const struct document_value *id)
+{
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t one = document_append_object_begin(&writing->upserted,
+                                              document_index_key(writing->upserted_count++, text));
+
+    document_append_int32(&writing->upserted, SLICE("index"), (int32_t)index);
+    document_append(&writing->upserted, SLICE("_id"), id);
+    document_end(&writing->upserted, one);
+}
+
 /* Where to insert follows from the filter: of a sharded collection it has to say the whole key, and
  * what is inserted has to have it. */
 static bool upsert_check(struct writing *writing, const struct statement *statement,
@@ -349,8 +371,6 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     struct query_slot slot;
     struct mongo_item item;
     struct slice document;
-    char text[DOCUMENT_INDEX_SIZE];
-    size_t one;
 
     context_begin(&context, &slot, SLICE_NONE, writing, call->arena);
     slot.value = document_undefined();
@@ -371,6 +391,12 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     op.id = item.id;
     op.key = mongo_item_key(&writing->collection, item.document);
     op.document = item.document;
+    op.options.record = mongo_retry_record(
+        call, writing->statement,
+        &(struct mongo_outcome){.matched = 1,
+                                .upserted = item.id,
+                                .image =
+                                    writing->image == IMAGE_AFTER ? item.document : SLICE_NONE});
     statement->upserted = item.id;
     if (!item_operation_run(&op, err)) {
         mongo_call_charged(call, &op.metered);
@@ -379,11 +405,7 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     mongo_call_charged(call, &op.metered);
     statement->after = item.document;
     writing->matched++;
-    one = document_append_object_begin(&writing->upserted,
-                                       document_index_key(writing->upserted_count++, text));
-    document_append_int32(&writing->upserted, SLICE("index"), (int32_t)index);
-    document_append(&writing->upserted, SLICE("_id"), &item.id);
-    document_end(&writing->upserted, one);
+    upserted_add(writing, index, &item.id);
     return true;
 }
 
@@ -507,9 +529,29 @@ static bool all_run(struct writing *writing, struct statement *statement, size_t
            upsert_insert(writing, statement, index, err);
 }
 
+/* It was carried out before: it counts as it did then. */
+static void outcome_take(struct writing *writing, const struct mongo_outcome *outcome, size_t index)
+{
+    writing->matched += outcome->matched;
+    writing->modified += outcome->modified;
+    if (outcome->upserted.type != DOCUMENT_UNDEFINED)
+        upserted_add(writing, index, &outcome->upserted);
+}
+
 static bool statement_run(struct writing *writing, struct statement *statement, size_t index,
                           struct error *err)
 {
+    struct mongo_outcome before;
+
+    if (mongo_retry_is_on(writing->call) && statement->multi)
+        return mongo_error_set(err, MONGO_INVALID_OPTIONS,
+                               "Cannot use (or request) retryable writes with %s",
+                               statement->update ? "multi=true" : "limit=0");
+    if (mongo_retry_find(writing->call, index, &before)) {
+        outcome_take(writing, &before, index);
+        return true;
+    }
+    writing->statement = index;
     return statement->multi ? all_run(writing, statement, index, err)
                             : one_run(writing, statement, index, err);
 }
@@ -648,9 +690,9 @@ static bool change_read(struct mongo_call *call, struct slice document,
                                         .upsert = change.upsert,
                                         .upserted = document_undefined()};
     return mongo_reading_prepare(&ret_statement->reading, call->arena, err) &&
-           update_prepare(
-               call, &(struct changing){&change.u, change.array_filters, &change.variables},
-               ret_statement, err);
+           update_prepare(call,
+                          &(struct changing){&change.u, change.array_filters, &change.variables},
+                          ret_statement, err);
 }
 
 /* --- update and delete ----------------------------------------------------------------------- */
@@ -748,6 +790,10 @@ static bool command_run(struct mongo_call *call, const char *list, bool update, 
                                BATCH_MAX, statements.count);
     if (!collection_open(&writing, command.bypass, err))
         return false;
+    if (!mongo_retry_load(call, &writing.collection, err)) {
+        mongo_collection_close(&writing.collection);
+        return false;
+    }
     buf_init(&writing.errors, MONGO_BSON_BYTES_MAX);
     buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
     statements_run(&writing, &statements, update, command.ordered);
@@ -860,6 +906,20 @@ static bool modification_answer(struct writing *writing, const struct statement 
     return true;
 }
 
+/* The command was carried out before: its image is that of then. */
+static bool modification_found(struct writing *writing, struct statement *statement,
+                               const struct modification *asked)
+{
+    struct mongo_outcome before;
+
+    if (!mongo_retry_find(writing->call, 0, &before))
+        return false;
+    outcome_take(writing, &before, 0);
+    statement->upserted = before.upserted;
+    *(asked->new_one ? &statement->after : &statement->before) = before.image;
+    return true;
+}
+
 /* A duplicate is the command's error here, with the words and fields of a write error. */
 bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
 {
@@ -883,11 +943,14 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
                                    .upsert = asked.upsert,
                                    .upserted = document_undefined()};
     buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
+    writing.image = asked.new_one ? IMAGE_AFTER : IMAGE_BEFORE;
     fine = mongo_reading_prepare(&statement.reading, call->arena, err) &&
            (asked.remove ||
             update_prepare(call, &(struct changing){&asked.update, asked.array_filters, NULL},
                            &statement, err)) &&
-           one_run(&writing, &statement, 0, err) &&
+           mongo_retry_load(call, &writing.collection, err) &&
+           (modification_found(&writing, &statement, &asked) ||
+            one_run(&writing, &statement, 0, err)) &&
            modification_answer(&writing, &statement, &asked, err);
     mongo_collection_close(&writing.collection);
     buf_done(&writing.upserted);

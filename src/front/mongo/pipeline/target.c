@@ -14,16 +14,14 @@ static bool into_read(struct pipeline *p, const struct document_value *value, co
         !pipeline_fields(value, &terms, fields, ARRAY_LEN(fields), err))
         return false;
     if (collection.type != DOCUMENT_STRING)
-        return mongo_error_set(err, code,
-                               "%s requires a string or object argument, but found %s", stage,
-                               mongo_type_name(value->type));
+        return mongo_error_set(err, code, "%s requires a string or object argument, but found %s",
+                               stage, mongo_type_name(value->type));
     if (database.type != DOCUMENT_UNDEFINED && database.type != DOCUMENT_STRING)
         return mongo_error_set(err, MONGO_TYPE_MISMATCH,
                                "BSON field '%s.db' is the wrong type '%s', expected type 'string'",
                                stage, mongo_type_name(database.type));
-    target->database = database.type == DOCUMENT_STRING
-                           ? arena_copy(p->build->arena, database.text)
-                           : p->options->database;
+    target->database = database.type == DOCUMENT_STRING ? arena_copy(p->build->arena, database.text)
+                                                        : p->options->database;
     target->collection = arena_copy(p->build->arena, collection.text);
     return true;
 }
@@ -87,8 +85,7 @@ static bool on_read(struct pipeline *p, const struct document_value *value, stru
 }
 
 static bool word_find(const struct document_value *value, const char *name,
-                      const char *const *words, size_t count, unsigned *ret_word,
-                      struct error *err)
+                      const char *const *words, size_t count, unsigned *ret_word, struct error *err)
 {
     if (value->type != DOCUMENT_STRING)
         return mongo_error_set(err, 51191, "$merge '%s' field must be a string, but found %s", name,

@@ -1,8 +1,8 @@
 /* Update: what an update of MongoDB does to a document, compiled once and applied to many.
  *
- * An update is a document of modifiers ({$set: {a: 1}}), a replacement, or a pipeline. Applying it takes BSON
- * and gives BSON, says whether anything changed, and what: the updateDescription of change streams.
- * The document before is never touched.
+ * An update is a document of modifiers ({$set: {a: 1}}), a replacement, or a pipeline. Applying it
+ * takes BSON and gives BSON, says whether anything changed, and what: the updateDescription of
+ * change streams. The document before is never touched.
  *
  * Errors are those of front/mongo/error.h, with MongoDB's codes and words. */
 #pragma once
