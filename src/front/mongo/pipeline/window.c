@@ -30,15 +30,9 @@ bool pipeline_unit(struct slice name, int64_t *ret_ms, int64_t *ret_months)
     static const struct {
         const char *name;
         int64_t ms, months;
-    } units[] = {{"millisecond", 1, 0},
-                 {"second", 1000, 0},
-                 {"minute", 60000, 0},
-                 {"hour", 3600000, 0},
-                 {"day", 86400000, 0},
-                 {"week", 604800000, 0},
-                 {"month", 0, 1},
-                 {"quarter", 0, 3},
-                 {"year", 0, 12}};
+    } units[] = {{"millisecond", 1, 0}, {"second", 1000, 0},  {"minute", 60000, 0},
+                 {"hour", 3600000, 0},  {"day", 86400000, 0}, {"week", 604800000, 0},
+                 {"month", 0, 1},       {"quarter", 0, 3},    {"year", 0, 12}};
 
     for (size_t i = 0; i < ARRAY_LEN(units); i++)
         if (slice_equal(name, slice_of_text(units[i].name))) {
@@ -407,8 +401,7 @@ static bool frame_read(const struct pipeline_window *window, const struct docume
     if (!unit_read(&unit, &ms, err) || !bounds_read(&range, ms ? (double)ms : 1, frame, err))
         return false;
     if (!window->by)
-        return mongo_error_set(err, 5339902,
-                               "Range-based window require sortBy a single field");
+        return mongo_error_set(err, 5339902, "Range-based window require sortBy a single field");
     frame->by = QUERY_FRAME_RANGE;
     frame->dates = ms != 0;
     return true;
@@ -458,12 +451,11 @@ static bool rank_output(struct pipeline *p, struct pipeline_window *window,
 }
 
 static bool shift_output(struct pipeline *p, struct pipeline_window *window,
-                         const struct function *function,
-                         const struct query_expression **ret_value, struct error *err)
+                         const struct function *function, const struct query_expression **ret_value,
+                         struct error *err)
 {
     struct document_value output, by, otherwise;
-    const struct stage_field fields[] = {
-        {"output", &output}, {"by", &by}, {"default", &otherwise}};
+    const struct stage_field fields[] = {{"output", &output}, {"by", &by}, {"default", &otherwise}};
     const struct stage_terms terms = {"$shift", MONGO_FAILED_TO_PARSE, MONGO_FAILED_TO_PARSE};
     struct query_window_output made = {.kind = QUERY_WINDOW_SHIFT};
 
@@ -473,8 +465,7 @@ static bool shift_output(struct pipeline *p, struct pipeline_window *window,
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
                                "$shift requires 'output' and 'by' to be specified");
     if (!document_is_number(&by) || !document_to_int64(&by, &made.shift))
-        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
-                               "'$shift:by' field must be an integer");
+        return mongo_error_set(err, MONGO_FAILED_TO_PARSE, "'$shift:by' field must be an integer");
     if (function->frame.given)
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE, "$shift does not accept a 'window'");
     if (!sort_needed(window, function, false, err) ||
@@ -610,8 +601,7 @@ static bool accumulator_output(struct pipeline *p, struct pipeline_window *windo
     uint32_t slot;
 
     if (!mongo_accumulator_exists(function->name))
-        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
-                               "Unrecognized window function, %.*s",
+        return mongo_error_set(err, MONGO_FAILED_TO_PARSE, "Unrecognized window function, %.*s",
                                (int)MIN(function->name.len, (size_t)80),
                                (const char *)function->name.data);
     if (!pipeline_result_slot(p, window->output_count, &slot, err) ||
@@ -698,8 +688,8 @@ static bool field_read(struct pipeline *p, struct pipeline_window *window, struc
     struct document_iter iter;
 
     if (value->type != DOCUMENT_OBJECT)
-        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
-                               "The field '%.*s' must be an object", SLICE_ARG(path));
+        return mongo_error_set(err, MONGO_FAILED_TO_PARSE, "The field '%.*s' must be an object",
+                               SLICE_ARG(path));
     document_iter_init(&iter, value->document);
     while (document_iter_next(&iter)) {
         if (slice_equal(iter.key, SLICE("window"))) {
@@ -707,8 +697,7 @@ static bool field_read(struct pipeline *p, struct pipeline_window *window, struc
         } else if (function.name.data || !iter.key.len || iter.key.data[0] != '$') {
             return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
                                    "Window function found an unknown argument: %.*s",
-                                   (int)MIN(iter.key.len, (size_t)80),
-                                   (const char *)iter.key.data);
+                                   (int)MIN(iter.key.len, (size_t)80), (const char *)iter.key.data);
         } else {
             function.name = iter.key;
             function.argument = iter.value;
@@ -755,12 +744,11 @@ static bool ranged_evaluate(const struct query_expression *expression,
     if (ret_value->type == DOCUMENT_DATE)
         *ret_value = document_int64(ret_value->int64);
     else if (!document_is_number(ret_value))
-        return mongo_error_set(err, 5429414,
-                               "Invalid range: Expected the sortBy field to be a number, but it "
-                               "was %s",
-                               ret_value->type == DOCUMENT_UNDEFINED
-                                   ? "missing"
-                                   : mongo_type_name(ret_value->type));
+        return mongo_error_set(
+            err, 5429414,
+            "Invalid range: Expected the sortBy field to be a number, but it "
+            "was %s",
+            ret_value->type == DOCUMENT_UNDEFINED ? "missing" : mongo_type_name(ret_value->type));
     return true;
 }
 
@@ -791,8 +779,8 @@ bool pipeline_window_stage(struct pipeline *p, struct pipeline_window *window, s
     if (is_ranged(window)) {
         struct query_order *ranged = ARENA_NEW(arena, struct query_order);
 
-        *ranged = (struct query_order){
-            pipeline_node(p->build, &ranged_kind, NULL, &window->by, 1), order[0].descending};
+        *ranged = (struct query_order){pipeline_node(p->build, &ranged_kind, NULL, &window->by, 1),
+                                       order[0].descending};
         order = ranged;
     }
     if (window->key) {

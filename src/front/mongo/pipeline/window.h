@@ -28,8 +28,7 @@ NODISCARD bool pipeline_window_locf(struct pipeline *p, struct pipeline_window *
                                     const struct query_expression **ret_value, struct error *err);
 NODISCARD bool pipeline_window_linear(struct pipeline *p, struct pipeline_window *window,
                                       const struct query_expression *input,
-                                      const struct query_expression **ret_value,
-                                      struct error *err);
+                                      const struct query_expression **ret_value, struct error *err);
 
 /* Reads sortBy. */
 NODISCARD bool pipeline_window_sort(struct pipeline *p, struct pipeline_window *window,
