@@ -36,6 +36,7 @@ static void walk_init(struct index_walk *w, struct slice item, struct arena *are
     w->repeats = w->seen = NULL;
     w->object = 0;
     w->full = w->claims = false;
+    w->arrays = NULL;
     w->entries = ARENA_ARRAY(arena, struct index_entry, w->capacity);
 }
 

@@ -112,6 +112,13 @@ enum {
                               level of nesting, and one number */
 };
 
+/* Which parts of a definition met arrays, instead of entries. */
+struct index_arrays {
+    struct arena *arena;
+    struct index_sum *sums; /* NULL: none yet */
+    size_t count;
+};
+
 struct index_walk {
     const struct index_definition *definition; /* whose entries are being put */
     struct arena *arena;
@@ -123,7 +130,8 @@ struct index_walk {
     uint32_t *seen;    /* for each node of a tree the last object that had it */
     uint32_t object;   /* objects are numbered as they are walked */
     bool full;
-    bool claims; /* whole values are put, without the definition's prefix */
+    struct index_arrays *arrays; /* arrays are noted, nothing is put; NULL: the other way round */
+    bool claims;                 /* whole values are put, without the definition's prefix */
     struct index_path path;
 };
 

@@ -67,6 +67,7 @@ struct mongo_call {
     struct document_value target;        /* what stands behind the name: mostly a collection */
     struct buf reply;                    /* a document that is not ended yet */
     size_t reply_begin;
+    struct slice duplicate_pattern, duplicate_value; /* of the last 11000 of a unique index */
 };
 
 /* The front as its files share it. */

@@ -3,6 +3,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/filter.h"
 #include "front/mongo/command/reading.h"
+#include "query/value/value.h"
 
 enum {
     FIRST_BATCH = 101,
@@ -30,6 +31,11 @@ struct cursor {
     uint8_t session[SESSION_ID_LEN];
     bool in_session;
 };
+
+static bool is_value(const struct document_value *value)
+{
+    return value->type != DOCUMENT_UNDEFINED && value->type != DOCUMENT_NULL;
+}
 
 /* --- Batches --------------------------------------------------------------------------------- */
 
@@ -109,6 +115,8 @@ static struct cursor *cursor_new(struct mongo_call *call, const struct mongo_nam
     cursor->reading.projection = document_copy(arena, find->projection);
     cursor->reading.sort = document_copy(arena, find->sort);
     cursor->reading.collation = document_copy(arena, find->collation);
+    if (is_value(&find->hint))
+        cursor->reading.hint = query_value_copy(&find->hint, arena);
     cursor->reading.skip = (uint64_t)find->skip;
     cursor->reading.limit = find->limit ? (uint64_t)find->limit : UINT64_MAX;
     cursor->in_session = session.len == SESSION_ID_LEN;
@@ -167,26 +175,13 @@ static bool is_given(struct slice document)
     return document.data && document_count(document);
 }
 
-static bool is_value(const struct document_value *value)
-{
-    return value->type != DOCUMENT_UNDEFINED && value->type != DOCUMENT_NULL;
-}
-
-/* What would change the answer and cannot be done is refused. The hint {$natural: 1} is what is
- * done. */
+/* What would change the answer and cannot be done is refused. */
 static bool find_check(const struct find *find, struct error *err)
 {
-    struct document_value natural;
     const char *refused = NULL;
-    bool hinted = is_value(&find->hint) &&
-                  !(find->hint.type == DOCUMENT_OBJECT &&
-                    (document_find(find->hint.document, SLICE("$natural"), &natural) ||
-                     document_find(find->hint.document, SLICE("_id"), &natural)));
 
     if (is_given(find->let))
         refused = "let";
-    else if (hinted)
-        refused = "hint";
     else if (is_value(&find->min) || is_value(&find->max))
         refused = "min and max";
     else if (find->return_key || find->show_record_id)
@@ -299,8 +294,9 @@ bool mongo_find(struct mongo_call *call, struct error *err)
         frame_end(call, frame_begin(call, namespace_text(call->arena, &name), "firstBatch"), 0);
         return true;
     }
-    if (mongo_filter_is_id(find.filter, &id) && !find.skip && !is_given(find.projection) &&
-        !is_given(find.collation) && !(batch_is_given(call) && find.batch_size == 0) &&
+    if (mongo_filter_is_id(find.filter, &id) && !find.skip && !is_value(&find.hint) &&
+        !is_given(find.projection) && !is_given(find.collation) &&
+        !(batch_is_given(call) && find.batch_size == 0) &&
         collection.space.definition->key.system_key)
         return find_one(call, &collection, namespace_text(call->arena, &name), &id, err);
     return mongo_call_blocks(call) &&

@@ -6,6 +6,7 @@
 #include "front/fault.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/call.h"
+#include "front/mongo/command/item.h"
 #include "front/owner.h"
 
 #include <openssl/crypto.h>
@@ -335,6 +336,8 @@ static void call_refuse(struct front_call *front, const struct error *err)
     document_append_int32(&call->reply, SLICE("code"), mongo_error_code(err));
     document_append_string(&call->reply, SLICE("codeName"),
                            slice_of_text(mongo_error_name(err, name)));
+    if (mongo_error_code(err) == MONGO_DUPLICATE_KEY)
+        mongo_duplicate_append(call, &call->reply);
     document_end(&call->reply, call->reply_begin);
     call_send(call);
 }

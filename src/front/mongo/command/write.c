@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/filter.h"
+#include "front/mongo/command/indexes.h"
 #include "front/mongo/command/reading.h"
 #include "front/mongo/projection/projection.h"
 #include "front/mongo/update/update.h"
@@ -132,6 +133,7 @@ static bool one_look(struct writing *writing, const struct statement *statement,
     if (!writing->collection.container)
         return true;
     if (mongo_filter_is_id(statement->reading.filter, &id) &&
+        !mongo_reading_is_hinted(&statement->reading) &&
         writing->collection.space.definition->key.system_key)
         return id_look(writing, &id, arena, ret_seen, ret_found, err);
     do /* a page may end early, for its time was up */
@@ -203,6 +205,8 @@ static bool seen_write(struct writing *writing, const struct seen *seen, struct 
     done = item_operation_run(&op, err);
     mongo_call_charged(writing->call, &op.metered);
     *ret_written = done;
+    if (!done && after.data)
+        mongo_duplicate_tell(writing->call, &writing->collection, &writing->name, after, err);
     return done || is_overtaken(err);
 }
 
@@ -274,6 +278,7 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     statement->upserted = item.id;
     if (!item_operation_run(&op, err)) {
         mongo_call_charged(call, &op.metered);
+        mongo_duplicate_tell(call, &writing->collection, &writing->name, item.document, err);
         return false;
     }
     mongo_call_charged(call, &op.metered);
@@ -356,14 +361,18 @@ static bool page_update(struct writing *writing, struct statement *statement,
     return true;
 }
 
-/* On all documents that match. They are looked at in the order of their _id, which no update
- * changes: none is seen twice. */
+/* On all documents that match. They are looked at in an order that no update changes, that of their
+ * _id or, where an index might lead to them by what is updated, that of their creation: none is
+ * seen twice. */
 static bool all_run(struct writing *writing, struct statement *statement, size_t index,
                     struct error *err)
 {
     struct slice continuation = SLICE_NONE;
     int32_t before = writing->matched;
 
+    if (statement->update && writing->collection.container &&
+        writing->collection.space.definition->index_count)
+        mongo_reading_by_creation(&statement->reading, writing->call->arena);
     while (writing->collection.container) {
         CLEANUP(arena_free) struct arena *arena = arena_new();
         struct look look = {
@@ -397,12 +406,11 @@ static bool is_given(const struct document_value *value)
 }
 
 /* What would be done otherwise and cannot be. */
-static bool options_check(const char *command, const struct document_value *hint,
-                          const struct document_value *variables, struct error *err)
+static bool options_check(const char *command, const struct document_value *variables,
+                          struct error *err)
 {
-    return (!is_given(hint) && !is_given(variables)) ||
-           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "%s: %s is not offered yet", command,
-                           is_given(hint) ? "hint" : "let");
+    return !is_given(variables) ||
+           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "%s: let is not offered yet", command);
 }
 
 struct deletion {
@@ -421,12 +429,10 @@ static const struct mongo_field deletion_fields[] = {
 static bool deletion_read(struct mongo_call *call, struct slice document,
                           struct statement *ret_statement, struct error *err)
 {
-    const struct document_value none = document_undefined();
     struct deletion deletion = {0};
 
     if (!mongo_fields_read(document, "delete.deletes", deletion_fields, ARRAY_LEN(deletion_fields),
-                           &deletion, err) ||
-        !options_check("delete", &deletion.hint, &none, err))
+                           &deletion, err))
         return false;
     if (deletion.limit != 0 && deletion.limit != 1)
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
@@ -435,6 +441,7 @@ static bool deletion_read(struct mongo_call *call, struct slice document,
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = deletion.q,
                                                     .collation = deletion.collation,
+                                                    .hint = deletion.hint,
                                                     .limit = UINT64_MAX},
                                         .multi = deletion.limit == 0,
                                         .upserted = document_undefined()};
@@ -478,11 +485,12 @@ static bool change_read(struct mongo_call *call, struct slice document,
 
     if (!mongo_fields_read(document, "update.updates", change_fields, ARRAY_LEN(change_fields),
                            &change, err) ||
-        !options_check("update", &change.hint, &change.variables, err))
+        !options_check("update", &change.variables, err))
         return false;
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = change.q,
                                                     .collation = change.collation,
+                                                    .hint = change.hint,
                                                     .limit = UINT64_MAX},
                                         .multi = change.multi,
                                         .upsert = change.upsert,
@@ -558,14 +566,13 @@ static bool command_run(struct mongo_call *call, const char *list, bool update, 
         {"let", MONGO_FIELD_VALUE, offsetof(struct command, let)},
         {"bypassDocumentValidation", MONGO_FIELD_ANY},
     };
-    const struct document_value none = document_undefined();
     struct command command = {.ordered = true};
     struct writing writing = {.call = call};
     struct mongo_documents statements;
 
     if (!mongo_call_namespace(call, &writing.name, err) ||
         !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &command, err) ||
-        !options_check(call->command->name, &none, &command.let, err) ||
+        !options_check(call->command->name, &command.let, err) ||
         !mongo_deadline(call, &writing.deadline_ms, err) ||
         !mongo_documents_open(call, list, &statements, err))
         return false;
@@ -639,7 +646,7 @@ static bool modification_check(const struct modification *asked, struct error *e
     if (!asked->remove && !is_given(&asked->update))
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
                                "Either an update or remove=true must be specified");
-    return options_check("findAndModify", &asked->hint, &asked->let, err);
+    return options_check("findAndModify", &asked->let, err);
 }
 
 /* The part of a document that is wanted; in the arena. */
@@ -702,6 +709,7 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
                                                .filter = asked.query,
                                                .sort = asked.sort,
                                                .collation = asked.collation,
+                                               .hint = asked.hint,
                                                .limit = UINT64_MAX},
                                    .upsert = asked.upsert,
                                    .upserted = document_undefined()};
