@@ -681,7 +681,8 @@ bool transaction_write(struct transaction *transaction, const struct document_va
                                            .created = !item,
                                            .after = document,
                                            .flags = options->not_indexed ? ITEM_NOT_INDEXED : 0,
-                                           .ttl = ttl});
+                                           .ttl = ttl,
+                                           .description = options->description});
     assert(verb == TRANSACTION_DELETE ? !entity->at : entity->at == to && to->here == entity);
     transaction->work.writes++;
     transaction->work.bytes_written += document.len;

@@ -92,6 +92,8 @@ struct transaction_options {
     const struct document_value *new_id;
     struct slice if_match;      /* etag without quotes, or "*"; empty: none */
     struct slice if_none_match; /* likewise */
+    struct slice description;   /* how an update came about, for the history: BSON; data NULL: the
+                                 * item is replaced */
     bool not_indexed;
     bool id_is_free; /* under the base of a random suffix: the caller holds a claim (claim.h), with
                       * new_id on that */

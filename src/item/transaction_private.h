@@ -60,6 +60,7 @@ struct transaction_planned {
     size_t before; /* the write of the same item before this one; or NO_WRITE_BEFORE */
     bool created;
     struct slice after; /* data NULL: deleted */
+    struct slice description;
     uint8_t flags;
     int32_t ttl;
     int64_t charge_cru; /* once the commit is prepared */
@@ -94,6 +95,7 @@ struct transaction {
     struct transaction_section *sections; /* one for each part */
     struct commit_part *parts;
     size_t part_count;
+    struct commit_part *history; /* the last part; NULL: nothing is told */
     struct commit_batch batch;
     void (*done)(struct transaction *transaction, const struct error *err, void *context);
     void *context;

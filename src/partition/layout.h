@@ -3,6 +3,7 @@
  *     'c'  counters   c | kind | name                 -> up to 4 numbers, 8 bytes big-endian each
  *     'd'  items      d | routing key | pk | id       -> header and BSON
  *     'f'  feed       f | lsn | origin | ordinal      -> change feed
+ *     'h'  history    h | time | origin | ordinal     -> changes, in PARTITION_HISTORY (history.h)
  *     'i'  index      i | path | value | routing key | number
  *     'j'  journal    j | lsn | nth                 -> keys touched, while a migration needs them
  *     'm'  meta       m                               -> what group commit must remember (commit.c)
@@ -21,6 +22,7 @@ enum partition_family {
     PARTITION_FAMILY_COUNTER = 'c',
     PARTITION_FAMILY_ITEM = 'd',
     PARTITION_FAMILY_FEED = 'f',
+    PARTITION_FAMILY_HISTORY = 'h',
     PARTITION_FAMILY_INDEX = 'i',
     PARTITION_FAMILY_JOURNAL = 'j',
     PARTITION_FAMILY_META = 'm',
@@ -33,6 +35,10 @@ enum partition_family {
 /* An item's number: the physical partition that created it, 28 bits, and a counter, 32 bits. It
  * fits the 60 bits that _rid leaves beside the kind, and grows with creation order. */
 enum { PARTITION_NUMBER_COUNTER_BITS = 32, PARTITION_NUMBER_SOURCE_BITS = 28 };
+
+/* The partition of every node that keeps its history (history.h). Below the source of provisional
+ * numbers, above all that the catalogue gives. */
+enum { PARTITION_HISTORY = (1 << PARTITION_NUMBER_SOURCE_BITS) - 2 };
 
 static inline uint64_t partition_number(uint32_t source, uint64_t counter)
 {

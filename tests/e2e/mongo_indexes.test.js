@@ -249,7 +249,7 @@ test('hints choose the index, or none', async (t) => {
 });
 
 test('documents expire by dates, by the earliest of an array, and by _ts', async (t) => {
-  const { db } = await mongo(t, ['--set', 'caretaker.pause_ms=50']);
+  const { db } = await mongo(t, ['--set', 'caretaker.pause_ms=50ms']);
   const visits = db.collection('visits');
   const past = new Date(Date.now() - 3600_000), future = new Date(Date.now() + 3600_000);
   await visits.insertMany([{ _id: 1, at: past }, { _id: 2, at: future }, { _id: 3, at: [future, past] }, { _id: 4, at: 'past' }, { _id: 5, at: 12 }, { _id: 6 }]);

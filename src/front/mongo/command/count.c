@@ -84,7 +84,7 @@ bool mongo_count(struct mongo_call *call, struct error *err)
         return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "count: collation is not offered yet");
     if (!mongo_collection_open(call, &name, &collection, err))
         return false;
-    if (collection.container) {
+    if (mongo_collection_exists(&collection)) {
         reading.filter = count.query;
         reading.hint = count.hint;
         reading.counts = !count.limit;
@@ -179,8 +179,9 @@ static bool distinct_gather(struct mongo_call *call, const struct mongo_namespac
 
     if (!mongo_collection_open(call, name, &collection, err))
         return false;
-    return !collection.container || (mongo_reading_prepare(&reading, call->arena, err) &&
-                                     reading_drain(call, &collection, &reading, &page, err));
+    return !mongo_collection_exists(&collection) ||
+           (mongo_reading_prepare(&reading, call->arena, err) &&
+            reading_drain(call, &collection, &reading, &page, err));
 }
 
 bool mongo_distinct(struct mongo_call *call, struct error *err)

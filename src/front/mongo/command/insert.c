@@ -3,19 +3,22 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/indexes.h"
 #include "front/mongo/command/item.h"
+#include "front/mongo/command/validation.h"
 #include "item/bulk.h"
 
-enum { BATCH_MAX = 100000, PART_MAX = 256, ERRORS_TEXT_MAX = 1024 * 1024 };
+enum { BATCH_MAX = 100000, PART_MAX = 256, ERRORS_TEXT_MAX = 1024 * 1024, REKEYED_MAX = 8 };
 
 struct insert {
     struct slice documents; /* or a sequence */
-    bool ordered;
+    bool ordered, bypass;
 };
 
 struct inserting {
     struct mongo_call *call;
     struct mongo_namespace name;
     struct mongo_collection collection;
+    struct mongo_validation validation;
+    struct slice *infos; /* errInfo of the documents of the part */
     bool ordered;
     int32_t inserted;
     struct buf errors; /* elements of writeErrors */
@@ -47,6 +50,32 @@ static bool grown(void *context, struct error *err)
     return used <= call->held || front_call_hold(&call->front, used - call->held, err);
 }
 
+/* Did some come too late, for the collection got another shard key meanwhile? Nothing was done of
+ * them then; they are made ready to be run with the key of now. */
+static bool part_is_rekeyed(struct inserting *inserting, struct item_operation *operations,
+                            size_t count)
+{
+    bool found = false;
+    struct error err;
+
+    for (size_t i = 0; i < count && !found; i++)
+        found = operations[i].ended && operations[i].err.code == ERROR_REKEYED;
+    if (!found ||
+        !mongo_collection_reopen(inserting->call, &inserting->name, &inserting->collection, &err) ||
+        !inserting->collection.container)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct item_operation *op = &operations[i];
+
+        if (op->ended && op->err.code != ERROR_REKEYED)
+            continue;
+        op->key = mongo_item_key(&inserting->collection, op->document);
+        op->err.code = ERROR_NONE;
+        op->ended = !mongo_shard_key_check(&inserting->collection, op->document, &op->err);
+    }
+    return true;
+}
+
 /* One part of the batch, from the index on. False: no more are to be inserted. */
 static bool part_run(struct inserting *inserting, struct item_operation *operations, size_t count,
                      size_t index)
@@ -56,6 +85,8 @@ static bool part_run(struct inserting *inserting, struct item_operation *operati
     bool on = true;
 
     bulk_run(operations, count, &options);
+    for (int i = 0; i < REKEYED_MAX && part_is_rekeyed(inserting, operations, count); i++)
+        bulk_run(operations, count, &options);
     for (size_t i = 0; i < count; i++) {
         struct item_operation *op = &operations[i];
 
@@ -68,6 +99,7 @@ static bool part_run(struct inserting *inserting, struct item_operation *operati
         }
         mongo_duplicate_tell(inserting->call, &inserting->collection, &inserting->name,
                              op->document, &op->err);
+        inserting->call->error_info = inserting->infos[i];
         error_add(inserting, index + i, &op->id, &op->err);
         on = !inserting->ordered;
     }
@@ -80,20 +112,27 @@ static bool part_insert(struct inserting *inserting, struct mongo_documents *doc
 {
     struct mongo_call *call = inserting->call;
     struct item_operation *operations = ARENA_ARRAY(call->arena, struct item_operation, PART_MAX);
+    CLEANUP(arena_free) struct arena *scratch = arena_new();
     size_t count = 0;
     struct slice document;
 
+    inserting->infos = ARENA_ARRAY(call->arena, struct slice, PART_MAX);
+    inserting->validation.brief = inserting->errors.len >= ERRORS_TEXT_MAX;
     while (count < PART_MAX && mongo_documents_next(documents, &document)) {
         struct item_operation *op = &operations[count++];
         struct mongo_item item;
 
         *op = mongo_operation(call, &inserting->collection, ITEM_CREATE);
         op->id = document_null();
-        if (mongo_item_make(call, document, &item, &op->err)) {
+        if (mongo_item_make(call, document, &item, &op->err) &&
+            mongo_shard_key_check(&inserting->collection, item.document, &op->err)) {
             op->id = item.id;
             op->document = item.document;
             op->key = mongo_item_key(&inserting->collection, item.document);
             op->err.code = ERROR_NONE;
+            op->ended = !mongo_validation_check(&inserting->validation, item.document, SLICE_NONE,
+                                                scratch, &op->err);
+            inserting->infos[count - 1] = op->ended ? call->error_info : SLICE_NONE;
         } else {
             op->ended = true;
         }
@@ -109,7 +148,7 @@ bool mongo_insert(struct mongo_call *call, struct error *err)
     static const struct mongo_field fields[] = {
         {"documents", MONGO_FIELD_ARRAY, offsetof(struct insert, documents), true},
         {"ordered", MONGO_FIELD_BOOL, offsetof(struct insert, ordered)},
-        {"bypassDocumentValidation", MONGO_FIELD_ANY}, /* there are no validators */
+        {"bypassDocumentValidation", MONGO_FIELD_BOOL, offsetof(struct insert, bypass)},
         {"bypassEmptyTsReplacement", MONGO_FIELD_ANY},
     };
     struct insert asked = {.ordered = true};
@@ -127,6 +166,11 @@ bool mongo_insert(struct mongo_call *call, struct error *err)
                                BATCH_MAX, documents.count);
     if (!mongo_collection_make(call, &inserting.name, &inserting.collection, err))
         return false;
+    if (!mongo_validation_prepare(call, &inserting.collection, asked.bypass, &inserting.validation,
+                                  err)) {
+        mongo_collection_close(&inserting.collection);
+        return false;
+    }
     inserting.ordered = asked.ordered;
     buf_init(&inserting.errors, MONGO_BSON_BYTES_MAX);
     while (part_insert(&inserting, &documents, &index))

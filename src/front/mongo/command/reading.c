@@ -3,9 +3,11 @@
 #include "document/order.h"
 #include "front/kit/queries.h"
 #include "front/mongo/command/indexes.h"
-#include "front/mongo/command/sort.h"
+#include "front/mongo/command/virtual.h"
+#include "front/mongo/pipeline/sort.h"
 #include "front/mongo/projection/projection.h"
 #include "query/expression/item.h"
+#include "throughput/cost.h"
 
 #include <xxhash.h>
 
@@ -18,7 +20,7 @@ static bool document_evaluate(const struct query_expression *expression UNUSED,
 {
     const struct query_item *bound = context->slots[0].hidden_self;
 
-    *ret_value = bound ? document_object(bound->item->document) : document_undefined();
+    *ret_value = bound ? document_object(bound->item->document) : context->slots[0].value;
     return true;
 }
 
@@ -52,7 +54,8 @@ static const struct query_kind version_kind = {"version", version_evaluate, QUER
 
 static uint64_t fingerprint_of(const struct mongo_reading *reading)
 {
-    const struct slice parts[] = {reading->filter, reading->projection, reading->sort};
+    const struct slice parts[] = {reading->filter, reading->projection, reading->sort,
+                                  reading->let};
     uint64_t print = reading->skip * 31 + reading->limit + (uint64_t)reading->shape;
 
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
@@ -67,8 +70,6 @@ static bool is_given(struct slice document)
 {
     return document.data && document_count(document);
 }
-
-static bool hint_read(struct mongo_reading *reading, struct arena *arena, struct error *err);
 
 /* One row, with the number of documents. */
 static void count_plan(struct mongo_reading *reading, struct query_build *build)
@@ -93,13 +94,15 @@ static bool select_compile(struct mongo_reading *reading, struct query_build *bu
 {
     const struct query_kind *kind =
         reading->shape == MONGO_SHAPE_DOCUMENT ? &document_kind : &version_kind;
+    const struct mongo_match_options options = {.expression = mongo_expression_hook,
+                                                .expression_self = &reading->expressions};
     const struct query_expression *item = query_variable(build, 0);
     const struct mongo_projection *projection;
 
     if (is_given(reading->projection)) {
         assert(reading->shape == MONGO_SHAPE_DOCUMENT);
-        if (!mongo_projection_compile(reading->projection, NULL, reading->match, build, &projection,
-                                      err))
+        if (!mongo_projection_compile(reading->projection, &options, reading->match, build,
+                                      &projection, err))
             return false;
         if (!mongo_projection_is_whole(projection)) {
             *ret_select = mongo_projection_expression(projection, build);
@@ -110,23 +113,45 @@ static bool select_compile(struct mongo_reading *reading, struct query_build *bu
     return true;
 }
 
+bool mongo_command_let(struct slice let, struct query_build *build,
+                       struct mongo_expression_options *ret_options, struct error *err)
+{
+    const struct mongo_variable *variables;
+    size_t count;
+
+    if (!mongo_expression_let(let, NULL, build, &variables, &count, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (variables[i].value->slots_used)
+            return mongo_error_set(err, 4890500,
+                                   "Command let Expression tried to access a field, but this is "
+                                   "not allowed because Command let expressions run before the "
+                                   "query examines any documents.");
+    *ret_options =
+        (struct mongo_expression_options){.variables = variables, .variable_count = count};
+    return true;
+}
+
 bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena, struct error *err)
 {
-    const struct mongo_match_options options = {.collation = reading->collation};
+    const struct mongo_match_options options = {.collation = reading->collation,
+                                                .expression = mongo_expression_hook,
+                                                .expression_self = &reading->expressions};
     struct query_build build = {
         .arena = arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     const struct query_expression *filter = NULL, *select;
     const struct query_order *order;
     size_t order_count;
 
-    if (!hint_read(reading, arena, err) ||
+    if (!mongo_reading_hint(reading, arena, err) ||
+        !mongo_command_let(reading->let, &build, &reading->expressions, err) ||
         !mongo_match_parse(reading->filter.data ? reading->filter : everything, &options, &build,
                            &reading->match, err))
         return false;
     if (is_given(reading->filter))
         filter = mongo_match_expression(reading->match, &build);
     if (!select_compile(reading, &build, &select, err) ||
-        !mongo_sort_compile(reading->sort, &build, &order, &order_count, err))
+        !mongo_sort_compile(reading->sort, 0, &build, &order, &order_count, err))
         return false;
     reading->plan = (struct query_plan){.query = {.filter = filter,
                                                   .select = select,
@@ -194,7 +219,7 @@ static bool hint_find(struct mongo_call *call, const struct mongo_collection *co
 }
 
 /* {$natural: 1} is a scan, and {$natural: -1} one that is turned around. */
-static bool hint_read(struct mongo_reading *reading, struct arena *arena, struct error *err)
+bool mongo_reading_hint(struct mongo_reading *reading, struct arena *arena, struct error *err)
 {
     struct document_value natural;
     CLEANUP(buf_done) struct buf sort;
@@ -223,14 +248,93 @@ static bool hint_read(struct mongo_reading *reading, struct arena *arena, struct
     return true;
 }
 
+/* Rows that the server has made just now: a page is of those of now, behind as many as were seen.
+ */
+static bool virtual_page(struct mongo_call *call, const struct mongo_virtual *made,
+                         const struct mongo_reading *reading, struct mongo_page *page,
+                         struct error *err)
+{
+    struct query_request request = {.continuation = page->continuation,
+                                    .limits = {.rows_max = page->rows_max,
+                                               .bytes_max = page->bytes_max,
+                                               .deadline_ms = page->deadline_ms,
+                                               .cancelled = call->cancelled},
+                                    .arena = call->arena,
+                                    .row = page->row,
+                                    .self = page->self};
+    struct mongo_rows rows;
+    struct query_page done;
+
+    if (!mongo_virtual_rows(call, made, &rows, err) ||
+        !query_run_documents(&reading->plan, rows.list, rows.count, &request, &done, err))
+        return false;
+    call->charge_cru += cost_metadata(COST_METADATA_READ);
+    page->continuation = done.continuation;
+    return true;
+}
+
+/* --- Other collections ----------------------------------------------------------------------- */
+
+struct other {
+    struct slice name;
+    struct mongo_collection collection;
+    struct other *next;
+};
+
+struct others {
+    const struct mongo_call *call;
+    struct other *first;
+};
+
+static void others_close(struct others *others)
+{
+    for (struct other *other = others->first; other; other = other->next)
+        mongo_collection_close(&other->collection);
+}
+CLEANUP_VALUE_FN(struct others, others_close)
+
+/* container is "database.collection"; empty: none. */
+static bool other_open(void *self, struct slice container, struct query_request *request,
+                       struct error *err)
+{
+    struct others *others = self;
+    struct other *other = others->first;
+    struct mongo_namespace name;
+
+    request->space = NULL;
+    request->hint = (struct query_hint){0}; /* it is of the collection that is read first */
+    if (!slice_split(container, '.', &name.database, &name.collection))
+        return true;
+    while (other && !slice_equal(other->name, container))
+        other = other->next;
+    if (!other) {
+        struct mongo_collection collection = {0};
+
+        if (!mongo_collection_open(others->call, &name, &collection, err))
+            return false;
+        other = ARENA_NEW(others->call->arena, struct other);
+        *other = (struct other){container, collection, others->first};
+        others->first = other;
+    }
+    if (other->collection.made)
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
+                               "stages that read %.*s, which the server makes, are not offered",
+                               SLICE_ARG(container));
+    if (!other->collection.container)
+        return true;
+    request->space = &other->collection.space;
+    request->container = container_rid(other->collection.container);
+    return true;
+}
+
 bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *collection,
                         const struct mongo_reading *reading, struct mongo_page *page,
                         struct error *err)
 {
+    CLEANUP(others_close) struct others others = {.call = call};
     struct metered_call metered = mongo_call_metered(call);
     struct query_request request = {
-        .space = &collection->space,
-        .container = container_rid(collection->container),
+        .space = collection->container ? &collection->space : NULL,
         .call = &metered,
         .continuation = page->continuation,
         .limits = {.rows_max = page->rows_max,
@@ -238,22 +342,34 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
                    .deadline_ms = page->deadline_ms},
         .order_unindexed = true,
         .explain = page->explain,
+        .in_memory = reading->in_memory,
+        .other = other_open,
+        .other_self = &others,
         .row = page->row,
         .self = page->self,
     };
     struct query_page done;
     bool fine;
 
-    if (!hint_find(call, collection, reading, &request.hint, err))
-        return false;
+    if (collection->made)
+        return virtual_page(call, collection->made, reading, page, err);
+    if (collection->container) {
+        request.container = container_rid(collection->container);
+        if (!hint_find(call, collection, reading, &request.hint, err))
+            return false;
+    }
     fine = front_query_run(&call->front, &reading->plan, &request, &done, err);
     mongo_call_charged(call, &metered);
-    if (!fine)
-        return false;
-    page->continuation = done.continuation;
-    page->explained = done.explain;
-    page->metrics = done.metrics;
-    return true;
+    if (fine) {
+        page->continuation = done.continuation;
+        page->explained = done.explain;
+        page->metrics = done.metrics;
+    } else if (reading->in_memory && err->code == ERROR_QUERY_LIMIT) {
+        return mongo_error_set(err, MONGO_NO_DISK_USE_ALLOWED,
+                               "Exceeded memory limit, but didn't allow external sort or spilling. "
+                               "Pass allowDiskUse:true to opt in.");
+    }
+    return fine;
 }
 
 void mongo_reading_by_creation(struct mongo_reading *reading, struct arena *arena)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "front/mongo/command/item.h"
+#include "front/mongo/expression/expression.h"
 #include "front/mongo/match/match.h"
 #include "query/run.h"
 
@@ -15,26 +16,36 @@ enum mongo_shape {
 /* A query over a collection; lives in an arena and may be used for many pages. */
 struct mongo_reading {
     enum mongo_shape shape;
-    struct slice filter, projection, sort, collation; /* BSON; data NULL: none */
-    uint64_t skip, limit;                             /* limit UINT64_MAX: all */
-    struct document_value hint;                       /* a name, a key, {$natural: 1}; or absent */
+    struct slice filter, projection, sort, collation, let; /* BSON; data NULL: none */
+    uint64_t skip, limit;                                  /* limit UINT64_MAX: all */
+    struct document_value hint; /* a name, a key, {$natural: 1}; or absent */
 
     /* Of mongo_reading_prepare. */
     bool natural; /* the hint is a scan */
     bool counts;  /* in: one row, how many documents match; shape, skip and limit do not count */
     struct query_plan plan;
     const struct mongo_match *match;
+    struct mongo_expression_options expressions; /* the variables of let */
+
+    bool in_memory; /* nothing may be kept on disk */
 };
 
 /* Compiles it. What it needs is copied into the arena. */
 NODISCARD bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena,
                                      struct error *err);
 
+/* What its hint means besides an index; mongo_reading_prepare does it too. 9: it is none. */
+NODISCARD bool mongo_reading_hint(struct mongo_reading *reading, struct arena *arena,
+                                  struct error *err);
+
 /* Is there a hint? */
 bool mongo_reading_is_hinted(const struct mongo_reading *reading);
 
 /* Documents come in the order they were made in. Of one that is prepared. */
 void mongo_reading_by_creation(struct mongo_reading *reading, struct arena *arena);
+/* The variables of a command's `let`, which see no document; in the build's arena. */
+NODISCARD bool mongo_command_let(struct slice let, struct query_build *build,
+                                 struct mongo_expression_options *ret_options, struct error *err);
 
 /* One page of it, from the continuation on (empty: from the beginning). */
 struct mongo_page {
@@ -48,6 +59,8 @@ struct mongo_page {
     void *self;
 };
 
+/* Without a collection there are no documents but those the plan brings. Other collections that its
+ * stages name are opened for the page. MONGO_NO_DISK_USE_ALLOWED: it does not fit the memory. */
 NODISCARD bool mongo_reading_page(struct mongo_call *call,
                                   const struct mongo_collection *collection,
                                   const struct mongo_reading *reading, struct mongo_page *page,

@@ -1,7 +1,7 @@
 /* A document sorts by the least value that its path leads to, and where the order descends by the
  * greatest: a path leads through every element of an array. What is missing is null; an array
  * without elements comes before that. */
-#include "front/mongo/command/sort.h"
+#include "front/mongo/pipeline/sort.h"
 
 #include "document/bson.h"
 #include "document/order.h"
@@ -14,6 +14,7 @@ struct key_node {
     struct query_expression head;
     const struct slice *components;
     size_t count;
+    uint32_t slot;
     bool descending;
 };
 
@@ -104,7 +105,7 @@ static bool key_evaluate(const struct query_expression *expression, struct query
 {
     struct walk walk = {.node = (const struct key_node *)expression, .context = context};
 
-    if (!descend(&walk, &context->slots[0].value, 0, err))
+    if (!descend(&walk, &context->slots[walk.node->slot].value, 0, err))
         return false;
     *ret_value = walk.any ? walk.best : document_null();
     return true;
@@ -188,7 +189,7 @@ const struct query_order *mongo_sort_by_creation(struct query_build *build)
     return order;
 }
 
-bool mongo_sort_compile(struct slice sort, struct query_build *build,
+bool mongo_sort_compile(struct slice sort, uint32_t slot, struct query_build *build,
                         const struct query_order **ret_order, size_t *ret_count, struct error *err)
 {
     struct query_order *order;
@@ -202,7 +203,7 @@ bool mongo_sort_compile(struct slice sort, struct query_build *build,
     order = ARENA_ARRAY(build->arena, struct query_order, KEYS_MAX);
     document_iter_init(&iter, sort);
     while (document_iter_next(&iter)) {
-        const struct query_expression *item = query_variable(build, 0);
+        const struct query_expression *item = query_variable(build, slot);
         struct key_node *node;
         bool descending = false;
 
@@ -225,6 +226,7 @@ bool mongo_sort_compile(struct slice sort, struct query_build *build,
         if (!build->failed) {
             node->components = components_split(iter.key, build->arena, &node->count);
             node->descending = descending;
+            node->slot = slot;
         }
         order[count++] = (struct query_order){&node->head, descending};
     }
