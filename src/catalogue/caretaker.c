@@ -7,8 +7,15 @@
 #include "item/feed_read.h"
 #include "item/transform.h"
 #include "item/unique.h"
+#include "item/write_record.h"
 
-enum { PAUSE_DEFAULT_MS = 1000, SLICE_DEFAULT = 500, SLICES_PER_VISIT = 20 };
+enum {
+    PAUSE_DEFAULT_MS = 1000,
+    SLICE_DEFAULT = 500,
+    SLICES_PER_VISIT = 20,
+    ACCOUNT_MS = 500,   /* of a round; whoever builds indexes of large items holds up nobody else */
+    RECORDS_LOOKS = 16, /* at records, in the time they are kept */
+};
 
 /* Where the remaking of one physical partition stands. Kept in memory only: after a restart it
  * begins again and passes quickly over what is done. */
@@ -27,13 +34,18 @@ struct caretaker {
     const struct clock *clock;
     struct log *log;
     int64_t pause_ms;
+    int64_t records_ms, records_next_ms; /* wall clock: when records are looked at again */
+    bool records_due;                    /* in this round */
     size_t slice;
+    struct history_limits history;
     bool by_hand;
 
     struct mutex lock;
     struct condition wake;
     bool stopping;             /* under lock */
     struct remaking *remaking; /* under lock; changed by the caretaker alone */
+    uint64_t rounds;
+    int64_t until_ms; /* the time of the account that is being visited */
     struct thread thread;
 };
 
@@ -51,12 +63,19 @@ static bool must_stop(struct caretaker *caretaker)
     return stopping;
 }
 
+/* Is it time for the next slice of the same account? By hand, all is done that can be. */
+static bool may_go_on(struct caretaker *caretaker)
+{
+    return !must_stop(caretaker) &&
+           (caretaker->by_hand || clock_monotonic_ms() < caretaker->until_ms);
+}
+
 /* --- One physical partition ------------------------------------------------------------------ */
 
 static bool expired_remove(struct caretaker *caretaker, const struct item_scope *scope,
                            size_t *done, struct error *err)
 {
-    for (int i = 0; i < SLICES_PER_VISIT && !must_stop(caretaker); i++) {
+    for (int i = 0; i < SLICES_PER_VISIT && may_go_on(caretaker); i++) {
         size_t removed;
 
         if (!expiry_sweep(scope, caretaker->slice, &removed, err))
@@ -71,7 +90,7 @@ static bool expired_remove(struct caretaker *caretaker, const struct item_scope 
 static bool feed_shorten(struct caretaker *caretaker, const struct item_scope *scope, size_t *done,
                          struct error *err)
 {
-    for (int i = 0; i < SLICES_PER_VISIT && !must_stop(caretaker); i++) {
+    for (int i = 0; i < SLICES_PER_VISIT && may_go_on(caretaker); i++) {
         size_t removed;
 
         if (!feed_trim(scope, caretaker->slice, &removed, err))
@@ -83,12 +102,35 @@ static bool feed_shorten(struct caretaker *caretaker, const struct item_scope *s
     return true;
 }
 
+/* All of it in one visit: records are small, and whoever writes many leaves many. */
+static bool records_remove(struct caretaker *caretaker, const struct item_scope *scope,
+                           size_t *done, struct error *err)
+{
+    CLEANUP(buf_done) struct buf position;
+    int64_t before_ms = clock_read_wall_ms(scope->clock) - caretaker->records_ms;
+    bool more = true;
+
+    buf_init(&position, BUF_DEFAULT_MAX);
+    while (more && !must_stop(caretaker)) {
+        size_t removed;
+
+        if (!write_records_sweep(scope, before_ms, caretaker->slice, &position, &more, &removed,
+                                 err))
+            return false;
+        *done += removed;
+    }
+    return true;
+}
+
 static bool partition_visit(struct caretaker *caretaker, const struct item_scope *scope,
                             size_t *done, struct error *err)
 {
     const struct definition_fields *definition = scope->definition;
 
     if (expiry_is_on(definition) && !expired_remove(caretaker, scope, done, err))
+        return false;
+    if (caretaker->records_due && definition->identity == DEFINITION_IDENTITY_MONGO &&
+        !records_remove(caretaker, scope, done, err))
         return false;
     return definition->feed_retention_ms == 0 || feed_shorten(caretaker, scope, done, err);
 }
@@ -165,7 +207,7 @@ static bool partition_remake(struct caretaker *caretaker, const struct item_scop
     *ret_finished = remaking->finished;
     if (remaking->finished)
         return true;
-    for (int i = 0; i < SLICES_PER_VISIT && !remaking->finished && !must_stop(caretaker); i++) {
+    for (int i = 0; i < SLICES_PER_VISIT && !remaking->finished && may_go_on(caretaker); i++) {
         CLEANUP(arena_free) struct arena *arena = arena_new();
         struct transform_step step;
 
@@ -274,7 +316,7 @@ static bool container_visit(struct caretaker *caretaker, struct container *conta
     size_t count;
     const struct partition_span *spans = partition_map_spans(space.map, &count);
 
-    for (size_t i = 0; i < count && !must_stop(caretaker); i++) {
+    for (size_t i = 0; i < count && may_go_on(caretaker); i++) {
         struct item_scope scope = item_space_span_scope(&space, &spans[i]);
         struct error away;
 
@@ -297,19 +339,70 @@ static bool container_care(struct caretaker *caretaker, struct container *contai
            err->code == ERROR_NODE_PAUSED;
 }
 
-/* A container that cannot be cared for now does not keep the others waiting. */
+static size_t containers_count(const struct account *account)
+{
+    size_t count = 0;
+
+    for (size_t d = 0; d < account_database_count(account); d++)
+        count += database_container_count(account_database(account, d));
+    return count;
+}
+
+/* The nth of all containers of an account. */
+static struct container *container_nth(const struct account *account, size_t nth,
+                                       const struct database **ret_database)
+{
+    size_t d = 0;
+
+    for (;; d++) {
+        size_t count = database_container_count(account_database(account, d));
+
+        if (nth < count)
+            break;
+        nth -= count;
+    }
+    *ret_database = account_database(account, d);
+    return database_container(*ret_database, nth);
+}
+
+/* A container that cannot be cared for now does not keep the others waiting. Each round begins with
+ * the next one: where the account's time is used up it is not always the same that go without. */
 static bool account_visit(struct caretaker *caretaker, const struct account *account, size_t *done,
                           struct error *err)
 {
+    size_t count = containers_count(account);
     bool fine = true;
 
-    for (size_t d = 0; d < account_database_count(account); d++) {
-        const struct database *database = account_database(account, d);
+    caretaker->until_ms = clock_monotonic_ms() + ACCOUNT_MS;
+    for (size_t i = 0; i < count && may_go_on(caretaker); i++) {
+        const struct database *database;
+        struct container *container =
+            container_nth(account, (size_t)((caretaker->rounds + i) % count), &database);
         struct visit visit = {account_info(account)->id, database_info(database)->id};
 
-        for (size_t c = 0; c < database_container_count(database); c++)
-            fine = container_care(caretaker, database_container(database, c), &visit, done, err) &&
+        fine = container_care(caretaker, container, &visit, done, err) && fine;
+    }
+    return fine;
+}
+
+/* A node that is away has its turn when it is here again. */
+static bool histories_trim(struct caretaker *caretaker, size_t *done, struct error *err)
+{
+    struct cluster *cluster = catalogue_cluster(caretaker->catalogue);
+    bool fine = true;
+
+    for (size_t i = 0; caretaker->history.retention_ms && i < cluster_count(cluster); i++) {
+        const struct cluster_node *node = cluster_at(cluster, i);
+        bool removed = false;
+
+        if (!cluster_node_serves(node))
+            continue;
+        if (!history_trim(node->engine, node->commit, &caretaker->history,
+                          clock_read_wall_ms(caretaker->clock), &removed, err))
+            fine = (err->code == ERROR_NODE_DOWN || err->code == ERROR_NODE_PAUSED ||
+                    error_prefix(err, "history of node \"%s\"", node->name)) &&
                    fine;
+        *done += removed;
     }
     return fine;
 }
@@ -319,13 +412,20 @@ bool caretaker_round(struct caretaker *caretaker, size_t *ret_done, struct error
     CLEANUP(arena_free) struct arena *arena = arena_new();
     size_t count, done = 0;
     struct account **accounts = catalogue_accounts(caretaker->catalogue, arena, &count);
+    int64_t now_ms = clock_read_wall_ms(caretaker->clock);
     bool fine = true;
 
+    caretaker->records_due = caretaker->records_ms && now_ms >= caretaker->records_next_ms;
+    if (caretaker->records_due)
+        caretaker->records_next_ms = now_ms + caretaker->records_ms / RECORDS_LOOKS;
+    caretaker->rounds++;
     for (size_t i = 0; i < count; i++) {
         if (!must_stop(caretaker))
             fine = account_visit(caretaker, accounts[i], &done, err) && fine;
         account_unref(accounts[i]);
     }
+    if (!must_stop(caretaker))
+        fine = histories_trim(caretaker, &done, err) && fine;
     *ret_done = done;
     return fine;
 }
@@ -364,9 +464,11 @@ struct caretaker *caretaker_new(const struct caretaker_options *options)
     caretaker->catalogue = options->catalogue;
     caretaker->clock = options->clock ? options->clock : &clock_system;
     caretaker->log = options->log;
+    caretaker->records_ms = options->records_ms;
     caretaker->pause_ms = options->pause_ms ? options->pause_ms : PAUSE_DEFAULT_MS;
     caretaker->slice = options->slice ? options->slice : SLICE_DEFAULT;
     caretaker->by_hand = options->by_hand;
+    caretaker->history = options->history;
     mutex_init(&caretaker->lock);
     condition_init(&caretaker->wake);
     if (!caretaker->by_hand)

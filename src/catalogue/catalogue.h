@@ -25,6 +25,7 @@
 #include "definition/offer.h"
 #include "definition/promotion.h"
 #include "definition/rid.h"
+#include "partition/history.h"
 #include "partition/map.h"
 
 struct catalogue; /* opaque, owned */
@@ -35,6 +36,7 @@ struct catalogue_options {
     struct log *log;                        /* borrowed; NULL: silent */
     const struct node_info *nodes;          /* what the settings say of nodes, by name; borrowed */
     size_t node_count;
+    bool history;       /* changes of MongoDB's collections are told (partition/history.h) */
     bool purge_by_hand; /* no thread: the test calls catalogue_purge */
 
     /* Called for each physical partition of a dropped container once nobody holds a state of that
@@ -156,6 +158,13 @@ NODISCARD bool catalogue_container_replace(struct catalogue *catalogue, struct s
                                            struct slice database, struct slice id,
                                            struct slice body, struct slice if_match,
                                            struct container **ret_container, struct error *err);
+/* Another name in the same database; number and rid stay. drop_target: a container that has the
+ * name is dropped in the same commit; else ERROR_NAME_TAKEN. ERROR_BUSY: it is being migrated or
+ * promoted, or its index remade, by its name. */
+NODISCARD bool catalogue_container_rename(struct catalogue *catalogue, struct slice account,
+                                          struct slice database, struct slice id,
+                                          struct slice new_id, bool drop_target,
+                                          struct container **ret_container, struct error *err);
 NODISCARD bool catalogue_container_drop(struct catalogue *catalogue, struct slice account,
                                         struct slice database, struct slice id,
                                         struct slice if_match, struct error *err);
@@ -178,6 +187,8 @@ struct definition *container_definition(const struct container *container);
 struct partition_map *container_map(const struct container *container);
 struct migration *container_migration(const struct container *container); /* NULL: none */
 const struct promotion_list *container_promotions(const struct container *container);
+/* Whose changes of items are told, and whether; names live as long as the state. */
+struct history_origin container_history(const struct container *container);
 uint32_t container_account_number(const struct container *container);
 uint32_t container_database_number(const struct container *container);
 struct rid container_rid(const struct container *container);

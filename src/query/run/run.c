@@ -443,6 +443,7 @@ void query_run_context_init(struct query_run_state *run)
     }
     run->context.udf = run->request->udf;
     run->context.order = run->plan->order;
+    run->context.keep_nonfinite = run->plan->order == DOCUMENT_ORDER_MONGO;
 }
 
 /* A logical partition may have been placed elsewhere since: where the page before ended is the same
@@ -490,6 +491,9 @@ static bool run_init(struct query_run_state *run, const struct query_plan *plan,
     if (request->continuation.len &&
         !query_position_load(request->continuation, query_plan_binding(plan), &run->from, err))
         return false;
+    /* Only an order can have met values that an index cannot tell apart; nothing else is sorted. */
+    if (run->from.sorted && !plan->query.order_count)
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid Continuation Token");
     position_reroute(run);
     run->context.now_ticks = run->from.now_ticks;
     run->at = run->from;
@@ -907,6 +911,8 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     struct error ignored;
     bool more = false, resumed, done;
 
+    if (!request->space)
+        return query_run_documents(plan, NULL, 0, request, ret_page, err);
     if (plan->rest)
         return query_rest_run(plan, request, (struct query_head){container_page, NULL}, ret_page,
                               err);

@@ -2,19 +2,23 @@
  * bounded however many documents there are. */
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/item.h"
+#include "front/mongo/command/retry.h"
+#include "front/mongo/command/validation.h"
 #include "item/bulk.h"
 
-enum { BATCH_MAX = 100000, PART_MAX = 256, ERRORS_TEXT_MAX = 1024 * 1024 };
+enum { BATCH_MAX = 100000, PART_MAX = 256, ERRORS_TEXT_MAX = 1024 * 1024, REKEYED_MAX = 8 };
 
 struct insert {
     struct slice documents; /* or a sequence */
-    bool ordered;
+    bool ordered, bypass;
 };
 
 struct inserting {
     struct mongo_call *call;
     struct mongo_namespace name;
     struct mongo_collection collection;
+    struct mongo_validation validation;
+    struct slice *infos; /* errInfo of the documents of the part */
     bool ordered;
     int32_t inserted;
     struct buf errors; /* elements of writeErrors */
@@ -46,6 +50,32 @@ static bool grown(void *context, struct error *err)
     return used <= call->held || front_call_hold(&call->front, used - call->held, err);
 }
 
+/* Did some come too late, for the collection got another shard key meanwhile? Nothing was done of
+ * them then; they are made ready to be run with the key of now. */
+static bool part_is_rekeyed(struct inserting *inserting, struct item_operation *operations,
+                            size_t count)
+{
+    bool found = false;
+    struct error err;
+
+    for (size_t i = 0; i < count && !found; i++)
+        found = operations[i].ended && operations[i].err.code == ERROR_REKEYED;
+    if (!found ||
+        !mongo_collection_reopen(inserting->call, &inserting->name, &inserting->collection, &err) ||
+        !inserting->collection.container)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct item_operation *op = &operations[i];
+
+        if (op->ended && op->err.code != ERROR_REKEYED)
+            continue;
+        op->key = mongo_item_key(&inserting->collection, op->document);
+        op->err.code = ERROR_NONE;
+        op->ended = !mongo_shard_key_check(&inserting->collection, op->document, &op->err);
+    }
+    return true;
+}
+
 /* One part of the batch, from the index on. False: no more are to be inserted. */
 static bool part_run(struct inserting *inserting, struct item_operation *operations, size_t count,
                      size_t index)
@@ -55,6 +85,8 @@ static bool part_run(struct inserting *inserting, struct item_operation *operati
     bool on = true;
 
     bulk_run(operations, count, &options);
+    for (int i = 0; i < REKEYED_MAX && part_is_rekeyed(inserting, operations, count); i++)
+        bulk_run(operations, count, &options);
     for (size_t i = 0; i < count; i++) {
         struct item_operation *op = &operations[i];
 
@@ -65,6 +97,7 @@ static bool part_run(struct inserting *inserting, struct item_operation *operati
             inserting->inserted++;
             continue;
         }
+        inserting->call->error_info = inserting->infos[i];
         error_add(inserting, index + i, &op->id, &op->err);
         on = !inserting->ordered;
     }
@@ -77,20 +110,34 @@ static bool part_insert(struct inserting *inserting, struct mongo_documents *doc
 {
     struct mongo_call *call = inserting->call;
     struct item_operation *operations = ARENA_ARRAY(call->arena, struct item_operation, PART_MAX);
+    CLEANUP(arena_free) struct arena *scratch = arena_new();
     size_t count = 0;
     struct slice document;
 
+    inserting->infos = ARENA_ARRAY(call->arena, struct slice, PART_MAX);
+    inserting->validation.brief = inserting->errors.len >= ERRORS_TEXT_MAX;
     while (count < PART_MAX && mongo_documents_next(documents, &document)) {
+        const struct mongo_outcome inserted = {.matched = 1, .upserted = document_undefined()};
         struct item_operation *op = &operations[count++];
+        struct mongo_outcome before;
         struct mongo_item item;
 
         *op = mongo_operation(call, &inserting->collection, ITEM_CREATE);
         op->id = document_null();
-        if (mongo_item_make(call, document, &item, &op->err)) {
+        if (mongo_retry_find(call, *index + count - 1, &before)) {
+            op->ended = true; /* well, and long ago */
+            continue;
+        }
+        if (mongo_item_make(call, document, &item, &op->err) &&
+            mongo_shard_key_check(&inserting->collection, item.document, &op->err)) {
             op->id = item.id;
             op->document = item.document;
             op->key = mongo_item_key(&inserting->collection, item.document);
             op->err.code = ERROR_NONE;
+            op->options.record = mongo_retry_record(call, *index + count - 1, &inserted);
+            op->ended = !mongo_validation_check(&inserting->validation, item.document, SLICE_NONE,
+                                                scratch, &op->err);
+            inserting->infos[count - 1] = op->ended ? call->error_info : SLICE_NONE;
         } else {
             op->ended = true;
         }
@@ -106,7 +153,7 @@ bool mongo_insert(struct mongo_call *call, struct error *err)
     static const struct mongo_field fields[] = {
         {"documents", MONGO_FIELD_ARRAY, offsetof(struct insert, documents), true},
         {"ordered", MONGO_FIELD_BOOL, offsetof(struct insert, ordered)},
-        {"bypassDocumentValidation", MONGO_FIELD_ANY}, /* there are no validators */
+        {"bypassDocumentValidation", MONGO_FIELD_BOOL, offsetof(struct insert, bypass)},
         {"bypassEmptyTsReplacement", MONGO_FIELD_ANY},
     };
     struct insert asked = {.ordered = true};
@@ -124,6 +171,12 @@ bool mongo_insert(struct mongo_call *call, struct error *err)
                                BATCH_MAX, documents.count);
     if (!mongo_collection_make(call, &inserting.name, &inserting.collection, err))
         return false;
+    if (!mongo_retry_load(call, &inserting.collection, err) ||
+        !mongo_validation_prepare(call, &inserting.collection, asked.bypass, &inserting.validation,
+                                  err)) {
+        mongo_collection_close(&inserting.collection);
+        return false;
+    }
     inserting.ordered = asked.ordered;
     buf_init(&inserting.errors, MONGO_BSON_BYTES_MAX);
     while (part_insert(&inserting, &documents, &index))

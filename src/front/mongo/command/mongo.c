@@ -271,7 +271,9 @@ static bool call_run(struct front_call *front, struct error *err)
     if (account_is_made(call) &&
         !front_account_make(call->services, call->account.id, &call->account.account, err))
         return false;
-    return call->command->run(call, err);
+    if (!mongo_session_enter(call, err))
+        return false;
+    return mongo_session_leave(call, call->command->run(call, err), err);
 }
 
 static uint64_t call_part(const struct front_call *front)
@@ -346,6 +348,11 @@ static void call_refuse(struct front_call *front, const struct error *err)
     document_append_int32(&call->reply, SLICE("code"), mongo_error_code(err));
     document_append_string(&call->reply, SLICE("codeName"),
                            slice_of_text(mongo_error_name(err, name)));
+    if (call->error_info.data && mongo_error_code(err) == MONGO_DOCUMENT_VALIDATION_FAILURE) {
+        const struct document_value info = document_object(call->error_info);
+
+        document_append(&call->reply, SLICE("errInfo"), &info);
+    }
     mongo_labels_append(call, mongo_error_code(err), false);
     mongo_session_reply_append(call);
     document_end(&call->reply, call->reply_begin);

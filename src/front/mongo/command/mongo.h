@@ -16,6 +16,9 @@ enum mongo_face { MONGO_FACE_MONGOS, MONGO_FACE_REPLICA_SET, MONGO_FACES };
 /* The account that the emulator's connection strings name; with --dev it is the default account. */
 #define MONGO_EMULATOR_ACCOUNT "localhost"
 
+/* What the server says it is. */
+#define MONGO_VERSION "7.0.16"
+
 struct mongo_options {
     struct front_services services;
     struct front_door door;
@@ -25,6 +28,8 @@ struct mongo_options {
     const char *advertise;    /* HOST:PORT of the replica set; "": where it listens */
     int64_t cursor_ms;        /* a cursor that is not come back for so long is closed */
     size_t cursors_max;       /* open at a time; of one account half of them */
+    size_t streams_max;       /* change streams of one account */
+    bool changes;             /* they are kept */
     uint32_t connections_max; /* of the listener, for serverStatus */
     size_t sessions_max;      /* sessions that number their writes, remembered at a time */
     int64_t session_ms;       /* one that is not used for so long is forgotten */

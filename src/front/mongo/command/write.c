@@ -5,9 +5,13 @@
  * What a statement looks at is in arenas of its own, one for each page, so that a statement over
  * all documents of a collection holds no more than a page of them. */
 #include "base/clock.h"
+#include "document/order.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/filter.h"
 #include "front/mongo/command/reading.h"
+#include "front/mongo/command/retry.h"
+#include "front/mongo/command/validation.h"
+#include "front/mongo/pipeline/pipeline.h"
 #include "front/mongo/projection/projection.h"
 #include "front/mongo/update/update.h"
 #include "item/bulk.h"
@@ -25,11 +29,14 @@ struct writing {
     struct mongo_call *call;
     struct mongo_namespace name;
     struct mongo_collection collection;
+    struct mongo_validation validation;
     int64_t deadline_ms;
     struct slice let;          /* variables; data NULL: none */
     int32_t matched, modified; /* n and nModified */
     struct buf errors, upserted;
     uint32_t error_count, upserted_count;
+    size_t statement;                                     /* which it is at, for its record */
+    enum { IMAGE_NONE, IMAGE_BEFORE, IMAGE_AFTER } image; /* what the record keeps of it */
 };
 
 /* A document that matches, as it was seen; in an arena. */
@@ -49,10 +56,12 @@ struct statement {
     struct document_value upserted; /* its _id; undefined: nothing was inserted */
 };
 
-/* Lost against another writer: nothing was done, and the next look shows why. */
+/* Lost against another writer, or against another shard key: nothing was done, and the next look
+ * shows why. */
 static bool is_overtaken(const struct error *err)
 {
-    return err->code == ERROR_PRECONDITION_FAILED || err->code == ERROR_ITEM_MISSING;
+    return err->code == ERROR_PRECONDITION_FAILED || err->code == ERROR_ITEM_MISSING ||
+           err->code == ERROR_REKEYED;
 }
 
 static bool overtaken_too_often(struct error *err)
@@ -83,15 +92,16 @@ static bool look_take(void *self, const struct document_value *value, struct err
     return true;
 }
 
-/* The item with this _id, as it is now. *ret_found false: there is none. */
-static bool id_look(struct writing *writing, const struct document_value *id, struct arena *arena,
-                    struct seen *ret_seen, bool *ret_found, struct error *err)
+/* The item with this _id and key, as it is now. *ret_found false: there is none. */
+static bool item_look(struct writing *writing, const struct document_value *id,
+                      const struct partition_key *key, struct arena *arena, struct seen *ret_seen,
+                      bool *ret_found, struct error *err)
 {
     struct item_operation op = mongo_operation(writing->call, &writing->collection, ITEM_READ);
     char etag[ITEM_ETAG_LEN];
 
     op.id = *id;
-    op.key = mongo_item_key(&writing->collection, SLICE_NONE);
+    op.key = *key;
     op.arena = arena;
     *ret_found = item_operation_run(&op, err);
     mongo_call_charged(writing->call, &op.metered);
@@ -127,14 +137,14 @@ static bool one_look(struct writing *writing, const struct statement *statement,
 {
     struct look look = {.arena = arena, .seen = ret_seen, .max = 1};
     struct slice continuation = SLICE_NONE;
+    struct partition_key key;
     struct document_value id;
 
     *ret_found = false;
     if (!writing->collection.container)
         return true;
-    if (mongo_filter_is_id(statement->reading.filter, &id) &&
-        writing->collection.space.definition->key.system_key)
-        return id_look(writing, &id, arena, ret_seen, ret_found, err);
+    if (mongo_item_named(&writing->collection, statement->reading.filter, &id, &key))
+        return item_look(writing, &id, &key, arena, ret_seen, ret_found, err);
     do /* a page may end early, for its time was up */
         if (!page_look(writing, statement, &continuation, &look, err))
             return false;
@@ -188,23 +198,81 @@ static bool document_change(struct writing *writing, const struct statement *sta
            mongo_update_apply(statement->update, &input, arena, ret_result, err);
 }
 
-/* Writes what the document becomes, or deletes it. *ret_written false: another writer was first. */
-static bool seen_write(struct writing *writing, const struct seen *seen, struct slice after,
-                       struct arena *arena, bool *ret_written, struct error *err)
+/* What an update by operators did, for change streams; absent for a replacement. */
+static struct slice description_of(const struct mongo_update_result *result, struct arena *arena)
 {
+    const struct document_value updated = document_object(result->updated_fields),
+                                removed = document_array(result->removed_fields),
+                                truncated = document_array(result->truncated_arrays);
+    CLEANUP(buf_done) struct buf out;
+    size_t begin;
+
+    buf_init(&out, ENGINE_VALUE_MAX);
+    if (!result->updated_fields.data)
+        return SLICE_NONE;
+    begin = document_begin(&out);
+    document_append(&out, SLICE("updatedFields"), &updated);
+    document_append(&out, SLICE("removedFields"), &removed);
+    document_append(&out, SLICE("truncatedArrays"), &truncated);
+    document_end(&out, begin);
+    return arena_copy(arena, buf_slice(&out));
+}
+
+/* Writes what the document becomes, or deletes it. *ret_written false: another writer was first. */
+static bool seen_write(struct writing *writing, const struct seen *seen,
+                       const struct mongo_update_result *result, struct arena *arena,
+                       bool *ret_written, struct error *err)
+{
+    struct slice after = result->document;
     struct item_operation op = mongo_operation(writing->call, &writing->collection,
                                                after.data ? ITEM_REPLACE : ITEM_DELETE);
     bool done;
 
     op.id = seen->id;
-    op.key = mongo_item_key(&writing->collection, after.data ? after : seen->document);
+    op.key = mongo_item_key(&writing->collection, seen->document);
     op.arena = arena;
     op.document = after;
+    if (after.data && !mongo_shard_key_keep(&writing->collection, seen->document, after, err))
+        return false;
     op.options.if_match = seen->etag;
+    op.options.record = mongo_retry_record(
+        writing->call, writing->statement,
+        &(struct mongo_outcome){.matched = 1,
+                                .modified = after.data != NULL,
+                                .upserted = document_undefined(),
+                                .image = writing->image == IMAGE_BEFORE  ? seen->document
+                                         : writing->image == IMAGE_AFTER ? after
+                                                                         : SLICE_NONE});
+    op.options.description = description_of(result, arena);
     done = item_operation_run(&op, err);
     mongo_call_charged(writing->call, &op.metered);
     *ret_written = done;
     return done || is_overtaken(err);
+}
+
+/* The document as it is now, after another writer, or another shard key, was faster. */
+static bool seen_again(struct writing *writing, struct seen *seen, bool rekeyed,
+                       struct arena *arena, bool *ret_there, struct error *err)
+{
+    struct partition_key key;
+
+    *ret_there = false;
+    if (rekeyed &&
+        !mongo_collection_reopen(writing->call, &writing->name, &writing->collection, err))
+        return false;
+    if (!writing->collection.container)
+        return true;
+    key = mongo_item_key(&writing->collection, seen->document);
+    return item_look(writing, &seen->id, &key, arena, seen, ret_there, err);
+}
+
+static void written_keep(const struct writing *writing, struct statement *statement,
+                         struct slice before, struct slice after)
+{
+    struct arena *arena = writing->call->arena;
+
+    statement->before = arena_copy(arena, before);
+    statement->after = after.data ? arena_copy(arena, after) : SLICE_NONE;
 }
 
 /* Carries the statement out on a document that was seen to match; overtaken, on what it is then. */
@@ -219,20 +287,21 @@ static bool seen_carry_out(struct writing *writing, struct statement *statement,
             return false;
         if (!*ret_done)
             return true;
+        if (result.changed && !mongo_validation_check(&writing->validation, result.document,
+                                                      seen->document, arena, err))
+            return false;
         if (!statement->update || result.changed) {
-            if (!seen_write(writing, seen, result.document, arena, &written, err))
+            if (!seen_write(writing, seen, &result, arena, &written, err))
                 return false;
         }
         if (written) {
             writing->matched++;
             writing->modified += result.changed;
-            statement->before = arena_copy(writing->call->arena, seen->document);
-            statement->after = result.document.data
-                                   ? arena_copy(writing->call->arena, result.document)
-                                   : SLICE_NONE;
+            if (!statement->multi) /* of all documents nobody asks, and they would not fit */
+                written_keep(writing, statement, seen->document, result.document);
             return true;
         }
-        if (!id_look(writing, &seen->id, arena, seen, &there, err))
+        if (!seen_again(writing, seen, err->code == ERROR_REKEYED, arena, &there, err))
             return false;
         *ret_done = false;
         if (!there)
@@ -242,6 +311,53 @@ static bool seen_carry_out(struct writing *writing, struct statement *statement,
 }
 
 /* --- Inserting what was not found ------------------------------------------------------------ */
+
+static void upserted_add(struct writing *writing, size_t index, const struct document_value *id)
+{
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t one = document_append_object_begin(&writing->upserted,
+                                              document_index_key(writing->upserted_count++, text));
+
+    document_append_int32(&writing->upserted, SLICE("index"), (int32_t)index);
+    document_append(&writing->upserted, SLICE("_id"), id);
+    document_end(&writing->upserted, one);
+}
+
+/* Where to insert follows from the filter: of a sharded collection it has to say the whole key, and
+ * what is inserted has to have it. */
+static bool upsert_check(struct writing *writing, const struct statement *statement,
+                         struct slice document, struct error *err)
+{
+    const struct partition_definition *key;
+    struct mongo_equality *equalities;
+    size_t count;
+
+    if (!mongo_collection_is_sharded(&writing->collection))
+        return true;
+    key = &writing->collection.space.definition->key;
+    if (!mongo_match_equalities(statement->reading.match, writing->call->arena, &equalities, &count,
+                                err))
+        return false;
+    for (size_t i = 0; i < key->path_count; i++) {
+        bool found = false;
+
+        for (size_t e = 0; e < count && !found; e++) {
+            struct document_value value;
+
+            found = mongo_path_is_called(&key->paths[i], equalities[e].path);
+            if (found && document_path_find(&key->paths[i], document, &value) &&
+                document_compare(DOCUMENT_ORDER_MONGO, &value, &equalities[e].value) != 0)
+                return mongo_error_set(err, MONGO_IMMUTABLE_FIELD,
+                                       "the update would give the document another shard key than "
+                                       "the query of the upsert names");
+        }
+        if (!found)
+            return mongo_error_set(err, MONGO_SHARD_KEY_NOT_FOUND,
+                                   "Failed to target upsert by query :: could not extract exact "
+                                   "shard key");
+    }
+    return mongo_shard_key_check(&writing->collection, document, err);
+}
 
 static bool upsert_insert(struct writing *writing, struct statement *statement, size_t index,
                           struct error *err)
@@ -255,8 +371,6 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     struct query_slot slot;
     struct mongo_item item;
     struct slice document;
-    char text[DOCUMENT_INDEX_SIZE];
-    size_t one;
 
     context_begin(&context, &slot, SLICE_NONE, writing, call->arena);
     slot.value = document_undefined();
@@ -265,13 +379,24 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     mongo_object_id(call->mongo, made);
     if (!mongo_update_upsert(statement->update, statement->reading.match, &input, &new_id,
                              call->arena, &document, err) ||
-        !mongo_item_make(call, document, &item, err) ||
-        !mongo_collection_make(call, &writing->name, &writing->collection, err))
+        !mongo_item_make(call, document, &item, err))
+        return false;
+    mongo_collection_close(&writing->collection);
+    if (!mongo_collection_make(call, &writing->name, &writing->collection, err) ||
+        !mongo_validation_check(&writing->validation, item.document, SLICE_NONE, call->arena,
+                                err) ||
+        !upsert_check(writing, statement, item.document, err))
         return false;
     op = mongo_operation(call, &writing->collection, ITEM_CREATE);
     op.id = item.id;
     op.key = mongo_item_key(&writing->collection, item.document);
     op.document = item.document;
+    op.options.record = mongo_retry_record(
+        call, writing->statement,
+        &(struct mongo_outcome){.matched = 1,
+                                .upserted = item.id,
+                                .image =
+                                    writing->image == IMAGE_AFTER ? item.document : SLICE_NONE});
     statement->upserted = item.id;
     if (!item_operation_run(&op, err)) {
         mongo_call_charged(call, &op.metered);
@@ -280,15 +405,21 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     mongo_call_charged(call, &op.metered);
     statement->after = item.document;
     writing->matched++;
-    one = document_append_object_begin(&writing->upserted,
-                                       document_index_key(writing->upserted_count++, text));
-    document_append_int32(&writing->upserted, SLICE("index"), (int32_t)index);
-    document_append(&writing->upserted, SLICE("_id"), &item.id);
-    document_end(&writing->upserted, one);
+    upserted_add(writing, index, &item.id);
     return true;
 }
 
 /* --- Statements ------------------------------------------------------------------------------ */
+
+/* The collection has another shard key than what was looked at, of which nothing was done: it is
+ * opened anew. */
+static bool is_rekeyed(struct writing *writing, struct error *err)
+{
+    struct error ignored;
+
+    return err->code == ERROR_REKEYED &&
+           mongo_collection_reopen(writing->call, &writing->name, &writing->collection, &ignored);
+}
 
 /* On one document that matches, or on none. */
 static bool one_run(struct writing *writing, struct statement *statement, size_t index,
@@ -300,14 +431,19 @@ static bool one_run(struct writing *writing, struct statement *statement, size_t
         struct seen seen;
 
         if (!one_look(writing, statement, arena, &seen, &found, err) ||
-            (found && !seen_carry_out(writing, statement, &seen, arena, &done, err)))
+            (found && !seen_carry_out(writing, statement, &seen, arena, &done, err))) {
+            if (is_rekeyed(writing, err))
+                continue;
             return false;
+        }
         if (done)
             return true;
         if (found)
             continue; /* it has gone, or become another */
         if (!statement->upsert || upsert_insert(writing, statement, index, err))
             return true;
+        if (is_rekeyed(writing, err))
+            continue;
         /* taken by a document that came meanwhile, or else by one that does not match */
         if (err->code != ERROR_ITEM_EXISTS || attempt)
             return false;
@@ -370,8 +506,18 @@ static bool all_run(struct writing *writing, struct statement *statement, size_t
         struct look look = {
             .arena = arena, .seen = ARENA_ARRAY(arena, struct seen, PAGE_ROWS), .max = PAGE_ROWS};
 
-        if (!page_look(writing, statement, &continuation, &look, err))
-            return false;
+        if (!page_look(writing, statement, &continuation, &look, err)) {
+            if (writing->matched == before && is_rekeyed(writing, err)) {
+                continuation = SLICE_NONE;
+                continue;
+            }
+            return err->code == ERROR_REKEYED
+                       ? mongo_error_set(err, MONGO_QUERY_PLAN_KILLED,
+                                         "the collection got another shard key while its documents "
+                                         "were written: %d were",
+                                         writing->matched - before)
+                       : false;
+        }
         if (look.count && !(statement->update ? page_update(writing, statement, &look, err)
                                               : page_delete(writing, statement, &look, err)))
             return false;
@@ -383,9 +529,29 @@ static bool all_run(struct writing *writing, struct statement *statement, size_t
            upsert_insert(writing, statement, index, err);
 }
 
+/* It was carried out before: it counts as it did then. */
+static void outcome_take(struct writing *writing, const struct mongo_outcome *outcome, size_t index)
+{
+    writing->matched += outcome->matched;
+    writing->modified += outcome->modified;
+    if (outcome->upserted.type != DOCUMENT_UNDEFINED)
+        upserted_add(writing, index, &outcome->upserted);
+}
+
 static bool statement_run(struct writing *writing, struct statement *statement, size_t index,
                           struct error *err)
 {
+    struct mongo_outcome before;
+
+    if (mongo_retry_is_on(writing->call) && statement->multi)
+        return mongo_error_set(err, MONGO_INVALID_OPTIONS,
+                               "Cannot use (or request) retryable writes with %s",
+                               statement->update ? "multi=true" : "limit=0");
+    if (mongo_retry_find(writing->call, index, &before)) {
+        outcome_take(writing, &before, index);
+        return true;
+    }
+    writing->statement = index;
     return statement->multi ? all_run(writing, statement, index, err)
                             : one_run(writing, statement, index, err);
 }
@@ -457,17 +623,53 @@ static const struct mongo_field change_fields[] = {
     {"c", MONGO_FIELD_VALUE, offsetof(struct change, variables)},
 };
 
-static bool update_prepare(struct mongo_call *call, const struct document_value *update,
-                           struct slice array_filters, struct statement *statement,
-                           struct error *err)
+/* What an update consists of besides the documents it is for. */
+struct changing {
+    const struct document_value *update;
+    struct slice array_filters;
+    const struct document_value *constants; /* of a pipeline, `c`; NULL: none */
+};
+
+/* A pipeline sees the variables of `let`, and of `c` behind them. */
+struct pipeline_scope {
+    const struct mongo_expression_options *outer;
+    struct slice constants;
+};
+
+static bool pipeline_compile(void *self, struct slice pipeline, struct query_build *build,
+                             const struct query_expression **ret_document, struct error *err)
+{
+    const struct pipeline_scope *scope = self;
+    struct mongo_expression_options options = {0};
+
+    return mongo_expression_let(scope->constants, scope->outer, build, &options.variables,
+                                &options.variable_count, err) &&
+           mongo_pipeline_update(pipeline, &options, build, ret_document, err);
+}
+
+static bool update_prepare(struct mongo_call *call, const struct changing *changing,
+                           struct statement *statement, struct error *err)
 {
     struct query_build build = {
         .arena = call->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+    struct pipeline_scope scope = {.outer = &statement->reading.expressions};
+    const struct mongo_update_options options = {.array_filters = changing->array_filters,
+                                                 .multi = statement->multi,
+                                                 .pipeline = pipeline_compile,
+                                                 .pipeline_self = &scope};
 
-    return mongo_update_compile(
-        update,
-        &(struct mongo_update_options){.array_filters = array_filters, .multi = statement->multi},
-        &build, &statement->update, err);
+    if (changing->constants && is_given(changing->constants)) {
+        if (changing->update->type != DOCUMENT_ARRAY)
+            return mongo_error_set(err, 51198,
+                                   "Constant values may only be specified for pipeline updates");
+        if (changing->constants->type != DOCUMENT_OBJECT)
+            return mongo_error_set(err, MONGO_TYPE_MISMATCH,
+                                   "BSON field 'update.updates.c' is the wrong type '%s', "
+                                   "expected type 'object'",
+                                   mongo_type_name(changing->constants->type));
+        scope.constants = changing->constants->document;
+    }
+    return mongo_update_compile(changing->update, &options, &build, &statement->update, err);
 }
 
 static bool change_read(struct mongo_call *call, struct slice document,
@@ -479,8 +681,6 @@ static bool change_read(struct mongo_call *call, struct slice document,
                            &change, err) ||
         !options_check("update", &change.hint, err))
         return false;
-    if (is_given(&change.variables))
-        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "update: c is not offered yet");
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = change.q,
                                                     .collation = change.collation,
@@ -490,7 +690,9 @@ static bool change_read(struct mongo_call *call, struct slice document,
                                         .upsert = change.upsert,
                                         .upserted = document_undefined()};
     return mongo_reading_prepare(&ret_statement->reading, call->arena, err) &&
-           update_prepare(call, &change.u, change.array_filters, ret_statement, err);
+           update_prepare(call,
+                          &(struct changing){&change.u, change.array_filters, &change.variables},
+                          ret_statement, err);
 }
 
 /* --- update and delete ----------------------------------------------------------------------- */
@@ -547,9 +749,21 @@ static void statements_run(struct writing *writing, struct mongo_documents *stat
     }
 }
 
+/* Opens the collection and its validator. */
+static bool collection_open(struct writing *writing, bool bypass, struct error *err)
+{
+    if (!mongo_collection_open(writing->call, &writing->name, &writing->collection, err))
+        return false;
+    if (mongo_validation_prepare(writing->call, &writing->collection, bypass, &writing->validation,
+                                 err))
+        return true;
+    mongo_collection_close(&writing->collection);
+    return false;
+}
+
 struct command {
     struct slice statements, let;
-    bool ordered;
+    bool ordered, bypass;
 };
 
 static bool command_run(struct mongo_call *call, const char *list, bool update, struct error *err)
@@ -558,7 +772,7 @@ static bool command_run(struct mongo_call *call, const char *list, bool update, 
         {list, MONGO_FIELD_ARRAY, offsetof(struct command, statements), true},
         {"ordered", MONGO_FIELD_BOOL, offsetof(struct command, ordered)},
         {"let", MONGO_FIELD_OBJECT, offsetof(struct command, let)},
-        {"bypassDocumentValidation", MONGO_FIELD_ANY},
+        {"bypassDocumentValidation", MONGO_FIELD_BOOL, offsetof(struct command, bypass)},
     };
     struct command command = {.ordered = true};
     struct writing writing = {.call = call};
@@ -574,8 +788,12 @@ static bool command_run(struct mongo_call *call, const char *list, bool update, 
         return mongo_error_set(err, MONGO_INVALID_LENGTH,
                                "Write batch sizes must be between 1 and %d. Got %zu operations.",
                                BATCH_MAX, statements.count);
-    if (!mongo_collection_open(call, &writing.name, &writing.collection, err))
+    if (!collection_open(&writing, command.bypass, err))
         return false;
+    if (!mongo_retry_load(call, &writing.collection, err)) {
+        mongo_collection_close(&writing.collection);
+        return false;
+    }
     buf_init(&writing.errors, MONGO_BSON_BYTES_MAX);
     buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
     statements_run(&writing, &statements, update, command.ordered);
@@ -607,7 +825,7 @@ bool mongo_delete(struct mongo_call *call, struct error *err)
 struct modification {
     struct slice query, sort, fields, collation, array_filters, let;
     struct document_value update, hint;
-    bool remove, new_one, upsert;
+    bool remove, new_one, upsert, bypass;
 };
 
 static const struct mongo_field modification_fields[] = {
@@ -622,7 +840,7 @@ static const struct mongo_field modification_fields[] = {
     {"arrayFilters", MONGO_FIELD_ARRAY, offsetof(struct modification, array_filters)},
     {"hint", MONGO_FIELD_VALUE, offsetof(struct modification, hint)},
     {"let", MONGO_FIELD_OBJECT, offsetof(struct modification, let)},
-    {"bypassDocumentValidation", MONGO_FIELD_ANY},
+    {"bypassDocumentValidation", MONGO_FIELD_BOOL, offsetof(struct modification, bypass)},
 };
 
 static bool modification_check(const struct modification *asked, struct error *err)
@@ -688,6 +906,20 @@ static bool modification_answer(struct writing *writing, const struct statement 
     return true;
 }
 
+/* The command was carried out before: its image is that of then. */
+static bool modification_found(struct writing *writing, struct statement *statement,
+                               const struct modification *asked)
+{
+    struct mongo_outcome before;
+
+    if (!mongo_retry_find(writing->call, 0, &before))
+        return false;
+    outcome_take(writing, &before, 0);
+    statement->upserted = before.upserted;
+    *(asked->new_one ? &statement->after : &statement->before) = before.image;
+    return true;
+}
+
 /* A duplicate is the command's error here, with the words and fields of a write error. */
 bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
 {
@@ -700,7 +932,7 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
         !mongo_arguments_read(call, modification_fields, ARRAY_LEN(modification_fields), &asked,
                               err) ||
         !modification_check(&asked, err) || !mongo_deadline(call, &writing.deadline_ms, err) ||
-        !mongo_collection_open(call, &writing.name, &writing.collection, err))
+        !collection_open(&writing, asked.bypass, err))
         return false;
     statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                .filter = asked.query,
@@ -711,10 +943,14 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
                                    .upsert = asked.upsert,
                                    .upserted = document_undefined()};
     buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
+    writing.image = asked.new_one ? IMAGE_AFTER : IMAGE_BEFORE;
     fine = mongo_reading_prepare(&statement.reading, call->arena, err) &&
            (asked.remove ||
-            update_prepare(call, &asked.update, asked.array_filters, &statement, err)) &&
-           one_run(&writing, &statement, 0, err) &&
+            update_prepare(call, &(struct changing){&asked.update, asked.array_filters, NULL},
+                           &statement, err)) &&
+           mongo_retry_load(call, &writing.collection, err) &&
+           (modification_found(&writing, &statement, &asked) ||
+            one_run(&writing, &statement, 0, err)) &&
            modification_answer(&writing, &statement, &asked, err);
     mongo_collection_close(&writing.collection);
     buf_done(&writing.upserted);
