@@ -12,6 +12,7 @@ struct caretaker_options {
     const struct clock *clock;     /* borrowed; NULL: the system's */
     struct log *log;               /* borrowed; NULL: silent */
     int64_t pause_ms;              /* between rounds; 0: 1000 */
+    int64_t records_ms;            /* records of writes are kept so long; 0: for ever */
     size_t slice;                  /* items or records in one go; 0: 500 */
     struct history_limits history; /* retention_ms 0: nothing is trimmed of it */
     bool by_hand;                  /* no thread: the test calls caretaker_round */

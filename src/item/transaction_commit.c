@@ -3,6 +3,7 @@
 #include "item/transaction_private.h"
 
 #include "base/bytes.h"
+#include "item/write_record.h"
 #include "partition/layout.h"
 #include "throughput/cost.h"
 
@@ -368,6 +369,17 @@ static void transaction_stamp(struct commit_batch *batch)
         history_stamp(transaction);
 }
 
+/* The records of what is written in a partition. */
+static void records_build(const struct transaction *transaction,
+                          const struct transaction_section *section, struct commit_part *part)
+{
+    for (const struct transaction_record *r = transaction->records; r; r = r->next)
+        if (r->place->scope.partition == section->scope->partition)
+            write_set_put(section->set,
+                          write_record_key(r->record, r->place->logical, transaction->arena),
+                          write_record_value(r->record, transaction->arena), part);
+}
+
 /* Builds all write sets; anew if that brought up items to be removed with them. */
 static bool sections_build(struct transaction *transaction, struct error *err)
 {
@@ -389,6 +401,7 @@ static bool sections_build(struct transaction *transaction, struct error *err)
                                  transaction->arena, &section->set, &transaction->parts[i], err) ||
                 !claims_check(transaction, section, &evicted, err))
                 return false;
+            records_build(transaction, section, &transaction->parts[i]);
         }
     } while (evicted);
     return true;

@@ -66,6 +66,13 @@ struct transaction_planned {
     int64_t charge_cru; /* once the commit is prepared */
 };
 
+/* A record that is put with the write it is of. */
+struct transaction_record {
+    const struct transaction_place *place;
+    const struct write_record *record;
+    struct transaction_record *next;
+};
+
 /* A range that must not change before the commit. */
 struct transaction_scanned {
     const struct transaction_place *place;
@@ -89,6 +96,7 @@ struct transaction {
     struct transaction_planned *planned;
     size_t planned_count, planned_capacity;
     struct transaction_scanned *scanned;
+    struct transaction_record *records;
     struct transaction_work work;
     const struct write_set_change *refused; /* whose unique key somebody else owns */
 
@@ -100,6 +108,9 @@ struct transaction {
     void (*done)(struct transaction *transaction, const struct error *err, void *context);
     void *context;
 };
+
+/* Puts a record where the transaction is, if it writes there. */
+void transaction_record_add(struct transaction *transaction, const struct write_record *record);
 
 /* The item under a key, as stored; looked up once. */
 NODISCARD bool transaction_see(struct transaction *transaction,

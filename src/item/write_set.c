@@ -1069,6 +1069,14 @@ bool write_set_build(const struct item_scope *scope, struct write_set_change *ch
     return true;
 }
 
+void write_set_put(struct write_set *set, struct slice key, struct slice value,
+                   struct commit_part *part)
+{
+    put(set, key, value);
+    part->ops = set->ops;
+    part->op_count = set->op_count;
+}
+
 int64_t write_set_change_cost(const struct write_set_change *change)
 {
     struct cost_write write = {
