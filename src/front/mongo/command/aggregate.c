@@ -2,6 +2,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
 #include "front/mongo/command/explain.h"
+#include "front/mongo/command/sources.h"
 #include "front/mongo/command/target.h"
 #include "front/mongo/command/view.h"
 #include "front/mongo/pipeline/pipeline.h"
@@ -126,7 +127,9 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
                                               .let = aggregate.let,
                                               .collation = aggregate.collation,
                                               .prefix = view.depth ? view.pipeline : SLICE_NONE,
-                                              .host = {.view = view_find, .self = call}};
+                                              .host = {.source = mongo_source_documents,
+                                                       .view = view_find,
+                                                       .self = call}};
     build = (struct query_build){
         .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err))
