@@ -40,6 +40,7 @@ const examples = {
   addShardToZone: { value: 'local', body: { zone: 'z' } }, removeShardFromZone: { value: 'local', body: { zone: 'z' } },
   updateZoneKeyRange: { value: 'ledger.sharded', body: { min: { b: new MinKey(), c: new MinKey() }, max: { b: new MaxKey(), c: new MaxKey() }, zone: null } },
   customAction: { value: 'GetDatabase' },
+  configureFailPoint: { code: 59 },
   logout: { last: true },
 };
 

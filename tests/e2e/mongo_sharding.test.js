@@ -209,7 +209,14 @@ test('chunks are split, moved and merged, and config shows them', async (t) => {
   assert.equal(collection._id, 'shop.people');
   assert.deepEqual(collection.key, { day: 1 });
   assert.ok((await chunks()).every((c) => c.uuid.equals(collection.uuid)));
-  const changes = await config.collection('changelog').find({ what: 'moveChunk.commit', ns: 'shop.people' }).toArray();
+  const [distribution] = await admin.aggregate([{ $shardedDataDistribution: {} }]).toArray();
+  assert.equal(distribution.ns, 'shop.people');
+  assert.equal(distribution.shards.reduce((sum, s) => sum + s.numOwnedDocuments, 0), 365);
+  const stats = await people.aggregate([{ $collStats: { storageStats: {}, count: {} } }]).toArray();
+  assert.deepEqual(stats.map((s) => s.shard).sort(), distribution.shards.map((s) => s.shardName).sort());
+  assert.equal(stats.reduce((sum, s) => sum + s.count, 0), 365);
+  assert.deepEqual(await config.collection('chunks').aggregate([{ $match: { uuid: collection.uuid } }, { $group: { _id: null, n: { $sum: 1 } } }]).toArray(), [{ _id: null, n: 2 }]);
+  const changes = await config.collection('changelog').find({ what: 'moveChunk.from', 'details.note': 'success', ns: 'shop.people' }).toArray();
   assert.ok(changes.length >= 3);
 });
 
