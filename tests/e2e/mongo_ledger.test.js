@@ -41,6 +41,7 @@ const examples = {
   updateZoneKeyRange: { value: 'ledger.sharded', body: { min: { b: new MinKey(), c: new MinKey() }, max: { b: new MaxKey(), c: new MaxKey() }, zone: null } },
   customAction: { value: 'GetDatabase' },
   configureFailPoint: { code: 59 },
+  commitTransaction: { code: 251 }, abortTransaction: { code: 251 },
   logout: { last: true },
 };
 
