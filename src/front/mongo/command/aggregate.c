@@ -138,13 +138,12 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
         (!alone && !mongo_view_resolve(call, &name, &view, err)))
         return false;
     cursor = mongo_cursor_new(call, &name);
-    options = (struct mongo_pipeline_options){
-        .database = name.database,
-        .collection = alone ? SLICE_NONE : name.collection,
-        .let = aggregate.let,
-        .collation = aggregate.collation,
-        .prefix = view.depth ? view.pipeline : SLICE_NONE,
-        .host = mongo_pipeline_host_of(call)};
+    options = (struct mongo_pipeline_options){.database = name.database,
+                                              .collection = alone ? SLICE_NONE : name.collection,
+                                              .let = aggregate.let,
+                                              .collation = aggregate.collation,
+                                              .prefix = view.depth ? view.pipeline : SLICE_NONE,
+                                              .host = mongo_pipeline_host_of(call)};
     build = (struct query_build){
         .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err))
