@@ -520,6 +520,9 @@ static bool array_compile(struct expression_compile *compile, const struct docum
 static bool count_check(struct expression_compile *compile, const struct expression_operator *op,
                         size_t count)
 {
+    if (op->evaluate == expression_if_null && count < op->min)
+        return mongo_error_set(compile->err, 1257300,
+                               "$ifNull needs at least two arguments, had: %zu", count);
     if (op->min == op->max && count != op->min)
         return mongo_error_set(compile->err, 16020,
                                "Expression %s takes exactly %u arguments. %zu were passed in.",
