@@ -33,9 +33,9 @@ static void value_check(const struct document_value *value)
     size_t begin;
     struct error err;
 
+    buf_init(&buf, 64 << 20);
     if (value->type == DOCUMENT_UNDEFINED)
         return;
-    buf_init(&buf, 64 << 20);
     begin = document_begin(&buf);
     document_append(&buf, SLICE("v"), value);
     document_end(&buf, begin);

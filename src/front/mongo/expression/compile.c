@@ -246,8 +246,14 @@ bool expression_steps_read(struct expression_compile *compile, struct slice path
 static struct expression_node *path_node(const struct query_expression *base, struct slice *names,
                                          size_t count, struct query_build *build)
 {
-    struct expression_node *node = node_of_kind(build, &expression_kind_path, &base, 1);
+    const struct query_expression *children[2] = {base};
+    struct expression_node *node;
+    size_t children_count = 1;
 
+    /* the first step as planners know it */
+    if (base->kind == &kind_root)
+        children[children_count++] = query_property_of(build, base->children[0], names[0]);
+    node = node_of_kind(build, &expression_kind_path, children, children_count);
     node->names = names;
     node->name_count = count;
     return node;
