@@ -18,6 +18,7 @@ const examples = {
   endSessions: { value: [] }, killAllSessions: { value: [] }, killAllSessionsByPattern: { value: [] }, refreshSessions: { value: [] }, killSessions: { value: [] },
   insert: { value: 'c', body: { documents: [{ _id: 1 }] } },
   find: { value: 'c' }, aggregate: { value: 'c', body: { pipeline: [], cursor: {} } },
+  explain: { value: { find: 'c' } },
   getMore: { value: 5, body: { collection: 'c' }, code: 43 },
   killCursors: { value: 'c', body: { cursors: [] } },
   update: { value: 'c', body: { updates: [{ q: {}, u: { a: 1 } }] } },

@@ -1,6 +1,7 @@
 /* aggregate: a pipeline over a collection, or over documents that a stage of it brings. */
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
+#include "front/mongo/command/explain.h"
 #include "front/mongo/command/target.h"
 #include "front/mongo/command/view.h"
 #include "front/mongo/pipeline/pipeline.h"
@@ -33,11 +34,9 @@ static bool is_value(const struct document_value *value)
     return value->type != DOCUMENT_UNDEFINED && value->type != DOCUMENT_NULL;
 }
 
-static bool aggregate_check(const struct aggregate *aggregate, struct error *err)
+static bool aggregate_check(const struct aggregate *aggregate, bool explained, struct error *err)
 {
-    if (aggregate->explain)
-        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "aggregate: explain is not offered yet");
-    if (!aggregate->cursor.data)
+    if (!aggregate->cursor.data && !explained)
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
                                "The 'cursor' option is required, except for aggregate with the "
                                "explain argument");
@@ -105,7 +104,7 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
     CLEANUP(mongo_cursor_free) struct mongo_cursor *cursor = NULL;
     struct aggregate aggregate = {0};
     struct mongo_pipeline_options options;
-    struct mongo_batch_terms terms;
+    struct mongo_batch_terms terms = {0};
     struct mongo_pipeline pipeline;
     struct mongo_namespace name;
     struct mongo_view view = {0};
@@ -113,9 +112,12 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
     bool alone;
 
     if (!target_read(call, &name, &alone, err) ||
-        !mongo_arguments_read(call, aggregate_fields, ARRAY_LEN(aggregate_fields), &aggregate,
-                              err) ||
-        !aggregate_check(&aggregate, err) || !batch_read(aggregate.cursor, &terms, err) ||
+        !mongo_arguments_read(call, aggregate_fields, ARRAY_LEN(aggregate_fields), &aggregate, err))
+        return false;
+    if (aggregate.explain && !call->explaining)
+        return mongo_explain_itself(call, err);
+    if (!aggregate_check(&aggregate, call->explaining, err) ||
+        (aggregate.cursor.data && !batch_read(aggregate.cursor, &terms, err)) ||
         (!alone && !mongo_view_resolve(call, &name, &view, err)))
         return false;
     cursor = mongo_cursor_new(call, &name);
@@ -141,6 +143,9 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
     if (!pipeline.collectionless &&
         !mongo_collection_open(call, view.depth ? &view.on : &name, &collection, err))
         return false;
+    if (call->explaining && pipeline.target.kind != MONGO_TARGET_CLIENT)
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
+                               "explain: pipelines with $out or $merge are not offered yet");
     if (pipeline.target.kind != MONGO_TARGET_CLIENT) {
         if (!mongo_target_check(call, &pipeline.target, err) ||
             !mongo_target_run(call, &pipeline.target, &collection, &cursor->reading, err))

@@ -61,6 +61,8 @@ struct mongo_session {
 struct mongo_retry;
 struct mongo_transact;
 
+struct mongo_explaining; /* explain.h */
+
 struct mongo_call {
     union {
         struct front_call front;
@@ -83,6 +85,7 @@ struct mongo_call {
     bool warned;                         /* that a document failed validation was logged */
     struct buf reply;                    /* a document that is not ended yet */
     size_t reply_begin;
+    struct mongo_explaining *explaining; /* the command is explained; NULL: it is carried out */
     struct slice duplicate_pattern, duplicate_value; /* of the last 11000 of a unique index */
 
     struct mongo_logical *logical;   /* the session, while the call has it; NULL: none */

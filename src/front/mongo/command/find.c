@@ -139,7 +139,7 @@ bool mongo_find(struct mongo_call *call, struct error *err)
         mongo_cursor_single(call, mongo_namespace_text(call->arena, &name), NULL);
         return true;
     }
-    if (!find.skip && !is_value(&find.hint) && !is_given(find.projection) &&
+    if (!call->explaining && !find.skip && !is_value(&find.hint) && !is_given(find.projection) &&
         !is_given(find.collation) && !(batch_is_given(call) && find.batch_size == 0) &&
         collection.container && mongo_item_named(&collection, find.filter, &named.id, &named.key))
         return find_one(call, &collection, mongo_namespace_text(call->arena, &name), &named, err);
