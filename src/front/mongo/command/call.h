@@ -74,6 +74,7 @@ struct mongo_call {
     struct mongo_request *request;
     struct mongo_message message;
     bool validated;                      /* its documents were validated */
+    bool errmsg_twice;                   /* an error is told as errMsg, too */
     bool understood;                     /* the message was read */
     bool broken;                         /* it is none: there is nobody to answer */
     bool close;                          /* the connection ends with the reply */

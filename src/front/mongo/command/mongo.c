@@ -353,6 +353,9 @@ static void call_refuse(struct front_call *front, const struct error *err)
     document_append_double(&call->reply, SLICE("ok"), 0);
     document_append_string(&call->reply, SLICE("errmsg"),
                            mongo_error_text(call, err, call->wait_ms));
+    if (call->errmsg_twice)
+        document_append_string(&call->reply, SLICE("errMsg"),
+                               mongo_error_text(call, err, call->wait_ms));
     document_append_int32(&call->reply, SLICE("code"), mongo_error_code(err));
     document_append_string(&call->reply, SLICE("codeName"),
                            slice_of_text(mongo_error_name(err, name)));
