@@ -2,6 +2,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
 #include "front/mongo/command/explain.h"
+#include "front/mongo/command/source.h"
 #include "front/mongo/command/target.h"
 #include "front/mongo/command/view.h"
 #include "front/mongo/pipeline/pipeline.h"
@@ -98,6 +99,22 @@ static bool view_find(void *self, struct slice database, struct slice collection
     return true;
 }
 
+/* The documents of a stage that the server makes. */
+static bool source_find(void *self, struct slice stage, const struct document_value *specification,
+                        const struct mongo_pipeline_options *options, struct arena *arena,
+                        struct slice *ret_array, struct error *err)
+{
+    const struct mongo_namespace name = {options->database, options->collection};
+    const struct mongo_source source = {&name, stage, specification};
+
+    return mongo_source_read(self, &source, arena, ret_array, err);
+}
+
+struct mongo_pipeline_host mongo_pipeline_host_of(struct mongo_call *call)
+{
+    return (struct mongo_pipeline_host){.source = source_find, .view = view_find, .self = call};
+}
+
 bool mongo_aggregate(struct mongo_call *call, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
@@ -126,7 +143,7 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
                                               .let = aggregate.let,
                                               .collation = aggregate.collation,
                                               .prefix = view.depth ? view.pipeline : SLICE_NONE,
-                                              .host = {.view = view_find, .self = call}};
+                                              .host = mongo_pipeline_host_of(call)};
     build = (struct query_build){
         .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err))

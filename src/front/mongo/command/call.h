@@ -74,6 +74,7 @@ struct mongo_call {
     struct mongo_request *request;
     struct mongo_message message;
     bool validated;                      /* its documents were validated */
+    bool errmsg_twice;                   /* an error is told as errMsg, too */
     bool understood;                     /* the message was read */
     bool broken;                         /* it is none: there is nobody to answer */
     bool close;                          /* the connection ends with the reply */
@@ -113,6 +114,7 @@ struct mongo {
     atomic_int waiting; /* commands, for migrations */
     atomic_int request_ids;
     atomic_uint_fast64_t tallies[MONGO_TALLIES];
+    atomic_uint_fast64_t failed; /* commands */
     atomic_uint_fast32_t object_ids;
     uint8_t object_id_random[5];
     uint8_t process_id[DOCUMENT_OBJECT_ID_SIZE]; /* of this run: electionId */
