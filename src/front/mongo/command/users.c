@@ -58,7 +58,7 @@ bool mongo_roles_read(struct mongo_call *call, const struct mongo_directory *dir
                       struct error *err)
 {
     CLEANUP(buf_done) struct buf out;
-    struct mongo_namespace role;
+    struct mongo_namespace role = {0};
     struct document_iter iter;
     uint32_t count = 0;
     size_t begin;
@@ -84,7 +84,7 @@ bool mongo_roles_read(struct mongo_call *call, const struct mongo_directory *dir
 static bool roles_have(const struct mongo_call *call, struct slice roles,
                        const struct mongo_namespace *wanted)
 {
-    struct mongo_namespace role;
+    struct mongo_namespace role = {0};
     struct document_iter iter;
     struct error unused;
 
@@ -101,7 +101,7 @@ struct slice mongo_roles_merge(struct mongo_call *call, struct slice roles, stru
                                bool without)
 {
     CLEANUP(buf_done) struct buf out;
-    struct mongo_namespace role;
+    struct mongo_namespace role = {0};
     struct document_iter iter;
     struct error unused;
     uint32_t count = 0;
@@ -266,6 +266,7 @@ static bool credentials_make(struct mongo_call *call, struct slice user, const s
     struct slice prepared;
     size_t begin;
 
+    buf_init(&out, BUF_DEFAULT_MAX);
     if (!mechanisms_read(asked->mechanisms, wanted, err))
         return false;
     if (!asked->password.len || asked->password.len > PASSWORD_MAX)
@@ -273,7 +274,6 @@ static bool credentials_make(struct mongo_call *call, struct slice user, const s
                                PASSWORD_MAX);
     if (!password_prepare(call, asked->password, &prepared, err))
         return false;
-    buf_init(&out, BUF_DEFAULT_MAX);
     begin = document_begin(&out);
     if (wanted[MONGO_SCRAM_SHA_1]) {
         mongo_scram_digest(user, asked->password, digest);
