@@ -75,6 +75,8 @@ struct mongo_session {
 struct mongo_retry;
 struct mongo_transact;
 
+struct mongo_explaining; /* explain.h */
+
 struct mongo_call {
     union {
         struct front_call front;
@@ -86,6 +88,7 @@ struct mongo_call {
     struct mongo_request *request;
     struct mongo_message message;
     bool validated;                      /* its documents were validated */
+    bool errmsg_twice;                   /* an error is told as errMsg, too */
     bool understood;                     /* the message was read */
     bool broken;                         /* it is none: there is nobody to answer */
     bool close;                          /* the connection ends with the reply */
@@ -97,6 +100,7 @@ struct mongo_call {
     bool warned;                         /* that a document failed validation was logged */
     struct buf reply;                    /* a document that is not ended yet */
     size_t reply_begin;
+    struct mongo_explaining *explaining; /* the command is explained; NULL: it is carried out */
     struct slice duplicate_pattern, duplicate_value; /* of the last 11000 of a unique index */
 
     struct mongo_logical *logical;   /* the session, while the call has it; NULL: none */
@@ -125,6 +129,7 @@ struct mongo {
     atomic_int waiting; /* commands, for migrations */
     atomic_int request_ids;
     atomic_uint_fast64_t tallies[MONGO_TALLIES];
+    atomic_uint_fast64_t failed; /* commands */
     atomic_uint_fast32_t object_ids;
     uint8_t object_id_random[5];
     uint8_t process_id[DOCUMENT_OBJECT_ID_SIZE]; /* of this run: electionId */
