@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { mongo, mongoClient } from './mongo.js';
-import { missing } from './python.js';
+import { missing, python } from './python.js';
 import { orrery, scratch, Server } from './server.js';
 
 const code = (number, text) => (error) => {
@@ -277,6 +277,6 @@ for mechanism in ('SCRAM-SHA-256', 'SCRAM-SHA-1'):
         assert error.code == 13, error
 print('held')
 `;
-  const { stdout } = await promisify(execFile)(process.env.PYTHON ?? 'python3', ['-c', script, url(server, 'py', 'x', 'shop').replace(/&authMechanism=.*/, '')]);
+  const { stdout } = await promisify(execFile)(python, ['-c', script, url(server, 'py', 'x', 'shop').replace(/&authMechanism=.*/, '')]);
   assert.equal(stdout.trim(), 'held');
 });
