@@ -110,6 +110,11 @@ static bool source_find(void *self, struct slice stage, const struct document_va
     return mongo_source_read(self, &source, arena, ret_array, err);
 }
 
+struct mongo_pipeline_host mongo_pipeline_host_of(struct mongo_call *call)
+{
+    return (struct mongo_pipeline_host){.source = source_find, .view = view_find, .self = call};
+}
+
 bool mongo_aggregate(struct mongo_call *call, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
@@ -133,13 +138,12 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
         (!alone && !mongo_view_resolve(call, &name, &view, err)))
         return false;
     cursor = mongo_cursor_new(call, &name);
-    options = (struct mongo_pipeline_options){
-        .database = name.database,
-        .collection = alone ? SLICE_NONE : name.collection,
-        .let = aggregate.let,
-        .collation = aggregate.collation,
-        .prefix = view.depth ? view.pipeline : SLICE_NONE,
-        .host = {.source = source_find, .view = view_find, .self = call}};
+    options = (struct mongo_pipeline_options){.database = name.database,
+                                              .collection = alone ? SLICE_NONE : name.collection,
+                                              .let = aggregate.let,
+                                              .collation = aggregate.collation,
+                                              .prefix = view.depth ? view.pipeline : SLICE_NONE,
+                                              .host = mongo_pipeline_host_of(call)};
     build = (struct query_build){
         .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     options.variables =
