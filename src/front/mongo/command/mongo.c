@@ -79,7 +79,8 @@ struct mongo *mongo_new(const struct mongo_options *options)
         .count_max = options->sessions_max, .session_ms = options->session_ms});
     if (options->test_commands)
         mongo->fail_points = mongo_fail_points_new();
-    mongo_cluster_time_init(&mongo->time, options->services.clock);
+    mongo_cluster_time_init(&mongo->time,
+                            cluster_times(catalogue_cluster(options->services.catalogue)));
     mongo->started_ms = clock_read_monotonic_ms(options->services.clock);
     random_secret(&first, sizeof first);
     random_secret(mongo->object_id_random, sizeof mongo->object_id_random);
