@@ -2,6 +2,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
 #include "front/mongo/command/view.h"
+#include "front/mongo/command/watch.h"
 #include "front/mongo/pipeline/pipeline.h"
 
 struct aggregate {
@@ -132,6 +133,18 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
         (!alone && !mongo_view_resolve(call, &name, &view, err)))
         return false;
     cursor = mongo_cursor_new(call, &name);
+    if (mongo_watch_is_asked(aggregate.pipeline)) {
+        const struct mongo_watch_terms watch = {.pipeline = aggregate.pipeline,
+                                                .let = aggregate.let,
+                                                .collation = aggregate.collation,
+                                                .alone = alone,
+                                                .batch = terms};
+
+        if (view.depth)
+            return mongo_error_set(err, MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW,
+                                   "$changeStream is not supported on views");
+        return mongo_watch_open(call, TAKE(cursor), &watch, err);
+    }
     options = (struct mongo_pipeline_options){.database = name.database,
                                               .collection = alone ? SLICE_NONE : name.collection,
                                               .let = aggregate.let,

@@ -17,6 +17,8 @@
 #include "front/mongo/session/cluster_time.h"
 #include "front/mongo/session/fail_points.h"
 #include "front/mongo/session/sessions.h"
+#include "front/mongo/stream/count.h"
+#include "front/mongo/stream/waits.h"
 #include "front/mongo/text.h"
 
 enum {
@@ -80,6 +82,7 @@ struct mongo_call {
     struct buf reply;                    /* a document that is not ended yet */
     size_t reply_begin;
 
+    struct mongo_wait wait; /* of a getMore that waits: until when; zeros: it does not yet */
     struct mongo_fail fail; /* what a test wants to become of it */
     bool fail_looked;       /* it was asked for */
 };
@@ -93,6 +96,8 @@ struct mongo {
     struct mongo_fail_points *fail_points; /* NULL: there are no test commands */
     struct mongo_sessions *sessions;
     struct mongo_cluster_time time;
+    struct mongo_waits *waits;
+    struct mongo_stream_count *stream_count;
     atomic_int_fast64_t cursors_looked_ms; /* when those whose time is over were last closed */
     atomic_uint under_way;
     atomic_int waiting; /* commands, for migrations */

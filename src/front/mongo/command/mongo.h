@@ -45,6 +45,9 @@ struct mongo_wire *mongo_wire_of(struct mongo *mongo, enum mongo_face face);
 /* Where the replica set listens, for hello, once it does. */
 void mongo_listens(struct mongo *mongo, const struct net_address *address);
 
+/* The server stops: nobody waits any more for something to happen. */
+void mongo_stop(struct mongo *mongo);
+
 /* Waits for the writes that a committer will still end. After the listeners have gone, before the
  * loops go. */
 void mongo_wait(struct mongo *mongo);

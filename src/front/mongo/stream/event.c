@@ -68,8 +68,7 @@ static void namespace_append(const struct history_origin *origin, struct slice n
 static bool part_of(const struct history_record *record, const char *name,
                     struct document_value *ret_value)
 {
-    return record->payload.len &&
-           document_find(record->payload, slice_of_text(name), ret_value) &&
+    return record->payload.len && document_find(record->payload, slice_of_text(name), ret_value) &&
            ret_value->type == DOCUMENT_OBJECT;
 }
 

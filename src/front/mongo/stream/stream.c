@@ -192,7 +192,8 @@ static bool is_about(const struct mongo_stream *stream, const struct history_rec
     const struct mongo_stream_target *target = &stream->target;
     const struct history_origin *origin = &record->origin;
 
-    if (origin->account != target->account || (!is_plain(record->kind) && !stream->options.expanded))
+    if (origin->account != target->account ||
+        (!is_plain(record->kind) && !stream->options.expanded))
         return false;
     if (target->database.len && !slice_equal(target->database, origin->database_name))
         return false;
@@ -253,8 +254,8 @@ bool mongo_stream_resume(struct mongo_stream *stream, const struct cluster *clus
     if (!found)
         return mongo_error_set(err, MONGO_CHANGE_STREAM_FATAL_ERROR,
                                "cannot resume stream; the resume token was not found.");
-    stream->invalidating = !stream->at.invalidated && is_about(stream, &record) &&
-                           invalidates(stream, record.kind);
+    stream->invalidating =
+        !stream->at.invalidated && is_about(stream, &record) && invalidates(stream, record.kind);
     return true;
 }
 
@@ -265,7 +266,6 @@ struct reading {
     struct mongo_stream stream;
     struct mongo_stream_batch *batch;
     struct buf event;
-    uint64_t time; /* of what is told last */
 };
 
 static bool event_give(struct reading *reading, struct error *err)
@@ -290,16 +290,23 @@ static bool invalidation_tell(struct reading *reading, int64_t wall_ms, struct e
     return event_give(reading, err);
 }
 
+/* *ret_fits false: it is for the next batch. */
 static bool record_tell(struct reading *reading, const struct history_record *record,
-                        struct error *err)
+                        bool *ret_fits, struct error *err)
 {
+    const struct mongo_stream_batch *batch = reading->batch;
     struct mongo_stream *stream = &reading->stream;
     const struct mongo_event_terms terms = {.options = &stream->options,
                                             .lookup = reading->batch->lookup,
                                             .self = reading->batch->self};
 
     buf_clear(&reading->event);
-    if (!mongo_event_append(record, &terms, &reading->event, err) || !event_give(reading, err))
+    if (!mongo_event_append(record, &terms, &reading->event, err))
+        return false;
+    *ret_fits = !batch->events || batch->bytes + reading->event.len <= batch->bytes_max;
+    if (!*ret_fits)
+        return true;
+    if (!event_give(reading, err))
         return false;
     stream->invalidating = invalidates(stream, record->kind);
     return true;
@@ -307,8 +314,8 @@ static bool record_tell(struct reading *reading, const struct history_record *re
 
 static bool is_full(const struct mongo_stream_batch *batch, size_t records)
 {
-    return batch->events >= batch->events_max || (batch->events && batch->bytes >= batch->bytes_max) ||
-           records >= batch->records_max;
+    return batch->events >= batch->events_max ||
+           (batch->events && batch->bytes >= batch->bytes_max) || records >= batch->records_max;
 }
 
 /* Up to what is settled. *ret_all: all of that was looked at. */
@@ -321,7 +328,8 @@ static bool records_read(struct reading *reading, struct mongo_walk *walk, bool 
 
     *ret_all = false;
     while (!stream->over) {
-        bool found;
+        struct mongo_token before = stream->at;
+        bool found, fits;
 
         if (is_full(reading->batch, records))
             return true;
@@ -335,8 +343,12 @@ static bool records_read(struct reading *reading, struct mongo_walk *walk, bool 
         stream->at = (struct mongo_token){.place = record.place};
         if (!is_about(stream, &record))
             continue;
-        if (!record_tell(reading, &record, err))
+        if (!record_tell(reading, &record, &fits, err))
             return false;
+        if (!fits) {
+            stream->at = before;
+            return true;
+        }
         if (stream->invalidating && !is_full(reading->batch, records) &&
             !invalidation_tell(reading, record.wall_ms, err))
             return false;

@@ -176,6 +176,15 @@ void mongo_waits_stop(struct mongo_waits *waits)
     }
 }
 
+bool mongo_waits_are_over(struct mongo_waits *waits)
+{
+    bool over = false;
+
+    WITH_LOCK (&waits->lock)
+        over = waits->stopped;
+    return over;
+}
+
 size_t mongo_waits_count(struct mongo_waits *waits)
 {
     return atomic_load(&waits->count);

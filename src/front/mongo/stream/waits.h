@@ -1,10 +1,10 @@
 /* Waits: calls that wait for something to be written (commit_clock.h), without a thread and without
  * a look at anything meanwhile.
  *
- * A call that found nothing parks (kit/call.h) and is added here; it runs again, from its beginning,
- * when something was noted under its hash and is settled, when its time is up, when its client has
- * gone, when its cursor was killed, or when the server stops. One thread looks after all of them: it
- * sleeps until the earliest end, or until a committer has made something visible. */
+ * A call that found nothing parks (kit/call.h) and is added here; it runs again, from its
+ * beginning, when something was noted under its hash and is settled, when its time is up, when its
+ * client has gone, when its cursor was killed, or when the server stops. One thread looks after all
+ * of them: it sleeps until the earliest end, or until a committer has made something visible. */
 #pragma once
 
 #include "front/kit/call.h"
@@ -36,6 +36,9 @@ void mongo_waits_add(struct mongo_waits *waits, struct mongo_wait *wait, struct 
 void mongo_waits_kill(struct mongo_waits *waits, uint64_t cursor);
 void mongo_waits_look(struct mongo_waits *waits);
 void mongo_waits_stop(struct mongo_waits *waits);
+
+/* Was it stopped? Then nobody is to wait any more. */
+bool mongo_waits_are_over(struct mongo_waits *waits);
 
 /* Waiting now. */
 size_t mongo_waits_count(struct mongo_waits *waits);

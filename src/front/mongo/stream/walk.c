@@ -90,8 +90,8 @@ bool mongo_walk_next(struct mongo_walk *walk, struct history_record *ret_record,
 
         if (!branch->stands && !branch->over && !branch_move(walk, branch, err))
             return false;
-        if (branch->stands && (!least || history_place_compare(branch->record.place,
-                                                               least->record.place) < 0))
+        if (branch->stands &&
+            (!least || history_place_compare(branch->record.place, least->record.place) < 0))
             least = branch;
     }
     *ret_found = least != NULL;
