@@ -19,7 +19,7 @@ enum {
 
 struct cursor {
     struct cursor_request request;
-    struct engine_iterator *iterator;
+    struct view_walk walk;
     struct view view;     /* whose snapshot outlives the cursor */
     struct arena *arena;  /* for keys that are looked up by number */
     struct slice routing; /* of the logical partition that is wanted; empty: of any */
@@ -76,6 +76,10 @@ bool view_count(const struct view *view, struct slice logical, uint64_t *ret_ite
         return false;
     if (value.found == ENGINE_FOUND && !counter_decode(value.bytes, numbers, err))
         return false;
+    for (size_t i = 0; view->planned && i < view->planned->delta_count; i++)
+        if (slice_equal(view->planned->deltas[i].key, slice_of(key, 2 + logical.len)))
+            for (size_t n = 0; n < COUNTER_NUMBERS; n++)
+                numbers[n] += view->planned->deltas[i].amounts[n];
     *ret_bytes = (uint64_t)MAX(numbers[0], (int64_t)0);
     *ret_items = (uint64_t)MAX(numbers[1], (int64_t)0);
     return true;
@@ -95,6 +99,13 @@ bool view_fetch(const struct view *view, const struct slice *keys, size_t count,
                    : !engine_multi_get(scope->engine, view->snapshot, scope->partition, full, count,
                                        ENGINE_READ_ANY, arena, values, err))
         return false;
+    for (size_t i = 0; view->planned && i < count; i++) {
+        const struct engine_op *op = view_section_get(view->planned, full[i]);
+
+        if (op)
+            values[i] = (struct engine_value){op->kind == ENGINE_PUT ? ENGINE_FOUND : ENGINE_ABSENT,
+                                              op->value};
+    }
     for (size_t i = 0; i < count; i++) {
         ret_items[i] = (struct item){.key = keys[i]};
         if (values[i].found == ENGINE_FOUND &&
@@ -217,9 +228,15 @@ bool cursor_open(const struct view *view, const struct cursor_request *request,
     if (request->logical.len && !logical_routing(view, request->logical, &cursor->routing, err))
         return false;
     if (!reach_choose(view, request, &reach, err) ||
-        !engine_iterator_new(view->scope.engine, view->snapshot, view->scope.partition,
-                             cursor_bounds(request, arena), request->backwards, reach,
-                             &cursor->iterator, err))
+        !view_walk_open(&cursor->walk,
+                        &(struct view_walk_options){.engine = view->scope.engine,
+                                                    .snapshot = view->snapshot,
+                                                    .partition = view->scope.partition,
+                                                    .range = cursor_bounds(request, arena),
+                                                    .backwards = request->backwards,
+                                                    .reach = reach,
+                                                    .section = view->planned},
+                        err))
         return false;
     *ret_cursor = TAKE(cursor);
     return true;
@@ -229,7 +246,7 @@ void cursor_free(struct cursor *cursor)
 {
     if (!cursor)
         return;
-    engine_iterator_free(cursor->iterator);
+    view_walk_done(&cursor->walk);
     arena_free(cursor->arena);
     buf_done(&cursor->seek);
     buf_done(&cursor->place);
@@ -263,7 +280,7 @@ bool cursor_seek_behind(struct cursor *cursor, struct slice value, struct slice 
     }
     cursor->at_place = true;
     cursor->pending = false;
-    return engine_iterator_seek(cursor->iterator, buf_slice(place), err);
+    return view_walk_seek(&cursor->walk, buf_slice(place), err);
 }
 
 /* --- Walking --------------------------------------------------------------------------------- */
@@ -285,16 +302,17 @@ static bool entry_seek(struct cursor *cursor, struct slice a, struct slice b, st
     buf_append_slice(&cursor->seek, a);
     buf_append_slice(&cursor->seek, b);
     cursor->passed = 0;
-    return engine_iterator_seek(cursor->iterator, buf_slice(&cursor->seek), err);
+    return view_walk_seek(&cursor->walk, buf_slice(&cursor->seek), err);
 }
 
 /* Length of the values at the start of bytes. */
 static bool values_length(const struct cursor_request *request, struct slice bytes,
-                          size_t *ret_length, struct error *err)
+                          size_t *ret_length, size_t *ret_kept, struct error *err)
 {
     struct slice rest = bytes;
     bool cut;
 
+    *ret_kept = 0;
     for (size_t i = 0; i < request->value_count; i++) {
         uint8_t inverted[INDEX_VALUE_MAX];
         struct slice value = rest, behind;
@@ -308,8 +326,12 @@ static bool values_length(const struct cursor_request *request, struct slice byt
         if (!document_key_skip_cut(request->order, INDEX_VALUE_MAX, &behind, &cut, err))
             return false;
         rest = slice_skip(rest, value.len - behind.len);
+        if (i + 1 == request->kept_count)
+            *ret_kept = bytes.len - rest.len;
     }
     *ret_length = bytes.len - rest.len;
+    if (!request->kept_count)
+        *ret_kept = *ret_length;
     return true;
 }
 
@@ -386,8 +408,8 @@ static bool key_look_up(struct cursor *cursor, uint64_t number, bool *ret_found,
         cursor->arena = arena_new();
     arena_reset(cursor->arena);
     bytes_put_be64(key + 1, number);
-    if (!engine_get(view->scope.engine, view->snapshot, view->scope.partition,
-                    slice_of(key, sizeof key), ENGINE_READ_ANY, cursor->arena, &value, err))
+    if (!view_section_read(view->planned, view->scope.engine, view->snapshot, view->scope.partition,
+                           slice_of(key, sizeof key), cursor->arena, &value, err))
         return false;
     *ret_found = value.found == ENGINE_FOUND;
     if (!*ret_found)
@@ -407,10 +429,10 @@ static bool index_look(struct cursor *cursor, const struct engine_entry *entry,
     struct slice bytes = slice_skip(entry->key, 1 + request->path.len), value, routing;
     bool in, ended, found;
     uint64_t number;
-    size_t length;
+    size_t length, kept;
 
     *ret_verdict = PASSED;
-    if (!values_length(request, bytes, &length, err))
+    if (!values_length(request, bytes, &length, &kept, err))
         return false;
     if (bytes.len < length + NUMBER_SIZE)
         return error_set(err, ERROR_STORE_CORRUPT, "an index entry is cut short");
@@ -441,7 +463,7 @@ static bool index_look(struct cursor *cursor, const struct engine_entry *entry,
         return routing_pass(cursor, value, routing, err);
     *ret_verdict = WANTED;
     *hit = (struct cursor_hit){
-        .value = value,
+        .value = slice_first(value, kept),
         .routing = routing,
         .number = number,
         .key = buf_slice(&cursor->key),
@@ -480,7 +502,7 @@ bool cursor_next(struct cursor *cursor, struct cursor_hit *ret_hit, bool *ret_mo
         if (UNLIKELY(cursor->pending)) {
             cursor->pending = false;
             entry = cursor->entry;
-        } else if (!engine_iterator_next(cursor->iterator, &entry, err)) {
+        } else if (!view_walk_next(&cursor->walk, &entry, err)) {
             return false;
         }
         if (entry.found != ENGINE_FOUND)
@@ -512,13 +534,13 @@ static bool is_whole(const struct cursor_request *request)
 static bool last_decode(const struct cursor *cursor, struct cursor_hit *hit, struct error *err)
 {
     struct slice bytes = slice_skip(buf_slice(&cursor->key), 1 + cursor->request.path.len);
-    size_t length;
+    size_t length, kept;
 
-    if (!values_length(&cursor->request, bytes, &length, err))
+    if (!values_length(&cursor->request, bytes, &length, &kept, err))
         return false;
     if (bytes.len < length + NUMBER_SIZE)
         return error_set(err, ERROR_STORE_CORRUPT, "an index entry is cut short");
-    *hit = (struct cursor_hit){.value = slice_first(bytes, length),
+    *hit = (struct cursor_hit){.value = slice_first(bytes, kept),
                                .routing =
                                    slice_of(bytes.data + length, bytes.len - length - NUMBER_SIZE),
                                .number = bytes_get_be64(bytes.data + bytes.len - NUMBER_SIZE)};
@@ -539,7 +561,7 @@ bool cursor_pass(struct cursor *cursor, struct slice value, uint64_t max,
     while (count < max) {
         struct engine_entry *entry = &cursor->entry;
 
-        if (!engine_iterator_next(cursor->iterator, entry, err))
+        if (!view_walk_next(&cursor->walk, entry, err))
             return false;
         if (entry->found != ENGINE_FOUND ||
             (value.data && !slice_starts_with(slice_skip(entry->key, before), value))) {

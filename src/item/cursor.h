@@ -10,12 +10,14 @@
 #include "document/order.h"
 #include "item/item.h"
 #include "item/scope.h"
+#include "item/view_overlay.h"
 
 /* One moment of one physical partition. */
 struct view {
     struct item_scope scope;
-    struct engine_snapshot *snapshot; /* owned, or of view_of's caller; NULL: as of now */
-    int64_t now_ms;                   /* wall clock: what expiry is measured by */
+    struct engine_snapshot *snapshot;   /* owned, or of view_of's caller; NULL: as of now */
+    int64_t now_ms;                     /* wall clock: what expiry is measured by */
+    const struct view_section *planned; /* what is seen besides; NULL: nothing */
 };
 
 /* A view of a snapshot of its node, or of now, that is somebody else's: there is nothing to be
@@ -69,6 +71,7 @@ struct cursor_request {
     struct slice path;                 /* index_path_append, or the prefix of a composite index */
     size_t value_count;                /* 1, or as many as the composite index has paths */
     enum document_order order;         /* of its entries */
+    size_t kept_count;                 /* hits have so many of the values; 0: all */
     const bool *descending;            /* of a composite index */
     const struct cursor_range *ranges; /* ascending, apart from each other */
     size_t range_count;

@@ -66,6 +66,13 @@ struct transaction_planned {
     int64_t charge_cru; /* once the commit is prepared */
 };
 
+/* A record that is put with the write it is of. */
+struct transaction_record {
+    const struct transaction_place *place;
+    const struct write_record *record;
+    struct transaction_record *next;
+};
+
 /* A range that must not change before the commit. */
 struct transaction_scanned {
     const struct transaction_place *place;
@@ -75,7 +82,10 @@ struct transaction_scanned {
 
 struct transaction {
     const struct transaction_place *first, *place; /* where it began, and where it is */
+    struct commit *commit;                         /* of the node */
     struct arena *arena;
+    transaction_guard *guard; /* NULL: nobody asks */
+    void *guard_self;
     struct engine_snapshot *snapshot; /* of the whole node */
     uint64_t moment;
     int64_t now_ms;
@@ -89,6 +99,7 @@ struct transaction {
     struct transaction_planned *planned;
     size_t planned_count, planned_capacity;
     struct transaction_scanned *scanned;
+    struct transaction_record *records;
     struct transaction_work work;
     const struct write_set_change *refused; /* whose unique key somebody else owns */
 

@@ -826,6 +826,7 @@ static bool unique_indexes_build(struct builder *b, struct error *err)
             continue;
         if (!claim_put(b, new.keys[i], building ? conflict_key(b, new.keys[i]) : SLICE_NONE, err))
             return false;
+        b->set->claims[b->set->claim_count - 1].index = new.definitions[i];
     }
     return true;
 }
@@ -1067,6 +1068,14 @@ bool write_set_build(const struct item_scope *scope, struct write_set_change *ch
     };
     *ret_set = set;
     return true;
+}
+
+void write_set_put(struct write_set *set, struct slice key, struct slice value,
+                   struct commit_part *part)
+{
+    put(set, key, value);
+    part->ops = set->ops;
+    part->op_count = set->op_count;
 }
 
 int64_t write_set_change_cost(const struct write_set_change *change)

@@ -9,6 +9,7 @@
  *     'm'  meta       m                               -> what group commit must remember (commit.c)
  *     'p'  progress   p | partition               -> how far copying from that one is (mover.c)
  *     'r'  numbers    r | number                      -> the item's key
+ *     's'  records    s | session | statement | routing key | pk -> what became of a write
  *     't'  expiry     t | expiry | routing key | number
  *     'u'  unique     u | which | routing key | pk | ...
  *
@@ -28,6 +29,7 @@ enum partition_family {
     PARTITION_FAMILY_META = 'm',
     PARTITION_FAMILY_PROGRESS = 'p',
     PARTITION_FAMILY_NUMBER = 'r',
+    PARTITION_FAMILY_RECORD = 's',
     PARTITION_FAMILY_EXPIRY = 't',
     PARTITION_FAMILY_UNIQUE = 'u',
 };

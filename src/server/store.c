@@ -327,6 +327,8 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
         .catalogue = store->catalogue,
         .log = log,
         .pause_ms = settings->caretaker_pause_ms,
+        /* twice: a session that was used at its last moment still has its records */
+        .records_ms = 2 * settings->mongo_session_ms_max,
         .history = {.retention_ms = settings->mongo_change_stream_retention,
                     .bytes_max = (uint64_t)settings->mongo_change_stream_bytes_max}});
     if (settings->advise_record && !traffic_start(store, settings, err))

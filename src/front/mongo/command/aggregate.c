@@ -1,9 +1,13 @@
 /* aggregate: a pipeline over a collection, or over documents that a stage of it brings. */
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
+#include "front/mongo/command/explain.h"
+#include "front/mongo/command/source.h"
+#include "front/mongo/command/target.h"
 #include "front/mongo/command/view.h"
 #include "front/mongo/command/watch.h"
 #include "front/mongo/pipeline/pipeline.h"
+#include "query/value/value.h"
 
 struct aggregate {
     struct slice pipeline, cursor, let, collation;
@@ -32,25 +36,9 @@ static bool is_value(const struct document_value *value)
     return value->type != DOCUMENT_UNDEFINED && value->type != DOCUMENT_NULL;
 }
 
-/* The hint {$natural: 1} is what is done, and _id is where it can be used. */
-static bool hint_is_fine(const struct document_value *hint)
+static bool aggregate_check(const struct aggregate *aggregate, bool explained, struct error *err)
 {
-    struct document_value ignored;
-
-    if (!is_value(hint))
-        return true;
-    if (hint->type == DOCUMENT_STRING)
-        return slice_equal(hint->text, SLICE("_id_"));
-    return hint->type == DOCUMENT_OBJECT &&
-           (document_find(hint->document, SLICE("$natural"), &ignored) ||
-            document_find(hint->document, SLICE("_id"), &ignored));
-}
-
-static bool aggregate_check(const struct aggregate *aggregate, struct error *err)
-{
-    if (aggregate->explain)
-        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "aggregate: explain is not offered yet");
-    if (!aggregate->cursor.data)
+    if (!aggregate->cursor.data && !explained)
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
                                "The 'cursor' option is required, except for aggregate with the "
                                "explain argument");
@@ -59,8 +47,7 @@ static bool aggregate_check(const struct aggregate *aggregate, struct error *err
                                "BSON field 'aggregate.allowDiskUse' is the wrong type '%s', "
                                "expected type 'bool'",
                                mongo_type_name(aggregate->allow_disk_use.type));
-    return hint_is_fine(&aggregate->hint) ||
-           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "aggregate: hint is not offered yet");
+    return true;
 }
 
 static bool batch_read(struct slice cursor, struct mongo_batch_terms *ret_terms, struct error *err)
@@ -113,13 +100,24 @@ static bool view_find(void *self, struct slice database, struct slice collection
     return true;
 }
 
+/* The documents of a stage that the server makes. */
+static bool source_find(void *self, struct slice stage, const struct document_value *specification,
+                        const struct mongo_pipeline_options *options, struct arena *arena,
+                        struct slice *ret_array, struct error *err)
+{
+    const struct mongo_namespace name = {options->database, options->collection};
+    const struct mongo_source source = {&name, stage, specification};
+
+    return mongo_source_read(self, &source, arena, ret_array, err);
+}
+
 bool mongo_aggregate(struct mongo_call *call, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
     CLEANUP(mongo_cursor_free) struct mongo_cursor *cursor = NULL;
     struct aggregate aggregate = {0};
     struct mongo_pipeline_options options;
-    struct mongo_batch_terms terms;
+    struct mongo_batch_terms terms = {0};
     struct mongo_pipeline pipeline;
     struct mongo_namespace name;
     struct mongo_view view = {0};
@@ -127,9 +125,12 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
     bool alone;
 
     if (!target_read(call, &name, &alone, err) ||
-        !mongo_arguments_read(call, aggregate_fields, ARRAY_LEN(aggregate_fields), &aggregate,
-                              err) ||
-        !aggregate_check(&aggregate, err) || !batch_read(aggregate.cursor, &terms, err) ||
+        !mongo_arguments_read(call, aggregate_fields, ARRAY_LEN(aggregate_fields), &aggregate, err))
+        return false;
+    if (aggregate.explain && !call->explaining)
+        return mongo_explain_itself(call, err);
+    if (!aggregate_check(&aggregate, call->explaining, err) ||
+        (aggregate.cursor.data && !batch_read(aggregate.cursor, &terms, err)) ||
         (!alone && !mongo_view_resolve(call, &name, &view, err)))
         return false;
     cursor = mongo_cursor_new(call, &name);
@@ -143,19 +144,27 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
         if (view.depth)
             return mongo_error_set(err, MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW,
                                    "$changeStream is not supported on views");
+        if (call->explaining)
+            return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
+                                   "explain: $changeStream is not offered yet");
         return mongo_watch_open(call, TAKE(cursor), &watch, err);
     }
-    options = (struct mongo_pipeline_options){.database = name.database,
-                                              .collection = alone ? SLICE_NONE : name.collection,
-                                              .let = aggregate.let,
-                                              .collation = aggregate.collation,
-                                              .prefix = view.depth ? view.pipeline : SLICE_NONE,
-                                              .host = {.view = view_find, .self = call}};
+    options = (struct mongo_pipeline_options){
+        .database = name.database,
+        .collection = alone ? SLICE_NONE : name.collection,
+        .let = aggregate.let,
+        .collation = aggregate.collation,
+        .prefix = view.depth ? view.pipeline : SLICE_NONE,
+        .host = {.source = source_find, .view = view_find, .self = call}};
     build = (struct query_build){
         .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err))
         return false;
     cursor->reading.plan = pipeline.plan;
+    if (is_value(&aggregate.hint))
+        cursor->reading.hint = query_value_copy(&aggregate.hint, cursor->arena);
+    if (!mongo_reading_hint(&cursor->reading, cursor->arena, err))
+        return false;
     cursor->reading.in_memory =
         aggregate.allow_disk_use.type == DOCUMENT_BOOL && !aggregate.allow_disk_use.boolean;
     if (view.depth)
@@ -163,5 +172,15 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
     if (!pipeline.collectionless &&
         !mongo_collection_open(call, view.depth ? &view.on : &name, &collection, err))
         return false;
+    if (call->explaining && pipeline.target.kind != MONGO_TARGET_CLIENT)
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
+                               "explain: pipelines with $out or $merge are not offered yet");
+    if (pipeline.target.kind != MONGO_TARGET_CLIENT) {
+        if (!mongo_target_check(call, &pipeline.target, err) ||
+            !mongo_target_run(call, &pipeline.target, &collection, &cursor->reading, err))
+            return false;
+        mongo_cursor_single(call, mongo_namespace_text(call->arena, &name), NULL);
+        return true;
+    }
     return mongo_cursor_first(call, TAKE(cursor), &collection, &terms, err);
 }

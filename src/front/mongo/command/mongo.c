@@ -6,8 +6,10 @@
 #include "front/fault.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/call.h"
+#include "front/mongo/command/item.h"
 #include "front/mongo/command/labels.h"
 #include "front/mongo/command/session.h"
+#include "front/mongo/command/transact.h"
 #include "front/owner.h"
 
 #include <openssl/crypto.h>
@@ -83,8 +85,13 @@ struct mongo *mongo_new(const struct mongo_options *options)
     mongo->credentials = mongo_credentials_new(options->seal);
     mongo->cursors = front_cursors_new(&(struct front_cursors_options){
         .count_max = options->cursors_max, .account_count_max = (options->cursors_max + 1) / 2});
-    mongo->sessions = mongo_sessions_new(&(struct mongo_sessions_options){
-        .count_max = options->sessions_max, .session_ms = options->session_ms});
+    mongo->sessions = mongo_sessions_new(
+        &(struct mongo_sessions_options){.count_max = options->sessions_max,
+                                         .session_ms = options->session_ms,
+                                         .transaction_ms = options->transaction_ms,
+                                         .transactions_max = options->transactions_max,
+                                         .transaction_free = mongo_transact_free});
+    mongo->intents = mongo_intents_new();
     if (options->test_commands)
         mongo->fail_points = mongo_fail_points_new();
     mongo_cluster_time_init(&mongo->time,
@@ -136,7 +143,8 @@ void mongo_free(struct mongo *mongo)
 {
     if (!mongo)
         return;
-    mongo_sessions_free(mongo->sessions);
+    mongo_sessions_free(mongo->sessions); /* with their transactions, which have cursors */
+    mongo_intents_free(mongo->intents);
     mongo_fail_points_free(mongo->fail_points);
     front_cursors_free(mongo->cursors);
     mongo_waits_free(mongo->waits);
@@ -291,7 +299,9 @@ static bool call_run(struct front_call *front, struct error *err)
     if (account_is_made(call) &&
         !front_account_make(call->services, call->account.id, &call->account.account, err))
         return false;
-    return call->command->run(call, err);
+    if (!mongo_session_enter(call, err))
+        return false;
+    return mongo_session_leave(call, call->command->run(call, err), err);
 }
 
 static uint64_t call_part(const struct front_call *front)
@@ -363,9 +373,14 @@ static void call_refuse(struct front_call *front, const struct error *err)
     document_append_double(&call->reply, SLICE("ok"), 0);
     document_append_string(&call->reply, SLICE("errmsg"),
                            mongo_error_text(call, err, call->wait_ms));
+    if (call->errmsg_twice)
+        document_append_string(&call->reply, SLICE("errMsg"),
+                               mongo_error_text(call, err, call->wait_ms));
     document_append_int32(&call->reply, SLICE("code"), mongo_error_code(err));
     document_append_string(&call->reply, SLICE("codeName"),
                            slice_of_text(mongo_error_name(err, name)));
+    if (mongo_error_code(err) == MONGO_DUPLICATE_KEY)
+        mongo_duplicate_append(call, &call->reply);
     if (call->error_info.data && mongo_error_code(err) == MONGO_DOCUMENT_VALIDATION_FAILURE) {
         const struct document_value info = document_object(call->error_info);
 

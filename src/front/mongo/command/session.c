@@ -1,6 +1,7 @@
 #include "front/mongo/command/session.h"
 
 #include "front/mongo/command/arguments.h"
+#include "front/mongo/command/transact.h"
 
 enum { MINUTE_MS = 60000 };
 
@@ -12,6 +13,15 @@ void mongo_call_session_name(const struct mongo_call *call, struct slice id,
                                               slice_of_text(call->session->user_database)};
 
     mongo_session_name(&owner, id, ret_name);
+}
+
+void mongo_call_cursor_tag(const struct mongo_call *call, uint8_t ret_tag[FRONT_CURSOR_TAG_LEN])
+{
+    static_assert((int)FRONT_CURSOR_TAG_LEN == (int)MONGO_SESSION_NAME_LEN, "a name is a tag");
+    if (call->transact)
+        memcpy(ret_tag, mongo_transact_tag(call->transact), FRONT_CURSOR_TAG_LEN);
+    else
+        mongo_call_session_name(call, mongo_session_id(call), ret_tag);
 }
 
 static uint32_t account_number(const struct mongo_call *call)

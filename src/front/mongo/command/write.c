@@ -8,8 +8,11 @@
 #include "document/order.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/filter.h"
+#include "front/mongo/command/indexes.h"
 #include "front/mongo/command/reading.h"
+#include "front/mongo/command/retry.h"
 #include "front/mongo/command/validation.h"
+#include "front/mongo/pipeline/pipeline.h"
 #include "front/mongo/projection/projection.h"
 #include "front/mongo/update/update.h"
 #include "item/bulk.h"
@@ -33,6 +36,8 @@ struct writing {
     int32_t matched, modified; /* n and nModified */
     struct buf errors, upserted;
     uint32_t error_count, upserted_count;
+    size_t statement;                                     /* which it is at, for its record */
+    enum { IMAGE_NONE, IMAGE_BEFORE, IMAGE_AFTER } image; /* what the record keeps of it */
 };
 
 /* A document that matches, as it was seen; in an arena. */
@@ -139,7 +144,8 @@ static bool one_look(struct writing *writing, const struct statement *statement,
     *ret_found = false;
     if (!writing->collection.container)
         return true;
-    if (mongo_item_named(&writing->collection, statement->reading.filter, &id, &key))
+    if (!writing->call->explaining && !mongo_reading_is_hinted(&statement->reading) &&
+        mongo_item_named(&writing->collection, statement->reading.filter, &id, &key))
         return item_look(writing, &id, &key, arena, ret_seen, ret_found, err);
     do /* a page may end early, for its time was up */
         if (!page_look(writing, statement, &continuation, &look, err))
@@ -231,10 +237,20 @@ static bool seen_write(struct writing *writing, const struct seen *seen,
     if (after.data && !mongo_shard_key_keep(&writing->collection, seen->document, after, err))
         return false;
     op.options.if_match = seen->etag;
+    op.options.record = mongo_retry_record(
+        writing->call, writing->statement,
+        &(struct mongo_outcome){.matched = 1,
+                                .modified = after.data != NULL,
+                                .upserted = document_undefined(),
+                                .image = writing->image == IMAGE_BEFORE  ? seen->document
+                                         : writing->image == IMAGE_AFTER ? after
+                                                                         : SLICE_NONE});
     op.options.description = description_of(result, arena);
     done = item_operation_run(&op, err);
     mongo_call_charged(writing->call, &op.metered);
     *ret_written = done;
+    if (!done && after.data)
+        mongo_duplicate_tell(writing->call, &writing->collection, &writing->name, after, err);
     return done || is_overtaken(err);
 }
 
@@ -300,6 +316,17 @@ static bool seen_carry_out(struct writing *writing, struct statement *statement,
 
 /* --- Inserting what was not found ------------------------------------------------------------ */
 
+static void upserted_add(struct writing *writing, size_t index, const struct document_value *id)
+{
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t one = document_append_object_begin(&writing->upserted,
+                                              document_index_key(writing->upserted_count++, text));
+
+    document_append_int32(&writing->upserted, SLICE("index"), (int32_t)index);
+    document_append(&writing->upserted, SLICE("_id"), id);
+    document_end(&writing->upserted, one);
+}
+
 /* Where to insert follows from the filter: of a sharded collection it has to say the whole key, and
  * what is inserted has to have it. */
 static bool upsert_check(struct writing *writing, const struct statement *statement,
@@ -348,8 +375,6 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     struct query_slot slot;
     struct mongo_item item;
     struct slice document;
-    char text[DOCUMENT_INDEX_SIZE];
-    size_t one;
 
     context_begin(&context, &slot, SLICE_NONE, writing, call->arena);
     slot.value = document_undefined();
@@ -370,19 +395,22 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     op.id = item.id;
     op.key = mongo_item_key(&writing->collection, item.document);
     op.document = item.document;
+    op.options.record = mongo_retry_record(
+        call, writing->statement,
+        &(struct mongo_outcome){.matched = 1,
+                                .upserted = item.id,
+                                .image =
+                                    writing->image == IMAGE_AFTER ? item.document : SLICE_NONE});
     statement->upserted = item.id;
     if (!item_operation_run(&op, err)) {
         mongo_call_charged(call, &op.metered);
+        mongo_duplicate_tell(call, &writing->collection, &writing->name, item.document, err);
         return false;
     }
     mongo_call_charged(call, &op.metered);
     statement->after = item.document;
     writing->matched++;
-    one = document_append_object_begin(&writing->upserted,
-                                       document_index_key(writing->upserted_count++, text));
-    document_append_int32(&writing->upserted, SLICE("index"), (int32_t)index);
-    document_append(&writing->upserted, SLICE("_id"), &item.id);
-    document_end(&writing->upserted, one);
+    upserted_add(writing, index, &item.id);
     return true;
 }
 
@@ -470,14 +498,18 @@ static bool page_update(struct writing *writing, struct statement *statement,
     return true;
 }
 
-/* On all documents that match. They are looked at in the order of their _id, which no update
- * changes: none is seen twice. */
+/* On all documents that match. They are looked at in an order that no update changes, that of their
+ * _id or, where an index might lead to them by what is updated, that of their creation: none is
+ * seen twice. */
 static bool all_run(struct writing *writing, struct statement *statement, size_t index,
                     struct error *err)
 {
     struct slice continuation = SLICE_NONE;
     int32_t before = writing->matched;
 
+    if (statement->update && writing->collection.container &&
+        writing->collection.space.definition->index_count)
+        mongo_reading_by_creation(&statement->reading, writing->call->arena);
     while (writing->collection.container) {
         CLEANUP(arena_free) struct arena *arena = arena_new();
         struct look look = {
@@ -506,9 +538,29 @@ static bool all_run(struct writing *writing, struct statement *statement, size_t
            upsert_insert(writing, statement, index, err);
 }
 
+/* It was carried out before: it counts as it did then. */
+static void outcome_take(struct writing *writing, const struct mongo_outcome *outcome, size_t index)
+{
+    writing->matched += outcome->matched;
+    writing->modified += outcome->modified;
+    if (outcome->upserted.type != DOCUMENT_UNDEFINED)
+        upserted_add(writing, index, &outcome->upserted);
+}
+
 static bool statement_run(struct writing *writing, struct statement *statement, size_t index,
                           struct error *err)
 {
+    struct mongo_outcome before;
+
+    if (mongo_retry_is_on(writing->call) && statement->multi)
+        return mongo_error_set(err, MONGO_INVALID_OPTIONS,
+                               "Cannot use (or request) retryable writes with %s",
+                               statement->update ? "multi=true" : "limit=0");
+    if (mongo_retry_find(writing->call, index, &before)) {
+        outcome_take(writing, &before, index);
+        return true;
+    }
+    writing->statement = index;
     return statement->multi ? all_run(writing, statement, index, err)
                             : one_run(writing, statement, index, err);
 }
@@ -518,13 +570,6 @@ static bool statement_run(struct writing *writing, struct statement *statement, 
 static bool is_given(const struct document_value *value)
 {
     return value->type != DOCUMENT_UNDEFINED && value->type != DOCUMENT_NULL;
-}
-
-/* What would be done otherwise and cannot be. */
-static bool options_check(const char *command, const struct document_value *hint, struct error *err)
-{
-    return !is_given(hint) ||
-           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "%s: hint is not offered yet", command);
 }
 
 struct deletion {
@@ -546,8 +591,7 @@ static bool deletion_read(struct mongo_call *call, struct slice document,
     struct deletion deletion = {0};
 
     if (!mongo_fields_read(document, "delete.deletes", deletion_fields, ARRAY_LEN(deletion_fields),
-                           &deletion, err) ||
-        !options_check("delete", &deletion.hint, err))
+                           &deletion, err))
         return false;
     if (deletion.limit != 0 && deletion.limit != 1)
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
@@ -556,6 +600,7 @@ static bool deletion_read(struct mongo_call *call, struct slice document,
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = deletion.q,
                                                     .collation = deletion.collation,
+                                                    .hint = deletion.hint,
                                                     .let = ret_statement->reading.let,
                                                     .limit = UINT64_MAX},
                                         .multi = deletion.limit == 0,
@@ -580,17 +625,53 @@ static const struct mongo_field change_fields[] = {
     {"c", MONGO_FIELD_VALUE, offsetof(struct change, variables)},
 };
 
-static bool update_prepare(struct mongo_call *call, const struct document_value *update,
-                           struct slice array_filters, struct statement *statement,
-                           struct error *err)
+/* What an update consists of besides the documents it is for. */
+struct changing {
+    const struct document_value *update;
+    struct slice array_filters;
+    const struct document_value *constants; /* of a pipeline, `c`; NULL: none */
+};
+
+/* A pipeline sees the variables of `let`, and of `c` behind them. */
+struct pipeline_scope {
+    const struct mongo_expression_options *outer;
+    struct slice constants;
+};
+
+static bool pipeline_compile(void *self, struct slice pipeline, struct query_build *build,
+                             const struct query_expression **ret_document, struct error *err)
+{
+    const struct pipeline_scope *scope = self;
+    struct mongo_expression_options options = {0};
+
+    return mongo_expression_let(scope->constants, scope->outer, build, &options.variables,
+                                &options.variable_count, err) &&
+           mongo_pipeline_update(pipeline, &options, build, ret_document, err);
+}
+
+static bool update_prepare(struct mongo_call *call, const struct changing *changing,
+                           struct statement *statement, struct error *err)
 {
     struct query_build build = {
         .arena = call->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+    struct pipeline_scope scope = {.outer = &statement->reading.expressions};
+    const struct mongo_update_options options = {.array_filters = changing->array_filters,
+                                                 .multi = statement->multi,
+                                                 .pipeline = pipeline_compile,
+                                                 .pipeline_self = &scope};
 
-    return mongo_update_compile(
-        update,
-        &(struct mongo_update_options){.array_filters = array_filters, .multi = statement->multi},
-        &build, &statement->update, err);
+    if (changing->constants && is_given(changing->constants)) {
+        if (changing->update->type != DOCUMENT_ARRAY)
+            return mongo_error_set(err, 51198,
+                                   "Constant values may only be specified for pipeline updates");
+        if (changing->constants->type != DOCUMENT_OBJECT)
+            return mongo_error_set(err, MONGO_TYPE_MISMATCH,
+                                   "BSON field 'update.updates.c' is the wrong type '%s', "
+                                   "expected type 'object'",
+                                   mongo_type_name(changing->constants->type));
+        scope.constants = changing->constants->document;
+    }
+    return mongo_update_compile(changing->update, &options, &build, &statement->update, err);
 }
 
 static bool change_read(struct mongo_call *call, struct slice document,
@@ -599,21 +680,21 @@ static bool change_read(struct mongo_call *call, struct slice document,
     struct change change = {0};
 
     if (!mongo_fields_read(document, "update.updates", change_fields, ARRAY_LEN(change_fields),
-                           &change, err) ||
-        !options_check("update", &change.hint, err))
+                           &change, err))
         return false;
-    if (is_given(&change.variables))
-        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "update: c is not offered yet");
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = change.q,
                                                     .collation = change.collation,
+                                                    .hint = change.hint,
                                                     .let = ret_statement->reading.let,
                                                     .limit = UINT64_MAX},
                                         .multi = change.multi,
                                         .upsert = change.upsert,
                                         .upserted = document_undefined()};
     return mongo_reading_prepare(&ret_statement->reading, call->arena, err) &&
-           update_prepare(call, &change.u, change.array_filters, ret_statement, err);
+           update_prepare(call,
+                          &(struct changing){&change.u, change.array_filters, &change.variables},
+                          ret_statement, err);
 }
 
 /* --- update and delete ----------------------------------------------------------------------- */
@@ -711,6 +792,10 @@ static bool command_run(struct mongo_call *call, const char *list, bool update, 
                                BATCH_MAX, statements.count);
     if (!collection_open(&writing, command.bypass, err))
         return false;
+    if (!mongo_retry_load(call, &writing.collection, err)) {
+        mongo_collection_close(&writing.collection);
+        return false;
+    }
     buf_init(&writing.errors, MONGO_BSON_BYTES_MAX);
     buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
     statements_run(&writing, &statements, update, command.ordered);
@@ -775,7 +860,7 @@ static bool modification_check(const struct modification *asked, struct error *e
     if (!asked->remove && !is_given(&asked->update))
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
                                "Either an update or remove=true must be specified");
-    return options_check("findAndModify", &asked->hint, err);
+    return true;
 }
 
 /* The part of a document that is wanted; in the arena. */
@@ -823,6 +908,20 @@ static bool modification_answer(struct writing *writing, const struct statement 
     return true;
 }
 
+/* The command was carried out before: its image is that of then. */
+static bool modification_found(struct writing *writing, struct statement *statement,
+                               const struct modification *asked)
+{
+    struct mongo_outcome before;
+
+    if (!mongo_retry_find(writing->call, 0, &before))
+        return false;
+    outcome_take(writing, &before, 0);
+    statement->upserted = before.upserted;
+    *(asked->new_one ? &statement->after : &statement->before) = before.image;
+    return true;
+}
+
 /* A duplicate is the command's error here, with the words and fields of a write error. */
 bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
 {
@@ -841,15 +940,20 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
                                                .filter = asked.query,
                                                .sort = asked.sort,
                                                .collation = asked.collation,
+                                               .hint = asked.hint,
                                                .let = asked.let,
                                                .limit = UINT64_MAX},
                                    .upsert = asked.upsert,
                                    .upserted = document_undefined()};
     buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
+    writing.image = asked.new_one ? IMAGE_AFTER : IMAGE_BEFORE;
     fine = mongo_reading_prepare(&statement.reading, call->arena, err) &&
            (asked.remove ||
-            update_prepare(call, &asked.update, asked.array_filters, &statement, err)) &&
-           one_run(&writing, &statement, 0, err) &&
+            update_prepare(call, &(struct changing){&asked.update, asked.array_filters, NULL},
+                           &statement, err)) &&
+           mongo_retry_load(call, &writing.collection, err) &&
+           (modification_found(&writing, &statement, &asked) ||
+            one_run(&writing, &statement, 0, err)) &&
            modification_answer(&writing, &statement, &asked, err);
     mongo_collection_close(&writing.collection);
     buf_done(&writing.upserted);
