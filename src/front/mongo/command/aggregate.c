@@ -111,6 +111,11 @@ static bool source_find(void *self, struct slice stage, const struct document_va
     return mongo_source_read(self, &source, arena, ret_array, err);
 }
 
+struct mongo_pipeline_host mongo_pipeline_host_of(struct mongo_call *call)
+{
+    return (struct mongo_pipeline_host){.source = source_find, .view = view_find, .self = call};
+}
+
 bool mongo_aggregate(struct mongo_call *call, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
@@ -149,13 +154,12 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
                                    "explain: $changeStream is not offered yet");
         return mongo_watch_open(call, TAKE(cursor), &watch, err);
     }
-    options = (struct mongo_pipeline_options){
-        .database = name.database,
-        .collection = alone ? SLICE_NONE : name.collection,
-        .let = aggregate.let,
-        .collation = aggregate.collation,
-        .prefix = view.depth ? view.pipeline : SLICE_NONE,
-        .host = {.source = source_find, .view = view_find, .self = call}};
+    options = (struct mongo_pipeline_options){.database = name.database,
+                                              .collection = alone ? SLICE_NONE : name.collection,
+                                              .let = aggregate.let,
+                                              .collation = aggregate.collation,
+                                              .prefix = view.depth ? view.pipeline : SLICE_NONE,
+                                              .host = mongo_pipeline_host_of(call)};
     build = (struct query_build){
         .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err))

@@ -119,6 +119,7 @@ struct mongo {
     atomic_int waiting; /* commands, for migrations */
     atomic_int request_ids;
     atomic_uint_fast64_t tallies[MONGO_TALLIES];
+    atomic_uint_fast64_t failed; /* commands */
     atomic_uint_fast32_t object_ids;
     uint8_t object_id_random[5];
     uint8_t process_id[DOCUMENT_OBJECT_ID_SIZE]; /* of this run: electionId */

@@ -133,6 +133,23 @@ void mongo_stop(struct mongo *mongo)
     mongo_waits_stop(mongo->waits);
 }
 
+uint64_t mongo_commands_count(const struct mongo *mongo, size_t kind, const char **ret_name)
+{
+    static const char *const names[MONGO_TALLIES] = {
+        [MONGO_TALLY_INSERT] = "insert",   [MONGO_TALLY_QUERY] = "query",
+        [MONGO_TALLY_UPDATE] = "update",   [MONGO_TALLY_DELETE] = "delete",
+        [MONGO_TALLY_GETMORE] = "getmore", [MONGO_TALLY_COMMAND] = "command",
+    };
+
+    *ret_name = kind < MONGO_TALLIES ? names[kind] : NULL;
+    return *ret_name ? atomic_load_explicit(&mongo->tallies[kind], memory_order_relaxed) : 0;
+}
+
+uint64_t mongo_commands_failed(const struct mongo *mongo)
+{
+    return atomic_load_explicit(&mongo->failed, memory_order_relaxed);
+}
+
 void mongo_wait(struct mongo *mongo)
 {
     mongo_waits_stop(mongo->waits);
@@ -369,6 +386,7 @@ static void call_refuse(struct front_call *front, const struct error *err)
     struct mongo_call *call = mongo_of(front);
     char name[MONGO_CODE_NAME_SIZE];
 
+    atomic_fetch_add_explicit(&call->mongo->failed, 1, memory_order_relaxed);
     reply_begin(call);
     document_append_double(&call->reply, SLICE("ok"), 0);
     document_append_string(&call->reply, SLICE("errmsg"),

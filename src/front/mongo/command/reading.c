@@ -4,6 +4,7 @@
 #include "front/kit/queries.h"
 #include "front/mongo/command/explain.h"
 #include "front/mongo/command/indexes.h"
+#include "front/mongo/command/told.h"
 #include "front/mongo/command/virtual.h"
 #include "front/mongo/pipeline/sort.h"
 #include "front/mongo/projection/projection.h"
@@ -363,6 +364,9 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
     }
     fine = front_query_run(&call->front, &reading->plan, &request, &done, err);
     mongo_call_charged(call, &metered);
+    if (!request.continuation.len)
+        mongo_told_reading(call, collection, reading, &metered,
+                           fine ? (size_t)done.metrics.row_bytes : 0, fine ? NULL : err);
     if (fine) {
         page->continuation = done.continuation;
         page->explained = done.explain;

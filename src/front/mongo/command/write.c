@@ -11,6 +11,7 @@
 #include "front/mongo/command/indexes.h"
 #include "front/mongo/command/reading.h"
 #include "front/mongo/command/retry.h"
+#include "front/mongo/command/told.h"
 #include "front/mongo/command/validation.h"
 #include "front/mongo/pipeline/pipeline.h"
 #include "front/mongo/projection/projection.h"
@@ -248,6 +249,7 @@ static bool seen_write(struct writing *writing, const struct seen *seen,
     op.options.description = description_of(result, arena);
     done = item_operation_run(&op, err);
     mongo_call_charged(writing->call, &op.metered);
+    mongo_told_item(writing->call, &writing->collection, &op, done ? NULL : err);
     *ret_written = done;
     if (!done && after.data)
         mongo_duplicate_tell(writing->call, &writing->collection, &writing->name, after, err);
@@ -404,10 +406,12 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     statement->upserted = item.id;
     if (!item_operation_run(&op, err)) {
         mongo_call_charged(call, &op.metered);
+        mongo_told_item(call, &writing->collection, &op, err);
         mongo_duplicate_tell(call, &writing->collection, &writing->name, item.document, err);
         return false;
     }
     mongo_call_charged(call, &op.metered);
+    mongo_told_item(call, &writing->collection, &op, NULL);
     statement->after = item.document;
     writing->matched++;
     upserted_add(writing, index, &item.id);
@@ -475,6 +479,8 @@ static bool page_delete(struct writing *writing, struct statement *statement,
     bulk_run(operations, look->count, &(struct bulk_options){0});
     for (size_t i = 0; i < look->count; i++) {
         mongo_call_charged(writing->call, &operations[i].metered);
+        mongo_told_item(writing->call, &writing->collection, &operations[i],
+                        operations[i].err.code == ERROR_NONE ? NULL : &operations[i].err);
         if (operations[i].err.code == ERROR_NONE)
             writing->matched++;
         else if (!fine)
