@@ -273,7 +273,12 @@ test('who comes for changes that are not kept any more is told so', async (t) =>
   let lost;
   for (let i = 2; !lost; i++) {
     await orders.insertOne({ _id: i });
-    lost = await db.command({ aggregate: 'orders', pipeline: [{ $changeStream: { resumeAfter: token } }], cursor: {} }).then(() => null, (error) => error);
+    try {
+      const { cursor } = await db.command({ aggregate: 'orders', pipeline: [{ $changeStream: { resumeAfter: token } }], cursor: {} });
+      await db.command({ killCursors: 'orders', cursors: [cursor.id] });
+    } catch (error) {
+      lost = error;
+    }
   }
   assert.equal(lost.code, 286);
   assert.ok(lost.hasErrorLabel('NonResumableChangeStreamError'));
