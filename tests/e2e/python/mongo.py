@@ -83,6 +83,26 @@ def claim_writes_without_an_answer_are_carried_out(endpoint):
             pass
 
 
+def claim_indexes_are_made_used_and_dropped(endpoint):
+    with connect(endpoint) as client:
+        books = client.shop.books
+        books.insert_many([{"_id": i, "year": 1900 + i % 50, "tags": ["a", "b"] if i % 2 else "c"} for i in range(500)])
+        assert books.create_index([("year", pymongo.DESCENDING), ("_id", 1)]) == "year_-1__id_1"
+        assert books.create_index("tags", name="by tag") == "by tag"
+        assert sorted(books.index_information()) == ["_id_", "by tag", "year_-1__id_1"]
+        assert books.index_information()["year_-1__id_1"]["key"] == [("year", -1), ("_id", 1)]
+        assert [row["year"] for row in books.find({"year": {"$gte": 1948}}).sort("year", -1)] == [1949] * 10 + [1948] * 10
+        assert books.count_documents({"tags": "b"}) == 250
+        plan = books.find({"year": 1910}).explain()["queryPlanner"]["winningPlan"]
+        assert plan["inputStage"]["indexName"] == "year_-1__id_1", plan
+        books.create_index("isbn", unique=True, sparse=True)
+        books.insert_one({"isbn": 7})
+        error = claims.raises(pymongo.errors.DuplicateKeyError, lambda: books.insert_one({"isbn": 7}))
+        assert error.details["keyPattern"] == {"isbn": 1} and error.details["keyValue"] == {"isbn": 7}, error.details
+        books.drop_indexes()
+        assert list(books.index_information()) == ["_id_"]
+
+
 def claim_a_database_is_dropped(endpoint):
     with connect(endpoint) as client:
         client.away.c.insert_one({})

@@ -162,6 +162,9 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
                                               .host = mongo_pipeline_host_of(call)};
     build = (struct query_build){
         .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+    options.variables =
+        mongo_cluster_time_variable(mongo_cluster_time_read(&call->mongo->time), &build);
+    options.variable_count = 1;
     if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err))
         return false;
     cursor->reading.plan = pipeline.plan;

@@ -8,6 +8,7 @@
 #include "front/mongo/command/call.h"
 #include "front/mongo/command/item.h"
 #include "front/mongo/command/labels.h"
+#include "front/mongo/command/permit.h"
 #include "front/mongo/command/session.h"
 #include "front/mongo/command/transact.h"
 #include "front/owner.h"
@@ -47,6 +48,7 @@ static void session_close(void *state)
     struct mongo_session *session = state;
 
     arena_free(session->sasl.arena);
+    arena_free(session->grants.arena);
     OPENSSL_cleanse(session, sizeof *session);
     memory_free(session);
 }
@@ -83,6 +85,7 @@ struct mongo *mongo_new(const struct mongo_options *options)
 
     mongo->options = *options;
     mongo->credentials = mongo_credentials_new(options->seal);
+    mongo->directories = mongo_directories_new(options->services.catalogue);
     mongo->cursors = front_cursors_new(&(struct front_cursors_options){
         .count_max = options->cursors_max, .account_count_max = (options->cursors_max + 1) / 2});
     mongo->sessions = mongo_sessions_new(
@@ -169,6 +172,7 @@ void mongo_free(struct mongo *mongo)
     for (int i = 0; i < MONGO_FACES; i++)
         mongo_wire_free(mongo->wires[i]);
     mongo_credentials_free(mongo->credentials);
+    mongo_directories_free(mongo->directories);
     memory_free(CONTAINER_OF(mongo, struct whole, mongo));
 }
 
@@ -193,6 +197,8 @@ static bool account_find(struct mongo_call *call, struct error *err)
                                "the key that the connection was authenticated with has been "
                                "replaced");
     }
+    if (session->by_user && !mongo_permit_refresh(call, err))
+        return false;
     if (call->account.account && call->services->owners)
         call->owner =
             net_owners_find(call->services->owners, account_info(call->account.account)->number);
@@ -223,6 +229,14 @@ static bool need_check(struct mongo_call *call, struct error *err)
                                (int)MIN(call->message.database.len, (size_t)64),
                                (const char *)call->message.database.data, SLICE_ARG(call->name));
     return front_owner_hold(call->owner, 0, err);
+}
+
+/* Whoever came in as a user may do what its roles say. Where the command has its place is looked at
+ * before, so that it is refused the same way for everybody. */
+static bool user_check(const struct mongo_call *call, struct error *err)
+{
+    return call->command->need == MONGO_NEED_NOTHING || !call->session->by_user ||
+           mongo_permit_check(call, err);
 }
 
 /* --- What is asked --------------------------------------------------------------------------- */
@@ -307,7 +321,8 @@ static bool call_run(struct front_call *front, struct error *err)
 
     reply_begin(call);
     if (!message_read(call, err) || !command_find(call, err) || !mongo_fail_meet(call, err) ||
-        !need_check(call, err) || !place_check(call, err) || !mongo_generic_check(call, err))
+        !need_check(call, err) || !place_check(call, err) || !user_check(call, err) ||
+        !mongo_generic_check(call, err))
         return false;
     if (!call->may_block && (call->command->place == MONGO_PLACE_WORKER || account_is_made(call))) {
         call->cold = true;
