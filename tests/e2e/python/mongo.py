@@ -48,6 +48,23 @@ def claim_cursors_go_over_several_batches(endpoint):
         assert many.delete_many({}).deleted_count == 2500
 
 
+def claim_changes_are_watched_and_resumed(endpoint):
+    with connect(endpoint) as client:
+        watched = client.shop.watched
+        with watched.watch(max_await_time_ms=500) as stream:
+            assert stream.try_next() is None
+            watched.insert_one({"_id": 1, "a": 1})
+            watched.update_one({"_id": 1}, {"$set": {"a": 2}})
+            first = stream.next()
+            assert (first["operationType"], first["fullDocument"]) == ("insert", {"_id": 1, "a": 1})
+        with watched.watch(resume_after=first["_id"], full_document="updateLookup", max_await_time_ms=500) as stream:
+            change = stream.next()
+            assert change["updateDescription"]["updatedFields"] == {"a": 2}
+            assert change["fullDocument"] == {"_id": 1, "a": 2}
+            watched.drop()
+            assert [event["operationType"] for event in stream] == ["drop", "invalidate"]
+
+
 def claim_accounts_authenticate_with_their_keys(endpoint):
     for mechanism in ("SCRAM-SHA-1", "SCRAM-SHA-256"):
         with connect(endpoint, username="default", password=endpoint.key, authMechanism=mechanism) as client:
