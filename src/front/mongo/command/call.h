@@ -19,6 +19,8 @@
 #include "front/mongo/session/fail_points.h"
 #include "front/mongo/session/intents.h"
 #include "front/mongo/session/sessions.h"
+#include "front/mongo/stream/count.h"
+#include "front/mongo/stream/waits.h"
 #include "front/mongo/text.h"
 
 enum {
@@ -109,6 +111,7 @@ struct mongo_call {
     struct error *unwritten;         /* the first write error within it; NULL: none */
     struct mongo_retry *retry;       /* of writes that may be sent again; NULL: it is none */
 
+    struct mongo_wait wait; /* of a getMore that waits: until when; zeros: it does not yet */
     struct mongo_fail fail; /* what a test wants to become of it */
     bool fail_looked;       /* it was asked for */
 };
@@ -124,6 +127,8 @@ struct mongo {
     struct mongo_sessions *sessions;
     struct mongo_intents *intents;
     struct mongo_cluster_time time;
+    struct mongo_waits *waits;
+    struct mongo_stream_count *stream_count;
     atomic_int_fast64_t cursors_looked_ms; /* when those whose time is over were last closed */
     atomic_uint under_way;
     atomic_int waiting; /* commands, for migrations */

@@ -3,7 +3,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/call.h"
 #include "front/mongo/command/filter.h"
-#include "front/mongo/command/uuid.h"
+#include "front/mongo/uuid.h"
 #include "throughput/cost.h"
 
 static void metadata_charged(struct mongo_call *call, bool write)

@@ -60,6 +60,14 @@ static size_t session_bytes_max(const void *state)
     return session->known ? MONGO_MESSAGE_BYTES_MAX : STRANGER_BYTES_MAX;
 }
 
+/* Who waits for changes, and has gone, need not. */
+static void client_gone(void *context)
+{
+    const struct face_context *face = context;
+
+    mongo_waits_look(face->mongo->waits);
+}
+
 /* --- The front ------------------------------------------------------------------------------- */
 
 static void handle(struct mongo_request *request, void *context);
@@ -89,7 +97,10 @@ struct mongo *mongo_new(const struct mongo_options *options)
     mongo->intents = mongo_intents_new();
     if (options->test_commands)
         mongo->fail_points = mongo_fail_points_new();
-    mongo_cluster_time_init(&mongo->time, options->services.clock);
+    mongo_cluster_time_init(&mongo->time,
+                            cluster_times(catalogue_cluster(options->services.catalogue)));
+    mongo->waits = mongo_waits_new(mongo->time.times);
+    mongo->stream_count = mongo_stream_count_new(options->streams_max);
     mongo->started_ms = clock_read_monotonic_ms(options->services.clock);
     random_secret(&first, sizeof first);
     random_secret(mongo->object_id_random, sizeof mongo->object_id_random);
@@ -101,6 +112,7 @@ struct mongo *mongo_new(const struct mongo_options *options)
             &options->wire, &(struct mongo_wire_handler){.open = session_open,
                                                          .handle = handle,
                                                          .close = session_close,
+                                                         .gone = client_gone,
                                                          .bytes_max = session_bytes_max,
                                                          .context = &whole->faces[i]});
     }
@@ -117,6 +129,11 @@ void mongo_listens(struct mongo *mongo, const struct net_address *address)
 {
     if (!mongo->options.advertise[0])
         net_address_text(address, mongo->advertised);
+}
+
+void mongo_stop(struct mongo *mongo)
+{
+    mongo_waits_stop(mongo->waits);
 }
 
 uint64_t mongo_commands_count(const struct mongo *mongo, size_t kind, const char **ret_name)
@@ -138,6 +155,7 @@ uint64_t mongo_commands_failed(const struct mongo *mongo)
 
 void mongo_wait(struct mongo *mongo)
 {
+    mongo_waits_stop(mongo->waits);
     front_calls_wait(&mongo->under_way);
 }
 
@@ -149,6 +167,8 @@ void mongo_free(struct mongo *mongo)
     mongo_intents_free(mongo->intents);
     mongo_fail_points_free(mongo->fail_points);
     front_cursors_free(mongo->cursors);
+    mongo_waits_free(mongo->waits);
+    mongo_stream_count_free(mongo->stream_count);
     for (int i = 0; i < MONGO_FACES; i++)
         mongo_wire_free(mongo->wires[i]);
     mongo_credentials_free(mongo->credentials);
