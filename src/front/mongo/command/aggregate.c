@@ -2,6 +2,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
 #include "front/mongo/command/explain.h"
+#include "front/mongo/command/javascript.h"
 #include "front/mongo/command/target.h"
 #include "front/mongo/command/view.h"
 #include "front/mongo/pipeline/pipeline.h"
@@ -129,9 +130,11 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
                                               .host = {.view = view_find, .self = call}};
     build = (struct query_build){
         .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
-    if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err))
+    if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err) ||
+        !mongo_javascript_check(call, build.script, err))
         return false;
     cursor->reading.plan = pipeline.plan;
+    cursor->reading.script = build.script;
     if (is_value(&aggregate.hint))
         cursor->reading.hint = query_value_copy(&aggregate.hint, cursor->arena);
     if (!mongo_reading_hint(&cursor->reading, cursor->arena, err))
