@@ -32,14 +32,15 @@ static struct slice source_of(struct arena *arena, const char *kind, const struc
     buf_append_slice(&source, slice_of_text(mongo_prelude_text));
     BUF_APPEND(&source, "(");
     document_json_write_string(slice_of_text(kind), &source);
+    BUF_APPEND(&source, ",");
     for (size_t i = 0; i < count; i++) {
-        BUF_APPEND(&source, ",");
+        buf_append_byte(&source, i ? ',' : '[');
         if (texts[i].data)
             document_json_write_string(texts[i], &source);
         else
             BUF_APPEND(&source, "null");
     }
-    BUF_APPEND(&source, ")");
+    BUF_APPEND(&source, "])");
     assert(!buf_overflowed(&source));
     return arena_copy(arena, buf_slice(&source));
 }

@@ -1,16 +1,16 @@
-// What stands around a function of a filter or a pipeline: C appends ("kind", "text", ...) to this
+// What stands around a function of a filter or a pipeline: C appends ("kind", ["text", ...]) to this
 // expression, and what comes out is called once for each row.
 //
 // A row is one argument, JSON as the server writes documents: types that JSON lacks are extended
 // JSON. They become values that JavaScript has, or classes of this file, or stay as they are; the
 // result goes the same way back. What is kept here of the built-ins is kept from texts that change them.
-(function (kind, text, ...more) {
+(function (kind, texts) {
   'use strict';
 
   const { apply } = Reflect;
   const { keys, defineProperty } = Object;
   const { isArray } = Array;
-  const { stringify } = JSON;
+  const { parse, stringify } = JSON;
   const evaluate = eval;
   const FunctionOf = Function;
   const DateOf = Date;
@@ -198,7 +198,7 @@
 
     // The row is the document.
     where() {
-      const script = compileWhere(text);
+      const script = compileWhere(texts[0]);
       return (row) => {
         const document = decode(row);
         whole.obj = document;
@@ -208,7 +208,7 @@
 
     // The row is the array of arguments.
     function() {
-      const script = compile(text, 'body');
+      const script = compile(texts[0], 'body');
       return (row) => {
         if (!isArray(row)) throw new ErrorOf('args of $function must be an array');
         return result(apply(script, undefined, decode(row)));
@@ -217,10 +217,11 @@
 
     // The row is the list of the arguments of all documents of a group.
     accumulator() {
-      const init = compile(text, 'init'), accumulate = compile(more[0], 'accumulate'), merge = compile(more[1], 'merge');
-      const finalize = more[2] === null ? null : compile(more[2], 'finalize');
+      const init = compile(texts[0], 'init'), accumulate = compile(texts[1], 'accumulate');
+      compile(texts[2], 'merge'); // groups are whole when they come here: there is nothing to merge
+      const finalize = texts[3] === null ? null : compile(texts[3], 'finalize');
       return (row) => {
-        let state = apply(init, undefined, decode(JSON.parse(more[3])));
+        let state = apply(init, undefined, decode(parse(texts[4])));
         for (let i = 0; i < row.length; i++) {
           if (!isArray(row[i])) throw new ErrorOf('accumulateArgs of $accumulator must be an array');
           state = apply(accumulate, undefined, [state, ...decode(row[i])]);
@@ -229,5 +230,9 @@
       };
     },
   };
-  return kinds[kind]();
+  try {
+    return kinds[kind]();
+  } catch (error) {
+    return () => { throw error; }; // told by whoever calls it
+  }
 })
