@@ -227,6 +227,29 @@ test('nothing is left behind for another user, nor in the global object for ones
   assert.equal(await kept(owner, '() => typeof leftover'), 'undefined');
 });
 
+test('a user who may only read writes nothing by mapReduce', async (t) => {
+  const { server, client, db } = await filled(t, on, 10);
+  await db.command({ createUser: 'reader', pwd: 'pencil', roles: [{ role: 'read', db: 'shop' }] });
+  await db.command({ createUser: 'writer', pwd: 'pencil', roles: [{ role: 'readWrite', db: 'shop' }] });
+  const as = async (user) => (await mongoClient(t, `${server.mongo.replace(/mongodb:\/\/(\S+@)?/, `mongodb://${user}:pencil@`)}/shop`)).db('shop');
+  const run = (by, out) => by.command({ mapReduce: 'items', map, reduce, out });
+  const reader = await as('reader'), writer = await as('writer');
+  assert.deepEqual(sorted((await run(reader, { inline: 1 })).results), sums(10));
+  for (const out of ['made', { merge: 'made' }, { reduce: 'made' }]) await assert.rejects(run(reader, out), { code: 13 });
+  await assert.rejects(run(writer, { replace: 'made', db: 'elsewhere' }), { code: 13 });
+  assert.equal((await run(writer, 'made')).result, 'made');
+  assert.deepEqual((await client.db('elsewhere').listCollections().toArray()), []);
+});
+
+test('a view may compute by JavaScript, a change stream may not', async (t) => {
+  const { db, items } = await filled(t, on, 4);
+  await db.createCollection('doubled', { viewOn: 'items', pipeline: [{ $project: { twice: call((n) => n * 2, '$n') } }] });
+  assert.deepEqual((await db.collection('doubled').find({ twice: { $gt: 2 } }).sort({ _id: 1 }).toArray()).map(({ twice }) => twice), [4, 6]);
+  const stream = items.watch([{ $match: { $expr: call('() => true') } }]);
+  await assert.rejects(stream.tryNext(), { code: 224 });
+  await stream.close();
+});
+
 test('a sharded collection is asked in all its chunks', async (t) => {
   const { client, db } = await mongo(t, on);
   await client.db('admin').command({ shardCollection: 'shop.wide', key: { tenant: 'hashed' }, numInitialChunks: 4 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
+import { MaxKey, MinKey } from 'mongodb';
 import { root } from './server.js';
 import { mongo } from './mongo.js';
 
@@ -29,7 +30,24 @@ const examples = {
   createIndexes: { value: 'made', body: { indexes: [{ key: { a: 1 } }] } }, dropIndexes: { value: 'made', body: { index: '*' } },
   collMod: { value: 'made' }, renameCollection: { value: 'ledger.made', body: { to: 'ledger.named' } },
   collStats: { value: 'c' }, dataSize: { value: 'ledger.c' }, validate: { value: 'named' },
+  createUser: { value: 'ann', body: { pwd: 'x', roles: [] } }, updateUser: { value: 'ann', body: { pwd: 'y' } },
+  grantRolesToUser: { value: 'ann', body: { roles: ['read'] } }, revokeRolesFromUser: { value: 'ann', body: { roles: ['read'] } },
+  dropUser: { value: 'nobody', code: 11 },
+  createRole: { value: 'some', body: { privileges: [], roles: [] } }, updateRole: { value: 'some', body: { roles: [] } },
+  dropRole: { value: 'some' },
   getParameter: { body: { featureCompatibilityVersion: 1 } }, getLog: { value: '*' },
+  enableSharding: { value: 'ledger' }, shardCollection: { value: 'ledger.sharded', body: { key: { a: 'hashed' } } },
+  reshardCollection: { value: 'ledger.sharded', body: { key: { b: 1 } } }, refineCollectionShardKey: { value: 'ledger.sharded', body: { key: { b: 1, c: 1 } } },
+  abortReshardCollection: { value: 'ledger.sharded', code: 339 }, split: { value: 'ledger.sharded', body: { middle: { b: 1, c: 1 } } },
+  mergeChunks: { value: 'ledger.sharded', body: { bounds: [{ b: new MinKey(), c: new MinKey() }, { b: new MaxKey(), c: new MaxKey() }] } },
+  moveChunk: { value: 'ledger.sharded', body: { find: { b: 1, c: 1 }, to: 'local' } },
+  moveRange: { value: 'ledger.sharded', body: { min: { b: 1, c: 1 }, toShard: 'local' } },
+  getShardVersion: { value: 'ledger.sharded' }, balancerCollectionStatus: { value: 'ledger.sharded' },
+  addShardToZone: { value: 'local', body: { zone: 'z' } }, removeShardFromZone: { value: 'local', body: { zone: 'z' } },
+  updateZoneKeyRange: { value: 'ledger.sharded', body: { min: { b: new MinKey(), c: new MinKey() }, max: { b: new MaxKey(), c: new MaxKey() }, zone: null } },
+  customAction: { value: 'GetDatabase' },
+  configureFailPoint: { code: 59 },
+  commitTransaction: { code: 251 }, abortTransaction: { code: 251 },
   logout: { last: true },
 };
 

@@ -257,3 +257,14 @@ test('transactions that are killed while they race leave whole pairs', async (t)
   assert.deepEqual(a, b);
   assert.ok(a.length > 40);
 });
+
+test('a transaction may insert into collections that it makes', async (t) => {
+  const { client, db } = await mongo(t);
+  const session = transaction(client);
+  await db.collection('made').insertOne({ _id: 1 }, { session });
+  await db.createCollection('empty', { session });
+  assert.deepEqual(await db.collection('made').find({}, { session }).toArray(), [{ _id: 1 }]);
+  assert.deepEqual(await db.collection('made').find().toArray(), []);
+  await session.commitTransaction();
+  assert.deepEqual(await db.collection('made').find().toArray(), [{ _id: 1 }]);
+});

@@ -3,8 +3,10 @@
 #include "front/mongo/command/cursor.h"
 #include "front/mongo/command/explain.h"
 #include "front/mongo/command/javascript.h"
+#include "front/mongo/command/source.h"
 #include "front/mongo/command/target.h"
 #include "front/mongo/command/view.h"
+#include "front/mongo/command/watch.h"
 #include "front/mongo/pipeline/pipeline.h"
 #include "query/value/value.h"
 
@@ -99,6 +101,22 @@ static bool view_find(void *self, struct slice database, struct slice collection
     return true;
 }
 
+/* The documents of a stage that the server makes. */
+static bool source_find(void *self, struct slice stage, const struct document_value *specification,
+                        const struct mongo_pipeline_options *options, struct arena *arena,
+                        struct slice *ret_array, struct error *err)
+{
+    const struct mongo_namespace name = {options->database, options->collection};
+    const struct mongo_source source = {&name, stage, specification};
+
+    return mongo_source_read(self, &source, arena, ret_array, err);
+}
+
+struct mongo_pipeline_host mongo_pipeline_host_of(struct mongo_call *call)
+{
+    return (struct mongo_pipeline_host){.source = source_find, .view = view_find, .self = call};
+}
+
 bool mongo_aggregate(struct mongo_call *call, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
@@ -122,14 +140,32 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
         (!alone && !mongo_view_resolve(call, &name, &view, err)))
         return false;
     cursor = mongo_cursor_new(call, &name);
+    if (mongo_watch_is_asked(aggregate.pipeline)) {
+        const struct mongo_watch_terms watch = {.pipeline = aggregate.pipeline,
+                                                .let = aggregate.let,
+                                                .collation = aggregate.collation,
+                                                .alone = alone,
+                                                .batch = terms};
+
+        if (view.depth)
+            return mongo_error_set(err, MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW,
+                                   "$changeStream is not supported on views");
+        if (call->explaining)
+            return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
+                                   "explain: $changeStream is not offered yet");
+        return mongo_watch_open(call, TAKE(cursor), &watch, err);
+    }
     options = (struct mongo_pipeline_options){.database = name.database,
                                               .collection = alone ? SLICE_NONE : name.collection,
                                               .let = aggregate.let,
                                               .collation = aggregate.collation,
                                               .prefix = view.depth ? view.pipeline : SLICE_NONE,
-                                              .host = {.view = view_find, .self = call}};
+                                              .host = mongo_pipeline_host_of(call)};
     build = (struct query_build){
         .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+    options.variables =
+        mongo_cluster_time_variable(mongo_cluster_time_read(&call->mongo->time), &build);
+    options.variable_count = 1;
     if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err) ||
         !mongo_javascript_check(call, build.script, err))
         return false;

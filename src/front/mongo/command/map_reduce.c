@@ -4,6 +4,7 @@
 #include "document/json.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/javascript.h"
+#include "front/mongo/command/permit.h"
 #include "front/mongo/command/reading.h"
 #include "front/mongo/command/target.h"
 #include "front/mongo/pipeline/pipeline.h"
@@ -349,6 +350,20 @@ static bool results_give(struct mongo_call *call, const struct mongo_collection 
     return true;
 }
 
+/* What the rules of commands cannot see. */
+static bool out_permit(const struct mongo_call *call, const struct out *to, struct error *err)
+{
+    enum mongo_action second = to->kind == OUT_REPLACE ? MONGO_ACTION_REMOVE : MONGO_ACTION_UPDATE;
+
+    if (to->kind == OUT_INLINE ||
+        (mongo_permit_allows(call, MONGO_ACTION_INSERT, to->database, to->collection) &&
+         mongo_permit_allows(call, second, to->database, to->collection) &&
+         (to->kind == OUT_REPLACE ||
+          mongo_permit_allows(call, MONGO_ACTION_FIND, to->database, to->collection))))
+        return true;
+    return mongo_permit_refuse(call, err);
+}
+
 static void target_tell(struct mongo_call *call, const struct out *to)
 {
     size_t object;
@@ -383,7 +398,7 @@ bool mongo_map_reduce(struct mongo_call *call, struct error *err)
         (asked.finalize.type != DOCUMENT_UNDEFINED && asked.finalize.type != 0 &&
          !code_check(&asked.finalize, "finalize", err)) ||
         !bypass_check(&asked, err) || !out_read(call, &asked.out, &to, err) ||
-        !pipeline_make(call, &asked, &to, &stages, err))
+        !out_permit(call, &to, err) || !pipeline_make(call, &asked, &to, &stages, err))
         return false;
     options = (struct mongo_pipeline_options){
         .database = name.database, .collection = name.collection, .collation = asked.collation};

@@ -12,9 +12,10 @@
 #define EXPRESSION_NEVER UINT32_MAX
 
 enum {
-    EXPRESSION_ANY = 255,     /* number of arguments */
-    EXPRESSION_STACKED = 8,   /* arguments that are kept on the stack */
-    EXPRESSION_NAMES_MAX = 9, /* named arguments of one operator, a NULL behind the last */
+    EXPRESSION_ANY = 255,         /* number of arguments */
+    EXPRESSION_LOCALS_MAX = 1000, /* variables that are bound at one place */
+    EXPRESSION_STACKED = 8,       /* arguments that are kept on the stack */
+    EXPRESSION_NAMES_MAX = 9,     /* named arguments of one operator, a NULL behind the last */
 };
 
 struct expression_operator;
@@ -222,7 +223,8 @@ bool expression_steps_read(struct expression_compile *compile, struct slice path
 bool expression_bounds(struct expression_call *call, size_t first, int64_t *ret_from,
                        int64_t *ret_to);
 
-/* A field path: names; the child is what it begins at. */
+/* A field path: names; the child is what it begins at. Of a document of a slot, a second child is
+ * its first step as a property of the row. */
 extern const struct query_kind expression_kind_path;
 
 /* What a node implies of paths of the item. NULL: nothing. */
