@@ -35,6 +35,7 @@ const examples = {
   dropUser: { value: 'nobody', code: 11 },
   createRole: { value: 'some', body: { privileges: [], roles: [] } }, updateRole: { value: 'some', body: { roles: [] } },
   dropRole: { value: 'some' },
+  replSetGetStatus: { code: 76 }, setFeatureCompatibilityVersion: { value: '7.0' }, profile: { value: 0 },
   getParameter: { body: { featureCompatibilityVersion: 1 } }, getLog: { value: '*' },
   enableSharding: { value: 'ledger' }, shardCollection: { value: 'ledger.sharded', body: { key: { a: 'hashed' } } },
   reshardCollection: { value: 'ledger.sharded', body: { key: { b: 1 } } }, refineCollectionShardKey: { value: 'ledger.sharded', body: { key: { b: 1, c: 1 } } },

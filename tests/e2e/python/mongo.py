@@ -112,4 +112,23 @@ def claim_a_database_is_dropped(endpoint):
         assert "away" not in client.list_database_names()
 
 
+def claim_transactions_are_committed_and_aborted(endpoint):
+    with connect(endpoint) as client:
+        accounts = client.shop.accounts
+        accounts.insert_many([{"_id": "a", "n": 10}, {"_id": "b", "n": 0}])
+
+        def transfer(session):
+            accounts.update_one({"_id": "a"}, {"$inc": {"n": -3}}, session=session)
+            accounts.update_one({"_id": "b"}, {"$inc": {"n": 3}}, session=session)
+            assert accounts.find_one({"_id": "b"}, session=session)["n"] == 3
+
+        with client.start_session() as session:
+            session.with_transaction(transfer)
+            assert [row["n"] for row in accounts.find(sort=[("_id", 1)])] == [7, 3]
+            with session.start_transaction():
+                accounts.delete_many({}, session=session)
+                session.abort_transaction()
+            assert accounts.count_documents({}) == 2
+
+
 claims.run(globals())
