@@ -201,6 +201,7 @@ static bool init_args_read(struct expression_compile *compile, const struct docu
     const struct query_expression *made;
     CLEANUP(buf_done) struct buf json;
 
+    buf_init(&json, CODE_BYTES_MAX);
     *ret_json = SLICE("[]");
     if (value->type == DOCUMENT_UNDEFINED)
         return true;
@@ -213,7 +214,6 @@ static bool init_args_read(struct expression_compile *compile, const struct docu
         return mongo_error_set(compile->err, 4544711,
                                "$accumulator initArgs must evaluate to an array: %s",
                                mongo_type_name(query_constant_value(made)->type));
-    buf_init(&json, CODE_BYTES_MAX);
     document_json_write_value(query_constant_value(made), &json);
     if (buf_overflowed(&json))
         return mongo_error_set(compile->err, MONGO_BAD_VALUE,
