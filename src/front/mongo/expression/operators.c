@@ -248,6 +248,6 @@ const char *mongo_expression_name(size_t number, bool *ret_refused)
 
     if (number >= expression_operator_count)
         return NULL;
-    *ret_refused = op->parse == expression_refused_parse || op->parse == expression_meta_parse;
+    *ret_refused = op->parse == expression_meta_parse;
     return op->name;
 }
