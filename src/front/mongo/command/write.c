@@ -206,6 +206,15 @@ static bool seen_write(struct writing *writing, const struct seen *seen, struct 
     return done || is_overtaken(err);
 }
 
+static void written_keep(const struct writing *writing, struct statement *statement,
+                         struct slice before, struct slice after)
+{
+    struct arena *arena = writing->call->arena;
+
+    statement->before = arena_copy(arena, before);
+    statement->after = after.data ? arena_copy(arena, after) : SLICE_NONE;
+}
+
 /* Carries the statement out on a document that was seen to match; overtaken, on what it is then. */
 static bool seen_carry_out(struct writing *writing, struct statement *statement, struct seen *seen,
                            struct arena *arena, bool *ret_done, struct error *err)
@@ -225,10 +234,8 @@ static bool seen_carry_out(struct writing *writing, struct statement *statement,
         if (written) {
             writing->matched++;
             writing->modified += result.changed;
-            statement->before = arena_copy(writing->call->arena, seen->document);
-            statement->after = result.document.data
-                                   ? arena_copy(writing->call->arena, result.document)
-                                   : SLICE_NONE;
+            if (!statement->multi) /* of all documents nobody asks, and they would not fit */
+                written_keep(writing, statement, seen->document, result.document);
             return true;
         }
         if (!id_look(writing, &seen->id, arena, seen, &there, err))
